@@ -1,0 +1,125 @@
+"""Commands by name: declaring one, finding one, and checking that a call can run."""
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, TypeVar
+
+from jsonschema import Draft202012Validator
+from pydantic import BaseModel
+
+from agent_core.errors import UnusableReply
+from agent_core.model.agent import Agent
+from agent_core.model.command import Arguments, CommandCall, CommandSpec, Preview
+from agent_core.ports.world import Files
+
+Given = TypeVar("Given", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandContext:
+    """What a command may use: the agent it runs for and that agent's own ports."""
+
+    agent: Agent
+    files: Files
+
+
+Run: TypeAlias = Callable[[Arguments, CommandContext], Awaitable[str]]
+Foresee: TypeAlias = Callable[[Arguments, CommandContext], Awaitable[Preview | None]]
+
+
+async def nothing_to_show(_arguments: Arguments, _context: CommandContext) -> None:
+    """The preview of a command whose arguments say it all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A spec with what carries it out. Both functions raise CommandError with a sentence for the model.
+
+    `preview` is worked out before people are asked and again before the command runs; it changes nothing.
+    """
+
+    spec: CommandSpec
+    run: Run
+    preview: Foresee = nothing_to_show
+
+
+def declared(
+    given: type[Given],
+    run: Callable[[Given, CommandContext], Awaitable[str]],
+    preview: Callable[[Given, CommandContext], Awaitable[Preview | None]] | None = None,
+    **facts: Any,
+) -> Command:
+    """A command from typed functions: its name and description are those of `run`, its parameters are `given`."""
+
+    async def carry_out(arguments: Arguments, context: CommandContext) -> str:
+        return await run(given.model_validate(arguments), context)
+
+    async def foresee(arguments: Arguments, context: CommandContext) -> Preview | None:
+        return await preview(given.model_validate(arguments), context) if preview else None
+
+    described = " ".join((run.__doc__ or "").split())
+    spec = CommandSpec(name=run.__name__, description=described, parameters=_schema(given), **facts)
+    return Command(spec=spec, run=carry_out, preview=foresee)
+
+
+def _schema(given: type[BaseModel]) -> dict[str, object]:
+    schema = given.model_json_schema()
+    for argument in schema.get("properties", {}).values():
+        argument.pop("title", None)
+    return {"type": "object", "properties": {}, **schema, "title": given.__name__, "additionalProperties": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Commands:
+    """The commands an agent may use. More can be registered while the process runs."""
+
+    by_name: dict[str, Command] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, *commands: Command) -> "Commands":
+        """A registry of these commands."""
+        registry = cls()
+        for command in commands:
+            registry.register(command)
+        return registry
+
+    def register(self, command: Command) -> None:
+        """Add a command; raise ValueError when its name or a synonym is taken."""
+        for name in (command.spec.name, *command.spec.synonyms):
+            if self._found(name):
+                raise ValueError(f"There is a command {name} already.")
+        self.by_name[command.spec.name] = command
+
+    def get(self, name: str) -> Command:
+        """The command of that name; raise UnusableReply when there is none."""
+        if command := self._found(name):
+            return command
+        raise UnusableReply(f"there is no command {name!r}. Commands are: {_list(self.by_name)}.")
+
+    @property
+    def specs(self) -> tuple[CommandSpec, ...]:
+        """All of them as the model is told, in the order they were registered."""
+        return tuple(command.spec for command in self.by_name.values())
+
+    def checked(self, call: CommandCall) -> CommandCall:
+        """The call under its proper names; raise UnusableReply when it names no command or its arguments do not fit."""
+        spec = self.get(call.name).spec
+        arguments = {spec.aliases.get(name, name): value for name, value in call.arguments.items()}
+        if faults := faults_of(spec, arguments):
+            raise UnusableReply(f"{spec.name}: {' '.join(faults)}")
+        return CommandCall(spec.name, arguments)
+
+    def _found(self, name: str) -> Command | None:
+        if command := self.by_name.get(name):
+            return command
+        return next((command for command in self.by_name.values() if name in command.spec.synonyms), None)
+
+
+def faults_of(spec: CommandSpec, arguments: Arguments) -> list[str]:
+    """What is wrong with the arguments, a sentence each, in the words of the command's schema."""
+    errors = Draft202012Validator(dict(spec.parameters)).iter_errors(dict(arguments))
+    return [f"{'.'.join(map(str, error.absolute_path)) or 'arguments'}: {error.message}." for error in errors]
+
+
+def _list(names: Iterable[str]) -> str:
+    return ", ".join(names)

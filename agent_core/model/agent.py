@@ -1,0 +1,108 @@
+"""A persistent worker with a name, a role, goals, a budget and a thread."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Literal, Self, TypeAlias
+
+from agent_core.model.ids import AgentId
+from agent_core.model.lease import Lease
+from agent_core.model.people import Actor
+from agent_core.model.places import ChannelScope, ThreadRef
+from agent_core.model.policy import Policy
+from agent_core.model.usage import Budget, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """The model is asked, or will be when `wake_at` comes: `held_up` says why not yet, after how many `tries`."""
+
+    held_up: str = ""
+    tries: int = 0
+    kind: Literal["thinking"] = "thinking"
+
+
+@dataclass(frozen=True, slots=True)
+class Awaiting:
+    """People are asked."""
+
+    kind: Literal["awaiting"] = "awaiting"
+
+
+@dataclass(frozen=True, slots=True)
+class Acting:
+    """An approved command runs, or is about to."""
+
+    kind: Literal["acting"] = "acting"
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """Signoff stopped it; `reason` is a sentence with what to do next."""
+
+    reason: str
+    kind: Literal["paused"] = "paused"
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """A person stopped it."""
+
+    by: Actor
+    kind: Literal["stopped"] = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """Its goals are reached, as it says."""
+
+    reason: str = ""
+    kind: Literal["finished"] = "finished"
+
+
+AgentStatus: TypeAlias = Thinking | Awaiting | Acting | Paused | Stopped | Finished
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agent:
+    """An agent as it stands.
+
+    `turns` is the number of its last turn, `unusable` how many replies in a row could not be used and `complaint`
+    what was wrong with the last. `fence` grows whenever a worker takes the agent. `wake_at` is when it has work
+    although nobody does anything. `usage` counts every call; the budget what they cost.
+    """
+
+    id: AgentId
+    channel: ChannelScope
+    thread: ThreadRef | None = None
+    name: str
+    role: str
+    goals: tuple[str, ...]
+    owner: Actor
+    created_at: datetime
+    model: str = ""
+    budget: Budget = Budget()
+    usage: Usage = Usage()
+    policy: Policy = Policy()
+    status: AgentStatus = Thinking()
+    since: datetime
+    lease: Lease | None = None
+    turns: int = 0
+    unusable: int = 0
+    complaint: str = ""
+    fence: int = 0
+    wake_at: datetime | None = None
+    parent: AgentId | None = None
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether it stands still until somebody resumes it."""
+        return isinstance(self.status, Paused | Stopped | Finished)
+
+    def become(self, status: AgentStatus, at: datetime) -> Self:
+        """The agent in another state, with no timer; at rest it holds no lease."""
+        changed = replace(self, status=status, since=at, wake_at=None)
+        return replace(changed, lease=None) if changed.is_at_rest else changed
+
+    def pay(self, usage: Usage) -> Self:
+        """The agent after a call to a model."""
+        return replace(self, usage=self.usage + usage, budget=self.budget.spend(usage.cost))

@@ -1,0 +1,106 @@
+"""What a command is, what calling one means, and what people see of it before it runs."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Self, TypeAlias
+
+RiskClass = Literal["read", "write", "network", "execute", "publish", "spend"]
+RISK_CLASSES: tuple[RiskClass, ...] = ("read", "write", "network", "execute", "publish", "spend")
+Arguments: TypeAlias = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandSpec:
+    """A command as the model is told of it. `parameters` is a JSON Schema of type object.
+
+    `risks` are all classes it falls under. `finishes` marks the command whose success ends the agent's work.
+    `synonyms` are other names, `aliases` other argument names (given → meant), under which models call it.
+    """
+
+    name: str
+    label: str
+    description: str
+    parameters: Mapping[str, object]
+    risks: tuple[RiskClass, ...]
+    category: str
+    synonyms: tuple[str, ...] = ()
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    finishes: bool = False
+
+    @property
+    def only_reads(self) -> bool:
+        """Whether running it twice does no harm."""
+        return set(self.risks) == {"read"}
+
+
+@dataclass(frozen=True, slots=True)
+class CommandCall:
+    """A command's name with its arguments, as the model or a person gave them."""
+
+    name: str
+    arguments: Arguments
+
+    @property
+    def canonical(self) -> str:
+        """The same text for the same call, whatever the order of its arguments."""
+        return json.dumps([self.name, self.arguments], sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+    def with_arguments(self, arguments: Arguments) -> Self:
+        """The same command with other arguments."""
+        return type(self)(self.name, arguments)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """What a command is about to do, worked out before people are asked.
+
+    `target` names the thing it touches and `basis` the state it stood on (an old file's hash, a resolved address).
+    """
+
+    title: str
+    body: str
+    kind: Literal["text", "diff"] = "text"
+    target: str = ""
+    basis: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thoughts:
+    """What the model says of its command. `plan` holds one step a line."""
+
+    text: str = ""
+    reasoning: str = ""
+    plan: str = ""
+    criticism: str = ""
+    speak: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """Thoughts and one command call, put before people. `shown_hash` stands for all that they were shown of it."""
+
+    thoughts: Thoughts
+    call: CommandCall
+    preview: Preview | None = None
+
+    @property
+    def shown_hash(self) -> str:
+        """A digest of name, canonical arguments, and what the preview stood on."""
+        return _digest(self.call, self.preview)
+
+    def still_holds(self, call: CommandCall, now: Preview | None) -> bool:
+        """Say whether `call` may run on an approval of this proposal, its preview being `now`.
+
+        What a person changed by Edit is theirs, but the thing it touches must be as it was shown.
+        """
+        if call == self.call:
+            return _digest(call, now) == self.shown_hash
+        same_target = self.preview and now and self.preview.target == now.target
+        return not same_target or (self.preview is not None and now is not None and self.preview.basis == now.basis)
+
+
+def _digest(call: CommandCall, preview: Preview | None) -> str:
+    stood_on = [preview.target, preview.basis] if preview else []
+    return hashlib.sha256("\0".join([call.canonical, *stood_on]).encode()).hexdigest()

@@ -1,0 +1,55 @@
+"""What a person fills in to make an agent, and what is wrong with it."""
+
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Self
+
+from agent_core.errors import InvalidInput
+from agent_core.model.policy import Policy
+
+NAME_LENGTH, ROLE_LENGTH, GOAL_LENGTH, MOST_GOALS = 80, 1000, 2000, 5
+DEFAULT_NAME = "Helper"
+DEFAULT_ROLE = "an assistant that works on its goals one careful step at a time"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentDraft:
+    """The form of `/agent new`; an empty name and role take the defaults that the form shows."""
+
+    name: str = ""
+    role: str = ""
+    goals: tuple[str, ...] = ()
+    budget: Decimal | None = None
+    model: str = ""
+    policy: Policy = Policy()
+
+    def tidied(self) -> Self:
+        """The draft with blanks trimmed and defaults filled in; raise InvalidInput with every field at fault."""
+        goals = tuple(goal for goal in (line.strip() for line in self.goals) if goal)
+        draft = replace(
+            self,
+            name=" ".join(self.name.split()) or DEFAULT_NAME,
+            role=" ".join(self.role.split()) or DEFAULT_ROLE,
+            goals=goals,
+        )
+        if problems := problems_of(draft):
+            raise InvalidInput(problems)
+        return draft
+
+
+def problems_of(draft: AgentDraft) -> dict[str, str]:
+    """A sentence for each field that cannot be used."""
+    problems = {}
+    if len(draft.name) > NAME_LENGTH:
+        problems["name"] = f"Name: at most {NAME_LENGTH} characters, this one has {len(draft.name)}."
+    if len(draft.role) > ROLE_LENGTH:
+        problems["role"] = f"Role: at most {ROLE_LENGTH} characters, this one has {len(draft.role)}."
+    if not draft.goals:
+        problems["goals"] = "Goals: write at least one, one per line."
+    elif len(draft.goals) > MOST_GOALS:
+        problems["goals"] = f"Goals: at most {MOST_GOALS}, one per line; there are {len(draft.goals)}."
+    elif (longest := max(map(len, draft.goals))) > GOAL_LENGTH:
+        problems["goals"] = f"Goals: at most {GOAL_LENGTH} characters each; the longest has {longest}."
+    if draft.budget is not None and not (draft.budget.is_finite() and draft.budget > 0):
+        problems["budget"] = "Budget: an amount in US dollars above 0, or nothing for no limit."
+    return problems

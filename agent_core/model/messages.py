@@ -1,0 +1,23 @@
+"""What goes to a language model and what comes back."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from agent_core.model.usage import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a prompt."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """A model's answer. `finish_reason` is `stop` for a whole one, `length` for one that was cut off."""
+
+    text: str
+    usage: Usage
+    finish_reason: str = "stop"

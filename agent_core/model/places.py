@@ -1,0 +1,48 @@
+"""Where people talk: the channel is the boundary that nothing of an agent crosses."""
+
+from dataclasses import dataclass
+from typing import Literal, Self
+from urllib.parse import quote, unquote
+
+SurfaceName = Literal["slack", "discord", "web", "terminal"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelScope:
+    """A channel of a workspace on a surface; round-trips through its `key`."""
+
+    surface: SurfaceName
+    workspace: str
+    channel: str
+
+    @property
+    def key(self) -> str:
+        """`slack/T123/C456`: part of every key in the store."""
+        return "/".join(quote(part, safe="") for part in (self.surface, self.workspace, self.channel))
+
+    @classmethod
+    def parse(cls, key: str) -> Self:
+        """Read a `key` back; raise ValueError for anything else."""
+        surface, workspace, channel = (unquote(part) for part in key.split("/"))
+        match surface:
+            case "slack" | "discord" | "web" | "terminal":
+                return cls(surface, workspace, channel)
+            case _:
+                raise ValueError(f"{surface!r} is not a surface")
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadRef:
+    """A thread in a channel, by the platform's own name for it."""
+
+    channel: ChannelScope
+    thread: str
+
+    def __str__(self) -> str:
+        return f"{self.channel.key}/{quote(self.thread, safe='')}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read back what `str` gave."""
+        channel, _, thread = text.rpartition("/")
+        return cls(ChannelScope.parse(channel), unquote(thread))

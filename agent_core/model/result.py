@@ -1,0 +1,33 @@
+"""What became of a command."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from agent_core.model.people import Actor
+
+
+@dataclass(frozen=True, slots=True)
+class Succeeded:
+    """It ran and this is what it gave."""
+
+    output: str
+    kind: Literal["succeeded"] = "succeeded"
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """It ran, or tried to, and this is what went wrong: one sentence for the model."""
+
+    error: str
+    kind: Literal["failed"] = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupted:
+    """It may have run in part. `by` ended it; nobody did when the process died."""
+
+    by: Actor | None = None
+    kind: Literal["interrupted"] = "interrupted"
+
+
+Result: TypeAlias = Succeeded | Failed | Interrupted

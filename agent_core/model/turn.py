@@ -1,0 +1,146 @@
+"""One proposal and everything that became of it: the unit of table, queue and card.
+
+proposed ──► approved ──► running ──► done
+│  ▲          │           │
+│  └ changed ─┘           └──► interrupted ──► approved (run again) · done (it ran, skip)
+├──► rejected
+└──► withdrawn
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Literal, Self, assert_never
+
+from agent_core.errors import AlreadyDecided, NotPossible
+from agent_core.model.command import CommandCall, Preview, Proposal, RiskClass
+from agent_core.model.decision import Approval, Approve, ApproveEdited, Decision, Reject
+from agent_core.model.ids import AgentId, TurnId
+from agent_core.model.people import Actor
+from agent_core.model.places import ChannelScope
+from agent_core.model.result import Failed, Interrupted, Result, Succeeded
+from agent_core.model.usage import Usage
+
+TurnState = Literal["proposed", "approved", "running", "interrupted", "done", "rejected", "withdrawn"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """A turn as it stands; every method returns the turn that follows.
+
+    `remark` tells people why a turn is shown in this state (it changed since it was shown). `shown_as` is where its
+    card stands on the surface, once it was sent.
+    """
+
+    id: TurnId
+    agent_id: AgentId
+    channel: ChannelScope
+    number: int
+    proposal: Proposal
+    risks: tuple[RiskClass, ...]
+    usage: Usage
+    proposed_at: datetime
+    state: TurnState = "proposed"
+    approvals: tuple[Approval, ...] = ()
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    ended_by: Actor | None = None
+    result: Result | None = None
+    remark: str = ""
+    shown_as: str = ""
+
+    @property
+    def call(self) -> CommandCall:
+        """What runs: the proposed call, or the one a person changed it to."""
+        for approval in reversed(self.approvals):
+            if isinstance(approval.decision, ApproveEdited):
+                return self.proposal.call.with_arguments(approval.decision.arguments)
+        return self.proposal.call
+
+    @property
+    def is_open(self) -> bool:
+        """Whether people are being asked: to decide, or what became of a command."""
+        return self.state in ("proposed", "interrupted")
+
+    @property
+    def stage(self) -> str:
+        """What the card's looks depend on: a card shown at another stage is out of date."""
+        return f"{self.state}/{len(self.approvals)}{'/changed' if self.remark else ''}"
+
+    def decide(self, decision: Decision, *, by: Actor, at: datetime, needed: int = 1) -> Self:
+        """Add a decision; the turn is approved once `needed` people approved.
+
+        Raise AlreadyDecided when it is not open to one, or this person has approved it before.
+        """
+        if self.state != "proposed" or any(approval.by.id == by.id for approval in self.approvals):
+            raise self._already()
+        decided = replace(self, approvals=(*self.approvals, Approval(by, at, decision)), remark="")
+        match decision:
+            case Reject():
+                return replace(decided, state="rejected", ended_at=at, ended_by=by)
+            case Approve() | ApproveEdited():
+                return replace(decided, state="approved") if len(decided.approvals) >= needed else decided
+        assert_never(decision)
+
+    def start(self, at: datetime) -> Self:
+        """The command is about to run: once, whoever asks. Raise NotPossible for any other state."""
+        if self.state != "approved":
+            raise NotPossible(f"Turn {self.number} is {self.state}, not approved.")
+        return replace(self, state="running", started_at=at)
+
+    def finish(self, result: Result, at: datetime) -> Self:
+        """The command came to an end."""
+        return replace(self, state="done", result=result, ended_at=at, remark="")
+
+    def stop(self, by: Actor, at: datetime) -> Self:
+        """A person stopped the agent: an open proposal is withdrawn, a running command ends."""
+        if self.state in ("running", "interrupted"):
+            return replace(self.finish(Interrupted(by), at), ended_by=by)
+        return replace(self, state="withdrawn", ended_at=at, ended_by=by)
+
+    def interrupt(self) -> Self:
+        """The process died while the command ran: people say what became of it."""
+        return replace(self, state="interrupted", result=Interrupted())
+
+    def run_again(self, by: Actor, at: datetime) -> Self:
+        """Answer an interruption: the command is approved anew."""
+        self._must_be_interrupted()
+        call = self.call
+        approval = Approval(by, at, Approve() if call == self.proposal.call else ApproveEdited(call.arguments))
+        return replace(self, state="approved", result=None, started_at=None, approvals=(approval,))
+
+    def settle(self, result: Result, by: Actor, at: datetime) -> Self:
+        """Answer an interruption: this is what became of it."""
+        self._must_be_interrupted()
+        return replace(self.finish(result, at), ended_by=by)
+
+    def show_again(self, preview: Preview | None, remark: str) -> Self:
+        """Ask anew, because what the proposal stood on changed: the edited call, if there was one, is now proposed."""
+        proposal = replace(self.proposal, call=self.call, preview=preview)
+        return replace(self, state="proposed", approvals=(), proposal=proposal, remark=remark)
+
+    def _must_be_interrupted(self) -> None:
+        if self.state != "interrupted":
+            raise self._already()
+
+    def _already(self) -> AlreadyDecided | NotPossible:
+        if self.state == "withdrawn" and self.ended_by and self.ended_at:
+            return AlreadyDecided("withdrawn", str(self.ended_by), self.ended_at)
+        if not self.approvals:
+            return NotPossible(f"Turn {self.number} is {self.state}.")
+        last = self.approvals[-1]
+        verb = "rejected" if isinstance(last.decision, Reject) else "approved"
+        return AlreadyDecided(verb, str(last.by), last.at)
+
+
+def text_of(result: Result) -> str:
+    """A result as the model and people read it."""
+    match result:
+        case Succeeded(output):
+            return output
+        case Failed(error):
+            return f"Error: {error}"
+        case Interrupted(None):
+            return "Interrupted: it may have run in part."
+        case Interrupted(by):
+            return f"stopped by {by} while it ran; it may have run in part."
+    assert_never(result)

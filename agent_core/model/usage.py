@@ -1,0 +1,46 @@
+"""What a call to a model took, and what an agent may spend."""
+
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Self
+
+FREE = Decimal(0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Tokens of one or more calls, and US dollars. `cached` is the part of `prompt` billed as repeated."""
+
+    prompt: int = 0
+    cached: int = 0
+    completion: int = 0
+    cost: Decimal = FREE
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            prompt=self.prompt + other.prompt,
+            cached=self.cached + other.cached,
+            completion=self.completion + other.completion,
+            cost=self.cost + other.cost,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """US dollars an agent may spend and has spent. No limit is None."""
+
+    limit: Decimal | None = None
+    spent: Decimal = FREE
+
+    def spend(self, cost: Decimal) -> Self:
+        """The budget after paying `cost`."""
+        return replace(self, spent=self.spent + cost)
+
+    def affords(self, estimate: Decimal) -> bool:
+        """Whether a call of about `estimate` stays within the limit."""
+        return self.limit is None or self.spent + estimate <= self.limit
+
+    @property
+    def nearly_spent(self) -> bool:
+        """Whether nine tenths are gone."""
+        return self.limit is not None and self.spent >= self.limit * Decimal("0.9")

@@ -1,0 +1,52 @@
+"""What an approval of N commands grants, and when it ends by itself."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from agent_core.errors import InvalidInput
+from agent_core.model.agent import Agent
+from agent_core.model.command import RISK_CLASSES, RiskClass
+from agent_core.model.decision import FEWEST_TIMES, MOST_TIMES
+from agent_core.model.lease import Lease
+from agent_core.model.people import Actor
+from agent_core.model.result import Failed
+from agent_core.model.turn import Turn
+
+GUARDED: frozenset[RiskClass] = frozenset({"execute", "publish"})
+SAME_CALL_MOST = 2
+ERRORS_MOST = 2
+
+
+def grant(times: int, risks: tuple[RiskClass, ...], *, by: Actor, at: datetime) -> Lease:
+    """A lease over every class except execute and publish, and those too if the command at hand is one.
+
+    Raise InvalidInput unless `times` is from 2 to 50.
+    """
+    if not FEWEST_TIMES <= times <= MOST_TIMES:
+        raise InvalidInput({"times": f"Approve ×N: a number from {FEWEST_TIMES} to {MOST_TIMES}, not {times}."})
+    classes = tuple(risk for risk in RISK_CLASSES if risk not in GUARDED or risk in risks)
+    return Lease(granted_by=by, granted_at=at, total=times, left=times, classes=classes)
+
+
+def why_end_before(agent: Agent, turn: Turn, earlier: Sequence[Turn]) -> str:
+    """Why the agent's lease does not cover this proposal, as the rest of a sentence; "" when it does.
+
+    `earlier` are the turns before it, in order.
+    """
+    lease = agent.lease
+    if lease is None:
+        return "there is none"
+    if not lease.covers(turn.risks):
+        outside = ", ".join(risk for risk in turn.risks if risk not in lease.classes)
+        return f"{turn.call.name} is of class {outside}, which was not granted"
+    same = sum(before.call == turn.call for before in earlier if before.state == "done")
+    if same >= SAME_CALL_MOST:
+        return f"{turn.call.name} was proposed with the same arguments for the third time"
+    return "the budget is nearly spent" if agent.budget.nearly_spent else ""
+
+
+def why_end_after(ended: Sequence[Turn]) -> str:
+    """Why a lease ends after the last of these turns ran; "" when it goes on."""
+    last = ended[-ERRORS_MOST:]
+    failed = len(last) == ERRORS_MOST and all(isinstance(turn.result, Failed) for turn in last)
+    return "two commands in a row failed" if failed else ""

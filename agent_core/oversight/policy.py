@@ -1,0 +1,42 @@
+"""Who may do what, and which commands need no approval."""
+
+from agent_core.errors import NotAllowed
+from agent_core.model.agent import Agent
+from agent_core.model.command import RiskClass
+from agent_core.model.people import Actor
+from agent_core.model.policy import Policy
+
+
+def require_may_decide(agent: Agent, actor: Actor, what: str = "approve here") -> None:
+    """Raise NotAllowed unless `actor` is one of the agent's approvers; `what` completes "you may not …"."""
+    if why := _why_not(agent, actor):
+        raise NotAllowed(f"{what}: {why}")
+
+
+def may_decide(agent: Agent, actor: Actor) -> bool:
+    """Whether `actor` is one of the agent's approvers."""
+    return not _why_not(agent, actor)
+
+
+def require_may_speak(actor: Actor, what: str) -> None:
+    """Raise NotAllowed for bots: no agent answers one, and none may halt an agent."""
+    if actor.kind == "bot":
+        raise NotAllowed(f"{what}: bots are not listened to.")
+
+
+def is_free(policy: Policy, risks: tuple[RiskClass, ...]) -> bool:
+    """Whether every class of a command runs unasked."""
+    return set(risks) <= set(policy.free)
+
+
+def _why_not(agent: Agent, actor: Actor) -> str:
+    match actor.kind:
+        case "guest":
+            return "guests may read and reply; a full member of the channel decides."
+        case "external":
+            return "people from other organisations may read and reply; a full member of the channel decides."
+        case "bot":
+            return "bots are not listened to."
+        case "member":
+            only_owner = agent.policy.approvers == "owner" and actor.id != agent.owner.id
+            return f"only {agent.owner} decides for {agent.name}." if only_owner else ""

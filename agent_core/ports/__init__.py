@@ -1,0 +1,1 @@
+"""Everything the core asks of the world, as Protocols: each docstring is the contract all implementations keep."""

@@ -1,0 +1,154 @@
+"""Where records are kept: one protocol for each kind, all reached through a unit of work."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+
+from agent_core.model.agent import Agent
+from agent_core.model.audit import AuditEntry
+from agent_core.model.ids import AgentId, TurnId
+from agent_core.model.note import Note, Notice
+from agent_core.model.places import ChannelScope, SurfaceName
+from agent_core.model.turn import Turn
+
+
+class Agents(Protocol):
+    """The agents. All but `locate`, `everywhere` and `due` stay within the channel they are given."""
+
+    async def get(self, channel: ChannelScope, agent_id: AgentId) -> Agent:
+        """The agent; raise NotFound when the channel has none by that id."""
+        ...
+
+    async def locate(self, agent_id: AgentId) -> Agent:
+        """The agent wherever it is, for a worker that was only told its id; raise NotFound."""
+        ...
+
+    async def named(self, channel: ChannelScope, name: str) -> Agent | None:
+        """The channel's agent of that name, whatever its case."""
+        ...
+
+    async def of(self, channel: ChannelScope) -> tuple[Agent, ...]:
+        """The channel's agents, oldest first."""
+        ...
+
+    async def everywhere(self) -> tuple[Agent, ...]:
+        """Agents of all channels, oldest first: for the page where a team watches them all."""
+        ...
+
+    async def due(self, surfaces: Sequence[SurfaceName], now: datetime) -> tuple[AgentId, ...]:
+        """Agents of these surfaces with work to do at `now`.
+
+        They think or act and wait for no later time, or a card or notice of theirs was not shown as it stands.
+        """
+        ...
+
+    def add(self, agent: Agent) -> None:
+        """Save a new agent. At commit a name already taken in the channel is a Conflict."""
+        ...
+
+    def save(self, agent: Agent) -> None:
+        """Save an agent read in this unit of work."""
+        ...
+
+    def remove(self, agent: Agent) -> None:
+        """Remove it with its turns, notes, notices and audit entries."""
+        ...
+
+
+class Turns(Protocol):
+    """The turns of agents."""
+
+    async def get(self, channel: ChannelScope, turn_id: TurnId) -> Turn:
+        """The turn; raise NotFound when the channel has none by that id."""
+        ...
+
+    async def of(self, agent: Agent, *, last: int, before: int | None = None) -> tuple[Turn, ...]:
+        """The newest `last` turns with a number below `before`, in the order of their numbers."""
+        ...
+
+    async def unshown(self, agent: Agent) -> tuple[Turn, ...]:
+        """Turns whose card was last shown at another stage than they are in, oldest first."""
+        ...
+
+    def add(self, turn: Turn) -> None:
+        """Save a new turn."""
+        ...
+
+    def save(self, turn: Turn) -> None:
+        """Save a turn read in this unit of work. Where its card stands is not saved by this."""
+        ...
+
+    def mark_shown(self, turn: Turn, address: str) -> None:
+        """Record that the card stands at `address` and shows the turn at `turn.stage`. Never conflicts."""
+        ...
+
+
+class Notes(Protocol):
+    """What people wrote and what Signoff told them, besides turns."""
+
+    async def of(self, agent: Agent, *, since: datetime | None = None) -> tuple[Note, ...]:
+        """The agent's notes, oldest first."""
+        ...
+
+    async def waiting(self, agent: Agent) -> tuple[Note, ...]:
+        """Notes that no turn's thinking has read, oldest first."""
+        ...
+
+    async def notices(self, agent: Agent, *, since: datetime | None = None) -> tuple[Notice, ...]:
+        """The agent's notices, oldest first."""
+        ...
+
+    async def untold(self, agent: Agent) -> tuple[Notice, ...]:
+        """Notices that the thread was not told yet, oldest first."""
+        ...
+
+    def add(self, note: Note) -> None:
+        """Save a new note."""
+        ...
+
+    def take(self, notes: Sequence[Note], turn_id: TurnId) -> None:
+        """Record that this turn's thinking read them."""
+        ...
+
+    def announce(self, notice: Notice) -> None:
+        """Save a notice that the thread will be told."""
+        ...
+
+    def mark_told(self, notice: Notice) -> None:
+        """Record that the thread was told."""
+        ...
+
+
+class Deliveries(Protocol):
+    """Which events of a platform have taken effect."""
+
+    async def first_time(self, delivery: str, at: datetime) -> bool:
+        """Claim the delivery for this unit of work; False when it has taken effect before.
+
+        Two units that claim one delivery: the second to commit gets Conflict.
+        """
+        ...
+
+
+class Audit(Protocol):
+    """The record of what people did; it only grows while the agent lives."""
+
+    async def of(self, agent: Agent) -> tuple[AuditEntry, ...]:
+        """The agent's entries, oldest first."""
+        ...
+
+    def append(self, entry: AuditEntry) -> None:
+        """Add an entry."""
+        ...
+
+
+class Preferences(Protocol):
+    """Small texts kept by channel and key: the last settings of a form, the name of a person."""
+
+    async def get(self, channel: ChannelScope, key: str) -> str | None:
+        """The text, or None."""
+        ...
+
+    def put(self, channel: ChannelScope, key: str, text: str) -> None:
+        """Keep a text in place of the one before. Never conflicts."""
+        ...

@@ -1,0 +1,72 @@
+"""The machine: time, files, programs."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+
+from agent_core.model.agent import Agent
+from agent_core.model.files import FileEntry, ProgramRun
+
+
+class Clock(Protocol):
+    """Tells the time and waits; nothing else in the core does."""
+
+    def now(self) -> datetime:
+        """The present as an aware datetime in UTC."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Return after that time, or when cancelled."""
+        ...
+
+
+class Files(Protocol):
+    """One agent's workspace. Paths are relative with `/`; one that leads out raises OutsideWorkspace.
+
+    Links, devices and pipes are never followed, also not when they were put there between a check and a use.
+    Every other fault (no such file, a folder, over the quota) raises CommandError with a sentence for the model.
+    """
+
+    async def read(self, path: str) -> bytes:
+        """The whole file."""
+        ...
+
+    async def write(self, path: str, data: bytes, *, append: bool = False) -> None:
+        """Replace or extend the file, making its folders; a reader never sees half of a replacement."""
+        ...
+
+    async def delete(self, path: str) -> None:
+        """Remove the file."""
+        ...
+
+    async def listing(self, folder: str = "") -> tuple[FileEntry, ...]:
+        """Every file in the folder and below, by path."""
+        ...
+
+    async def fingerprint(self, path: str) -> str:
+        """A digest of the file's content, or "" when there is none."""
+        ...
+
+
+class Workspaces(Protocol):
+    """The workspaces of all agents."""
+
+    def of(self, agent: Agent) -> Files:
+        """The agent's own, made when first written to."""
+        ...
+
+    async def remove(self, agent: Agent) -> None:
+        """Delete it with all its files."""
+        ...
+
+
+class Sandbox(Protocol):
+    """Runs programs apart from the bot's own process, user, network and files."""
+
+    async def self_test(self) -> None:
+        """Try to break out; raise CommandError with what got through."""
+        ...
+
+    async def run(self, argv: Sequence[str], *, workspace: str, seconds: float) -> ProgramRun:
+        """Run a program in the agent's workspace. Limits always apply; cancelling ends the whole process tree."""
+        ...
