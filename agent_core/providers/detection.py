@@ -1,0 +1,64 @@
+"""Finds model servers on this machine, so that they can be offered. Nothing found here is used unasked."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from aiohttp import ClientResponse, ClientSession
+
+PORTS = (11434, 1234, 8080, 8000, 1337)
+NAMES = {11434: "Ollama", 1234: "LM Studio", 8080: "llama.cpp"}
+PATIENCE = 0.5
+MOST_BYTES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalServer:
+    """A server that lists models the way OpenAI does. `name` is a guess from its port."""
+
+    name: str
+    base_url: str
+    models: tuple[str, ...]
+
+
+async def local_servers(ports: Sequence[int] = PORTS, host: str = "127.0.0.1") -> tuple[LocalServer, ...]:
+    """The servers that answer within half a second, in the order of `ports`. Never raises, asks no proxy."""
+    from aiohttp import ClientSession, ClientTimeout  # loaded when first asked
+
+    async with ClientSession(timeout=ClientTimeout(total=PATIENCE), trust_env=False) as session:
+        found = await asyncio.gather(*(_server(session, host, port) for port in ports))
+    return tuple(server for server in found if server)
+
+
+async def _server(session: "ClientSession", host: str, port: int) -> LocalServer | None:
+    from aiohttp import ClientError
+
+    base_url = f"http://{host}:{port}/v1"
+    try:
+        async with session.get(f"{base_url}/models", allow_redirects=False) as response:
+            answer = json.loads(await _body(response)) if response.status == 200 else None
+    except (ClientError, OSError, TimeoutError, ValueError, RecursionError):
+        return None
+    models = _model_ids(answer)
+    return LocalServer(name=NAMES.get(port, "local server"), base_url=base_url, models=models) if models else None
+
+
+async def _body(response: "ClientResponse") -> bytes:
+    body = bytearray()
+    async for chunk in response.content.iter_chunked(65_536):
+        body += chunk
+        if len(body) > MOST_BYTES:
+            raise ValueError("The answer is too long to be a list of models.")
+    return bytes(body)
+
+
+def _model_ids(answer: object) -> tuple[str, ...]:
+    match answer:
+        case {"data": list(models)}:
+            ids = tuple(model["id"] for model in models if isinstance(model, dict) and isinstance(model.get("id"), str))
+            return ids if len(ids) == len(models) else ()
+        case _:
+            return ()

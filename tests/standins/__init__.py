@@ -1,0 +1,1 @@
+"""Servers that speak a service's own protocol on this machine, so that the real SDKs are exercised."""

@@ -1,0 +1,292 @@
+"""The provider with the real SDK over real sockets, against a stand-in for the endpoint."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from typing import Any
+
+import pytest
+
+from agent_core.errors import ModelError, ModelRefused, ModelUnavailable
+from agent_core.model.messages import Message, Reply
+from agent_core.model.usage import Usage
+from agent_core.providers.openai_model import DEFAULT_MODEL, Dialect, OpenAIModel
+from agent_core.testing.clock import FakeClock
+from tests.standins.openai import CutsOff, Fails, Hangs, OpenAIStandIn, Says, SaysPlain, openai_standin
+
+PROMPT = (Message("system", "You are Ada."), Message("user", "Choose."))
+SCHEMA = {"type": "object"}
+KEY = "sk-proj-secret1234567890"
+
+
+class Endpoint:
+    """The stand-in with providers that are closed after the test."""
+
+    def __init__(self, standin: OpenAIStandIn, stack: AsyncExitStack) -> None:
+        self.standin, self.stack = standin, stack
+
+    def model(self, **facts: Any) -> OpenAIModel:
+        model = OpenAIModel(**{"base_url": self.standin.base_url, "api_key": KEY, "model": "gpt-test", **facts})
+        self.stack.push_async_callback(model.close)
+        return model
+
+    async def error(self, *answers: Any, **facts: Any) -> ModelError:
+        self.standin.answers(*answers)
+        with pytest.raises(ModelError) as caught:
+            await ask(self.model(**facts))
+        return caught.value
+
+
+@pytest.fixture
+async def endpoint() -> AsyncIterator[Endpoint]:
+    async with openai_standin() as standin, AsyncExitStack() as stack:
+        yield Endpoint(standin, stack)
+
+
+async def ask(model: OpenAIModel, name: str = "gpt-test") -> Reply:
+    return await model.complete(PROMPT, schema=SCHEMA, model=name, max_tokens=500)
+
+
+async def test_a_completion_is_asked_for_with_schema_and_limit(endpoint: Endpoint) -> None:
+    await ask(endpoint.model())
+    assert endpoint.standin.completions == [
+        {
+            "model": "gpt-test",
+            "messages": [{"role": "system", "content": "You are Ada."}, {"role": "user", "content": "Choose."}],
+            "max_tokens": 500,
+            "response_format": {
+                "type": "json_schema",
+                "json_schema": {"name": "turn", "schema": SCHEMA, "strict": False},
+            },
+        }
+    ]
+    assert endpoint.standin.requests[0].headers["Authorization"] == f"Bearer {KEY}"
+
+
+async def test_text_usage_and_finish_reason_are_read(endpoint: Endpoint) -> None:
+    usage = {"prompt_tokens": 100, "completion_tokens": 9, "prompt_tokens_details": {"cached_tokens": 64}}
+    endpoint.standin.answers(Says("{}", usage=usage, finish_reason="length"))
+    used = Usage(prompt=100, cached=64, completion=9)
+    assert await ask(endpoint.model()) == Reply(text="{}", usage=used, finish_reason="length")
+
+
+async def test_usage_that_is_not_told_is_estimated(endpoint: Endpoint) -> None:
+    endpoint.standin.answers(Says("abcdef", usage=None))
+    assert (await ask(endpoint.model())).usage == Usage(prompt=7, completion=2)
+
+
+@pytest.mark.parametrize("answer", [Says(None), Says(body={"id": "1", "object": "chat.completion", "choices": []})])
+async def test_an_answer_without_content_is_an_empty_text(endpoint: Endpoint, answer: Says) -> None:
+    endpoint.standin.answers(answer)
+    assert (await ask(endpoint.model())).text == ""
+
+
+async def test_no_schema_asks_for_no_format(endpoint: Endpoint) -> None:
+    await endpoint.model().complete(PROMPT, schema=None, model="gpt-test", max_tokens=5)
+    assert "response_format" not in endpoint.standin.completions[0]
+
+
+@pytest.mark.parametrize(
+    ("refused", "formats"),
+    [
+        ({"json_schema"}, ["json_schema", "json_object", "json_object"]),
+        ({"json_schema", "json_object"}, ["json_schema", "json_object", None, None]),
+    ],
+)
+async def test_a_format_that_is_refused_is_not_asked_for_again(
+    endpoint: Endpoint, refused: set[str], formats: list[str | None]
+) -> None:
+    endpoint.standin.refuses = refused
+    model = endpoint.model()
+    await ask(model)
+    await ask(model)
+    asked = [body.get("response_format", {}).get("type") for body in endpoint.standin.completions]
+    assert asked == formats
+
+
+async def test_what_one_model_refuses_is_still_asked_of_another(endpoint: Endpoint) -> None:
+    endpoint.standin.models = ("gpt-test", "other")
+    endpoint.standin.refuses = {"json_schema"}
+    model = endpoint.model()
+    await ask(model)
+    endpoint.standin.refuses = set()
+    await ask(model, "other")
+    assert endpoint.standin.completions[-1]["response_format"]["type"] == "json_schema"
+
+
+async def test_a_limit_under_another_name_is_learned(endpoint: Endpoint) -> None:
+    endpoint.standin.refuses = {"max_tokens"}
+    model = endpoint.model()
+    await ask(model)
+    await ask(model)
+    names = [next(name for name in body if name.startswith("max_")) for body in endpoint.standin.completions]
+    assert names == ["max_tokens", "max_completion_tokens", "max_completion_tokens"]
+
+
+async def test_an_endpoint_that_takes_neither_limit_refuses(endpoint: Endpoint) -> None:
+    endpoint.standin.refuses = {"max_tokens", "max_completion_tokens"}
+    assert isinstance(await endpoint.error(), ModelRefused)
+    assert len(endpoint.standin.completions) == 2
+
+
+async def test_a_temperature_is_sent_only_when_set_and_taken(endpoint: Endpoint) -> None:
+    await ask(endpoint.model())
+    await ask(endpoint.model(temperature=0.0))
+    endpoint.standin.refuses = {"temperature"}
+    await ask(endpoint.model(temperature=0.5))
+    assert [body.get("temperature") for body in endpoint.standin.completions] == [None, 0.0, 0.5, None]
+
+
+def test_openai_itself_is_given_the_newer_limit() -> None:
+    assert OpenAIModel()._first_dialect() == Dialect(limit="max_completion_tokens")
+
+
+async def test_a_prompt_that_is_too_long_is_refused_in_the_endpoints_words(endpoint: Endpoint) -> None:
+    words = "'max_tokens' is too large: this model's maximum context length is 8192 tokens."
+    error = await endpoint.error(Fails(400, words, code="context_length_exceeded", param="messages"))
+    assert isinstance(error, ModelRefused)
+    assert words in str(error)
+    assert len(endpoint.standin.completions) == 1
+
+
+async def test_a_wrong_key_names_the_setting_and_never_the_key(endpoint: Endpoint) -> None:
+    endpoint.standin.key = "sk-another"
+    error = await endpoint.error()
+    assert isinstance(error, ModelRefused)
+    assert "OPENAI_API_KEY" in str(error)
+    assert "secret" not in str(error)
+
+
+async def test_a_key_in_the_endpoints_words_is_left_out(endpoint: Endpoint) -> None:
+    error = await endpoint.error(Fails(400, f"Bad request by {KEY} and sk-other***ab12."))
+    assert str(error).endswith("refused the request (400): Bad request by … and …")
+
+
+async def test_an_unknown_model_names_its_setting(endpoint: Endpoint) -> None:
+    with pytest.raises(ModelRefused, match=r"no model gpt-9: The model `gpt-9` does not exist.*SMART_MODEL"):
+        await ask(endpoint.model(), "gpt-9")
+
+
+async def test_an_address_without_completions_names_its_setting(endpoint: Endpoint) -> None:
+    error = await endpoint.error(base_url=endpoint.standin.base_url.removesuffix("/v1"))
+    assert isinstance(error, ModelRefused)
+    assert "OPENAI_BASE_URL" in str(error)
+
+
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 529])
+async def test_a_passing_fault_may_be_tried_again(endpoint: Endpoint, status: int) -> None:
+    error = await endpoint.error(Fails(status, "Overloaded."))
+    assert isinstance(error, ModelUnavailable)
+    assert str(error) == f"{endpoint.model().host} answered {status}: Overloaded."
+    assert len(endpoint.standin.completions) == 1
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"Retry-After": "7"}, 7.0),
+        ({"Retry-After": "7", "retry-after-ms": "1500"}, 1.5),
+        ({"Retry-After": format_datetime(datetime(2026, 1, 5, 9, 0, 30, tzinfo=UTC), usegmt=True)}, 30.0),
+        ({"Retry-After": format_datetime(datetime(2020, 1, 5, tzinfo=UTC), usegmt=True)}, 0.0),
+        ({"Retry-After": "soon"}, None),
+        ({"Retry-After": "inf"}, None),
+        ({}, None),
+    ],
+)
+async def test_the_told_wait_is_passed_on(endpoint: Endpoint, headers: dict[str, str], seconds: float | None) -> None:
+    error = await endpoint.error(Fails(429, headers=headers), clock=FakeClock(datetime(2026, 1, 5, 9, tzinfo=UTC)))
+    assert isinstance(error, ModelUnavailable)
+    assert error.retry_after == seconds
+
+
+async def test_an_account_without_credit_is_not_asked_again(endpoint: Endpoint) -> None:
+    error = await endpoint.error(Fails(429, "You exceeded your current quota.", code="insufficient_quota"))
+    assert isinstance(error, ModelRefused)
+    assert "no credit" in str(error)
+
+
+async def test_a_cut_connection_may_be_tried_again(endpoint: Endpoint) -> None:
+    assert isinstance(await endpoint.error(CutsOff()), ModelUnavailable)
+
+
+async def test_an_endpoint_that_does_not_answer_in_time_may_be_tried_again(endpoint: Endpoint) -> None:
+    error = await endpoint.error(Hangs(), seconds=0.1)
+    assert isinstance(error, ModelUnavailable)
+    assert str(error).endswith("did not answer in time.")
+
+
+async def test_nobody_at_the_address_may_be_tried_again(endpoint: Endpoint) -> None:
+    error = await endpoint.error(base_url="http://127.0.0.1:9/v1")
+    assert isinstance(error, ModelUnavailable)
+    assert str(error) == "127.0.0.1:9 cannot be reached (ConnectError)."
+
+
+@pytest.mark.parametrize("answer", [SaysPlain("<html>"), SaysPlain("{broken", "application/json"), Says(body=["?"])])
+async def test_an_answer_that_is_no_completion_is_a_model_error(endpoint: Endpoint, answer: Says | SaysPlain) -> None:
+    assert str(await endpoint.error(answer)).startswith(endpoint.model().host)
+
+
+async def test_a_key_is_optional_on_a_server_of_ones_own(endpoint: Endpoint) -> None:
+    assert (await ask(endpoint.model(api_key=""))).text
+
+
+async def test_the_only_model_offered_becomes_the_default(endpoint: Endpoint) -> None:
+    model = endpoint.model(model="")
+    before = (model.default_model, model.label)
+    await model.prepare()
+    assert before == ("", model.host)
+    assert (model.default_model, model.label) == ("gpt-test", f"gpt-test · {model.host}")
+
+
+@pytest.mark.parametrize("offer", [("a", "b"), ()])
+async def test_among_several_models_the_current_default_is_taken(endpoint: Endpoint, offer: tuple[str, ...]) -> None:
+    endpoint.standin.models = offer
+    model = endpoint.model(model="")
+    await model.prepare()
+    assert model.default_model == DEFAULT_MODEL
+
+
+async def test_an_endpoint_that_lists_nothing_gets_the_current_default(endpoint: Endpoint) -> None:
+    endpoint.standin.listing = Fails(404, "Not Found")
+    model = endpoint.model(model="")
+    await model.prepare()
+    assert model.default_model == DEFAULT_MODEL
+
+
+async def test_a_default_not_found_at_first_is_sought_again_at_the_first_call(endpoint: Endpoint) -> None:
+    endpoint.standin.listing = Fails(503)
+    model = endpoint.model(model="")
+    await model.prepare()
+    unresolved = model.default_model
+    endpoint.standin.listing = None
+    await ask(model, "")
+    assert (unresolved, model.default_model) == ("", "gpt-test")
+
+
+async def test_a_wrong_key_is_told_at_the_first_call_not_before(endpoint: Endpoint) -> None:
+    endpoint.standin.key = "sk-another"
+    model = endpoint.model(model="")
+    await model.prepare()
+    with pytest.raises(ModelRefused, match="OPENAI_API_KEY"):
+        await ask(model, "")
+
+
+async def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    assert (await ask(endpoint.model())).text
+
+
+def test_the_label_shows_neither_credentials_nor_path() -> None:
+    model = OpenAIModel(base_url="https://me:pw@models.example:8443/v1?key=1", model="m", api_key=KEY)
+    assert model.label == "m · models.example:8443"
+    assert KEY not in repr(model)
+
+
+async def test_a_closed_provider_opens_new_connections(endpoint: Endpoint) -> None:
+    model = endpoint.model()
+    await ask(model)
+    await model.close()
+    assert (await ask(model)).text

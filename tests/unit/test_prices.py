@@ -1,0 +1,76 @@
+"""What tokens cost, and how many there may be."""
+
+from decimal import Decimal
+
+import pytest
+
+from agent_core.model.usage import Usage
+from agent_core.providers.prices import Prices, is_loopback
+from agent_core.providers.tokens import EstimatedTokens
+
+USAGE = Usage(prompt=1_000_000, cached=400_000, completion=10_000)
+
+
+def test_cached_tokens_cost_what_the_list_says_for_them() -> None:
+    assert Prices({}).of(USAGE, "gpt-5-mini") == Decimal("0.18")
+
+
+def test_an_unknown_model_has_no_price() -> None:
+    assert Prices({}).of(USAGE, "nobody-knows-it") is None
+
+
+def test_the_operators_own_price_comes_first() -> None:
+    own = {"gpt-5-mini": (Decimal(1), Decimal(2)), "mine": (Decimal("0.5"), Decimal(0))}
+    prices = Prices(own, free=True)
+    assert prices.of(USAGE, "gpt-5-mini") == Decimal("1.02")
+    assert prices.of(USAGE, "mine") == Decimal("0.5")
+
+
+def test_a_server_on_this_machine_is_free_unless_priced() -> None:
+    prices = Prices.at("http://localhost:11434/v1", {"mine": (Decimal(1), Decimal(1))})
+    assert prices.of(USAGE, "gpt-5-mini") == Decimal(0)
+    assert prices.of(USAGE, "mine") == Decimal("1.01")
+
+
+def test_a_gateway_nobody_knows_is_priced_by_the_models_name() -> None:
+    assert Prices.at("https://gateway.example/v1", {}).of(USAGE, "gpt-5-mini") == Decimal("0.18")
+
+
+def test_the_host_decides_where_it_has_its_own_price() -> None:
+    hosted = Prices.at("https://api.groq.com/openai/v1", {}).of(Usage(prompt=1_000_000), "llama-3.3-70b-versatile")
+    assert hosted == Decimal("0.59")
+
+
+def test_more_cached_than_sent_is_priced_as_all_cached() -> None:
+    assert Prices({}).of(Usage(prompt=1_000_000, cached=2_000_000), "gpt-5-mini") == Decimal("0.025")
+
+
+def test_a_price_has_nine_places() -> None:
+    price = Prices({}).of(Usage(prompt=1), "gpt-5-nano")
+    assert price is not None
+    assert price.as_tuple().exponent == -9
+
+
+@pytest.mark.parametrize(
+    ("address", "here"),
+    [
+        ("http://127.0.0.1:1234/v1", True),
+        ("http://127.9.9.9", True),
+        ("http://[::1]:8000/v1", True),
+        ("http://localhost/v1", True),
+        ("http://localhost.example/v1", False),
+        ("https://api.openai.com/v1", False),
+        ("http://10.0.0.1/v1", False),
+        ("", False),
+    ],
+)
+def test_this_machine_is_known_by_its_address(address: str, here: bool) -> None:
+    assert is_loopback(address) is here
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"), [("", 0), ("abc", 1), ("abcd", 2), ("你好", 2), ("!?!?!?", 6), ("1234567", 3), ("\ud800", 1)]
+)
+def test_an_estimate_counts_bytes_or_signs(text: str, tokens: int) -> None:
+    assert EstimatedTokens().count(text) == tokens
+    assert not EstimatedTokens().is_exact
