@@ -1,0 +1,112 @@
+"""Workspaces in memory."""
+
+import hashlib
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from agent_core.model.agent import Agent
+from agent_core.model.files import FileEntry
+from agent_core.model.ids import AgentId
+from agent_core.ports.world import Clock
+from agent_core.providers.paths import (
+    LIMITS,
+    Limits,
+    file_parts,
+    is_file,
+    is_folder,
+    must_fit,
+    no_file,
+    no_folder,
+    parts_of,
+)
+from agent_core.testing.clock import FakeClock
+
+
+@dataclass(slots=True)
+class InMemoryFiles:
+    """One agent's workspace. There are no links in it."""
+
+    limits: Limits = LIMITS
+    clock: Clock = field(default_factory=FakeClock)
+    contents: dict[str, tuple[bytes, datetime]] = field(default_factory=dict)
+    folders: set[str] = field(default_factory=set)
+
+    async def read(self, path: str) -> bytes:
+        """The whole file."""
+        return self.contents[self._existing(path)][0]
+
+    async def write(self, path: str, data: bytes, *, append: bool = False) -> None:
+        """Replace or extend the file."""
+        name = self._file(path)
+        whole = self._data(name) + data if append else data
+        others = [len(content) for other, (content, _) in self.contents.items() if other != name]
+        must_fit(path, size=len(whole), other_bytes=sum(others), other_files=len(others), limits=self.limits)
+        self.contents[name] = whole, self.clock.now()
+        self.folders |= {"", *_above(name)}
+
+    async def delete(self, path: str) -> None:
+        """Remove the file."""
+        del self.contents[self._existing(path)]
+
+    async def listing(self, folder: str = "") -> tuple[FileEntry, ...]:
+        """Every file in the folder and below, by path."""
+        name = "/".join(parts_of(folder))
+        self._must_be_folders(*_above(name), name)
+        if name and name not in self.folders:
+            raise no_folder(folder)
+        within = f"{name}/" if name else ""
+        return tuple(
+            FileEntry(path, len(data), changed_at)
+            for path, (data, changed_at) in sorted(self.contents.items())
+            if path.startswith(within)
+        )
+
+    async def fingerprint(self, path: str) -> str:
+        """A digest of the file's content, or "" when there is none."""
+        name = self._file(path)
+        return hashlib.sha256(self._data(name)).hexdigest() if name in self.contents else ""
+
+    def _data(self, name: str) -> bytes:
+        return self.contents[name][0] if name in self.contents else b""
+
+    def _existing(self, path: str) -> str:
+        name = self._file(path)
+        if name not in self.contents:
+            raise no_file(path)
+        return name
+
+    def _file(self, path: str) -> str:
+        name = "/".join(file_parts(path))
+        self._must_be_folders(*_above(name))
+        if name in self.folders:
+            raise is_folder(path)
+        return name
+
+    def _must_be_folders(self, *names: str) -> None:
+        for name in names:
+            if name in self.contents:
+                raise is_file(name)
+
+
+@dataclass(slots=True)
+class InMemoryWorkspaces:
+    """The workspaces of all agents."""
+
+    limits: Limits = LIMITS
+    clock: Clock = field(default_factory=FakeClock)
+    by_agent: dict[AgentId, InMemoryFiles] = field(default_factory=dict)
+
+    def of(self, agent: Agent) -> InMemoryFiles:
+        """The agent's own."""
+        return self.by_agent.setdefault(agent.id, InMemoryFiles(self.limits, self.clock))
+
+    async def remove(self, agent: Agent) -> None:
+        """Delete it with all its files; what was given out before holds none of them any more."""
+        removed = self.by_agent.pop(agent.id, InMemoryFiles())
+        removed.contents.clear()
+        removed.folders.clear()
+
+
+def _above(name: str) -> list[str]:
+    parts = name.split("/")
+    return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
