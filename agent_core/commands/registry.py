@@ -96,6 +96,11 @@ class Commands:
             return command
         raise UnusableReply(f"there is no command {name!r}. Commands are: {_list(self.by_name)}.")
 
+    def finishes(self, name: str) -> bool:
+        """Whether success of the command of that name ends the agent's work."""
+        command = self._found(name)
+        return command is not None and command.spec.finishes
+
     @property
     def specs(self) -> tuple[CommandSpec, ...]:
         """All of them as the model is told, in the order they were registered."""

@@ -67,7 +67,7 @@ class Agent:
     """An agent as it stands.
 
     `turns` is the number of its last turn, `unusable` how many replies in a row could not be used and `complaint`
-    what was wrong with the last. `fence` grows whenever a worker takes the agent. `wake_at` is when it has work
+    what was wrong with the last; `unbilled` is what these took, part of the next turn's usage. `fence` grows whenever a worker takes the agent. `wake_at` is when it has work
     although nobody does anything. `usage` counts every call; the budget what they cost.
     """
 
@@ -82,6 +82,7 @@ class Agent:
     model: str = ""
     budget: Budget = Budget()
     usage: Usage = Usage()
+    unbilled: Usage = Usage()
     policy: Policy = Policy()
     status: AgentStatus = Thinking()
     since: datetime
@@ -105,4 +106,9 @@ class Agent:
 
     def pay(self, usage: Usage) -> Self:
         """The agent after a call to a model."""
-        return replace(self, usage=self.usage + usage, budget=self.budget.spend(usage.cost))
+        return replace(
+            self,
+            usage=self.usage + usage,
+            unbilled=self.unbilled + usage,
+            budget=self.budget.spend(usage.cost),
+        )

@@ -29,11 +29,6 @@ class CommandSpec:
     aliases: Mapping[str, str] = field(default_factory=dict)
     finishes: bool = False
 
-    @property
-    def only_reads(self) -> bool:
-        """Whether running it twice does no harm."""
-        return set(self.risks) == {"read"}
-
 
 @dataclass(frozen=True, slots=True)
 class CommandCall:

@@ -1,8 +1,9 @@
 """What people may answer to a proposal."""
 
+import json
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, assert_never
 
 from agent_core.model.command import Arguments
 from agent_core.model.people import Actor
@@ -12,10 +13,13 @@ FEWEST_TIMES, MOST_TIMES = 2, 50
 
 @dataclass(frozen=True, slots=True)
 class Approve:
-    """Run it as shown. `times` above 1 grants a lease of which this command is the first."""
+    """Run it as shown. `times` above 1 grants a lease of which this command is the first.
+
+    `under` says what approved it where nobody was asked: a lease, or the policy.
+    """
 
     times: int = 1
-    leased: bool = False
+    under: Literal["", "lease", "policy"] = ""
     kind: Literal["approve"] = "approve"
 
 
@@ -48,3 +52,15 @@ class Approval:
 
 
 Settlement = Literal["run again", "it ran", "skip"]
+
+
+def detail_of(decision: Decision) -> str:
+    """What a decision says besides its kind."""
+    match decision:
+        case Approve(times):
+            return f"×{times}" if times > 1 else ""
+        case ApproveEdited(arguments):
+            return json.dumps(arguments, ensure_ascii=False, default=str)
+        case Reject(reason):
+            return reason
+    assert_never(decision)

@@ -1,11 +1,16 @@
 """What a person fills in to make an agent, and what is wrong with it."""
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 from decimal import Decimal
 from typing import Self
 
 from agent_core.errors import InvalidInput
+from agent_core.model.agent import Agent
+from agent_core.model.ids import AgentId, new_id
+from agent_core.model.people import Origin
 from agent_core.model.policy import Policy
+from agent_core.model.usage import Budget
 
 NAME_LENGTH, ROLE_LENGTH, GOAL_LENGTH, MOST_GOALS = 80, 1000, 2000, 5
 DEFAULT_NAME = "Helper"
@@ -35,6 +40,22 @@ class AgentDraft:
         if problems := problems_of(draft):
             raise InvalidInput(problems)
         return draft
+
+    def made(self, origin: Origin, at: datetime) -> Agent:
+        """The agent of a tidied draft; whoever asks owns it."""
+        return Agent(
+            id=AgentId(new_id(at)),
+            channel=origin.channel,
+            name=self.name,
+            role=self.role,
+            goals=self.goals,
+            owner=origin.by,
+            created_at=at,
+            since=at,
+            model=self.model,
+            budget=Budget(limit=self.budget),
+            policy=self.policy,
+        )
 
 
 def problems_of(draft: AgentDraft) -> dict[str, str]:

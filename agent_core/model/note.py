@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Literal, Self
 
-from agent_core.model.ids import AgentId, NoteId, NoticeId, TurnId
+from agent_core.model.agent import Agent
+from agent_core.model.ids import AgentId, NoteId, NoticeId, TurnId, new_id
 from agent_core.model.people import Actor
 from agent_core.model.places import ChannelScope
 
@@ -23,6 +24,11 @@ class Note:
     text: str
     taken_into: TurnId | None = None
 
+    @classmethod
+    def to(cls, agent: Agent, text: str, *, by: Actor, at: datetime) -> Self:
+        """A new note in the agent's thread."""
+        return cls(id=NoteId(new_id(at)), agent_id=agent.id, channel=agent.channel, by=by, at=at, text=text)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
@@ -34,3 +40,8 @@ class Notice:
     at: datetime
     kind: NoticeKind
     text: str
+
+    @classmethod
+    def to(cls, agent: Agent, kind: NoticeKind, text: str, at: datetime) -> Self:
+        """A new notice for the agent's thread."""
+        return cls(id=NoticeId(new_id(at)), agent_id=agent.id, channel=agent.channel, at=at, kind=kind, text=text)

@@ -57,6 +57,11 @@ class Turn:
         return self.proposal.call
 
     @property
+    def only_reads(self) -> bool:
+        """Whether running its command twice does no harm."""
+        return set(self.risks) == {"read"}
+
+    @property
     def is_open(self) -> bool:
         """Whether people are being asked: to decide, or what became of a command."""
         return self.state in ("proposed", "interrupted")

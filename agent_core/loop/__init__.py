@@ -1,0 +1,1 @@
+"""The heart: think, put before people, run what they approved, record, show, and again."""

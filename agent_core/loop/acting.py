@@ -1,0 +1,63 @@
+"""Running an approved command: through an ordered chain of hooks, and always to a result."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
+
+from agent_core.commands.registry import CommandContext, Commands
+from agent_core.errors import CommandError, UnusableReply
+from agent_core.model.agent import Agent
+from agent_core.model.command import CommandCall, Preview
+from agent_core.model.result import Failed, Result, Succeeded
+from agent_core.ports.world import Workspaces
+
+LONGEST_RUN = 600.0
+MOST_OUTPUT = 200_000
+
+Next: TypeAlias = Callable[[CommandCall, CommandContext], Awaitable[Result]]
+Hook: TypeAlias = Callable[[CommandCall, CommandContext, Next], Awaitable[Result]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hands:
+    """Carries commands out. The first hook is the outermost; each may look, change, replace or refuse."""
+
+    commands: Commands
+    workspaces: Workspaces
+    hooks: tuple[Hook, ...] = ()
+
+    async def foresee(self, agent: Agent, call: CommandCall) -> Preview | None:
+        """The preview as it is now; raise CommandError when the command cannot run any more."""
+        try:
+            return await self.commands.get(call.name).preview(call.arguments, self._context(agent))
+        except UnusableReply as gone:
+            raise CommandError(str(gone)) from gone
+
+    async def run(self, agent: Agent, call: CommandCall) -> Result:
+        """Run the command; whatever goes wrong becomes a Failed that the model reads."""
+        chain: Next = self._carry_out
+        for hook in reversed(self.hooks):
+            chain = partial(_through, hook, chain)
+        return await chain(call, self._context(agent))
+
+    async def _carry_out(self, call: CommandCall, context: CommandContext) -> Result:
+        try:
+            async with asyncio.timeout(LONGEST_RUN):
+                output = await self.commands.get(call.name).run(call.arguments, context)
+        except TimeoutError:
+            return Failed(f"{call.name} was ended after {LONGEST_RUN:.0f} seconds.")
+        except (CommandError, UnusableReply) as error:
+            return Failed(str(error))
+        left_out = len(output) - MOST_OUTPUT
+        return Succeeded(
+            f"{output[:MOST_OUTPUT]}\n({left_out:,} more characters are lost.)" if left_out > 0 else output
+        )
+
+    def _context(self, agent: Agent) -> CommandContext:
+        return CommandContext(agent=agent, files=self.workspaces.of(agent))
+
+
+async def _through(hook: Hook, following: Next, call: CommandCall, context: CommandContext) -> Result:
+    return await hook(call, context, following)

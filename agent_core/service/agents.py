@@ -1,0 +1,292 @@
+"""What people do: make an agent, decide, write, stop, resume. Each call is one short transaction and then a wake.
+
+The rights of the person are checked here at every call, whatever a button showed. No model and no platform is called.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import TypeAlias
+
+from agent_core.commands.registry import Commands, faults_of
+from agent_core.errors import InvalidInput, NotPossible
+from agent_core.model.agent import Acting, Agent, Awaiting, Stopped, Thinking
+from agent_core.model.audit import AuditEntry
+from agent_core.model.decision import Approve, ApproveEdited, Decision, Reject, Settlement, detail_of
+from agent_core.model.draft import AgentDraft
+from agent_core.model.ids import AgentId, TurnId
+from agent_core.model.note import Note, Notice, NoticeKind
+from agent_core.model.people import Origin
+from agent_core.model.result import Interrupted, Succeeded
+from agent_core.model.turn import Turn
+from agent_core.model.usage import Budget
+from agent_core.oversight.lease import grant
+from agent_core.oversight.policy import may_decide, require_may_decide, require_may_speak
+from agent_core.ports.database import Database, UnitOfWork, in_one_unit
+from agent_core.ports.engine import Waker
+from agent_core.ports.world import Clock, Workspaces
+from agent_core.service.remembered import remember
+
+MOST_NOTE = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A reply that answered an open proposal."""
+
+    agent: Agent
+    turn: Turn
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A reply kept as a note for the agent's next turn."""
+
+    agent: Agent
+    note: Note
+
+
+ReplyOutcome: TypeAlias = Rejected | Kept
+Change: TypeAlias = Callable[[UnitOfWork, Agent], Awaitable[Agent]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentService:
+    """Everything people can do to agents. A platform event delivered twice takes effect once."""
+
+    database: Database
+    commands: Commands
+    workspaces: Workspaces
+    waker: Waker
+    clock: Clock
+
+    async def create(self, draft: AgentDraft, origin: Origin) -> Agent:
+        """Make an agent and let it think; raise InvalidInput with every field at fault, the name taken among them."""
+        tidy = draft.tidied()
+        require_may_speak(origin.by, "make agents here")
+
+        async def act(work: UnitOfWork) -> Agent:
+            if taken := await work.agents.named(origin.channel, tidy.name):
+                if await self._is_repeated(work, origin):
+                    return taken
+                raise InvalidInput({"name": f"Name: {taken.name} is taken in this channel. Choose another."})
+            await self._is_repeated(work, origin)
+            agent = tidy.made(origin, self.clock.now())
+            work.agents.add(agent)
+            remember(work, origin.channel, tidy)
+            self._audit(work, agent, origin, "created", f"{agent.role} · {'; '.join(agent.goals)}")
+            return agent
+
+        agent = await in_one_unit(self.database, act)
+        self.waker.wake(agent.id)
+        return agent
+
+    async def decide(self, turn_id: TurnId, decision: Decision, origin: Origin) -> tuple[Agent, Turn]:
+        """Approve, edit or reject an open proposal.
+
+        Raise NotAllowed, AlreadyDecided, or InvalidInput for edited arguments or a number that cannot be used.
+        """
+
+        async def act(work: UnitOfWork) -> tuple[Agent, Turn]:
+            turn = await work.turns.get(origin.channel, turn_id)
+            agent = await work.agents.get(origin.channel, turn.agent_id)
+            if await self._is_repeated(work, origin):
+                return agent, turn
+            return self._decided(work, agent, turn, decision, origin)
+
+        agent, turn = await in_one_unit(self.database, act)
+        self.waker.wake(agent.id)
+        return agent, turn
+
+    async def reply(self, agent_id: AgentId, text: str, origin: Origin) -> ReplyOutcome:
+        """Say something to the agent: the rejection of an open proposal from someone who may decide, else a note.
+
+        A word from somebody who may not decide is an objection: it ends a lease.
+        """
+        said = text.strip()
+        if not said or len(said) > MOST_NOTE:
+            raise InvalidInput({"text": f"Reply: between 1 and {MOST_NOTE:,} characters, this one has {len(said):,}."})
+        require_may_speak(origin.by, "reply here")
+
+        async def act(work: UnitOfWork) -> ReplyOutcome:
+            agent = await work.agents.get(origin.channel, agent_id)
+            turn = await newest_turn(work, agent)
+            repeated = await self._is_repeated(work, origin)
+            if turn and turn.state == "proposed" and may_decide(agent, origin.by) and not repeated:
+                return Rejected(*self._decided(work, agent, turn, Reject(said), origin))
+            note = Note.to(agent, said, by=origin.by, at=self.clock.now())
+            if repeated:
+                return Kept(agent, note)
+            work.notes.add(note)
+            return Kept(self._objected(work, agent, origin), note)
+
+        outcome = await in_one_unit(self.database, act)
+        self.waker.wake(agent_id)
+        return outcome
+
+    async def stop(self, agent_id: AgentId, origin: Origin) -> Agent:
+        """Withdraw an open proposal, end a running command, void the lease: it stands still until `resume`."""
+        require_may_speak(origin.by, "stop agents here")
+
+        async def change(work: UnitOfWork, agent: Agent) -> Agent:
+            if isinstance(agent.status, Stopped):
+                raise NotPossible(f"already stopped by {agent.status.by}, {agent.since:%H:%M} UTC")
+            now = self.clock.now()
+            turn = await newest_turn(work, agent)
+            if turn and turn.state in ("proposed", "approved", "running", "interrupted"):
+                work.turns.save(turn.stop(origin.by, now))
+            self._announce(work, agent, "stopped", f"stopped by {origin.by}. Resume to let it think anew.")
+            return agent.become(Stopped(origin.by), now)
+
+        agent = await self._change(agent_id, origin, "stopped", change)
+        self.waker.interrupt(agent.id)
+        return agent
+
+    async def resume(self, agent_id: AgentId, origin: Origin) -> Agent:
+        """Let an agent that stands still think anew; raise NotPossible when it does not stand still."""
+
+        async def change(work: UnitOfWork, agent: Agent) -> Agent:
+            require_may_decide(agent, origin.by, "resume agents here")
+            if not agent.is_at_rest:
+                raise NotPossible(f"{agent.name} is at work already.")
+            turn = await newest_turn(work, agent)
+            status = Awaiting() if turn and turn.is_open else Thinking()
+            self._announce(work, agent, "resumed", f"resumed by {origin.by}.")
+            return replace(agent.become(status, self.clock.now()), unusable=0, complaint="")
+
+        return await self._change(agent_id, origin, "resumed", change)
+
+    async def settle(self, turn_id: TurnId, settlement: Settlement, origin: Origin) -> tuple[Agent, Turn]:
+        """Say what became of a command that may have run when the process died."""
+
+        async def act(work: UnitOfWork) -> tuple[Agent, Turn]:
+            turn = await work.turns.get(origin.channel, turn_id)
+            agent = await work.agents.get(origin.channel, turn.agent_id)
+            if await self._is_repeated(work, origin):
+                return agent, turn
+            require_may_decide(agent, origin.by)
+            settled = self._settled(turn, settlement, origin)
+            changed = agent.become(Acting() if settled.state == "approved" else Thinking(), self.clock.now())
+            work.audit.append(AuditEntry.on(agent, settlement, by=origin.by, at=self.clock.now(), turn=turn))
+            work.turns.save(settled)
+            work.agents.save(changed)
+            return changed, settled
+
+        agent, turn = await in_one_unit(self.database, act)
+        self.waker.wake(agent.id)
+        return agent, turn
+
+    async def revoke(self, agent_id: AgentId, origin: Origin) -> Agent:
+        """End the agent's lease; raise NotPossible when it holds none."""
+
+        async def change(work: UnitOfWork, agent: Agent) -> Agent:
+            if agent.lease is None:
+                raise NotPossible(f"{agent.name} holds no approval for more commands.")
+            if agent.lease.granted_by.id != origin.by.id:
+                require_may_decide(agent, origin.by, "revoke approvals here")
+            self._announce(work, agent, "lease ended", f"{origin.by} revoked the approval of {agent.lease.granted_by}.")
+            return replace(agent, lease=None)
+
+        return await self._change(agent_id, origin, "revoked", change)
+
+    async def set_budget(self, agent_id: AgentId, limit: Decimal | None, origin: Origin) -> Agent:
+        """Set what the agent may spend in US dollars; None is no limit."""
+
+        async def change(work: UnitOfWork, agent: Agent) -> Agent:
+            require_may_decide(agent, origin.by, "set budgets here")
+            if limit is not None and not (limit.is_finite() and limit > 0):
+                raise InvalidInput({"budget": "Budget: an amount in US dollars above 0, or nothing for no limit."})
+            said = f"${limit:,.2f}" if limit is not None else "no limit"
+            self._announce(work, agent, "changed", f"{origin.by} set the budget to {said}.")
+            return replace(agent, budget=Budget(limit=limit, spent=agent.budget.spent))
+
+        return await self._change(agent_id, origin, "set the budget", change)
+
+    async def delete(self, agent_id: AgentId, origin: Origin) -> Agent:
+        """Remove the agent with its history and files; what it runs is ended."""
+
+        async def act(work: UnitOfWork) -> Agent:
+            agent = await work.agents.get(origin.channel, agent_id)
+            require_may_decide(agent, origin.by, "delete agents here")
+            work.agents.remove(agent)
+            return agent
+
+        agent = await in_one_unit(self.database, act)
+        self.waker.interrupt(agent.id)
+        await self.workspaces.remove(agent)
+        return agent
+
+    async def _change(self, agent_id: AgentId, origin: Origin, what: str, change: Change) -> Agent:
+        async def act(work: UnitOfWork) -> Agent:
+            agent = await work.agents.get(origin.channel, agent_id)
+            if await self._is_repeated(work, origin):
+                return agent
+            changed = await change(work, agent)
+            self._audit(work, agent, origin, what)
+            work.agents.save(changed)
+            return changed
+
+        agent = await in_one_unit(self.database, act)
+        self.waker.wake(agent.id)
+        return agent
+
+    def _decided(
+        self, work: UnitOfWork, agent: Agent, turn: Turn, decision: Decision, origin: Origin
+    ) -> tuple[Agent, Turn]:
+        require_may_decide(agent, origin.by)
+        now = self.clock.now()
+        decided = turn.decide(self._checked(turn, decision), by=origin.by, at=now)
+        status = Thinking() if decided.state == "rejected" else Acting()
+        changed = agent.become(status, now)
+        if isinstance(decision, Approve) and decision.times > 1:
+            changed = replace(changed, lease=grant(decision.times, turn.risks, by=origin.by, at=now))
+        elif isinstance(decision, Reject):
+            changed = replace(changed, lease=None)
+        detail = detail_of(decision)
+        work.audit.append(AuditEntry.on(agent, decision.kind, by=origin.by, at=now, detail=detail, turn=turn))
+        work.turns.save(decided)
+        work.agents.save(changed)
+        return changed, decided
+
+    def _checked(self, turn: Turn, decision: Decision) -> Decision:
+        if isinstance(decision, ApproveEdited):
+            spec = self.commands.get(turn.proposal.call.name).spec
+            if faults := faults_of(spec, decision.arguments):
+                raise InvalidInput({"arguments": " ".join(faults)})
+        return decision
+
+    def _settled(self, turn: Turn, settlement: Settlement, origin: Origin) -> Turn:
+        now = self.clock.now()
+        match settlement:
+            case "run again":
+                return turn.run_again(origin.by, now)
+            case "it ran":
+                return turn.settle(Succeeded(f"{origin.by} says that it ran. Its output is lost."), origin.by, now)
+            case "skip":
+                return turn.settle(Interrupted(origin.by), origin.by, now)
+
+    def _objected(self, work: UnitOfWork, agent: Agent, origin: Origin) -> Agent:
+        if agent.lease is None or may_decide(agent, origin.by):
+            return agent
+        text = f"{origin.by} objected, so the approval of {agent.lease.granted_by} ended."
+        self._announce(work, agent, "lease ended", text)
+        changed = replace(agent, lease=None)
+        work.agents.save(changed)
+        return changed
+
+    def _announce(self, work: UnitOfWork, agent: Agent, kind: NoticeKind, text: str) -> None:
+        work.notes.announce(Notice.to(agent, kind, text, self.clock.now()))
+
+    def _audit(self, work: UnitOfWork, agent: Agent, origin: Origin, act: str, detail: str = "") -> None:
+        work.audit.append(AuditEntry.on(agent, act, by=origin.by, at=self.clock.now(), detail=detail))
+
+    async def _is_repeated(self, work: UnitOfWork, origin: Origin) -> bool:
+        if origin.delivery is None:
+            return False
+        return not await work.deliveries.first_time(origin.delivery, self.clock.now())
+
+
+async def newest_turn(work: UnitOfWork, agent: Agent) -> Turn | None:
+    """The agent's last turn, or None before its first."""
+    turns = await work.turns.of(agent, last=1)
+    return turns[-1] if turns else None

@@ -1,0 +1,119 @@
+"""What people look at: channels, agents, threads, files, what waits for them. Nothing is changed here."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from agent_core.commands.registry import Commands
+from agent_core.model.agent import Agent, Awaiting
+from agent_core.model.audit import AuditEntry
+from agent_core.model.command import CommandSpec
+from agent_core.model.draft import AgentDraft
+from agent_core.model.files import FileEntry
+from agent_core.model.ids import AgentId, TurnId
+from agent_core.model.note import Note, Notice
+from agent_core.model.places import ChannelScope
+from agent_core.model.turn import Turn
+from agent_core.ports.database import Database
+from agent_core.ports.world import Clock, Workspaces
+from agent_core.service.agents import newest_turn
+from agent_core.service.remembered import recall_draft
+
+PAGE = 50
+Entry: TypeAlias = Turn | Note | Notice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thread:
+    """A page of an agent's thread, oldest entry first; `earlier` tells whether turns come before it."""
+
+    agent: Agent
+    entries: tuple[Entry, ...]
+    earlier: int | None
+
+    @property
+    def turns(self) -> dict[TurnId, Turn]:
+        """The turns of the page by their ids."""
+        return {entry.id: entry for entry in self.entries if isinstance(entry, Turn)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentViews:
+    """Everything people can look at. What belongs to a channel is only found in it."""
+
+    database: Database
+    commands: Commands
+    workspaces: Workspaces
+    clock: Clock
+
+    async def everywhere(self) -> tuple[Agent, ...]:
+        """Agents of all channels of all surfaces, oldest first."""
+        async with self.database.begin() as work:
+            return await work.agents.everywhere()
+
+    async def agents(self, channel: ChannelScope) -> tuple[Agent, ...]:
+        """The channel's agents, oldest first."""
+        async with self.database.begin() as work:
+            return await work.agents.of(channel)
+
+    async def agent(self, channel: ChannelScope, agent_id: AgentId) -> Agent:
+        """One agent; raise NotFound."""
+        async with self.database.begin() as work:
+            return await work.agents.get(channel, agent_id)
+
+    async def named(self, channel: ChannelScope, name: str) -> Agent | None:
+        """The channel's agent of that name."""
+        async with self.database.begin() as work:
+            return await work.agents.named(channel, name)
+
+    async def turn(self, channel: ChannelScope, turn_id: TurnId) -> tuple[Agent, Turn]:
+        """One turn with its agent; raise NotFound."""
+        async with self.database.begin() as work:
+            turn = await work.turns.get(channel, turn_id)
+            return await work.agents.get(channel, turn.agent_id), turn
+
+    async def newest_turn(self, channel: ChannelScope, agent_id: AgentId) -> Turn | None:
+        """The agent's last turn, or None before its first."""
+        async with self.database.begin() as work:
+            return await newest_turn(work, await work.agents.get(channel, agent_id))
+
+    async def thread(self, channel: ChannelScope, agent_id: AgentId, *, before: int | None = None) -> Thread:
+        """The newest page of the thread, or the one that ends before a turn's number."""
+        async with self.database.begin() as work:
+            agent = await work.agents.get(channel, agent_id)
+            turns = await work.turns.of(agent, last=PAGE + 1, before=before)
+            notes, notices = await work.notes.of(agent), await work.notes.notices(agent)
+        more, page = len(turns) > PAGE, turns[-PAGE:]
+        first = page[0].id if more else ""
+        last = page[-1].id if before is not None and page else "~"
+        entries: list[Entry] = [*page, *notes, *notices]
+        ordered = tuple(sorted((entry for entry in entries if first <= entry.id <= last), key=lambda entry: entry.id))
+        return Thread(agent=agent, entries=ordered, earlier=page[0].number if more else None)
+
+    async def waiting(self) -> tuple[tuple[Agent, Turn], ...]:
+        """Every agent that asks people something, with the open turn, longest waiting first."""
+        async with self.database.begin() as work:
+            asking = [agent for agent in await work.agents.everywhere() if isinstance(agent.status, Awaiting)]
+            found = [(agent, await newest_turn(work, agent)) for agent in sorted(asking, key=lambda agent: agent.since)]
+        return tuple((agent, turn) for agent, turn in found if turn)
+
+    async def files(self, channel: ChannelScope, agent_id: AgentId) -> tuple[FileEntry, ...]:
+        """The files of the agent's workspace, by path."""
+        return await self.workspaces.of(await self.agent(channel, agent_id)).listing()
+
+    async def file(self, channel: ChannelScope, agent_id: AgentId, path: str) -> bytes:
+        """A file's content; raise CommandError when it cannot be read."""
+        return await self.workspaces.of(await self.agent(channel, agent_id)).read(path)
+
+    async def audit(self, channel: ChannelScope, agent_id: AgentId) -> tuple[AuditEntry, ...]:
+        """What people did to the agent, oldest first."""
+        async with self.database.begin() as work:
+            return await work.audit.of(await work.agents.get(channel, agent_id))
+
+    async def offered_draft(self, channel: ChannelScope) -> AgentDraft | None:
+        """The last settings used in the channel, to be offered again."""
+        async with self.database.begin() as work:
+            return await recall_draft(work, channel)
+
+    def spec(self, command: str) -> CommandSpec:
+        """What a command is; raise UnusableReply when there is none of that name."""
+        return self.commands.get(command).spec

@@ -1,0 +1,81 @@
+"""A chat surface that remembers what it was asked to show, for tests that read it."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from agent_core.errors import SurfaceError
+from agent_core.model.agent import Agent
+from agent_core.model.ids import AgentId, TurnId
+from agent_core.model.note import Note, Notice
+from agent_core.model.places import SurfaceName, ThreadRef
+from agent_core.model.turn import Turn
+
+
+@dataclass(slots=True)
+class RecordingSurface:
+    """Keeps the newest showing of each card, every notice, and how often each was sent.
+
+    Errors put into `faults` are raised by the next calls, one each.
+    """
+
+    name: SurfaceName = "web"
+    threads: dict[AgentId, ThreadRef] = field(default_factory=dict)
+    cards: dict[TurnId, Turn] = field(default_factory=dict)
+    history: list[tuple[TurnId, str]] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
+    acknowledged: list[Note] = field(default_factory=list)
+    agents: dict[AgentId, Agent] = field(default_factory=dict)
+    uploads: list[tuple[str, bytes]] = field(default_factory=list)
+    faults: list[SurfaceError] = field(default_factory=list)
+    _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    async def open_thread(self, agent: Agent) -> ThreadRef:
+        """Open the thread once."""
+        await self._happens()
+        return self.threads.setdefault(agent.id, ThreadRef(agent.channel, agent.id))
+
+    async def show(self, agent: Agent, turn: Turn) -> str:
+        """Put the card in place of the one before."""
+        await self._happens()
+        self.cards[turn.id], self.agents[agent.id] = turn, agent
+        self.history.append((turn.id, turn.state))
+        await self._tell()
+        return f"card/{turn.id}"
+
+    async def notice(self, agent: Agent, notice: Notice) -> None:
+        """Keep the notice."""
+        await self._happens()
+        self.notices.append(notice)
+        await self._tell()
+
+    async def acknowledge(self, agent: Agent, note: Note) -> None:
+        """Keep the note."""
+        self.acknowledged.append(note)
+
+    async def status(self, agent: Agent) -> None:
+        """Keep the agent as it is now."""
+        self.agents[agent.id] = agent
+        await self._tell()
+
+    async def upload(self, agent: Agent, filename: str, data: bytes) -> None:
+        """Keep the file."""
+        self.uploads.append((filename, data))
+
+    async def missed_replies(self, since: datetime) -> tuple[Note, ...]:
+        """Nothing is ever missed here."""
+        return ()
+
+    async def until(self, happened: Callable[["RecordingSurface"], bool], seconds: float = 10) -> None:
+        """Return once `happened` holds; raise TimeoutError when it does not in time."""
+        async with asyncio.timeout(seconds), self._changed:
+            await self._changed.wait_for(lambda: happened(self))
+
+    async def _happens(self) -> None:
+        if self.faults:
+            raise self.faults.pop(0)
+
+    async def _tell(self) -> None:
+        async with self._changed:
+            self._changed.notify_all()
