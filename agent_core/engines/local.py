@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from agent_core.model.ids import AgentId
 from agent_core.model.places import SurfaceName
@@ -49,9 +50,9 @@ class LocalEngine:
                     del self._woken[agent_id]
                     task = group.create_task(_advanced(advance, agent_id), name=f"agent {agent_id}")
                     self._at_work[agent_id] = task
-                    task.add_done_callback(lambda _, done=agent_id: self._rest(done))
+                    task.add_done_callback(partial(self._rest, agent_id))
 
-    def _rest(self, agent_id: AgentId) -> None:
+    def _rest(self, agent_id: AgentId, _task: asyncio.Task[None]) -> None:
         self._at_work.pop(agent_id, None)
         self._bell.set()
 

@@ -50,10 +50,7 @@ class Hands:
             return Failed(f"{call.name} was ended after {LONGEST_RUN:.0f} seconds.")
         except (CommandError, UnusableReply) as error:
             return Failed(str(error))
-        left_out = len(output) - MOST_OUTPUT
-        return Succeeded(
-            f"{output[:MOST_OUTPUT]}\n({left_out:,} more characters are lost.)" if left_out > 0 else output
-        )
+        return Succeeded(_capped(output))
 
     def _context(self, agent: Agent) -> CommandContext:
         return CommandContext(agent=agent, files=self.workspaces.of(agent))
@@ -61,3 +58,8 @@ class Hands:
 
 async def _through(hook: Hook, following: Next, call: CommandCall, context: CommandContext) -> Result:
     return await hook(call, context, following)
+
+
+def _capped(output: str) -> str:
+    lost = len(output) - MOST_OUTPUT
+    return f"{output[:MOST_OUTPUT]}\n({lost:,} more characters are lost.)" if lost > 0 else output

@@ -122,8 +122,9 @@ class Mind:
 
 
 def _delay(agent: Agent, unavailable: ModelUnavailable) -> float:
-    """Seconds to wait: as told, else doubling from 2 up to five minutes; up to a quarter more, so that not all agents
-    come back at once.
+    """Seconds to wait: as told, else doubling from 2 up to five minutes.
+
+    Up to a quarter is added, so that not all agents come back at once.
     """
     tries = agent.status.tries if isinstance(agent.status, Thinking) else 0
     told = unavailable.retry_after

@@ -66,9 +66,10 @@ AgentStatus: TypeAlias = Thinking | Awaiting | Acting | Paused | Stopped | Finis
 class Agent:
     """An agent as it stands.
 
-    `turns` is the number of its last turn, `unusable` how many replies in a row could not be used and `complaint`
-    what was wrong with the last; `unbilled` is what these took, part of the next turn's usage. `fence` grows whenever a worker takes the agent. `wake_at` is when it has work
-    although nobody does anything. `usage` counts every call; the budget what they cost.
+    `turns` is the number of its last turn, `unusable` how many replies in a row could not be used, `complaint` what
+    was wrong with the last, and `unbilled` what calls took that belong to no turn yet. `fence` grows whenever a worker
+    takes the agent. `wake_at` is when it has work although nobody does anything. `usage` counts every call; the budget
+    what they cost.
     """
 
     id: AgentId
