@@ -1,0 +1,304 @@
+"""The rehearsal model with the real prompts: what it proposes, in which order, and how honest it is."""
+
+import json
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from agent_core.commands.files import FILE_COMMANDS
+from agent_core.commands.finish import FINISH_COMMANDS
+from agent_core.commands.registry import Commands
+from agent_core.model.agent import Agent
+from agent_core.model.command import CommandCall, Proposal, Thoughts
+from agent_core.model.decision import Approve, Reject
+from agent_core.model.ids import TurnId
+from agent_core.model.messages import Message, Reply
+from agent_core.model.result import Failed, Result, Succeeded
+from agent_core.model.turn import Turn
+from agent_core.model.usage import Usage
+from agent_core.prompt.packing import Situation, pack
+from agent_core.prompt.reply import THOUGHTS, parse
+from agent_core.providers.rehearsal import LABEL, NO_GOALS, RehearsalModel, answer
+from agent_core.providers.shapes import actions_of
+from agent_core.providers.tokens import EstimatedTokens
+from agent_core.testing.examples import ANA, NOON, a_note, a_turn, an_agent
+
+COMMANDS = Commands.of(*FILE_COMMANDS, *FINISH_COMMANDS)
+WRITE, READ, LIST = 'Write "hello" to a.txt', "Read a.txt", "List files"
+
+OK = Succeeded("ok")
+
+
+@dataclass
+class Story:
+    """An agent whose turns are decided one after the other."""
+
+    agent: Agent
+    commands: Commands = COMMANDS
+    turns: list[Turn] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    window: int = 10_000
+
+    @classmethod
+    def of(cls, *goals: str, **facts: Any) -> "Story":
+        return cls(an_agent(goals=goals), **facts)
+
+    def next(self) -> tuple[Thoughts, CommandCall]:
+        notes = [a_note(self.agent, text=text) for text in self.notes]
+        situation = Situation(
+            agent=replace(self.agent, turns=len(self.turns)),
+            commands=self.commands.specs,
+            turns=self.turns,
+            notes=notes,
+            now=NOON,
+        )
+        prompt = pack(situation, window=self.window, count=EstimatedTokens().count)
+        thoughts, call = parse(Reply(text=answer(prompt), usage=Usage()))
+        return thoughts, self.commands.checked(call)
+
+    def proposes(self) -> Turn:
+        thoughts, call = self.next()
+        number = len(self.turns) + 1
+        proposal = Proposal(thoughts=thoughts, call=call)
+        return a_turn(self.agent, id=TurnId(f"t{number}"), number=number, proposal=proposal)
+
+    def approves(self, result: Result = OK) -> CommandCall:
+        turn = self.proposes().decide(Approve(), by=ANA, at=NOON).start(NOON).finish(result, NOON)
+        self.turns.append(turn)
+        return turn.call
+
+    def rejects(self, reason: str = "") -> CommandCall:
+        turn = self.proposes().decide(Reject(reason), by=ANA, at=NOON)
+        self.turns.append(turn)
+        return turn.call
+
+    def stops(self) -> CommandCall:
+        turn = self.proposes().stop(ANA, NOON)
+        self.turns.append(turn)
+        return turn.call
+
+    def complains(self, complaint: str) -> None:
+        self.agent = replace(self.agent, complaint=complaint)
+
+    def reason(self) -> str:
+        _, call = self.next()
+        assert call.name == "task_complete"
+        return str(call.arguments["reason"])
+
+
+def test_goals_become_commands_in_order_and_then_it_is_done() -> None:
+    story = Story.of(WRITE, READ, LIST)
+    calls = [story.approves() for _ in range(3)]
+    assert calls == [
+        CommandCall("write_to_file", {"filename": "a.txt", "text": "hello"}),
+        CommandCall("read_file", {"filename": "a.txt"}),
+        CommandCall("list_files", {}),
+    ]
+    assert story.reason() == (
+        "This was a rehearsal: a script, no AI.\n"
+        "- Done: Write “hello” to a.txt\n- Done: Read a.txt\n- Done: List the files"
+    )
+
+
+def test_all_five_thoughts_are_filled_and_plain() -> None:
+    thoughts, _ = Story.of(WRITE, READ).next()
+    assert thoughts == Thoughts(
+        text="Step 1 of 2 · Write “hello” to a.txt",
+        reasoning="The words of goal 1 fit one of my 6 shapes. No AI was asked.",
+        plan="- Write “hello” to a.txt\n- Read a.txt\n- Say what was done",
+        criticism="I match words and understand none of them: look at the arguments before you approve.",
+        speak="May I do this: Write “hello” to a.txt?",
+    )
+
+
+def test_one_goal_may_become_several_commands() -> None:
+    story = Story.of('Write "one" to a.txt, append "two" to it and then read it back')
+    assert [story.approves().name for _ in range(4)] == [
+        "write_to_file",
+        "append_to_file",
+        "read_file",
+        "task_complete",
+    ]
+
+
+def test_a_rejected_step_is_not_proposed_again_and_the_script_says_why() -> None:
+    story = Story.of(WRITE, READ)
+    story.rejects("not that file")
+    thoughts, call = story.next()
+    assert call.name == "read_file"
+    assert thoughts.text.splitlines()[1:] == [
+        "@ana rejected it: not that file",
+        "I am a script: I cannot rethink, so I go on with the next step.",
+    ]
+
+
+def test_what_was_rejected_or_failed_is_in_the_reason() -> None:
+    story = Story.of(WRITE, READ)
+    story.rejects()
+    story.approves(Failed("There is no file a.txt."))
+    assert story.reason().splitlines()[1:] == [
+        "- Rejected: Write “hello” to a.txt (@ana rejected it without a reason.)",
+        "- Failed: Read a.txt (Error: There is no file a.txt.)",
+    ]
+
+
+def test_a_step_withdrawn_by_a_stop_is_proposed_again() -> None:
+    story = Story.of(WRITE, READ)
+    stopped = story.stops()
+    assert story.approves() == stopped
+    assert story.approves().name == "read_file"
+    assert story.reason().count("Done") == 2
+
+
+def test_a_rejected_end_is_proposed_again_with_plain_words() -> None:
+    story = Story.of(LIST)
+    story.approves()
+    assert story.rejects("there is more").name == "task_complete"
+    thoughts, call = story.next()
+    assert call.name == "task_complete"
+    assert thoughts.text.endswith("I am a script: I cannot rethink, and I have no other step.")
+
+
+def test_a_goal_of_no_known_shape_is_told_with_the_way_out() -> None:
+    story = Story.of("Find the best pizza in town", READ)
+    thoughts, call = story.next()
+    assert call == CommandCall("do_nothing", {})
+    assert thoughts.text.startswith("Step 1 of 2 · Goal 1 is not understood: Find the best pizza in town")
+    assert all(word in thoughts.text for word in ("list files", "OPENAI_API_KEY", "OPENAI_BASE_URL", "local server"))
+    story.approves()
+    assert story.approves().name == "read_file"
+    assert "- Goal 1 is not understood: Find the best pizza in town" in story.reason()
+
+
+def test_notes_are_received_and_not_understood() -> None:
+    story = Story.of(WRITE, notes=["Make it rhyme.\nPlease."])
+    assert story.next()[0].text.endswith("I received what you wrote, but I am a script and cannot understand it.")
+
+
+def test_a_step_that_could_not_be_put_before_people_takes_a_turn_of_doing_nothing() -> None:
+    story = Story.of(READ, LIST)
+    story.complains("There is no file a.txt.")
+    assert story.approves() == CommandCall("do_nothing", {})
+    story.complains("")
+    assert story.approves().name == "list_files"
+    assert "- Not possible: Read a.txt (There is no file a.txt.)" in story.reason()
+
+
+def test_a_command_that_is_switched_off_is_named() -> None:
+    story = Story.of(WRITE, commands=Commands.of(*FINISH_COMMANDS))
+    thoughts, call = story.next()
+    assert call.name == "do_nothing"
+    assert "Goal 1 needs write_to_file, which this agent does not have." in thoughts.text
+
+
+def test_steps_whose_turns_were_cut_from_the_prompt_count_as_through() -> None:
+    story = Story.of(*(f'Write "{"x" * 150}" to {name}.txt' for name in "abcde"))
+    for _ in range(4):
+        story.approves()
+    story.window = 1_700
+    situation = story.proposes()
+    assert situation.call.arguments["filename"] == "e.txt"
+    story.turns.append(situation.stop(ANA, NOON))
+    assert story.approves().arguments["filename"] == "e.txt"
+    assert story.reason().splitlines()[1].startswith("- Proposed, but I no longer see what became of it: Write “x")
+
+
+def test_goals_added_later_do_not_repeat_what_was_done() -> None:
+    story = Story.of(WRITE, READ)
+    story.approves()
+    story.approves()
+    story.agent = replace(story.agent, goals=(WRITE, READ, LIST))
+    assert story.approves().name == "list_files"
+    story.agent = replace(story.agent, goals=(READ, LIST))
+    assert story.next()[1].name == "task_complete"
+
+
+def test_the_same_goal_twice_is_done_twice() -> None:
+    story = Story.of('Append "x" to a.txt', 'Append "x" to a.txt')
+    assert [story.approves().name for _ in range(3)] == ["append_to_file", "append_to_file", "task_complete"]
+
+
+def test_five_long_goals_fit_the_limits_of_a_reply() -> None:
+    story = Story.of(*("Read " + ", ".join(f"{'d' * 60}/{number}.txt" for number in range(30)) for _ in range(5)))
+    while (call := story.approves(Failed("No. " * 500))).name != "task_complete":
+        thoughts = story.turns[-1].proposal.thoughts
+        assert max(len(getattr(thoughts, part)) for part in THOUGHTS) <= 2000
+    assert len(str(call.arguments["reason"])) <= 4000
+    assert len(story.turns) == 151
+
+
+async def test_it_says_that_it_is_no_model_and_costs_nothing() -> None:
+    model = RehearsalModel()
+    reply = await model.complete([Message("user", "Summarise this.")], schema=None, model="", max_tokens=9)
+    assert model.label == LABEL == "Rehearsal · scripted, no AI"
+    assert reply.text == NO_GOALS
+    assert model.price(reply.usage, model.default_model) == 0
+
+
+@pytest.mark.parametrize(
+    ("goal", "expected"),
+    [
+        ('Write "hello" to a.txt', [("write_to_file", "a.txt", "hello")]),
+        ("write 'it works' into the file notes/today.md.", [("write_to_file", "notes/today.md", "it works")]),
+        ("Save hello world in b.txt", [("write_to_file", "b.txt", "hello world")]),
+        ("Put “hi” in a file called greeting", [("write_to_file", "greeting", "hi")]),
+        ("Write don't panic to p.txt", [("write_to_file", "p.txt", "don't panic")]),
+        ('Write to log.txt: "a\\nb"', [("write_to_file", "log.txt", "a\nb")]),
+        ('save "read me and delete it" to x.txt', [("write_to_file", "x.txt", "read me and delete it")]),
+        ("Create a file called x.txt with hello there", [("write_to_file", "x.txt", "hello there")]),
+        ("make a file X containing the text: Hello, world!", [("write_to_file", "X", "Hello, world!")]),
+        ("WRITE A FILE r.md SAYING done", [("write_to_file", "r.md", "done")]),
+        ("Create notes.txt", [("write_to_file", "notes.txt", "")]),
+        ('Append "more" to a.txt', [("append_to_file", "a.txt", "more")]),
+        ('add a line "two" to the end of a.txt', [("append_to_file", "a.txt", "\ntwo")]),
+        ("Please show me the contents of notes/a.txt", [("read_file", "notes/a.txt", None)]),
+        ('Open "my file.txt"', [("read_file", "my file.txt", None)]),
+        ("read a.txt, b.txt and c.txt", [("read_file", name, None) for name in ("a.txt", "b.txt", "c.txt")]),
+        ("Read ../secret.txt", [("read_file", "../secret.txt", None)]),
+        ("remove the files a.txt and b", [("delete_file", "a.txt", None), ("delete_file", "b", None)]),
+        ("List the files in the folder notes", [("list_files", "notes", None)]),
+        ("Show all files", [("list_files", None, None)]),
+    ],
+)
+def test_a_goal_of_a_known_shape_is_turned_into_its_command(
+    goal: str, expected: list[tuple[str, str | None, str | None]]
+) -> None:
+    given = [(action.command, action.arguments) for action in actions_of(goal)]
+    assert [
+        (command, arguments.get("filename", arguments.get("directory")), arguments.get("text"))
+        for command, arguments in given
+    ] == expected
+
+
+@pytest.mark.parametrize("thing", ["a haiku about rain", "release notes", "a short report on what is in a.txt"])
+def test_prose_is_not_written_but_outlined(thing: str) -> None:
+    (action,) = actions_of(f"Write {thing} to out.md")
+    assert action.title == f"Write an outline of “{thing}” to out.md"
+    assert "is a script and writes no prose" in str(action.arguments["text"])
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [
+        "",
+        "Write a haiku about autumn",
+        "Write hello to Bob",
+        "make a copy of a.txt in b.txt",
+        "Create a file that lists all planets",
+        "Read the book and tell me",
+        "Remove all files",
+        "Research otters and write a report to otters.md",
+        "Read it",
+        "Append milk",
+    ],
+)
+def test_anything_else_is_not_understood(goal: str) -> None:
+    assert actions_of(goal) == ()
+
+
+@pytest.mark.parametrize(
+    "goal", [" " * 2000, "read " * 400, "write a " * 250, "'" * 2000, "and then " * 220, "list the files in " * 111]
+)
+def test_a_goal_made_to_be_slow_is_not(goal: str) -> None:
+    assert len(json.dumps([action.title for action in actions_of(goal)])) < 10_000
