@@ -130,8 +130,8 @@ class OpenAIModel:
         return self._read(answer, messages)
 
     def price(self, usage: Usage, model: str) -> Decimal | None:
-        """US dollars, or None when no price is known."""
-        return self.prices.of(usage, model or self.model)
+        """US dollars, or None when no price is known; before the default model is found, those of the usual one."""
+        return self.prices.of(usage, model or self.model or DEFAULT_MODEL)
 
     async def _asked(
         self, request: dict[str, object], dialect: Dialect, schema: Mapping[str, object] | None, max_tokens: int

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC
 from itertools import count
 from pathlib import Path
 from typing import TypeAlias
@@ -14,28 +14,16 @@ from typing import TypeAlias
 import pytest
 
 from agent_core.errors import CommandError, OutsideWorkspace
-from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId
-from agent_core.model.people import Actor
-from agent_core.model.places import ChannelScope
 from agent_core.ports.world import Files, Workspaces
 from agent_core.providers.files import FolderFiles, FolderWorkspaces
 from agent_core.providers.folders import FOLDER, opened, replace_file
 from agent_core.providers.paths import Limits
+from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryWorkspaces
 
-NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 SMALL = Limits(file_bytes=100, workspace_bytes=250, files=3)
-ADA = Agent(
-    id=AgentId("0ada"),
-    channel=ChannelScope("web", "local", "general"),
-    name="Ada",
-    role="a tester",
-    goals=("Test",),
-    owner=Actor(id="u1", display="ana"),
-    created_at=NOON,
-    since=NOON,
-)
+ADA = an_agent(id=AgentId("0ada"))
 BOB = replace(ADA, id=AgentId("0bob"), name="Bob")
 Make: TypeAlias = Callable[[Limits], Workspaces]
 

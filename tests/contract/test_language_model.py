@@ -1,0 +1,118 @@
+"""What every language model keeps to: the scripted one, the rehearsal and a real SDK against a stand-in."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from decimal import Decimal
+
+import pytest
+
+from agent_core.commands.files import FILE_COMMANDS
+from agent_core.commands.finish import FINISH_COMMANDS
+from agent_core.commands.registry import Commands
+from agent_core.errors import ModelRefused, ModelUnavailable
+from agent_core.model.messages import Message, Reply
+from agent_core.model.usage import Usage
+from agent_core.ports.minds import LanguageModel
+from agent_core.prompt.packing import Situation, pack
+from agent_core.prompt.reply import parse, reply_schema
+from agent_core.providers.openai_model import OpenAIModel
+from agent_core.providers.prices import Prices
+from agent_core.providers.rehearsal import RehearsalModel
+from agent_core.providers.tokens import EstimatedTokens
+from agent_core.testing.examples import NOON, an_agent
+from agent_core.testing.model import ScriptedModel, reply_text
+from tests.standins.openai import Fails, Says, openai_standin
+
+COMMANDS = Commands.of(*FILE_COMMANDS, *FINISH_COMMANDS)
+REPLY = reply_text("write_to_file", {"filename": "a.txt", "text": "hello"})
+
+
+@asynccontextmanager
+async def opened(kind: str) -> AsyncIterator[LanguageModel]:
+    if kind == "scripted":
+        yield ScriptedModel(REPLY)
+    elif kind == "rehearsal":
+        yield RehearsalModel()
+    else:
+        async with openai_standin() as standin:
+            standin.answers(Says(REPLY))
+            model = OpenAIModel(base_url=standin.base_url, prices=Prices.at(standin.base_url, {}))
+            await model.prepare()
+            yield model
+            await model.close()
+
+
+@pytest.fixture(params=["scripted", "rehearsal", "openai"])
+async def model(request: pytest.FixtureRequest) -> AsyncIterator[LanguageModel]:
+    async with opened(request.param) as model:
+        yield model
+
+
+def a_prompt() -> tuple[Message, ...]:
+    agent = an_agent(goals=('Write "hello" to a.txt',))
+    situation = Situation(agent=agent, commands=COMMANDS.specs, turns=(), notes=(), now=NOON)
+    return pack(situation, window=10_000, count=EstimatedTokens().count)
+
+
+async def ask(model: LanguageModel, name: str = "") -> Reply:
+    return await model.complete(a_prompt(), schema=reply_schema(COMMANDS.specs), model=name, max_tokens=500)
+
+
+async def test_a_reply_is_a_command_that_can_run(model: LanguageModel) -> None:
+    thoughts, call = parse(await ask(model))
+    assert COMMANDS.checked(call).arguments == {"filename": "a.txt", "text": "hello"}
+    assert thoughts.text
+
+
+async def test_a_whole_reply_says_so_and_counts_its_tokens(model: LanguageModel) -> None:
+    reply = await ask(model, model.default_model)
+    assert reply.finish_reason == "stop"
+    assert reply.usage.prompt > 0 < reply.usage.completion
+    assert reply.usage.cached <= reply.usage.prompt
+
+
+async def test_people_and_agents_can_name_it(model: LanguageModel) -> None:
+    assert model.label
+    assert model.default_model
+
+
+async def test_these_cost_nothing(model: LanguageModel) -> None:
+    assert model.price(Usage(prompt=1000, completion=1000), model.default_model) == Decimal(0)
+
+
+async def test_the_script_is_played_in_order_and_then_refuses() -> None:
+    model = ScriptedModel("one", Reply(text="two", usage=Usage(prompt=5)), ModelUnavailable("busy", 3))
+    assert [(await ask(model)).text, (await ask(model)).text] == ["one", "two"]
+    with pytest.raises(ModelUnavailable, match="busy"):
+        await ask(model)
+    with pytest.raises(ModelRefused, match="no reply left"):
+        await ask(model, "other")
+    assert model.prompts == [a_prompt()] * 4
+    assert model.models == ["scripted"] * 3 + ["other"]
+
+
+async def test_a_script_that_waits_goes_on_when_it_is_told_more() -> None:
+    model = ScriptedModel(waits=True, cost=None)
+    model.say("later")
+    assert (model.left, (await ask(model)).text, model.left) == (1, "later", 0)
+    assert model.price(Usage(), "scripted") is None
+
+
+async def test_an_endpoint_is_asked_with_the_whole_schema_of_a_reply() -> None:
+    async with openai_standin() as standin:
+        model = OpenAIModel(base_url=standin.base_url)
+        await ask(model)
+        await model.close()
+    sent = standin.completions[0]["response_format"]["json_schema"]["schema"]
+    assert sent == reply_schema(COMMANDS.specs)
+
+
+async def test_a_fault_of_an_endpoint_is_one_of_the_ports_errors() -> None:
+    async with openai_standin() as standin:
+        model = OpenAIModel(base_url=standin.base_url)
+        standin.answers(Fails(503), Fails(418))
+        with pytest.raises(ModelUnavailable):
+            await ask(model)
+        with pytest.raises(ModelRefused):
+            await ask(model)
+        await model.close()
