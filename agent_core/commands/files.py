@@ -79,9 +79,11 @@ async def preview_append(given: FilenameAndText, context: CommandContext) -> Pre
 
 async def preview_delete(given: Filename, context: CommandContext) -> Preview:
     """What would be lost."""
-    old = await context.files.read(given.filename)
-    title = f"{given.filename} · {len(old):,} bytes will be deleted"
-    return await _standing_on(given.filename, title, _text_or_nothing(old)[:MOST_TEXT], context)
+    entries = await context.files.listing()
+    size = next((entry.size for entry in entries if entry.path == given.filename), 0)
+    old = await context.files.read(given.filename) if size <= MOST_TEXT else b""
+    title = f"{given.filename} · {size:,} bytes will be deleted"
+    return await _standing_on(given.filename, title, _text_or_nothing(old), context)
 
 
 async def preview_read(given: Filename, context: CommandContext) -> None:

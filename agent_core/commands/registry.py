@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
 from jsonschema import Draft202012Validator
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
-from agent_core.errors import UnusableReply
+from agent_core.errors import CommandError, UnusableReply
 from agent_core.model.agent import Agent
 from agent_core.model.command import Arguments, CommandCall, CommandSpec, Preview
 from agent_core.ports.world import Files
@@ -52,14 +52,22 @@ def declared(
     """A command from typed functions: its name and description are those of `run`, its parameters are `given`."""
 
     async def carry_out(arguments: Arguments, context: CommandContext) -> str:
-        return await run(given.model_validate(arguments), context)
+        return await run(_validated(given, arguments), context)
 
     async def foresee(arguments: Arguments, context: CommandContext) -> Preview | None:
-        return await preview(given.model_validate(arguments), context) if preview else None
+        return await preview(_validated(given, arguments), context) if preview else None
 
     described = " ".join((run.__doc__ or "").split())
     spec = CommandSpec(name=run.__name__, description=described, parameters=_schema(given), **facts)
     return Command(spec=spec, run=carry_out, preview=foresee)
+
+
+def _validated(given: type[Given], arguments: Arguments) -> Given:
+    try:
+        return given.model_validate(arguments)
+    except ValidationError as error:
+        faults = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors())
+        raise CommandError(f"The arguments cannot be used: {faults}.") from None
 
 
 def _schema(given: type[BaseModel]) -> dict[str, object]:

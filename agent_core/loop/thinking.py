@@ -19,8 +19,8 @@ from agent_core.ports.world import Clock, Workspaces
 from agent_core.prompt.packing import Situation, pack
 from agent_core.prompt.reply import parse, reply_schema
 
-WINDOW = 12_000
-MOST_REPLY = 2_000
+WINDOW = 16_000
+MOST_REPLY = 4_000
 LONGEST_DELAY = 300.0
 
 

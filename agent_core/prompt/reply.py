@@ -46,8 +46,13 @@ def parse(reply: Reply) -> tuple[Thoughts, CommandCall]:
     """Read a reply; raise UnusableReply with a sentence for the model."""
     if reply.finish_reason == "length":
         raise UnusableReply(CUT_OFF)
-    answer = _json_object(reply.text)
+    answer = _json_object(_without_musing(reply.text))
     return _thoughts(answer.get("thoughts")), _call(answer.get("command"))
+
+
+def _without_musing(text: str) -> str:
+    """The text after a reasoning model's inline `<think>…</think>`."""
+    return text.rpartition("</think>")[2] if text.lstrip().startswith("<think>") else text
 
 
 def _json_object(text: str) -> Mapping[str, object]:
@@ -60,7 +65,20 @@ def _json_object(text: str) -> Mapping[str, object]:
         answer = _repaired(text[start:])
     if not isinstance(answer, dict):
         raise UnusableReply("it was not a JSON object.")
-    return answer
+    return cast("Mapping[str, object]", _whole(answer))
+
+
+def _whole(value: object) -> object:
+    """The value with halves of characters replaced: `"\\ud800"` is JSON that no file can hold."""
+    match value:
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case dict():
+            return {_whole(name): _whole(item) for name, item in value.items()}
+        case list():
+            return [_whole(item) for item in value]
+        case _:
+            return value
 
 
 def _repaired(text: str) -> object:

@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TypeAlias
 
-from agent_core.commands.registry import Commands, faults_of
+from agent_core.commands.registry import Commands
 from agent_core.errors import InvalidInput, NotPossible
 from agent_core.model.agent import Acting, Agent, Awaiting, Stopped, Thinking
 from agent_core.model.audit import AuditEntry
-from agent_core.model.decision import Approve, ApproveEdited, Decision, Reject, Settlement, detail_of
+from agent_core.model.command import RISK_CLASSES
+from agent_core.model.decision import Decision, Reject, Settlement
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.note import Note, Notice, NoticeKind
 from agent_core.model.people import Origin
-from agent_core.model.result import Interrupted, Succeeded
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Budget
 from agent_core.oversight.lease import grant
@@ -25,6 +25,7 @@ from agent_core.oversight.policy import may_decide, require_may_decide, require_
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.ports.engine import Waker
 from agent_core.ports.world import Clock, Workspaces
+from agent_core.service.decisions import checked, decided, settled
 from agent_core.service.remembered import remember
 
 MOST_NOTE = 20_000
@@ -92,7 +93,7 @@ class AgentService:
             agent = await work.agents.get(origin.channel, turn.agent_id)
             if await self._is_repeated(work, origin):
                 return agent, turn
-            return self._decided(work, agent, turn, decision, origin)
+            return decided(work, agent, turn, checked(decision, turn, self.commands), by=origin.by, at=self.clock.now())
 
         agent, turn = await in_one_unit(self.database, act)
         self.waker.wake(agent.id)
@@ -113,7 +114,7 @@ class AgentService:
             turn = await newest_turn(work, agent)
             repeated = await self._is_repeated(work, origin)
             if turn and turn.state == "proposed" and may_decide(agent, origin.by) and not repeated:
-                return Rejected(*self._decided(work, agent, turn, Reject(said), origin))
+                return Rejected(*decided(work, agent, turn, Reject(said), by=origin.by, at=self.clock.now()))
             note = Note.to(agent, said, by=origin.by, at=self.clock.now())
             if repeated:
                 return Kept(agent, note)
@@ -165,16 +166,27 @@ class AgentService:
             if await self._is_repeated(work, origin):
                 return agent, turn
             require_may_decide(agent, origin.by)
-            settled = self._settled(turn, settlement, origin)
-            changed = agent.become(Acting() if settled.state == "approved" else Thinking(), self.clock.now())
+            answered = settled(turn, settlement, by=origin.by, at=self.clock.now())
+            changed = agent.become(Acting() if answered.state == "approved" else Thinking(), self.clock.now())
             work.audit.append(AuditEntry.on(agent, settlement, by=origin.by, at=self.clock.now(), turn=turn))
-            work.turns.save(settled)
+            work.turns.save(answered)
             work.agents.save(changed)
-            return changed, settled
+            return changed, answered
 
         agent, turn = await in_one_unit(self.database, act)
         self.waker.wake(agent.id)
         return agent, turn
+
+    async def lend(self, agent_id: AgentId, times: int, origin: Origin) -> Agent:
+        """Grant a lease over every class for the next `times` commands; raise NotAllowed, InvalidInput."""
+
+        async def change(work: UnitOfWork, agent: Agent) -> Agent:
+            require_may_decide(agent, origin.by)
+            lease = grant(times, RISK_CLASSES, by=origin.by, at=self.clock.now())
+            self._announce(work, agent, "changed", f"{origin.by} lets it run {times} commands unasked, of every class.")
+            return replace(agent, lease=lease)
+
+        return await self._change(agent_id, origin, f"lent ×{times}", change)
 
     async def revoke(self, agent_id: AgentId, origin: Origin) -> Agent:
         """End the agent's lease; raise NotPossible when it holds none."""
@@ -229,41 +241,6 @@ class AgentService:
         agent = await in_one_unit(self.database, act)
         self.waker.wake(agent.id)
         return agent
-
-    def _decided(
-        self, work: UnitOfWork, agent: Agent, turn: Turn, decision: Decision, origin: Origin
-    ) -> tuple[Agent, Turn]:
-        require_may_decide(agent, origin.by)
-        now = self.clock.now()
-        decided = turn.decide(self._checked(turn, decision), by=origin.by, at=now)
-        status = Thinking() if decided.state == "rejected" else Acting()
-        changed = agent.become(status, now)
-        if isinstance(decision, Approve) and decision.times > 1:
-            changed = replace(changed, lease=grant(decision.times, turn.risks, by=origin.by, at=now))
-        elif isinstance(decision, Reject):
-            changed = replace(changed, lease=None)
-        detail = detail_of(decision)
-        work.audit.append(AuditEntry.on(agent, decision.kind, by=origin.by, at=now, detail=detail, turn=turn))
-        work.turns.save(decided)
-        work.agents.save(changed)
-        return changed, decided
-
-    def _checked(self, turn: Turn, decision: Decision) -> Decision:
-        if isinstance(decision, ApproveEdited):
-            spec = self.commands.get(turn.proposal.call.name).spec
-            if faults := faults_of(spec, decision.arguments):
-                raise InvalidInput({"arguments": " ".join(faults)})
-        return decision
-
-    def _settled(self, turn: Turn, settlement: Settlement, origin: Origin) -> Turn:
-        now = self.clock.now()
-        match settlement:
-            case "run again":
-                return turn.run_again(origin.by, now)
-            case "it ran":
-                return turn.settle(Succeeded(f"{origin.by} says that it ran. Its output is lost."), origin.by, now)
-            case "skip":
-                return turn.settle(Interrupted(origin.by), origin.by, now)
 
     def _objected(self, work: UnitOfWork, agent: Agent, origin: Origin) -> Agent:
         if agent.lease is None or may_decide(agent, origin.by):

@@ -1,0 +1,248 @@
+"""What a turn says to people: a Card that each surface draws in its own way. The words live here once."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Literal
+
+from adapters.buttons import Button
+from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Finished, Paused, Stopped, Thinking
+from agent_core.model.command import Arguments, Preview
+from agent_core.model.decision import Approval, Approve, ApproveEdited, Reject
+from agent_core.model.result import Failed, Interrupted, Succeeded
+from agent_core.model.turn import Turn, text_of
+
+TIMES = (3, 5, 10)
+Tone = Literal["open", "busy", "good", "bad", "quiet"]
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A text under its label."""
+
+    label: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """A turn as people see it. `headline` is also the notification and what a screen reader says first.
+
+    `state` is where the turn stands in a few words, `closing` who ended it and when. `unasked` says what approved it
+    where nobody was asked. `details` are the thoughts that a brief card keeps behind a Thoughts button.
+    """
+
+    headline: str
+    command: str
+    number: int
+    state: str
+    tone: Tone
+    says: str
+    plan: tuple[str, ...]
+    details: tuple[Labelled, ...]
+    is_brief: bool
+    arguments: tuple[Labelled, ...]
+    preview: Preview | None
+    risk: str
+    cost: str
+    footer: tuple[str, ...]
+    remark: str
+    outcome: str
+    buttons: tuple[Button, ...]
+
+
+def turn_card(agent: Agent, turn: Turn) -> Card:
+    """The card of a turn in its present state."""
+    thoughts = turn.proposal.thoughts
+    spoken = (("Reasoning", thoughts.reasoning), ("Criticism", thoughts.criticism), ("Speak", thoughts.speak))
+    return Card(
+        headline=f"{agent.name} · turn {turn.number} · {turn.call.name}",
+        command=turn.call.name,
+        number=turn.number,
+        state=_state(turn),
+        tone=_tone(turn),
+        says=thoughts.text,
+        plan=_steps(thoughts.plan),
+        details=tuple(Labelled(label, text) for label, text in spoken if text),
+        is_brief=agent.policy.verbosity == "brief",
+        arguments=shown_arguments(turn.call.arguments),
+        preview=_visible_preview(turn.proposal.preview),
+        risk=" + ".join(turn.risks),
+        cost=money(turn.usage.cost),
+        footer=_footer(agent, turn),
+        remark=turn.remark,
+        outcome=text_of(turn.result) if turn.result and turn.state == "done" else "",
+        buttons=_buttons(agent, turn),
+    )
+
+
+def status_text(status: AgentStatus) -> str:
+    """What an agent is doing, in a few words."""
+    match status:
+        case Thinking(""):
+            return "thinking"
+        case Thinking(held_up):
+            return f"waiting for the model: {held_up}"
+        case Awaiting():
+            return "waiting for a decision"
+        case Acting():
+            return "running a command"
+        case Paused(reason):
+            return f"paused: {reason}"
+        case Stopped(by):
+            return f"stopped by {by}"
+        case Finished():
+            return "done"
+
+
+def status_word(status: AgentStatus) -> str:
+    """What an agent is doing, in one word for a list."""
+    words = {"thinking": "thinks", "awaiting": "asks", "acting": "runs", "paused": "paused", "finished": "done"}
+    return words.get(status.kind, status.kind)
+
+
+def spend_text(agent: Agent) -> str:
+    """What an agent spent of its budget."""
+    spent = money(agent.budget.spent)
+    return f"{spent} of {money(agent.budget.limit)}" if agent.budget.limit is not None else f"{spent} spent"
+
+
+def lease_text(agent: Agent) -> str:
+    """How far people let an agent go on unasked, or "" where they did not."""
+    lease = agent.lease
+    return f"{lease.left} of {lease.total} left · granted by {lease.granted_by}" if lease else ""
+
+
+def shown_arguments(arguments: Arguments) -> tuple[Labelled, ...]:
+    """Every argument verbatim; what is not text is shown as JSON."""
+    return tuple(Labelled(name, visible(as_text(value))) for name, value in arguments.items())
+
+
+HIDDEN = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
+    r"|[\U000e0000-\U000e007f]|\r(?!\n)"
+)
+
+
+def visible(text: str) -> str:
+    """The text with every character that hides or reorders others spelled out: what is not seen is not approved."""
+    return HIDDEN.sub(lambda hidden: f"⟨U+{ord(hidden[0]):04X}⟩", text)
+
+
+def as_text(value: object) -> str:
+    """An argument's value as people read and edit it."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
+
+
+def money(amount: Decimal) -> str:
+    """US dollars, to the cent or to a tenth of it where that is all there is."""
+    if amount == 0:
+        return "$0"
+    return f"${amount:.2f}" if amount >= Decimal("0.1") else f"${amount:.3f}"
+
+
+def _state(turn: Turn) -> str:
+    match turn.state:
+        case "proposed":
+            return "waiting for a decision"
+        case "approved" | "running":
+            return f"{_approved(turn.approvals)} · running"
+        case "interrupted":
+            return "interrupted: the process died while this ran, so it may have run"
+        case "rejected":
+            return _rejected(turn.approvals[-1])
+        case "withdrawn":
+            return f"withdrawn: stopped by {turn.ended_by}{_at(turn)}"
+        case "done":
+            return f"{_ended(turn)} · {_approved(turn.approvals)}{_at(turn)}"
+
+
+def _ended(turn: Turn) -> str:
+    match turn.result:
+        case Failed():
+            return "failed"
+        case Interrupted():
+            return f"stopped by {turn.ended_by}" if turn.ended_by else "stopped"
+        case _:
+            return "done"
+
+
+def _approved(approvals: Sequence[Approval]) -> str:
+    last = approvals[-1]
+    match last.decision:
+        case Approve(under="policy"):
+            return "runs unasked by the policy"
+        case Approve(under="lease"):
+            return f"approved by {last.by} in advance"
+        case Approve(times) if times > 1:
+            return f"approved ×{times} by {last.by}"
+        case ApproveEdited():
+            return f"edited and approved by {last.by}"
+        case _:
+            return f"approved by {last.by}"
+
+
+def _rejected(last: Approval) -> str:
+    reason = last.decision.reason if isinstance(last.decision, Reject) else ""
+    said = f" · “{reason}”" if reason else ""
+    return f"rejected by {last.by}, {last.at:%H:%M} UTC{said}"
+
+
+def _at(turn: Turn) -> str:
+    return f", {turn.ended_at:%H:%M} UTC" if turn.ended_at else ""
+
+
+def _tone(turn: Turn) -> Tone:
+    match turn.state:
+        case "proposed" | "interrupted":
+            return "open"
+        case "approved" | "running":
+            return "busy"
+        case "rejected":
+            return "bad"
+        case "withdrawn":
+            return "quiet"
+        case "done":
+            return "good" if isinstance(turn.result, Succeeded) else "bad"
+
+
+def _visible_preview(preview: Preview | None) -> Preview | None:
+    return replace(preview, title=visible(preview.title), body=visible(preview.body)) if preview else None
+
+
+def _steps(plan: str) -> tuple[str, ...]:
+    return tuple(step for line in plan.splitlines() if (step := line.strip().lstrip("-*• ").strip()))
+
+
+def _footer(agent: Agent, turn: Turn) -> tuple[str, ...]:
+    if not turn.is_open:
+        return (money(turn.usage.cost),)
+    parts = [money(turn.usage.cost), spend_text(agent)]
+    if turn.usage.cost:
+        parts.append(f"next ≈ {money(turn.usage.cost)}")
+    return tuple(parts)
+
+
+def _buttons(agent: Agent, turn: Turn) -> tuple[Button, ...]:
+    match turn.state:
+        case "proposed":
+            return (
+                Button("approve", turn.id),
+                *(Button("approve", turn.id, times) for times in TIMES),
+                Button("edit", turn.id),
+                Button("reject", turn.id),
+                Button("stop", agent.id),
+            )
+        case "approved" | "running":
+            return (Button("stop", agent.id),)
+        case "interrupted":
+            return (
+                Button("run again", turn.id),
+                Button("it ran", turn.id),
+                Button("skip", turn.id),
+                Button("stop", agent.id),
+            )
+        case _:
+            return ()

@@ -1,0 +1,134 @@
+"""What a person pressed or typed → one call of the service, and the sentence they get. Shared by all surfaces."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import get_args
+
+from adapters.buttons import Button
+from adapters.cards import spend_text, status_text
+from agent_core.errors import InvalidInput, NotPossible, PersonError
+from agent_core.model.agent import Agent
+from agent_core.model.decision import Approve, ApproveEdited, Reject, Settlement
+from agent_core.model.ids import AgentId, TurnId
+from agent_core.model.people import Origin
+from agent_core.service.agents import AgentService, Kept
+from agent_core.service.views import AgentViews
+
+HELP = """In the thread: `!approve`, `!approve 5`, `!reject why`, `!stop`, `!resume`, `!status`, `!files`, `!help`.
+Anything else is a reply to the agent: while it asks, a reply is the same as Reject with that reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the person is told, and whether the agent's words were only kept for later."""
+
+    text: str
+    offers_resume: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filled:
+    """What was filled in beside a button: a reason or reply, or changed arguments."""
+
+    text: str = ""
+    arguments: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intents:
+    """Carries out what people want. Every fault of theirs is a PersonError with a sentence to show."""
+
+    service: AgentService
+    views: AgentViews
+
+    async def press(self, button: Button, filled: Filled, origin: Origin) -> Answer:
+        """Do what a button says."""
+        if button.verb in ("stop", "resume", "revoke", "reply"):
+            return await self._on_agent(button, filled, origin)
+        turn_id = TurnId(button.subject)
+        if button.verb in get_args(Settlement):
+            await self.service.settle(turn_id, button.verb, origin)  # type: ignore[arg-type]
+            return Answer(f"{button.label}: noted.")
+        match button.verb:
+            case "edit":
+                await self.service.decide(turn_id, ApproveEdited(filled.arguments), origin)
+                return Answer("edited and approved")
+            case "reject":
+                await self.service.decide(turn_id, Reject(filled.text.strip()), origin)
+                return Answer("rejected")
+            case _:
+                await self.service.decide(turn_id, Approve(button.times), origin)
+                return Answer("approved" if button.times == 1 else f"approved ×{button.times}")
+
+    async def say(self, agent_id: AgentId, text: str, origin: Origin) -> Answer:
+        """Do what a line typed in the thread says: a `!verb`, or a reply."""
+        if not text.startswith("!"):
+            return await self._reply(agent_id, text, origin)
+        verb, _, rest = text[1:].strip().partition(" ")
+        match verb.casefold():
+            case "approve":
+                return await self._on_open_turn(agent_id, "approve", _times(rest), origin)
+            case "reject":
+                return await self._on_open_turn(agent_id, "reject", rest, origin)
+            case "stop" | "resume" as word:
+                return await self._on_agent(Button(word, agent_id), Filled(), origin)
+            case "status":
+                agent = await self.views.agent(origin.channel, agent_id)
+                return Answer(f"{agent.name}: {status_text(agent.status)} · turn {agent.turns} · {spend_text(agent)}")
+            case "files":
+                files = await self.views.files(origin.channel, agent_id)
+                return Answer("\n".join(f"{file.path} · {file.size:,} bytes" for file in files) or "No files yet.")
+            case _:
+                return Answer(HELP)
+
+    async def _on_open_turn(self, agent_id: AgentId, verb: str, what: int | str, origin: Origin) -> Answer:
+        turn = await self.views.newest_turn(origin.channel, agent_id)
+        if turn is None:
+            raise NotPossible("Nothing waits for a decision.")
+        if isinstance(what, int):
+            return await self.press(Button("approve", turn.id, what), Filled(), origin)
+        return await self.press(Button("reject", turn.id), Filled(text=what), origin)
+
+    async def _on_agent(self, button: Button, filled: Filled, origin: Origin) -> Answer:
+        agent_id = AgentId(button.subject)
+        match button.verb:
+            case "stop":
+                agent = await self.service.stop(agent_id, origin)
+                return Answer(f"{agent.name} is stopped.")
+            case "resume":
+                agent = await self.service.resume(agent_id, origin)
+                return Answer(f"{agent.name} goes on.")
+            case "revoke":
+                await self.service.revoke(agent_id, origin)
+                return Answer("revoked")
+            case _:
+                return await self.say(agent_id, filled.text, origin)
+
+    async def _reply(self, agent_id: AgentId, text: str, origin: Origin) -> Answer:
+        outcome = await self.service.reply(agent_id, text, origin)
+        match outcome:
+            case Kept(agent) if agent.is_at_rest:
+                return Answer(f"Kept. {_at_rest(agent)}", offers_resume=True)
+            case Kept(agent):
+                return Answer(f"Kept: {agent.name} reads it at its next turn.")
+            case _:
+                return Answer("rejected with your words")
+
+
+def sentence(error: PersonError) -> str:
+    """What a person is told when something could not be done."""
+    return str(error)
+
+
+def _at_rest(agent: Agent) -> str:
+    return f"{agent.name} is {status_text(agent.status)}; Resume lets it read this."
+
+
+def _times(text: str) -> int:
+    if not text.strip():
+        return 1
+    number = re.fullmatch(r"[×x]?\s*(\d{1,6})", text.strip())
+    if number is None:
+        raise InvalidInput({"times": "Approve ×N: write a number, as in !approve 5."})
+    return int(number[1])

@@ -1,0 +1,1 @@
+"""The local workspace: channels, threads and cards as a web page, with the same buttons as everywhere."""

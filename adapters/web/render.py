@@ -1,0 +1,120 @@
+"""Cards and threads → HTML, by templates that escape everything. No decisions are taken here."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from adapters import cards
+from adapters.buttons import Button
+from agent_core.model.agent import Agent
+from agent_core.model.note import Note, Notice
+from agent_core.model.places import ChannelScope
+from agent_core.model.turn import Turn
+from agent_core.service.views import Entry
+
+HERE = Path(__file__).parent
+FIRST_LINES, FIRST_CHARACTERS = 12, 1200
+
+
+@dataclass(frozen=True, slots=True)
+class DiffLine:
+    """A line of a preview with what it does: add, cut, place or keep."""
+
+    kind: str
+    text: str
+
+
+def page(template: str, **values: Any) -> str:
+    """Render a template."""
+    return _environment().get_template(template).render(**values)
+
+
+def diff_lines(body: str) -> list[DiffLine]:
+    """The lines of a unified diff, told apart."""
+    kinds = {"+": "add", "-": "cut", "@": "place"}
+    return [DiffLine(kinds.get(line[:1], "keep"), line) for line in body.splitlines()]
+
+
+def first_lines(text: str) -> tuple[str, bool]:
+    """The beginning of a result for the card, and whether that is not all."""
+    lines = text.splitlines()
+    part = "\n".join(lines[:FIRST_LINES])[:FIRST_CHARACTERS]
+    return part, len(part) < len(text.rstrip("\n"))
+
+
+def channel_path(channel: ChannelScope) -> str:
+    """Where a channel's page is."""
+    return f"/c/{channel.key}"
+
+
+def agent_path(agent: Agent) -> str:
+    """Where an agent's thread is."""
+    return f"{channel_path(agent.channel)}/a/{agent.id}"
+
+
+def age(since: datetime, now: datetime) -> str:
+    """How long ago, in one unit."""
+    seconds = max(0, int((now - since).total_seconds()))
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return "just now"
+
+
+def kind_of(entry: Entry) -> str:
+    """Which template draws an entry of a thread."""
+    match entry:
+        case Turn():
+            return "turn"
+        case Note():
+            return "note"
+        case Notice():
+            return "notice"
+
+
+def file_path(agent: Agent, path: str) -> str:
+    """Where a file is downloaded."""
+    return f"{agent_path(agent)}/files/{quote(path)}"
+
+
+def size_text(size: int) -> str:
+    """Bytes for people."""
+    return f"{size / 1024:,.0f} KB" if size >= 10_240 else f"{size:,} B"
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    shown: Iterable[Any] = (
+        cards.turn_card,
+        cards.status_text,
+        cards.status_word,
+        cards.spend_text,
+        cards.lease_text,
+        cards.money,
+        cards.as_text,
+        cards.visible,
+        diff_lines,
+        first_lines,
+        channel_path,
+        agent_path,
+        file_path,
+        age,
+        kind_of,
+        size_text,
+        Button,
+    )
+    environment.globals.update({function.__name__: function for function in shown})
+    return environment

@@ -1,0 +1,143 @@
+// Keeps the page up to date and sends its forms without leaving it. Without this script every link and form works too.
+"use strict";
+
+const REGIONS = "[data-live]";
+let asked = null;
+
+/** Put what is new on the server into the page; what the person is writing stays. */
+function take(text) {
+  const fresh = new DOMParser().parseFromString(text, "text/html");
+  for (const region of fresh.querySelectorAll(REGIONS)) {
+    const old = document.getElementById(region.id);
+    if (!old) { insert(region); announce(region); }
+    else if (signature(old) !== region.outerHTML) replace(old, region);
+  }
+  for (const region of document.querySelectorAll("#thread > " + REGIONS))
+    if (!fresh.getElementById(region.id)) region.remove();
+  document.title = fresh.title;
+}
+
+const served = new WeakMap();
+function signature(element) {
+  if (!served.has(element)) served.set(element, element.outerHTML);
+  return served.get(element);
+}
+
+function insert(region) {
+  const thread = document.getElementById("thread");
+  if (!thread) return;
+  const before = [...thread.children].find(child => child.id > region.id);
+  served.set(region, region.outerHTML);
+  thread.insertBefore(region, before || null);
+}
+
+/** Replace a region, unless somebody is in the middle of writing in it and it still asks the same. */
+function replace(old, region) {
+  const isWriting = old.querySelector(":popover-open") || [...old.querySelectorAll("input, textarea")].some(isChanged);
+  if (isWriting && region.querySelector("[popover]") && old.matches("article")) return;
+  if (isWriting && old.matches("article")) { warn(old, region); return; }
+  const active = document.activeElement, inside = old.contains(active) && active.id;
+  const kept = [...old.querySelectorAll("input, textarea, details")].filter(field => field.id || field.matches("details"));
+  const opened = [...old.querySelectorAll("details")].map(detail => detail.open);
+  served.set(region, region.outerHTML);
+  for (const field of kept) {
+    const twin = field.id && region.querySelector("#" + CSS.escape(field.id));
+    if (twin && isChanged(field)) twin.value = field.value;
+  }
+  [...region.querySelectorAll("details")].forEach((detail, at) => { if (opened[at]) detail.open = true; });
+  old.replaceWith(region);
+  if (inside) document.getElementById(inside)?.focus();
+  announce(region);
+}
+
+function isChanged(field) { return "defaultValue" in field && field.value !== field.defaultValue; }
+
+/** Somebody else decided while this person was writing: say so, and keep what they wrote. */
+function warn(old, region) {
+  const said = (region.getAttribute("aria-label") || "").split(", ").slice(1).join(", ");
+  for (const sheet of old.querySelectorAll(":popover-open")) {
+    if (sheet.querySelector(".alert")) continue;
+    const line = document.createElement("p");
+    line.className = "alert";
+    line.setAttribute("role", "alert");
+    line.textContent = "Meanwhile: " + said + ". What you wrote stays here.";
+    sheet.prepend(line);
+    sheet.addEventListener("toggle", event => { if (event.newState === "closed") refresh(); }, { once: true });
+  }
+}
+
+function announce(region) {
+  if (region.matches("article, .notice")) document.getElementById("news").textContent = region.getAttribute("aria-label") || region.textContent;
+}
+
+/** Fetch this page again; calls that come meanwhile share one more fetch. */
+async function refresh() {
+  if (asked) { asked.again = true; return; }
+  asked = { again: false };
+  try {
+    const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+    if (answer.ok) take(await answer.text());
+  } catch { /* the stream comes back and asks again */ }
+  const { again } = asked;
+  asked = null;
+  if (again) refresh();
+}
+
+/** Send a form and show where it led; a refusal is said at the top and what was written stays in its field. */
+async function send(form, button) {
+  const body = new URLSearchParams(new FormData(form, button));
+  for (const each of form.querySelectorAll("button")) each.disabled = true;
+  try {
+    const answer = await fetch(form.action, { method: "POST", body });
+    const text = await answer.text();
+    if (answer.ok && new URL(answer.url).pathname !== location.pathname) { location.href = answer.url; return; }
+    say(answer.ok ? "" : refusal(text));
+    if (answer.ok) {
+      form.closest("[popover]")?.hidePopover();
+      form.reset();
+      take(text);
+    } else refresh();
+  } catch {
+    say("Signoff cannot be reached. What you wrote is still here; try again.");
+  } finally {
+    for (const each of form.querySelectorAll("button")) each.disabled = false;
+  }
+}
+
+function refusal(text) {
+  const page = new DOMParser().parseFromString(text, "text/html");
+  return page.querySelector("#alert .alert")?.textContent || "That was not done.";
+}
+
+function say(sentence) {
+  const place = document.querySelector(":popover-open") || document.getElementById("alert");
+  place.querySelector(":scope > .alert")?.remove();
+  if (!sentence) return;
+  const line = document.createElement("p");
+  line.className = "alert";
+  line.setAttribute("role", "alert");
+  line.textContent = sentence;
+  place.prepend(line);
+  line.scrollIntoView({ block: "nearest" });
+}
+
+document.addEventListener("submit", event => {
+  const form = event.target;
+  if (!form.matches(".acts, .reply, .lease, .pop form, aside form:not(.danger form)")) return;
+  event.preventDefault();
+  send(form, event.submitter);
+});
+
+document.addEventListener("keydown", event => {
+  if (event.key === "Enter" && !event.shiftKey && !event.isComposing && event.target.matches?.("[data-enter]")) {
+    event.preventDefault();
+    event.target.form.requestSubmit();
+  }
+});
+
+document.querySelectorAll(REGIONS).forEach(signature);
+const stream = new EventSource("/events");
+let pending = null;
+stream.addEventListener("changed", () => { clearTimeout(pending); pending = setTimeout(refresh, 30); });
+stream.addEventListener("beat", refresh);
+stream.addEventListener("open", refresh);

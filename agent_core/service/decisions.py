@@ -1,0 +1,63 @@
+"""What a decision makes of a turn and its agent."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from agent_core.commands.registry import Commands, faults_of
+from agent_core.errors import InvalidInput
+from agent_core.model.agent import Acting, Agent, Awaiting, Thinking
+from agent_core.model.audit import AuditEntry
+from agent_core.model.decision import Approve, ApproveEdited, Decision, Reject, Settlement, detail_of
+from agent_core.model.people import Actor
+from agent_core.model.result import Interrupted, Succeeded
+from agent_core.model.turn import Turn, TurnState
+from agent_core.oversight.lease import grant
+from agent_core.oversight.policy import require_may_decide
+from agent_core.ports.database import UnitOfWork
+
+
+def checked(decision: Decision, turn: Turn, commands: Commands) -> Decision:
+    """The decision; raise InvalidInput for edited arguments that the command does not take."""
+    if isinstance(decision, ApproveEdited):
+        spec = commands.get(turn.proposal.call.name).spec
+        if faults := faults_of(spec, decision.arguments):
+            raise InvalidInput({"arguments": " ".join(faults)})
+    return decision
+
+
+def decided(
+    work: UnitOfWork, agent: Agent, turn: Turn, decision: Decision, *, by: Actor, at: datetime
+) -> tuple[Agent, Turn]:
+    """Save a decision with what follows from it; raise NotAllowed or AlreadyDecided."""
+    require_may_decide(agent, by)
+    answered = turn.decide(decision, by=by, at=at)
+    changed = agent.become(FOLLOWING[answered.state], at)
+    match decision:
+        case Approve(times) if times != 1:
+            changed = replace(changed, lease=grant(times, turn.risks, by=by, at=at))
+        case Reject():
+            changed = replace(changed, lease=None)
+        case _:
+            pass
+    work.audit.append(AuditEntry.on(agent, decision.kind, by=by, at=at, detail=detail_of(decision), turn=turn))
+    work.turns.save(answered)
+    work.agents.save(changed)
+    return changed, answered
+
+
+def settled(turn: Turn, settlement: Settlement, *, by: Actor, at: datetime) -> Turn:
+    """The turn after people said what became of an interrupted command."""
+    match settlement:
+        case "run again":
+            return turn.run_again(by, at)
+        case "it ran":
+            return turn.settle(Succeeded(f"{by} says that it ran. Its output is lost."), by, at)
+        case "skip":
+            return turn.settle(Interrupted(by), by, at)
+
+
+FOLLOWING: dict[TurnState, Acting | Awaiting | Thinking] = {
+    "proposed": Awaiting(),
+    "approved": Acting(),
+    "rejected": Thinking(),
+}
