@@ -1,0 +1,137 @@
+"""The agents in the database."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Row,
+    Select,
+    Table,
+    bindparam,
+    delete,
+    insert,
+    or_,
+    select,
+    union,
+    update,
+)
+
+from agent_core.model.agent import Agent
+from agent_core.model.ids import AgentId
+from agent_core.model.places import ChannelScope, SurfaceName
+from agent_core.persistence.buffer import Buffer
+from agent_core.persistence.codec import decode, encode
+from agent_core.persistence.pending import Pending
+from agent_core.persistence.tables import UNSHOWN, UNTOLD, WORKING, agents, notices, turns
+
+_READ = select(agents.c.data, agents.c.revision)
+_ALL = _READ.order_by(agents.c.id)
+_HERE = agents.c.channel == bindparam("in_channel")
+_THIS = agents.c.id == bindparam("the_id")
+_LOCATE = _READ.where(_THIS)
+_GET = _LOCATE.where(_HERE)
+_NAMED = _READ.where(_HERE, agents.c.name_key == bindparam("name_key"))
+_OF = _ALL.where(_HERE)
+_SURFACES: BindParameter[Sequence[str]] = bindparam("surfaces", expanding=True)
+
+
+def _with(record: Table, condition: ColumnElement[bool]) -> Select[str]:
+    # The surface is asked for row by row: joined, planners prefer to begin with every agent there is.
+    surface = select(agents.c.surface).where(agents.c.id == record.c.agent_id).scalar_subquery()
+    return select(record.c.agent_id.label("id")).where(condition, surface.in_(_SURFACES))
+
+
+_DUE = union(
+    select(agents.c.id).where(
+        WORKING, agents.c.surface.in_(_SURFACES), or_(agents.c.wake_at.is_(None), agents.c.wake_at <= bindparam("now"))
+    ),
+    _with(turns, UNSHOWN),
+    _with(notices, UNTOLD),
+).order_by("id")
+_ADD = insert(agents)
+_SAVE = update(agents).where(_THIS, _HERE, agents.c.revision == bindparam("read"))
+_REMOVE = delete(agents).where(_THIS, _HERE)
+
+
+class SqlAgents:
+    """See `Agents` in the ports."""
+
+    def __init__(self, buffer: Buffer) -> None:
+        self._buffer = buffer
+        self._pending: Pending[Agent] = Pending("agent", buffer.check_open)
+
+    async def get(self, channel: ChannelScope, agent_id: AgentId) -> Agent:
+        """The agent, as it is to be saved here or else as it is committed."""
+        if agent := self._pending.find(agent_id, channel):
+            return agent
+        return self._one(agent_id, await self._buffer.rows(_GET, {"in_channel": channel.key, "the_id": agent_id}))
+
+    async def locate(self, agent_id: AgentId) -> Agent:
+        """The same, wherever it is."""
+        if agent := self._pending.find(agent_id):
+            return agent
+        return self._one(agent_id, await self._buffer.rows(_LOCATE, {"the_id": agent_id}))
+
+    async def named(self, channel: ChannelScope, name: str) -> Agent | None:
+        """The agent that is committed under this name, as it is to be saved here."""
+        values = {"in_channel": channel.key, "name_key": name.casefold()}
+        found = self._read(await self._buffer.rows(_NAMED, values))
+        return self._pending.latest(found[0]) if found else None
+
+    async def of(self, channel: ChannelScope) -> tuple[Agent, ...]:
+        """The channel's agents."""
+        return self._read(await self._buffer.rows(_OF, {"in_channel": channel.key}))
+
+    async def everywhere(self) -> tuple[Agent, ...]:
+        """All agents."""
+        return self._read(await self._buffer.rows(_ALL, {}))
+
+    async def due(self, surfaces: Sequence[SurfaceName], now: datetime) -> tuple[AgentId, ...]:
+        """Agents with work to do."""
+        rows = await self._buffer.rows(_DUE, {"surfaces": list(surfaces), "now": now})
+        return tuple(AgentId(row.id) for row in rows)
+
+    def add(self, agent: Agent) -> None:
+        """Insert it at commit."""
+        self._pending.add(agent)
+        self._insert(agent)
+
+    def save(self, agent: Agent) -> None:
+        """Update it at commit, if it is still as it was read."""
+        read = self._pending.save(agent)
+        if read is None:
+            self._insert(agent)
+            return
+        where = {"the_id": agent.id, "in_channel": agent.channel.key, "read": read}
+        values = _searchable(agent) | {"revision": read + 1} | where
+        self._buffer.queue(_SAVE, values, key=("agent", agent.id), checked=True)
+
+    def remove(self, agent: Agent) -> None:
+        """Delete it at commit; what belongs to it goes by the foreign keys."""
+        self._pending.remove(agent)
+        self._buffer.queue(_REMOVE, {"the_id": agent.id, "in_channel": agent.channel.key})
+
+    def _insert(self, agent: Agent) -> None:
+        fixed = {"id": agent.id, "channel": agent.channel.key, "surface": agent.channel.surface}
+        self._buffer.queue(_ADD, _searchable(agent) | fixed, key=("agent", agent.id))
+
+    def _one(self, agent_id: AgentId, rows: Sequence[Row[Any]]) -> Agent:
+        if not rows:
+            raise self._pending.missing(agent_id)
+        return self._read(rows)[0]
+
+    def _read(self, rows: Sequence[Row[Any]]) -> tuple[Agent, ...]:
+        return tuple(self._pending.read(decode(Agent, row.data), row.revision) for row in rows)
+
+
+def _searchable(agent: Agent) -> dict[str, object]:
+    return {
+        "name_key": agent.name.casefold(),
+        "status": agent.status.kind,
+        "wake_at": agent.wake_at,
+        "fence": agent.fence,
+        "data": encode(agent),
+    }

@@ -1,0 +1,51 @@
+"""Values of the model to JSON text and back. Any text a model may write survives, on every database."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+T = TypeVar("T")
+
+
+def encode(value: object) -> str:
+    """The value as JSON text in ASCII. Two surrogates that make a pair come back as the character they mean."""
+    return _ENCODER.encode(value)
+
+
+def decode(kind: type[T], text: str) -> T:
+    """Read a value of this kind back; raise ValueError for anything else. Fields it does not know are left out."""
+    adapter = _adapter(kind)
+    try:
+        return adapter.validate_json(text)
+    except ValidationError as error:
+        if error.errors()[0]["type"] != "json_invalid":
+            raise
+    # Pydantic's own parser refuses lone surrogates and deep nesting, which the standard one reads.
+    return adapter.validate_python(json.loads(text))
+
+
+def _adapter(kind: type[T]) -> TypeAdapter[T]:
+    if kind not in _ADAPTERS:
+        _ADAPTERS[kind] = TypeAdapter(kind)
+    return _ADAPTERS[kind]
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    raise TypeError(f"{type(value).__name__} is not a value of the model")
+
+
+_ADAPTERS: dict[type[object], TypeAdapter[Any]] = {}
+_ENCODER = json.JSONEncoder(default=_plain, separators=(",", ":"))

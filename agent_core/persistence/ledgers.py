@@ -1,0 +1,78 @@
+"""What only grows or is overwritten, in the database: deliveries, audit entries, preferences."""
+
+from datetime import datetime
+
+from sqlalchemy import bindparam, insert, select
+from sqlalchemy import text as sql
+
+from agent_core.model.agent import Agent
+from agent_core.model.audit import AuditEntry
+from agent_core.model.places import ChannelScope
+from agent_core.persistence.buffer import Buffer
+from agent_core.persistence.codec import decode, encode
+from agent_core.persistence.tables import AnyText, audit, deliveries, preferences
+
+_TOOK_EFFECT = select(deliveries.c.id).where(deliveries.c.id == bindparam("the_id"))
+_CLAIM = insert(deliveries)
+_ENTRIES = (
+    select(audit.c.data)
+    .where(audit.c.agent_id == bindparam("of_agent"), audit.c.channel == bindparam("in_channel"))
+    .order_by(audit.c.at, audit.c.id)
+)
+_APPEND = insert(audit)
+_PREFERENCE = select(preferences.c.text).where(
+    preferences.c.channel == bindparam("in_channel"), preferences.c.key == bindparam("under")
+)
+_PUT = sql(
+    "INSERT INTO preferences (channel, key, text) VALUES (:channel, :key, :text)"
+    " ON CONFLICT (channel, key) DO UPDATE SET text = excluded.text"
+).bindparams(*(bindparam(name, type_=AnyText) for name in ("channel", "key", "text")))
+
+
+class SqlDeliveries:
+    """See `Deliveries` in the ports."""
+
+    def __init__(self, buffer: Buffer) -> None:
+        self._buffer = buffer
+        self._claimed: set[str] = set()
+
+    async def first_time(self, delivery: str, at: datetime) -> bool:
+        """Claim it, unless it has taken effect or is claimed here already."""
+        if delivery in self._claimed or await self._buffer.rows(_TOOK_EFFECT, {"the_id": delivery}):
+            return False
+        self._claimed.add(delivery)
+        self._buffer.queue(_CLAIM, {"id": delivery, "at": at})
+        return True
+
+
+class SqlAudit:
+    """See `Audit` in the ports."""
+
+    def __init__(self, buffer: Buffer) -> None:
+        self._buffer = buffer
+
+    async def of(self, agent: Agent) -> tuple[AuditEntry, ...]:
+        """The agent's entries."""
+        rows = await self._buffer.rows(_ENTRIES, {"of_agent": agent.id, "in_channel": agent.channel.key})
+        return tuple(decode(AuditEntry, row.data) for row in rows)
+
+    def append(self, entry: AuditEntry) -> None:
+        """Insert it at commit."""
+        place = {"id": entry.id, "channel": entry.channel.key, "agent_id": entry.agent_id}
+        self._buffer.queue(_APPEND, {**place, "at": entry.at, "data": encode(entry)})
+
+
+class SqlPreferences:
+    """See `Preferences` in the ports."""
+
+    def __init__(self, buffer: Buffer) -> None:
+        self._buffer = buffer
+
+    async def get(self, channel: ChannelScope, key: str) -> str | None:
+        """The text that is committed."""
+        rows = await self._buffer.rows(_PREFERENCE, {"in_channel": channel.key, "under": key})
+        return str(rows[0].text) if rows else None
+
+    def put(self, channel: ChannelScope, key: str, text: str) -> None:
+        """Insert or overwrite it at commit."""
+        self._buffer.queue(_PUT, {"channel": channel.key, "key": key, "text": text}, key=("preference", channel, key))

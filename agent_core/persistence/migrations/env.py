@@ -1,0 +1,14 @@
+"""Runs the scripts in versions/ over the connection that `schema` hands in. Its transaction is theirs."""
+
+from alembic import context
+
+from agent_core.persistence.tables import metadata
+
+connection = context.config.attributes["connection"]
+context.configure(
+    connection=connection,
+    target_metadata=metadata,
+    render_as_batch=connection.dialect.name == "sqlite",
+    transactional_ddl=False,
+)
+context.run_migrations()

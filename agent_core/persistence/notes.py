@@ -1,0 +1,101 @@
+"""Notes and notices in the database."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row, bindparam, insert, select, update
+
+from agent_core.model.agent import Agent
+from agent_core.model.ids import TurnId
+from agent_core.model.note import Note, Notice
+from agent_core.persistence.buffer import Buffer
+from agent_core.persistence.codec import decode, encode
+from agent_core.persistence.tables import UNTOLD, WAITING, notes, notices
+
+_NOTES = (
+    select(notes.c.data, notes.c.taken_into)
+    .where(notes.c.agent_id == bindparam("of_agent"), notes.c.channel == bindparam("in_channel"))
+    .order_by(notes.c.at, notes.c.id)
+)
+_NOTES_SINCE = _NOTES.where(notes.c.at >= bindparam("since"))
+_WAITING = _NOTES.where(WAITING)
+_ADD = insert(notes)
+_TAKE = update(notes).where(notes.c.id == bindparam("the_id"), notes.c.channel == bindparam("in_channel"))
+_NOTICES = (
+    select(notices.c.data)
+    .where(notices.c.agent_id == bindparam("of_agent"), notices.c.channel == bindparam("in_channel"))
+    .order_by(notices.c.at, notices.c.id)
+)
+_NOTICES_SINCE = _NOTICES.where(notices.c.at >= bindparam("since"))
+_UNTOLD = _NOTICES.where(UNTOLD)
+_ANNOUNCE = insert(notices)
+_TOLD = update(notices).where(notices.c.id == bindparam("the_id"), notices.c.channel == bindparam("in_channel"))
+
+
+class SqlNotes:
+    """See `Notes` in the ports."""
+
+    def __init__(self, buffer: Buffer) -> None:
+        self._buffer = buffer
+
+    async def of(self, agent: Agent, *, since: datetime | None = None) -> tuple[Note, ...]:
+        """The agent's notes."""
+        if since is None:
+            return _notes(await self._buffer.rows(_NOTES, _theirs(agent)))
+        return _notes(await self._buffer.rows(_NOTES_SINCE, {**_theirs(agent), "since": since}))
+
+    async def waiting(self, agent: Agent) -> tuple[Note, ...]:
+        """Notes that no turn's thinking has read."""
+        return _notes(await self._buffer.rows(_WAITING, _theirs(agent)))
+
+    async def notices(self, agent: Agent, *, since: datetime | None = None) -> tuple[Notice, ...]:
+        """The agent's notices."""
+        if since is None:
+            return _notices(await self._buffer.rows(_NOTICES, _theirs(agent)))
+        return _notices(await self._buffer.rows(_NOTICES_SINCE, {**_theirs(agent), "since": since}))
+
+    async def untold(self, agent: Agent) -> tuple[Notice, ...]:
+        """Notices that the thread was not told."""
+        return _notices(await self._buffer.rows(_UNTOLD, _theirs(agent)))
+
+    def add(self, note: Note) -> None:
+        """Insert it at commit."""
+        self._buffer.queue(_ADD, _columns(note) | {"taken_into": note.taken_into})
+
+    def take(self, notes: Sequence[Note], turn_id: TurnId) -> None:
+        """Update who read them."""
+        if notes:
+            taken = [{"the_id": note.id, "in_channel": note.channel.key, "taken_into": turn_id} for note in notes]
+            self._buffer.queue(_TAKE, taken)
+
+    def announce(self, notice: Notice) -> None:
+        """Insert it at commit."""
+        self._buffer.queue(_ANNOUNCE, _columns(notice))
+
+    def mark_told(self, notice: Notice) -> None:
+        """Update that the thread was told."""
+        self._buffer.queue(_TOLD, {"the_id": notice.id, "in_channel": notice.channel.key, "told": True})
+
+
+def _theirs(agent: Agent) -> dict[str, object]:
+    return {"of_agent": agent.id, "in_channel": agent.channel.key}
+
+
+def _columns(said: Note | Notice) -> dict[str, object]:
+    return {
+        "id": said.id,
+        "channel": said.channel.key,
+        "agent_id": said.agent_id,
+        "at": said.at,
+        "data": encode(said),
+    }
+
+
+def _notes(rows: Sequence[Row[Any]]) -> tuple[Note, ...]:
+    return tuple(replace(decode(Note, row.data), taken_into=row.taken_into) for row in rows)
+
+
+def _notices(rows: Sequence[Row[Any]]) -> tuple[Notice, ...]:
+    return tuple(decode(Notice, row.data) for row in rows)

@@ -1,0 +1,68 @@
+"""Brings the tables of a database up to date."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection, inspect, text
+
+from agent_core.persistence.buffer import BEGIN
+from agent_core.persistence.database import make_engine
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+HEAD = "0001"  # the newest script in migrations/versions: a test holds the two together
+
+
+async def upgrade(url: str) -> None:
+    """Make the database's tables, or change those of an older release; at the newest this is one query."""
+    await move(url, HEAD)
+
+
+async def move(url: str, revision: str) -> None:
+    """Bring the tables to a revision, up or down, all or nothing; a SQLite file's folder is made if missing."""
+    engine = make_engine(url)
+    if engine.dialect.name == "sqlite" and engine.url.database:
+        Path(engine.url.database).parent.mkdir(parents=True, exist_ok=True)
+    try:
+        async with engine.connect() as connection:
+            if await connection.run_sync(_version) != revision:
+                await connection.run_sync(_migrate, revision)
+    finally:
+        await engine.dispose()
+
+
+def scripts() -> "Config":
+    """Alembic's configuration, for there is no alembic.ini."""
+    from alembic.config import Config  # costs 100 ms, and most starts need none of it
+
+    config = Config()
+    config.set_main_option("script_location", "agent_core.persistence:migrations")
+    config.set_main_option("path_separator", "os")
+    return config
+
+
+def _version(connection: Connection) -> str | None:
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+
+
+def _migrate(connection: Connection, revision: str) -> None:
+    from alembic import command
+
+    connection.exec_driver_sql(BEGIN[connection.dialect.name])
+    if connection.dialect.name == "postgresql":  # two processes may start at once; SQLite's BEGIN sees to it already
+        connection.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtext('signoff/schema'))")
+    try:
+        before = _version(connection)
+        config = scripts()
+        config.attributes["connection"] = connection
+        if revision == "base" or (before or "") > revision:
+            command.downgrade(config, revision)
+        else:
+            command.upgrade(config, revision)
+        connection.exec_driver_sql("COMMIT")
+    except BaseException:
+        connection.exec_driver_sql("ROLLBACK")
+        raise

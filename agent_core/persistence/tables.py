@@ -1,0 +1,155 @@
+"""The tables. `data` holds a whole value; the other columns are copies to search by.
+
+Two columns are no copies but the truth: `turns.shown_as` and `notes.taken_into`.
+"""
+
+import re
+from datetime import UTC, datetime
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    DateTime,
+    Dialect,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+    text,
+)
+
+AWKWARD = re.compile(r"[\\\x00\ud800-\udfff]")
+ESCAPED = re.compile(r"\\([0-9a-f]{4})")
+
+
+class AnyText(TypeDecorator[str]):
+    """Text that may hold what PostgreSQL or UTF-8 refuse: NUL and lone surrogates are kept as a backslash and hex."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        """Escape what is awkward."""
+        return value and AWKWARD.sub(lambda found: f"\\{ord(found[0]):04x}", value)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
+        """Undo the escapes."""
+        return value and ESCAPED.sub(lambda found: chr(int(found[1], 16)), value)
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """An aware datetime in UTC, also from SQLite, which gives back naive ones."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Store UTC."""
+        return value and value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Say that it is UTC."""
+        return value and value.replace(tzinfo=value.tzinfo or UTC)
+
+
+# Written out without parameters, for SQLite uses a partial index only where a query repeats its very condition.
+WORKING = text("status IN ('thinking', 'acting')")
+
+metadata = MetaData()
+
+
+def _owner() -> Column[str]:
+    return Column("agent_id", AnyText, ForeignKey("agents.id", ondelete="CASCADE"), nullable=False)
+
+
+agents = Table(
+    "agents",
+    metadata,
+    Column("id", AnyText, primary_key=True),
+    Column("channel", AnyText, nullable=False),
+    Column("surface", AnyText, nullable=False),
+    Column("name_key", AnyText, nullable=False),
+    Column("status", AnyText, nullable=False),
+    Column("wake_at", UtcDateTime),
+    Column("fence", Integer, nullable=False),
+    Column("revision", Integer, nullable=False, default=1),
+    Column("data", Text, nullable=False),
+    UniqueConstraint("channel", "name_key", name="agents_named"),
+    Index("agents_working", "surface", "wake_at", sqlite_where=WORKING, postgresql_where=WORKING),
+)
+
+turns = Table(
+    "turns",
+    metadata,
+    Column("id", AnyText, primary_key=True),
+    Column("channel", AnyText, nullable=False),
+    _owner(),
+    Column("number", Integer, nullable=False),
+    Column("state", AnyText, nullable=False),
+    Column("stage", AnyText, nullable=False),
+    Column("shown_stage", AnyText, nullable=False, default=""),
+    Column("shown_as", AnyText, nullable=False, default=""),
+    Column("revision", Integer, nullable=False, default=1),
+    Column("data", Text, nullable=False),
+    UniqueConstraint("agent_id", "number", name="turns_numbered"),
+)
+UNSHOWN = turns.c.stage != turns.c.shown_stage
+Index("turns_unshown", turns.c.agent_id, turns.c.number, sqlite_where=UNSHOWN, postgresql_where=UNSHOWN)
+
+notes = Table(
+    "notes",
+    metadata,
+    Column("id", AnyText, primary_key=True),
+    Column("channel", AnyText, nullable=False),
+    _owner(),
+    Column("at", UtcDateTime, nullable=False),
+    Column("taken_into", AnyText),
+    Column("data", Text, nullable=False),
+    Index("notes_of", "agent_id", "at"),
+)
+WAITING = notes.c.taken_into.is_(None)
+Index("notes_waiting", notes.c.agent_id, notes.c.at, sqlite_where=WAITING, postgresql_where=WAITING)
+
+notices = Table(
+    "notices",
+    metadata,
+    Column("id", AnyText, primary_key=True),
+    Column("channel", AnyText, nullable=False),
+    _owner(),
+    Column("at", UtcDateTime, nullable=False),
+    Column("told", Boolean, nullable=False, default=False),
+    Column("data", Text, nullable=False),
+    Index("notices_of", "agent_id", "at"),
+)
+UNTOLD = ~notices.c.told
+Index("notices_untold", notices.c.agent_id, notices.c.at, sqlite_where=UNTOLD, postgresql_where=UNTOLD)
+
+deliveries = Table(
+    "deliveries",
+    metadata,
+    Column("id", AnyText, primary_key=True),
+    Column("at", UtcDateTime, nullable=False),
+)
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("id", AnyText, primary_key=True),
+    Column("channel", AnyText, nullable=False),
+    _owner(),
+    Column("at", UtcDateTime, nullable=False),
+    Column("data", Text, nullable=False),
+    Index("audit_of", "agent_id", "at"),
+)
+
+preferences = Table(
+    "preferences",
+    metadata,
+    Column("channel", AnyText, primary_key=True),
+    Column("key", AnyText, primary_key=True),
+    Column("text", AnyText, nullable=False),
+)

@@ -1,0 +1,98 @@
+"""The turns in the database."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import Row, bindparam, insert, select, update
+
+from agent_core.model.agent import Agent
+from agent_core.model.ids import TurnId
+from agent_core.model.places import ChannelScope
+from agent_core.model.turn import Turn
+from agent_core.persistence.buffer import Buffer
+from agent_core.persistence.codec import decode, encode
+from agent_core.persistence.pending import Pending
+from agent_core.persistence.tables import UNSHOWN, turns
+
+_READ = select(turns.c.data, turns.c.revision, turns.c.shown_as)
+_HERE = turns.c.channel == bindparam("in_channel")
+_THIS = turns.c.id == bindparam("the_id")
+_THEIRS = turns.c.agent_id == bindparam("of_agent")
+_GET = _READ.where(_THIS, _HERE)
+_LAST = _READ.where(_THEIRS, _HERE).order_by(turns.c.number.desc()).limit(bindparam("last"))
+_LAST_BEFORE = _LAST.where(turns.c.number < bindparam("before"))
+_UNSHOWN = _READ.where(UNSHOWN, _THEIRS, _HERE).order_by(turns.c.number)
+_ADD = insert(turns)
+_SAVE = update(turns).where(_THIS, _HERE, turns.c.revision == bindparam("read"))
+_SHOWN = update(turns).where(_THIS, _HERE)
+
+
+class SqlTurns:
+    """See `Turns` in the ports."""
+
+    def __init__(self, buffer: Buffer) -> None:
+        self._buffer = buffer
+        self._pending: Pending[Turn] = Pending("turn", buffer.check_open)
+
+    async def get(self, channel: ChannelScope, turn_id: TurnId) -> Turn:
+        """The turn, as it is to be saved here or else as it is committed."""
+        if turn := self._pending.find(turn_id, channel):
+            return turn
+        rows = await self._buffer.rows(_GET, {"in_channel": channel.key, "the_id": turn_id})
+        if not rows:
+            raise self._pending.missing(turn_id)
+        return self._read(rows)[0]
+
+    async def of(self, agent: Agent, *, last: int, before: int | None = None) -> tuple[Turn, ...]:
+        """The newest turns, by number."""
+        values = {**_theirs(agent), "last": last}
+        if before is None:
+            rows = await self._buffer.rows(_LAST, values)
+        else:
+            rows = await self._buffer.rows(_LAST_BEFORE, {**values, "before": before})
+        return self._read(rows[::-1])
+
+    async def unshown(self, agent: Agent) -> tuple[Turn, ...]:
+        """Turns whose card is out of date."""
+        return self._read(await self._buffer.rows(_UNSHOWN, _theirs(agent)))
+
+    def add(self, turn: Turn) -> None:
+        """Insert it at commit."""
+        self._pending.add(turn)
+        self._insert(turn)
+
+    def save(self, turn: Turn) -> None:
+        """Update it at commit, if it is still as it was read; where its card stands stays."""
+        read = self._pending.save(turn)
+        if read is None:
+            self._insert(turn)
+            return
+        where = {"the_id": turn.id, "in_channel": turn.channel.key, "read": read}
+        values = _searchable(turn) | {"revision": read + 1} | where
+        self._buffer.queue(_SAVE, values, key=("turn", turn.id), checked=True)
+
+    def mark_shown(self, turn: Turn, address: str) -> None:
+        """Update where the card stands and what it shows, whatever else became of the turn."""
+        shown = {"shown_as": address, "shown_stage": turn.stage}
+        self._buffer.queue(_SHOWN, {**shown, "the_id": turn.id, "in_channel": turn.channel.key})
+
+    def _insert(self, turn: Turn) -> None:
+        fixed = {"id": turn.id, "channel": turn.channel.key, "agent_id": turn.agent_id, "number": turn.number}
+        self._buffer.queue(_ADD, _searchable(turn) | fixed | {"shown_as": turn.shown_as}, key=("turn", turn.id))
+
+    def _read(self, rows: Sequence[Row[Any]]) -> tuple[Turn, ...]:
+        return tuple(self._pending.read(_value(row), row.revision) for row in rows)
+
+
+def _theirs(agent: Agent) -> dict[str, object]:
+    return {"of_agent": agent.id, "in_channel": agent.channel.key}
+
+
+def _searchable(turn: Turn) -> dict[str, object]:
+    return {"state": turn.state, "stage": turn.stage, "data": encode(turn)}
+
+
+def _value(row: Row[Any]) -> Turn:
+    turn = decode(Turn, row.data)
+    return turn if turn.shown_as == row.shown_as else replace(turn, shown_as=row.shown_as)

@@ -1,0 +1,50 @@
+"""The `Database` port in memory: the same contract as the real one, with values kept as values."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from agent_core.testing.records import (
+    MemoryAgents,
+    MemoryAudit,
+    MemoryDeliveries,
+    MemoryNotes,
+    MemoryPreferences,
+    MemoryTurns,
+)
+from agent_core.testing.store import Buffer, Store
+
+
+class InMemoryUnitOfWork:
+    """See `UnitOfWork` in the ports."""
+
+    def __init__(self, buffer: Buffer) -> None:
+        self.agents = MemoryAgents(buffer)
+        self.turns = MemoryTurns(buffer)
+        self.notes = MemoryNotes(buffer)
+        self.deliveries = MemoryDeliveries(buffer)
+        self.audit = MemoryAudit(buffer)
+        self.preferences = MemoryPreferences(buffer)
+        self._buffer = buffer
+
+    async def commit(self) -> None:
+        """Save everything."""
+        self._buffer.commit()
+
+
+class InMemoryDatabase:
+    """See `Database` in the ports. It is gone with the process."""
+
+    def __init__(self) -> None:
+        self._store = Store()
+
+    @asynccontextmanager
+    async def begin(self) -> AsyncIterator[InMemoryUnitOfWork]:
+        """Open a unit of work."""
+        buffer = Buffer(self._store)
+        try:
+            yield InMemoryUnitOfWork(buffer)
+        finally:
+            buffer.close()
+
+    async def close(self) -> None:
+        """Do nothing: there is nothing to close."""

@@ -1,0 +1,177 @@
+"""What the database in memory holds, and how a unit of work changes it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Generic, TypeAlias, TypeVar
+
+from agent_core.errors import Conflict
+from agent_core.model.agent import Agent
+from agent_core.model.audit import AuditEntry
+from agent_core.model.ids import AgentId, TurnId
+from agent_core.model.note import Note, Notice
+from agent_core.model.places import ChannelScope
+from agent_core.model.turn import Turn
+
+T = TypeVar("T")
+Said = TypeVar("Said", Note, Notice, AuditEntry)
+
+IN_THE_WAY = "A record stands in the way."
+
+
+@dataclass(frozen=True, slots=True)
+class Row(Generic[T]):
+    """A record, how often it was saved, and what of it the thread was shown."""
+
+    value: T
+    revision: int = 1
+    shown: str = ""
+
+
+Rows: TypeAlias = dict[str, Row[T]]
+
+
+@dataclass(slots=True)
+class Store:
+    """Everything that is committed."""
+
+    agents: Rows[Agent] = field(default_factory=dict)
+    turns: Rows[Turn] = field(default_factory=dict)
+    notes: Rows[Note] = field(default_factory=dict)
+    notices: Rows[Notice] = field(default_factory=dict)
+    audit: Rows[AuditEntry] = field(default_factory=dict)
+    deliveries: set[str] = field(default_factory=set)
+    preferences: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def change(self, changes: tuple["Change", ...]) -> None:
+        """Make every change, or none when one of them raises Conflict."""
+        changed = Store(**{each.name: getattr(self, each.name).copy() for each in fields(self)})
+        for change in changes:
+            change(changed)
+        for each in fields(self):
+            setattr(self, each.name, getattr(changed, each.name))
+
+    def insert_agent(self, agent: Agent) -> None:
+        """Add a new agent."""
+        self._must_be_free(agent)
+        _insert(self.agents, agent.id, Row(agent))
+
+    def update_agent(self, agent: Agent, revision: int) -> None:
+        """Replace an agent that is as it was read."""
+        row = _as_read(self.agents, agent.id, revision)
+        self._must_be_free(agent)
+        self.agents[agent.id] = replace(row, value=agent, revision=revision + 1)
+
+    def remove(self, agent: Agent) -> None:
+        """Drop an agent and what belongs to it."""
+        row = self.agents.get(agent.id)
+        if row is None or row.value.channel != agent.channel:
+            return
+        del self.agents[agent.id]
+        self.turns = {key: row for key, row in self.turns.items() if row.value.agent_id != agent.id}
+        self.notes = {key: row for key, row in self.notes.items() if row.value.agent_id != agent.id}
+        self.notices = {key: row for key, row in self.notices.items() if row.value.agent_id != agent.id}
+        self.audit = {key: row for key, row in self.audit.items() if row.value.agent_id != agent.id}
+
+    def insert_turn(self, turn: Turn) -> None:
+        """Add a new turn."""
+        self._must_be_there(turn.agent_id)
+        if any((row.value.agent_id, row.value.number) == (turn.agent_id, turn.number) for row in self.turns.values()):
+            raise Conflict(IN_THE_WAY)
+        _insert(self.turns, turn.id, Row(turn))
+
+    def update_turn(self, turn: Turn, revision: int) -> None:
+        """Replace a turn that is as it was read; where its card stands stays."""
+        row = _as_read(self.turns, turn.id, revision)
+        value = replace(turn, shown_as=row.value.shown_as)
+        self.turns[turn.id] = replace(row, value=value, revision=revision + 1)
+
+    def mark_shown(self, turn: Turn, address: str) -> None:
+        """Change where a turn's card stands and what it shows."""
+        if row := self.turns.get(turn.id):
+            self.turns[turn.id] = replace(row, value=replace(row.value, shown_as=address), shown=turn.stage)
+
+    def insert_said(self, rows: Rows[Said], said: Said) -> None:
+        """Add a note, a notice or an audit entry."""
+        self._must_be_there(said.agent_id)
+        _insert(rows, said.id, Row(said))
+
+    def take(self, notes: Sequence[Note], turn_id: TurnId) -> None:
+        """Change which turn read the notes."""
+        for row in [self.notes[note.id] for note in notes if note.id in self.notes]:
+            self.notes[row.value.id] = replace(row, value=replace(row.value, taken_into=turn_id))
+
+    def mark_told(self, notice: Notice) -> None:
+        """Change that the thread was told."""
+        if row := self.notices.get(notice.id):
+            self.notices[notice.id] = replace(row, shown="told")
+
+    def claim(self, delivery: str) -> None:
+        """Add a delivery."""
+        if delivery in self.deliveries:
+            raise Conflict(IN_THE_WAY)
+        self.deliveries.add(delivery)
+
+    def _must_be_free(self, agent: Agent) -> None:
+        others = (row.value for row in self.agents.values() if row.value.id != agent.id)
+        if any(name_key(other) == name_key(agent) for other in others):
+            raise Conflict(IN_THE_WAY)
+
+    def _must_be_there(self, agent_id: AgentId) -> None:
+        if agent_id not in self.agents:
+            raise Conflict("The agent it belongs to is gone.")
+
+
+Change: TypeAlias = Callable[[Store], None]
+
+
+class Buffer:
+    """The changes of one unit of work, waiting for its commit."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._changes: dict[object, Change] = {}
+        self._is_open = True
+
+    @property
+    def committed(self) -> Store:
+        """What can be read."""
+        self.check_open()
+        return self._store
+
+    def check_open(self) -> None:
+        """Raise RuntimeError once the unit of work has ended."""
+        if not self._is_open:
+            raise RuntimeError("This unit of work has ended: begin another.")
+
+    def queue(self, change: Change, *, key: object = None) -> None:
+        """Let the change wait for the commit, in the place of one queued before under the same `key`."""
+        self.check_open()
+        self._changes[object() if key is None else key] = change
+
+    def commit(self) -> None:
+        """Make what was queued, all or nothing; raise Conflict."""
+        self.check_open()
+        self._is_open = False
+        self._store.change(tuple(self._changes.values()))
+
+    def close(self) -> None:
+        """End the unit of work."""
+        self._is_open = False
+
+
+def name_key(agent: Agent) -> tuple[ChannelScope, str]:
+    """Under what no two agents may be."""
+    return agent.channel, agent.name.casefold()
+
+
+def _insert(rows: Rows[T], record_id: str, row: Row[T]) -> None:
+    if record_id in rows:
+        raise Conflict(IN_THE_WAY)
+    rows[record_id] = row
+
+
+def _as_read(rows: Rows[T], record_id: str, revision: int) -> Row[T]:
+    row = rows.get(record_id)
+    if row is None or row.revision != revision:
+        raise Conflict("A record was saved elsewhere since it was read.")
+    return row

@@ -1,0 +1,56 @@
+"""Every database that must keep the contract."""
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from agent_core.persistence import schema
+from agent_core.persistence.database import SqlDatabase, make_engine
+from agent_core.ports.database import Database
+from agent_core.testing.database import InMemoryDatabase
+from tests.standins.postgres import postgres  # noqa: F401
+
+EMPTY = "TRUNCATE agents, deliveries, preferences CASCADE"
+
+
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty database with its tables."""
+    path = tmp_path_factory.mktemp("sqlite") / "template.db"
+    asyncio.run(schema.upgrade(f"sqlite:///{path}"))
+    return path
+
+
+@pytest.fixture
+def sqlite_url(sqlite_template: Path, tmp_path: Path) -> str:
+    """An empty SQLite database."""
+    return f"sqlite:///{shutil.copy(sqlite_template, tmp_path / 'signoff.db')}"
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def url(request: pytest.FixtureRequest) -> str:
+    """Where the database is."""
+    if request.param == "memory":
+        return "memory"
+    return str(request.getfixturevalue({"sqlite": "sqlite_url", "postgres": "postgres"}[request.param]))
+
+
+@pytest.fixture
+async def database(url: str) -> AsyncIterator[Database]:
+    """An empty database."""
+    if url.startswith("postgres"):
+        await _empty(url)
+    database = InMemoryDatabase() if url == "memory" else SqlDatabase(url)
+    yield database
+    await database.close()
+
+
+async def _empty(url: str) -> None:
+    await schema.upgrade(url)
+    engine = make_engine(url)
+    async with engine.connect() as connection:
+        await connection.exec_driver_sql(EMPTY)
+    await engine.dispose()

@@ -1,0 +1,60 @@
+"""The queries of every pass of an agent read no whole table, however many agents idle and turns are over."""
+
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, event
+
+from agent_core.persistence.database import SqlDatabase
+from agent_core.ports.database import UnitOfWork
+from agent_core.testing.examples import CHANNEL, NOON, an_agent
+
+ADA = an_agent()
+OF_WHAT_IS_LEFT = ("turns_unshown", "notices_untold")  # indexes that hold nothing of what is over
+
+
+@contextmanager
+def heard(engine: Engine) -> Iterator[list[tuple[str, Any]]]:
+    """What is executed in the meantime."""
+    statements: list[tuple[str, Any]] = []
+
+    def listen(_c: Any, _k: Any, statement: str, parameters: Any, _x: Any, _m: Any) -> None:
+        statements.append((statement, parameters))
+
+    event.listen(engine, "before_cursor_execute", listen)
+    yield statements
+    event.remove(engine, "before_cursor_execute", listen)
+
+
+QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[object]], list[str]]] = {
+    "due": (
+        lambda work: work.agents.due(("web", "terminal"), NOON),
+        ["agents_working", "turns_unshown", "notices_untold"],
+    ),
+    "named": (lambda work: work.agents.named(CHANNEL, "Ada"), ["autoindex_agents_2 (channel=? AND name_key=?)"]),
+    "turns": (lambda work: work.turns.of(ADA, last=40), ["autoindex_turns_2 (agent_id=?)"]),
+    "earlier": (
+        lambda work: work.turns.of(ADA, last=40, before=100),
+        ["autoindex_turns_2 (agent_id=? AND number<?)"],
+    ),
+    "unshown": (lambda work: work.turns.unshown(ADA), ["turns_unshown"]),
+    "waiting": (lambda work: work.notes.waiting(ADA), ["notes_waiting"]),
+    "untold": (lambda work: work.notes.untold(ADA), ["notices_untold"]),
+}
+
+
+@pytest.mark.parametrize("name", QUERIES)
+async def test_a_query_goes_by_its_index(sqlite_url: str, name: str) -> None:
+    query, indexes = QUERIES[name]
+    database = SqlDatabase(sqlite_url)
+    with heard(database._engine.sync_engine) as statements:
+        async with database.begin() as work:
+            await query(work)
+    async with database._engine.connect() as connection:
+        rows = await connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statements[-1][0]}", statements[-1][1])
+        plan = [row.detail for row in rows]
+    await database.close()
+    assert [step for step in plan if step.startswith("SCAN") and not step.endswith(OF_WHAT_IS_LEFT)] == []
+    assert [index for index in indexes if index not in "\n".join(plan)] == []

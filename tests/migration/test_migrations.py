@@ -1,0 +1,81 @@
+"""The scripts lead from nothing to the tables that the code knows, and back."""
+
+import asyncio
+
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, inspect
+
+from agent_core.persistence import schema
+from agent_core.persistence.database import SqlDatabase, make_engine
+from agent_core.persistence.tables import metadata
+from agent_core.testing.examples import an_agent, keep
+
+
+def _differences(connection: Connection) -> list[object]:
+    context = MigrationContext.configure(connection, opts={"compare_type": True})
+    return list(compare_metadata(context, metadata))
+
+
+def _tables(connection: Connection) -> set[str]:
+    return set(inspect(connection).get_table_names())
+
+
+async def differences(url: str) -> list[object]:
+    engine = make_engine(url)
+    async with engine.connect() as connection:
+        found = await connection.run_sync(_differences)
+    await engine.dispose()
+    return found
+
+
+async def tables(url: str) -> set[str]:
+    engine = make_engine(url)
+    async with engine.connect() as connection:
+        found = await connection.run_sync(_tables)
+    await engine.dispose()
+    return found
+
+
+def test_the_newest_script_is_the_one_that_is_expected() -> None:
+    assert ScriptDirectory.from_config(schema.scripts()).get_current_head() == schema.HEAD
+
+
+async def test_the_scripts_make_the_tables_that_the_code_knows(url: str) -> None:
+    await schema.upgrade(url)
+    assert await differences(url) == []
+
+
+async def test_a_difference_would_be_found(url: str) -> None:
+    await schema.upgrade(url)
+    engine = make_engine(url)
+    async with engine.connect() as connection:
+        await connection.exec_driver_sql("DROP INDEX turns_unshown")
+    await engine.dispose()
+    assert len(await differences(url)) == 1
+
+
+async def test_an_upgrade_of_what_is_up_to_date_keeps_everything(url: str) -> None:
+    await schema.upgrade(url)
+    database = SqlDatabase(url)
+    await keep(database, an_agent())
+    await schema.upgrade(url)
+    async with database.begin() as work:
+        assert await work.agents.everywhere() == (an_agent(),)
+    await database.close()
+
+
+async def test_the_way_down_and_up_again_leads_to_the_same_tables(url: str) -> None:
+    await schema.upgrade(url)
+    await schema.move(url, "base")
+    assert await tables(url) == {"alembic_version"}
+    await schema.upgrade(url)
+    assert await differences(url) == []
+
+
+async def test_processes_that_start_at_once_upgrade_once(url: str) -> None:
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(3):
+            tasks.create_task(schema.upgrade(url))
+    assert await differences(url) == []
