@@ -1,0 +1,1 @@
+"""The process: settings, composition, command line. It knows everyone; nobody knows it."""

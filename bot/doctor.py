@@ -1,0 +1,184 @@
+"""What is on, what is off, why, and which variable changes it. It looks and changes nothing."""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+from urllib.parse import urlsplit
+
+from bot.settings import Settings
+
+State = Literal["on", "off", "fault"]
+
+PATIENCE = 3.0
+LATER = "comes in a later version"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One surface or provider. `variable` names what changes it, and is empty where nothing does yet."""
+
+    name: str
+    state: State
+    why: str
+    variable: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tables:
+    """What a database answered: the `version` of its tables, empty before they are made, or a `fault`."""
+
+    version: str = ""
+    fault: str = ""
+
+
+class Server(Protocol):
+    """A model server found on this machine."""
+
+    @property
+    def name(self) -> str:
+        """What it seems to be."""
+        ...
+
+    @property
+    def base_url(self) -> str:
+        """Its address, as OPENAI_BASE_URL takes it."""
+        ...
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """What it offers."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probes:
+    """How to look at what only the composition knows. None of them raises; each is given three seconds.
+
+    `endpoint` says what is wrong with the language model's endpoint, or None. `database` is asked of a SQLite
+    database only when its file is there.
+    """
+
+    endpoint: Callable[[], Awaitable[str | None]]
+    local_servers: Callable[[], Awaitable[Sequence[Server]]]
+    database: Callable[[], Awaitable[Tables]]
+
+
+async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
+    """Every surface, then every provider."""
+    models, database = await asyncio.gather(_models(settings, probes), _database(settings, probes))
+    return (
+        _web(settings),
+        Finding(name="terminal", state="on", why="python -m bot solo"),
+        Finding(name="slack", state="off", why=LATER),
+        Finding(name="discord", state="off", why=LATER),
+        *models,
+        database,
+        _data_folder(settings.home),
+        Finding(name="memory", state="off", why=f"long-term memory {LATER}"),
+        Finding(name="search", state="off", why=f"searching the web {LATER}"),
+        Finding(name="sandbox", state="off", why=f"running code {LATER}"),
+    )
+
+
+def report(found: Sequence[Finding]) -> str:
+    """One line each: name, state, why, and what changes it."""
+    width = max((len(finding.name) for finding in found), default=0)
+    return "\n".join(_line(finding, width) for finding in found)
+
+
+async def endpoint_fault(base_url: str, api_key: str) -> str | None:
+    """What is wrong with an OpenAI-compatible endpoint, by asking for its models; None when it answers as it should."""
+    from aiohttp import ClientError, ClientSession, ClientTimeout  # loaded when first asked
+
+    headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+    try:
+        async with (
+            ClientSession(timeout=ClientTimeout(total=PATIENCE), trust_env=True) as session,
+            session.get(f"{base_url.rstrip('/')}/models", headers=headers, allow_redirects=False) as answer,
+        ):
+            return _answered(answer.status, answer.content_type)
+    except TimeoutError:
+        return _silent()
+    except (ClientError, OSError, ValueError) as error:
+        return f"cannot be reached ({type(error).__name__})"
+
+
+def _answered(status: int, content_type: str) -> str | None:
+    if status in (401, 403):
+        return f"does not accept the key ({status})"
+    if status in (404, 405) or (status == 200 and not content_type.endswith("json")):
+        return "lists no models; its address usually ends in /v1"
+    return None if status == 200 else f"answers {status}"
+
+
+async def _models(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
+    if settings.has_endpoint:
+        return (await _endpoint(settings, probes),)
+    why = "Rehearsal · scripted, no AI"
+    rehearsal = Finding(name="model", state="on", why=why, variable="OPENAI_API_KEY or OPENAI_BASE_URL")
+    try:
+        async with asyncio.timeout(PATIENCE):
+            servers = await probes.local_servers()
+    except TimeoutError:
+        servers = ()
+    return (rehearsal, *map(_offer, servers))
+
+
+async def _endpoint(settings: Settings, probes: Probes) -> Finding:
+    host = urlsplit(settings.openai_base_url).netloc or "OpenAI"
+    name = f"{settings.smart_model} · {host}" if settings.smart_model else host
+    try:
+        async with asyncio.timeout(PATIENCE + 1):
+            fault = await probes.endpoint()
+    except TimeoutError:
+        fault = _silent()
+    if fault is None:
+        return Finding(name="model", state="on", why=name, variable="OPENAI_BASE_URL, SMART_MODEL")
+    return Finding(name="model", state="fault", why=f"{name} {fault}", variable="OPENAI_API_KEY, OPENAI_BASE_URL")
+
+
+def _offer(server: Server) -> Finding:
+    offered = ", ".join(server.models[:3])
+    why = f"{server.name} offers {offered}; to use it, put OPENAI_BASE_URL={server.base_url} into .env"
+    return Finding(name="local model", state="off", why=why, variable="OPENAI_BASE_URL")
+
+
+async def _database(settings: Settings, probes: Probes) -> Finding:
+    where = settings.shown_database
+    if settings.sqlite_file and not settings.sqlite_file.exists():
+        return Finding(name="database", state="on", why=f"{where}, made at the first start", variable="DATABASE_URL")
+    try:
+        async with asyncio.timeout(PATIENCE):
+            tables = await probes.database()
+    except TimeoutError:
+        tables = Tables(fault=_silent())
+    if tables.fault:
+        return Finding(name="database", state="fault", why=f"{where} {tables.fault}", variable="DATABASE_URL")
+    version = f"tables of version {tables.version}" if tables.version else "its tables are made at the first start"
+    return Finding(name="database", state="on", why=f"{where}, {version}", variable="DATABASE_URL")
+
+
+def _web(settings: Settings) -> Finding:
+    token = "for whoever has WEB_TOKEN" if settings.web_token else "for this machine only, without a token"
+    return Finding(name="web", state="on", why=f"{settings.address}, {token}", variable="HOST, PORT, WEB_TOKEN")
+
+
+def _data_folder(folder: Path) -> Finding:
+    standing = next(path for path in (folder, *folder.parents) if path.exists())
+    if not standing.is_dir() or not os.access(standing, os.W_OK | os.X_OK):
+        why = f"{folder} cannot be written to"
+        return Finding(name="data folder", state="fault", why=why, variable="SIGNOFF_HOME")
+    made = "" if standing == folder else ", made at the first start"
+    return Finding(name="data folder", state="on", why=f"{folder}{made}", variable="SIGNOFF_HOME")
+
+
+def _silent() -> str:
+    return f"did not answer within {PATIENCE:.0f} seconds"
+
+
+def _line(finding: Finding, width: int) -> str:
+    variable = f" · {finding.variable}" if finding.variable else ""
+    return f"{finding.name:<{width}}  {finding.state:<5}  {finding.why}{variable}"

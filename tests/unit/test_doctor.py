@@ -1,0 +1,155 @@
+"""What is on, what is off, why, and which variable changes it."""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from agent_core.providers.detection import LocalServer
+from bot import doctor
+from bot.doctor import Finding, Probes, Tables, endpoint_fault, findings, report
+from bot.settings import Settings, load
+from tests.standins.openai import Fails, Hangs, SaysPlain, openai_standin
+
+
+@dataclass
+class World:
+    """What the probes will find."""
+
+    endpoint_fault: str | None = None
+    servers: tuple[LocalServer, ...] = ()
+    tables: Tables = field(default_factory=Tables)
+    asked: list[str] = field(default_factory=list)
+
+    async def endpoint(self) -> str | None:
+        self.asked.append("endpoint")
+        return self.endpoint_fault
+
+    async def local_servers(self) -> tuple[LocalServer, ...]:
+        self.asked.append("local servers")
+        return self.servers
+
+    async def database(self) -> Tables:
+        self.asked.append("database")
+        return self.tables
+
+    @property
+    def probes(self) -> Probes:
+        return Probes(endpoint=self.endpoint, local_servers=self.local_servers, database=self.database)
+
+
+def settings_with(tmp_path: Path, **variables: str) -> Settings:
+    return load({"SIGNOFF_HOME": str(tmp_path / "home"), **variables}, None)
+
+
+async def found(settings: Settings, world: World | None = None) -> dict[str, Finding]:
+    return {finding.name: finding for finding in await findings(settings, (world or World()).probes)}
+
+
+async def test_surfaces_come_first_then_providers(tmp_path: Path) -> None:
+    names = list(await found(settings_with(tmp_path)))
+    assert names == [
+        "web", "terminal", "slack", "discord", "model", "database", "data folder", "memory", "search", "sandbox",
+    ]  # fmt: skip
+
+
+async def test_on_a_fresh_machine_nothing_is_at_fault_and_nothing_is_made(tmp_path: Path) -> None:
+    world = World()
+    seen = await found(settings_with(tmp_path), world)
+    assert [finding.state for finding in seen.values()] == [*("on", "on", "off", "off", "on", "on", "on"), *["off"] * 3]
+    assert seen["database"].why == f"sqlite:///{tmp_path}/home/signoff.db, made at the first start"
+    assert seen["data folder"].why == f"{tmp_path}/home, made at the first start"
+    assert world.asked == ["local servers"]
+    assert not (tmp_path / "home").exists()
+
+
+async def test_the_page_says_where_it_is_and_who_may_see_it(tmp_path: Path) -> None:
+    local = (await found(settings_with(tmp_path, PORT="9000")))["web"]
+    settings = settings_with(tmp_path, HOST="0.0.0.0", WEB_TOKEN="a-token-of-some-length", PUBLIC_URL="https://s.org/")
+    public = (await found(settings))["web"]
+    assert local.why == "http://127.0.0.1:9000, for this machine only, without a token"
+    assert public.why == "https://s.org, for whoever has WEB_TOKEN"
+
+
+async def test_without_an_endpoint_the_rehearsal_model_is_named_and_local_servers_are_offered(tmp_path: Path) -> None:
+    ollama = LocalServer(name="Ollama", base_url="http://127.0.0.1:11434/v1", models=("qwen3",))
+    seen = await found(settings_with(tmp_path), World(servers=(ollama,)))
+    assert seen["model"].why == "Rehearsal · scripted, no AI"
+    assert seen["model"].variable == "OPENAI_API_KEY or OPENAI_BASE_URL"
+    offer = "Ollama offers qwen3; to use it, put OPENAI_BASE_URL=http://127.0.0.1:11434/v1 into .env"
+    assert (seen["local model"].state, seen["local model"].why) == ("off", offer)
+
+
+async def test_an_endpoint_is_asked_and_named(tmp_path: Path) -> None:
+    settings = settings_with(tmp_path, OPENAI_API_KEY="sk-1234", SMART_MODEL="m")
+    seen = await found(settings, world := World())
+    assert (seen["model"].state, seen["model"].why) == ("on", "m · OpenAI")
+    assert world.asked == ["endpoint"]
+
+
+async def test_an_endpoint_that_refuses_is_a_fault_with_its_reason(tmp_path: Path) -> None:
+    settings = settings_with(tmp_path, OPENAI_BASE_URL="http://127.0.0.1:9/v1")
+    seen = await found(settings, World(endpoint_fault="does not accept the key (401)"))
+    assert (seen["model"].state, seen["model"].why) == ("fault", "127.0.0.1:9 does not accept the key (401)")
+    assert seen["model"].variable == "OPENAI_API_KEY, OPENAI_BASE_URL"
+
+
+@pytest.mark.parametrize(
+    ("tables", "state", "why"),
+    [
+        (Tables(version="0001"), "on", "postgresql://db/s, tables of version 0001"),
+        (Tables(), "on", "postgresql://db/s, its tables are made at the first start"),
+        (Tables(fault="refused the connection"), "fault", "postgresql://db/s refused the connection"),
+    ],
+)
+async def test_the_database_says_how_it_stands(tmp_path: Path, tables: Tables, state: str, why: str) -> None:
+    settings = settings_with(tmp_path, DATABASE_URL="postgresql://ana:hush@db/s")
+    seen = await found(settings, World(tables=tables))
+    assert (seen["database"].state, seen["database"].why) == (state, why)
+
+
+async def test_what_does_not_answer_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with openai_standin() as standin:
+        standin.listing = Hangs()
+        monkeypatch.setattr(doctor, "PATIENCE", 0.1)
+        world = World()
+        probes = replace(world.probes, endpoint=lambda: endpoint_fault(standin.base_url, ""))
+        settings = settings_with(tmp_path, OPENAI_BASE_URL=standin.base_url)
+        model = next(finding for finding in await findings(settings, probes) if finding.name == "model")
+    assert model.state == "fault"
+    assert "did not answer within" in model.why
+
+
+async def test_a_data_folder_that_cannot_be_made_is_a_fault(tmp_path: Path) -> None:
+    settings = settings_with(tmp_path)
+    settings.home.write_text("a file came in between")
+    folder = (await found(settings))["data folder"]
+    assert (folder.state, folder.variable) == ("fault", "SIGNOFF_HOME")
+
+
+@pytest.mark.parametrize(
+    ("listing", "fault"),
+    [
+        (None, None),
+        (Fails(401), "does not accept the key (401)"),
+        (Fails(404), "lists no models; its address usually ends in /v1"),
+        (Fails(500), "answers 500"),
+        (SaysPlain("<html>"), "lists no models; its address usually ends in /v1"),
+    ],
+)
+async def test_an_endpoint_answers_in_its_own_way(listing: Fails | SaysPlain | None, fault: str | None) -> None:
+    async with openai_standin() as standin:
+        standin.listing = listing
+        assert await endpoint_fault(standin.base_url, "sk-1234") == fault
+
+
+async def test_an_endpoint_that_is_not_there_cannot_be_reached() -> None:
+    fault = await endpoint_fault("http://127.0.0.1:9/v1", "")
+    assert fault is not None
+    assert fault.startswith("cannot be reached")
+
+
+def test_a_report_has_one_aligned_line_each() -> None:
+    web = Finding(name="web", state="on", why="http://127.0.0.1:8700", variable="PORT")
+    slack = Finding(name="slack", state="off", why="comes in a later version")
+    assert report((web, slack)) == "web    on     http://127.0.0.1:8700 · PORT\nslack  off    comes in a later version"
