@@ -217,12 +217,10 @@ def _steps(plan: str) -> tuple[str, ...]:
 
 
 def _footer(agent: Agent, turn: Turn) -> tuple[str, ...]:
+    cost = money(turn.usage.cost)
     if not turn.is_open:
-        return (money(turn.usage.cost),)
-    parts = [money(turn.usage.cost), spend_text(agent)]
-    if turn.usage.cost:
-        parts.append(f"next ≈ {money(turn.usage.cost)}")
-    return tuple(parts)
+        return (cost,)
+    return (cost, spend_text(agent), f"next ≈ {cost}") if turn.usage.cost else (spend_text(agent),)
 
 
 def _buttons(agent: Agent, turn: Turn) -> tuple[Button, ...]:

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from aiohttp import web
+from aiohttp.typedefs import Middleware
 
 from adapters.intents import Intents
 from adapters.web import people
 from adapters.web.forms import Form, kept_of
-from adapters.web.guard import Guard, Handler, Middleware
+from adapters.web.guard import Guard, Handler
 from adapters.web.render import page
 from adapters.web.surface import Hub
 from agent_core.errors import CommandError, InvalidInput, NotAllowed, NotFound, PersonError

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from aiohttp import web
+from aiohttp.typedefs import Middleware
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-Middleware = Callable[[web.Request, Handler], Awaitable[web.StreamResponse]]
 
 COOKIE = "signoff_token"
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -38,9 +38,7 @@ class Guard:
     token: str = ""
     public_host: str = ""
 
-    def middleware(
-        self, paths: Callable[[str], bool]
-    ) -> Callable[[web.Request, Handler], Awaitable[web.StreamResponse]]:
+    def middleware(self, paths: Callable[[str], bool]) -> Middleware:
         """The check as an aiohttp middleware, for the paths it is to guard."""
 
         @web.middleware

@@ -4,7 +4,6 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
-from jsonschema import Draft202012Validator
 from pydantic import BaseModel, ValidationError
 
 from agent_core.errors import CommandError, UnusableReply
@@ -130,6 +129,8 @@ class Commands:
 
 def faults_of(spec: CommandSpec, arguments: Arguments) -> list[str]:
     """What is wrong with the arguments, a sentence each, in the words of the command's schema."""
+    from jsonschema import Draft202012Validator  # a tenth of a second that a start does not need
+
     errors = Draft202012Validator(dict(spec.parameters)).iter_errors(dict(arguments))
     return [f"{'.'.join(map(str, error.absolute_path)) or 'arguments'}: {error.message}." for error in errors]
 

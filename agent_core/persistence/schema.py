@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, inspect, text
+from sqlalchemy.exc import SQLAlchemyError
 
 from agent_core.persistence.buffer import BEGIN
 from agent_core.persistence.database import make_engine
@@ -17,6 +18,18 @@ HEAD = "0001"  # the newest script in migrations/versions: a test holds the two 
 async def upgrade(url: str) -> None:
     """Make the database's tables, or change those of an older release; at the newest this is one query."""
     await move(url, HEAD)
+
+
+async def version(url: str) -> str:
+    """The revision of the database's tables, "" before they are made; raise ConnectionError when it is away."""
+    engine = make_engine(url)
+    try:
+        async with engine.connect() as connection:
+            return await connection.run_sync(_version) or ""
+    except SQLAlchemyError as fault:
+        raise ConnectionError(str(fault)) from fault
+    finally:
+        await engine.dispose()
 
 
 async def move(url: str, revision: str) -> None:

@@ -69,7 +69,7 @@ def _json_object(text: str) -> Mapping[str, object]:
 
 
 def _whole(value: object) -> object:
-    """The value with halves of characters replaced: `"\\ud800"` is JSON that no file can hold."""
+    """The value with halves of characters replaced, which JSON can spell and no file can hold."""
     match value:
         case str():
             return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -60,10 +60,13 @@ class AgentService:
     workspaces: Workspaces
     waker: Waker
     clock: Clock
+    default_budget: Decimal | None = None
 
     async def create(self, draft: AgentDraft, origin: Origin) -> Agent:
         """Make an agent and let it think; raise InvalidInput with every field at fault, the name taken among them."""
         tidy = draft.tidied()
+        if tidy.budget is None:
+            tidy = replace(tidy, budget=self.default_budget)
         require_may_speak(origin.by, "make agents here")
 
         async def act(work: UnitOfWork) -> Agent:

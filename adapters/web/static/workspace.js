@@ -7,13 +7,14 @@ let asked = null;
 /** Put what is new on the server into the page; what the person is writing stays. */
 function take(text) {
   const fresh = new DOMParser().parseFromString(text, "text/html");
-  for (const region of fresh.querySelectorAll(REGIONS)) {
+  const regions = [...fresh.querySelectorAll(REGIONS)], known = new Set(regions.map(region => region.id));
+  for (const region of regions) {
     const old = document.getElementById(region.id);
     if (!old) { insert(region); announce(region); }
     else if (signature(old) !== region.outerHTML) replace(old, region);
   }
   for (const region of document.querySelectorAll("#thread > " + REGIONS))
-    if (!fresh.getElementById(region.id)) region.remove();
+    if (!known.has(region.id)) region.remove();
   document.title = fresh.title;
 }
 

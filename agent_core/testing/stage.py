@@ -1,0 +1,95 @@
+"""A whole Signoff on doubles: service, views, loop and engine over one in-memory database."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from agent_core.commands.files import FILE_COMMANDS
+from agent_core.commands.finish import FINISH_COMMANDS
+from agent_core.commands.registry import Commands
+from agent_core.engines.local import LocalEngine
+from agent_core.loop.acting import Hands, Hook
+from agent_core.loop.advance import AgentLoop
+from agent_core.loop.thinking import Mind
+from agent_core.model.agent import Agent
+from agent_core.model.draft import AgentDraft
+from agent_core.model.people import Actor, Origin
+from agent_core.model.turn import Turn
+from agent_core.ports.database import Database
+from agent_core.ports.minds import LanguageModel
+from agent_core.providers.tokens import EstimatedTokens
+from agent_core.service.agents import AgentService
+from agent_core.service.views import AgentViews
+from agent_core.testing.clock import FakeClock
+from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.examples import ANA, CHANNEL
+from agent_core.testing.files import InMemoryWorkspaces
+from agent_core.testing.model import ScriptedModel
+from agent_core.testing.surface import RecordingSurface
+
+
+@dataclass(slots=True, kw_only=True)
+class Stage:
+    """Put other ports in to test them; `run` keeps the engine going inside a with-block."""
+
+    model: LanguageModel = field(default_factory=ScriptedModel)
+    database: Database = field(default_factory=InMemoryDatabase)
+    surface: RecordingSurface = field(default_factory=RecordingSurface)
+    workspaces: InMemoryWorkspaces = field(default_factory=InMemoryWorkspaces)
+    clock: FakeClock = field(default_factory=FakeClock)
+    commands: Commands = field(default_factory=lambda: Commands.of(*FILE_COMMANDS, *FINISH_COMMANDS))
+    hooks: tuple[Hook, ...] = ()
+    engine: LocalEngine = field(init=False)
+    loop: AgentLoop = field(init=False)
+    service: AgentService = field(init=False)
+    views: AgentViews = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.engine = LocalEngine(database=self.database, clock=self.clock, surfaces=(self.surface.name,))
+        shared: dict[str, Any] = {"commands": self.commands, "workspaces": self.workspaces}
+        mind = Mind(model=self.model, tokens=EstimatedTokens(), clock=self.clock, **shared)
+        self.loop = AgentLoop(
+            database=self.database,
+            mind=mind,
+            hands=Hands(hooks=self.hooks, **shared),
+            surfaces={self.surface.name: self.surface},
+            clock=self.clock,
+        )
+        kept: dict[str, Any] = {"database": self.database, "clock": self.clock, **shared}
+        self.service = AgentService(waker=self.engine, **kept)
+        self.views = AgentViews(**kept)
+
+    @asynccontextmanager
+    async def run(self) -> AsyncIterator[None]:
+        """Keep the engine going."""
+        task = asyncio.create_task(self.engine.run(self.loop.advance))
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    def origin(self, by: Actor = ANA, delivery: str | None = None) -> Origin:
+        """A request from somebody in the channel."""
+        return Origin(by=by, channel=CHANNEL, delivery=delivery)
+
+    async def create(self, *goals: str, **draft: Any) -> Agent:
+        """An agent of Ana's, made and advanced until it asks or rests."""
+        agent = await self.service.create(
+            AgentDraft(name="Clerk", goals=goals or ("Write a file",), **draft), self.origin()
+        )
+        return await self.settled(agent)
+
+    async def settled(self, agent: Agent) -> Agent:
+        """Advance the agent in this task until it asks or rests, and return it as it is then."""
+        await self.loop.advance(agent.id)
+        return await self.views.agent(agent.channel, agent.id)
+
+    async def turn(self, agent: Agent) -> Turn:
+        """The agent's newest turn; raise AssertionError before its first."""
+        turn = await self.views.newest_turn(agent.channel, agent.id)
+        if turn is None:
+            raise AssertionError(f"{agent.name} has proposed nothing.")
+        return turn

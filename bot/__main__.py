@@ -1,0 +1,54 @@
+"""The command line: run · web · worker · solo · migrate · doctor."""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Sequence
+
+from agent_core.errors import SettingsError
+from bot import settings as settings_module
+from bot.logs import configure
+from bot.settings import Settings
+
+COMMANDS = {
+    "run": "everything in one process: the local workspace and the worker",
+    "web": "only the web pages (needs PostgreSQL)",
+    "worker": "only the worker (needs PostgreSQL)",
+    "solo": "one agent in this terminal",
+    "migrate": "bring the database up to date",
+    "doctor": "say what is on, what is off, and what changes that",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return the process's exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    name = given[0] if given and given[0] in COMMANDS else _parser().parse_args(given).command
+    try:
+        settings = settings_module.load()
+        configure(settings.log_level, settings.log_format, settings.secrets)
+        return asyncio.run(_command(name, settings, given[1:]))
+    except SettingsError as error:
+        print(f"Signoff did not start. {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+async def _command(name: str, settings: Settings, rest: Sequence[str]) -> int:
+    # Each command loads only what it needs, so that `doctor` and `migrate` answer at once.
+    from bot import commands
+
+    return await commands.BY_NAME[name](settings, rest)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="signoff", description="Autonomous agents that ask before they act.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="command")
+    for name, said in COMMANDS.items():
+        commands.add_parser(name, help=said, description=said, add_help=name != "solo")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,142 @@
+"""The composition root: the only module that names every concrete class.
+
+Slow imports (the SDK of a model, migrations) happen only where a setting asks for them.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from adapters.intents import Intents
+from agent_core.commands.files import FILE_COMMANDS
+from agent_core.commands.finish import FINISH_COMMANDS
+from agent_core.commands.registry import Commands
+from agent_core.engines.local import LocalEngine
+from agent_core.loop.acting import Hands
+from agent_core.loop.advance import AgentLoop
+from agent_core.loop.thinking import Mind
+from agent_core.model.places import SurfaceName
+from agent_core.persistence.database import SqlDatabase
+from agent_core.persistence.schema import upgrade, version
+from agent_core.ports.minds import LanguageModel
+from agent_core.ports.surface import ChatSurface
+from agent_core.ports.world import Clock
+from agent_core.providers.clock import SystemClock
+from agent_core.providers.detection import local_servers
+from agent_core.providers.files import FolderWorkspaces
+from agent_core.providers.rehearsal import RehearsalModel
+from agent_core.providers.tokens import EstimatedTokens
+from agent_core.service.agents import AgentService
+from agent_core.service.views import AgentViews
+from bot.doctor import Probes, Tables, endpoint_fault
+from bot.settings import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signoff:
+    """Everything wired together."""
+
+    settings: Settings
+    clock: Clock
+    model: LanguageModel
+    surfaces: Mapping[SurfaceName, ChatSurface]
+    engine: LocalEngine
+    loop: AgentLoop
+    service: AgentService
+    views: AgentViews
+
+    @property
+    def intents(self) -> Intents:
+        """What people press and type."""
+        return Intents(service=self.service, views=self.views)
+
+
+@asynccontextmanager
+async def assembled(settings: Settings, *surfaces: ChatSurface) -> AsyncIterator[Signoff]:
+    """Bring the tables up to date and wire everything for these surfaces; let go of it at the end."""
+    settings.home.mkdir(parents=True, exist_ok=True)
+    await upgrade(settings.database_url)
+    database = SqlDatabase(settings.database_url)
+    model = make_model(settings)
+    try:
+        yield _wired(settings, database, model, {surface.name: surface for surface in surfaces})
+    finally:
+        await database.close()
+        if close := getattr(model, "close", None):
+            await close()
+
+
+async def migrated(settings: Settings) -> None:
+    """Bring the database up to date."""
+    await upgrade(settings.database_url)
+
+
+def probes(settings: Settings) -> Probes:
+    """How the doctor looks at what is configured."""
+    base_url = settings.openai_base_url or "https://api.openai.com/v1"
+    endpoint = partial(endpoint_fault, base_url, settings.openai_api_key.get_secret_value())
+    return Probes(endpoint=endpoint, local_servers=local_servers, database=partial(_tables, settings))
+
+
+async def _tables(settings: Settings) -> Tables:
+    try:
+        return Tables(version=await version(settings.database_url))
+    except OSError as fault:
+        return Tables(fault=f"cannot be reached ({type(fault).__name__})")
+
+
+def make_model(settings: Settings) -> LanguageModel:
+    """The endpoint that is configured, or the rehearsal model: nothing found by itself is used unasked."""
+    if not settings.has_endpoint:
+        return RehearsalModel()
+    from agent_core.providers.openai_model import OPENAI_URL, OpenAIModel
+    from agent_core.providers.prices import Prices
+
+    base_url = settings.openai_base_url or OPENAI_URL
+    return OpenAIModel(
+        base_url=base_url,
+        api_key=settings.openai_api_key.get_secret_value(),
+        model=settings.smart_model,
+        temperature=settings.temperature,
+        prices=Prices.at(base_url, settings.model_prices),
+    )
+
+
+def make_commands(settings: Settings) -> Commands:
+    """Every command that is not switched off."""
+    return Commands.of(
+        *(
+            command
+            for command in (*FILE_COMMANDS, *FINISH_COMMANDS)
+            if command.spec.name not in settings.disabled_commands
+            and command.spec.category not in settings.disabled_categories
+        )
+    )
+
+
+def _wired(
+    settings: Settings, database: SqlDatabase, model: LanguageModel, surfaces: Mapping[SurfaceName, ChatSurface]
+) -> Signoff:
+    clock, commands = SystemClock(), make_commands(settings)
+    workspaces = FolderWorkspaces(settings.home / "workspaces")
+    engine = LocalEngine(database=database, clock=clock, surfaces=tuple(surfaces))
+    mind = Mind(model=model, commands=commands, workspaces=workspaces, tokens=EstimatedTokens(), clock=clock)
+    hands = Hands(commands=commands, workspaces=workspaces)
+    return Signoff(
+        settings=settings,
+        clock=clock,
+        model=model,
+        surfaces=surfaces,
+        engine=engine,
+        loop=AgentLoop(database=database, mind=mind, hands=hands, surfaces=surfaces, clock=clock),
+        service=AgentService(
+            database=database,
+            commands=commands,
+            workspaces=workspaces,
+            waker=engine,
+            clock=clock,
+            default_budget=settings.default_budget_usd,
+        ),
+        views=AgentViews(database=database, commands=commands, workspaces=workspaces, clock=clock),
+    )

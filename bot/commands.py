@@ -1,0 +1,140 @@
+"""What each command of the command line does, once the settings are read."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from urllib.parse import urlsplit
+
+from aiohttp import web
+from filelock import FileLock, Timeout
+
+from adapters.web.app import Badge, Workspace
+from adapters.web.guard import Guard
+from adapters.web.surface import WebSurface
+from agent_core.errors import SettingsError
+from bot.bootstrap import Signoff, assembled, migrated, probes
+from bot.doctor import Finding, findings, report
+from bot.settings import Settings
+from bot.web import application
+from bot.worker import until_told, work
+
+Command = Callable[[Settings, Sequence[str]], Awaitable[int]]
+GRACE = 2.0
+
+
+async def run(settings: Settings, _rest: Sequence[str]) -> int:
+    """Everything in one process."""
+    surface = WebSurface()
+    with _only_one(settings):
+        async with assembled(settings, surface) as signoff, _serving(signoff, surface) as workspace:
+            await until_told(work(signoff.engine, signoff.loop), _tell(signoff, workspace))
+    return 0
+
+
+async def serve(settings: Settings, _rest: Sequence[str]) -> int:
+    """The web pages; a worker elsewhere advances the agents."""
+    _needs_postgres("web", settings)
+    surface = WebSurface()
+    async with assembled(settings, surface) as signoff, _serving(signoff, surface) as workspace:
+        await until_told(_tell(signoff, workspace))
+    return 0
+
+
+async def advance(settings: Settings, _rest: Sequence[str]) -> int:
+    """The worker; its agents' pages are served elsewhere."""
+    _needs_postgres("worker", settings)
+    with _only_one(settings):
+        async with assembled(settings, WebSurface()) as signoff:
+            _say("The worker runs. Ctrl-C stops it.")
+            await until_told(work(signoff.engine, signoff.loop))
+    return 0
+
+
+async def migrate(settings: Settings, _rest: Sequence[str]) -> int:
+    """Bring the database up to date and say so."""
+    await migrated(settings)
+    _say("The database is up to date.")
+    return 0
+
+
+async def doctor(settings: Settings, _rest: Sequence[str]) -> int:
+    """Say what is on, what is off, and what changes that."""
+    _say(report(await findings(settings, probes(settings))))
+    return 0
+
+
+async def solo(settings: Settings, rest: Sequence[str]) -> int:
+    """One agent in this terminal."""
+    from bot import solo as terminal  # only this command needs it
+
+    return await terminal.run(settings, rest)
+
+
+BY_NAME: dict[str, Command] = {
+    "run": run,
+    "web": serve,
+    "worker": advance,
+    "solo": solo,
+    "migrate": migrate,
+    "doctor": doctor,
+}
+
+
+@asynccontextmanager
+async def _serving(signoff: Signoff, surface: WebSurface) -> AsyncIterator[Workspace]:
+    """Serve the pages while the block lasts; raise SettingsError when the port is taken."""
+    settings = signoff.settings
+    guard = Guard(token=settings.web_token.get_secret_value(), public_host=urlsplit(settings.public_url).hostname or "")
+    workspace = Workspace(
+        intents=signoff.intents, hub=surface.hub, guard=guard, clock=signoff.clock, badge=Badge(signoff.model.label)
+    )
+    runner = web.AppRunner(application(workspace), access_log=None, shutdown_timeout=GRACE)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, settings.host, settings.port).start()
+        yield workspace
+    except OSError as fault:
+        said = f"{settings.host}:{settings.port} cannot be listened on ({fault.strerror})."
+        raise SettingsError("PORT", said, "8701") from fault
+    finally:
+        await runner.cleanup()
+
+
+async def _tell(signoff: Signoff, workspace: Workspace) -> None:
+    """Say where the page is, then what is on and off; what was found is shown on the page too. Ends when cancelled."""
+    _say(f"Signoff is at {signoff.settings.address}")
+    if prepare := getattr(signoff.model, "prepare", None):
+        await prepare()
+    found = await findings(signoff.settings, probes(signoff.settings))
+    hints = tuple(finding.why for finding in found if _is_hint(finding))
+    workspace.badge = Badge(signoff.model.label, hints)
+    _say(report(found))
+    await asyncio.Event().wait()
+
+
+def _is_hint(finding: Finding) -> bool:
+    return finding.name == "local model" or (finding.name == "model" and finding.state == "fault")
+
+
+@contextmanager
+def _only_one(settings: Settings) -> Iterator[None]:
+    """Hold the data folder for one engine; raise SettingsError when another holds it."""
+    settings.home.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(settings.home / "engine.lock", blocking=False):
+            yield
+    except Timeout as taken:
+        said = f"another Signoff is already at work in {settings.home}."
+        raise SettingsError("SIGNOFF_HOME", said, ".signoff-2") from taken
+
+
+def _needs_postgres(command: str, settings: Settings) -> None:
+    if settings.sqlite_file:
+        said = f"`{command}` shares its database with other processes, which SQLite is not made for; use `run`, or:"
+        raise SettingsError("DATABASE_URL", said, "postgresql://signoff@localhost/signoff")
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()

@@ -1,0 +1,65 @@
+"""The aiohttp application: health and metrics; mounts the routes that the surfaces own."""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable
+
+from aiohttp import web
+
+from adapters.web.app import Workspace
+from adapters.web.listeners import Listeners
+from adapters.web.pages import Pages
+from agent_core.service.views import AgentViews
+
+OWN_PATHS = ("/healthz", "/metrics")
+MOST_BODY = 2 * 2**20
+
+
+def application(workspace: Workspace) -> web.Application:
+    """All routes of one process."""
+    app = web.Application(
+        client_max_size=MOST_BODY,
+        middlewares=[workspace.guard.middleware(_is_page), workspace.telling(_is_page)],
+    )
+    views = workspace.intents.views
+    app.add_routes([*Pages(workspace).routes(), *Listeners(workspace).routes(), *Operations(views).routes()])
+    app.on_shutdown.append(_end_streams(workspace))
+    return app
+
+
+class Operations:
+    """What operators' tools ask."""
+
+    def __init__(self, views: AgentViews) -> None:
+        self.views = views
+
+    def routes(self) -> list[web.RouteDef]:
+        """Health and metrics."""
+        return [web.get("/healthz", self.health), web.get("/metrics", self.metrics)]
+
+    async def health(self, _request: web.Request) -> web.Response:
+        """Say ok when the database answers."""
+        await self.views.everywhere()
+        return web.json_response({"status": "ok"})
+
+    async def metrics(self, _request: web.Request) -> web.Response:
+        """Agents by what they are doing, and the process itself, in Prometheus' text format."""
+        from prometheus_client import REGISTRY, CollectorRegistry, Gauge, generate_latest
+
+        own = CollectorRegistry()
+        gauge = Gauge("signoff_agents", "Agents by what they are doing.", ["status"], registry=own)
+        agents = await self.views.everywhere()
+        for status, number in Counter(agent.status.kind for agent in agents).items():
+            gauge.labels(status=status).set(number)
+        text = generate_latest(own) + generate_latest(REGISTRY)
+        return web.Response(body=text, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
+
+
+def _is_page(path: str) -> bool:
+    return path not in OWN_PATHS
+
+
+def _end_streams(workspace: Workspace) -> Callable[[web.Application], Awaitable[None]]:
+    async def end(_app: web.Application) -> None:
+        workspace.hub.close()
+
+    return end

@@ -1,0 +1,66 @@
+"""Runs an engine until told to stop. Here every unforeseen fault of an agent ends: it pauses, and the log says why."""
+
+import asyncio
+import logging
+import signal
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from agent_core.model.ids import AgentId
+from agent_core.ports.engine import Engine, Waker
+
+logger = logging.getLogger(__name__)
+
+
+class Advancing(Protocol):
+    """The loop, as the worker needs it."""
+
+    async def advance(self, agent_id: AgentId) -> None:
+        """Carry the agent on."""
+        ...
+
+    async def pause(self, agent_id: AgentId, reason: str) -> None:
+        """Let it stand still and say why."""
+        ...
+
+
+class WakingEngine(Engine, Waker, Protocol):
+    """An engine that can be woken from the same process."""
+
+
+async def work(engine: WakingEngine, loop: Advancing) -> None:
+    """Advance agents until cancelled."""
+    await engine.run(_carefully(engine, loop))
+
+
+async def until_told(*jobs: Awaitable[None]) -> None:
+    """Run the jobs until one ends or the process is told to stop by SIGINT or SIGTERM."""
+    told = asyncio.Event()
+    running = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        running.add_signal_handler(number, told.set)
+    tasks = [asyncio.ensure_future(job) for job in jobs]
+    stop = asyncio.create_task(told.wait())
+    try:
+        done, _ = await asyncio.wait([*tasks, stop], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in (*tasks, stop):
+            task.cancel()
+        await asyncio.gather(*tasks, stop, return_exceptions=True)
+    for task in done:
+        task.result()
+
+
+def _carefully(engine: WakingEngine, loop: Advancing) -> Callable[[AgentId], Awaitable[None]]:
+    async def advance(agent_id: AgentId) -> None:
+        try:
+            await loop.advance(agent_id)
+        except Exception as fault:
+            logger.exception("agent failed", extra={"agent": agent_id})
+            said = (
+                f"Something went wrong inside Signoff ({type(fault).__name__}); the log says what. Resume tries again."
+            )
+            await loop.pause(agent_id, said)
+            engine.wake(agent_id)
+
+    return advance
