@@ -1,0 +1,68 @@
+# What people type; `make` alone lists it. Needs Python 3.11 or newer, which PYTHON may name, and nothing else.
+
+PYTHON ?= python3
+PY := .venv/bin/python
+INSTALL := $(PY) -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt --editable
+USABLE := $(PY) -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
+TEST := $(PY) -m pytest -q -n 2
+RECENT := $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
+
+.PHONY: help run setup test test-all check bench format reference doctor
+
+help: ## list what there is
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+
+run: .venv/.run ## set up what is missing and start Signoff
+	@$(PY) -m bot run
+
+doctor: .venv/.run ## say what is on, what is off, and what changes that
+	@$(PY) -m bot doctor
+
+setup: .venv/.dev ## set up for work on the code
+	@echo "Ready."
+
+test: .venv/.dev ## the tests that take less than three minutes
+	@$(TEST)
+
+test-all: .venv/.dev ## every test
+	@$(TEST) -m ""
+
+check: .venv/.dev ## format, lint, types, import contracts, tests
+	@echo "Format and lint…"
+	@$(PY) -m ruff format --check --quiet .
+	@$(PY) -m ruff check --quiet .
+	@echo "Types…"
+	@$(PY) -m mypy
+	@echo "Import contracts…"
+	@.venv/bin/lint-imports --no-logo
+	@echo "Tests…"
+	@$(TEST)
+
+bench: .venv/.dev ## the benchmarks
+	@$(PY) -m benchmarks
+
+format: .venv/.dev ## format the code and mend what can be mended
+	@$(PY) -m ruff format .
+	@$(PY) -m ruff check --fix .
+
+reference: .venv/.run ## write .env.example and docs/reference/settings.md anew from bot/variables.py
+	@$(PY) -c 'from bot import variables; print(variables.example_file(), end="")' > .env.example
+	@$(PY) -c 'from bot import variables; print(variables.reference(), end="")' > docs/reference/settings.md
+
+# Each stamp is as new as the last complete install, so that a second start costs nothing.
+.venv/.run: pyproject.toml constraints.txt
+	$(environment)
+	@echo "Installing Signoff (once, about a minute)…"
+	@$(INSTALL) .
+	@touch $@
+
+.venv/.dev: pyproject.toml constraints.txt
+	$(environment)
+	@echo "Installing Signoff and its tools (once, about a minute)…"
+	@$(INSTALL) '.[dev]'
+	@touch .venv/.run $@
+
+define environment
+@$(USABLE) || $(RECENT) || { echo "Signoff needs Python 3.11 or newer, which $(PYTHON) is not. Name one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
+@$(USABLE) || { echo "Setting up .venv…"; $(PYTHON) -m venv --clear .venv; }
+endef

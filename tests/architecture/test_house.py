@@ -1,0 +1,172 @@
+"""The house's own rules: who imports whom, how long things are, what is promised, what must not be committed."""
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bot.__main__ import COMMANDS
+from tests.behaviours import PROMISES
+
+ROOT = Path(__file__).parents[2]
+SHIPPED = ("bot", "adapters", "agent_core")
+FOLDERS = (*SHIPPED, "tests", "benchmarks", "examples", "docs", ".ci")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+CONTRACTS = {contract["id"]: contract["name"] for contract in PROJECT["tool"]["importlinter"]["contracts"]}
+LINT = "import sys; from importlinter.cli import lint_imports_command; sys.exit(lint_imports_command())"
+
+# For each contract a module and an import that it must not have.
+OFFENCES = {
+    "direction": ("agent_core/service/offence.py", "import adapters.cards"),
+    "surfaces": ("adapters/terminal/offence.py", "import adapters.web.app"),
+    "core": ("agent_core/model/offence.py", "import agent_core.service.agents"),
+    "inbound": ("adapters/web/offence.py", "import agent_core.loop.advance"),
+    "composition": ("bot/doctor.py", "import agent_core.persistence.database"),
+    "shipped": ("bot/offence.py", "import agent_core.testing.clock"),
+    "sql": ("agent_core/service/offence.py", "import sqlalchemy"),
+    "no-http": ("agent_core/loop/offence.py", "import slack_sdk"),
+    "pure": ("agent_core/model/offence.py", "import pydantic"),
+}
+MACHINE = re.compile(
+    r"(?<![\w.])/(?:work|root|farm|tmp/setup|opt/pypi[\w-]*)/|python[h]osted\.org|pypi[.]org|[/]simple/|index[-]url"
+)
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """The shipped packages where they may be spoilt."""
+    for package in SHIPPED:
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+def lint(folder: Path, *options: str) -> tuple[int, str]:
+    command = [sys.executable, "-c", LINT, "--no-cache", "--no-logo", *options]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def sources(*folders: str) -> Iterator[Path]:
+    for folder in folders:
+        yield from (path for path in (ROOT / folder).rglob("*.py") if ".venv" not in path.parts)
+
+
+def trees(*folders: str) -> Iterator[tuple[Path, ast.Module]]:
+    for path in sources(*folders):
+        yield path.relative_to(ROOT), ast.parse(path.read_text())
+
+
+def imported(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def proved(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "proves":
+            yield from (str(ast.literal_eval(argument)) for argument in node.args)
+
+
+def texts() -> Iterator[tuple[Path, str]]:
+    tops = (path for path in ROOT.iterdir() if path.is_file() and path.name not in (".env", ".coverage"))
+    below = (path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.is_file())
+    for path in (*tops, *below):
+        if path.suffix == ".pyc" or {".venv", "results"} & set(path.parts):
+            continue
+        try:
+            yield path.relative_to(ROOT), path.read_text()
+        except UnicodeDecodeError:
+            continue
+
+
+def test_every_contract_on_imports_is_kept() -> None:
+    code, said = lint(ROOT)
+    assert code == 0, said
+
+
+def test_every_contract_has_an_offence_that_shows_it() -> None:
+    assert set(OFFENCES) == set(CONTRACTS)
+
+
+@pytest.mark.parametrize("contract", OFFENCES)
+def test_a_contract_is_broken_by_one_wrong_import(copy: Path, contract: str) -> None:
+    file, offence = OFFENCES[contract]
+    with (copy / file).open("a") as module:
+        module.write(f"\n{offence}\n")
+    code, said = lint(copy, "--contract", contract)
+    assert (code, f"{CONTRACTS[contract]} BROKEN" in said) == (1, True), said
+
+
+def test_a_stray_module_in_the_core_breaks_its_contract(copy: Path) -> None:
+    (copy / "agent_core" / "helpers.py").touch()
+    code, said = lint(copy, "--contract", "core")
+    assert (code, f"{CONTRACTS['core']} BROKEN" in said) == (1, True), said
+
+
+def test_the_core_serves_no_http() -> None:
+    serving = [path for path, tree in trees("agent_core") if any(n.startswith("aiohttp.web") for n in imported(tree))]
+    assert serving == []
+
+
+def test_no_shipped_file_is_longer_than_300_lines() -> None:
+    lengths = {path.relative_to(ROOT): len(path.read_text().splitlines()) for path in sources(*SHIPPED)}
+    assert {path: length for path, length in lengths.items() if length > 300} == {}
+
+
+def test_no_shipped_function_is_longer_than_40_lines() -> None:
+    long = [
+        f"{path}:{node.lineno} {node.name}"
+        for path, tree in trees(*SHIPPED)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (node.end_lineno or node.lineno) - node.lineno >= 40
+    ]
+    assert long == []
+
+
+def test_nothing_is_mocked() -> None:
+    mocks = ("unittest.mock", "mock", "pytest_mock")
+    mocked = [
+        path
+        for path, tree in trees(*SHIPPED, "tests", "benchmarks", "examples")
+        if any(name == mock or name.startswith(f"{mock}.") for name in imported(tree) for mock in mocks)
+    ]
+    assert mocked == []
+
+
+def test_every_promise_is_shown_by_a_test_and_every_test_shows_a_promise_that_is_made() -> None:
+    shown = {key for _, tree in trees("tests") for key in proved(tree)}
+    assert shown == set(PROMISES)
+
+
+def test_nothing_of_the_machine_it_was_written_on_is_in_the_repository() -> None:
+    found = {str(path): match.group() for path, text in texts() if (match := MACHINE.search(text))}
+    assert found == {}
+
+
+def test_constraints_name_exact_versions_of_every_dependency_and_no_address() -> None:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    assert [line for line in lines if not re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][A-Za-z0-9.]*", line)] == []
+    pinned = {normal(line.partition("==")[0]) for line in lines}
+    project = PROJECT["project"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
+    assert {normal(re.split(r"[\[<>=]", name)[0]) for name in wanted} <= pinned
+
+
+def normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def test_every_process_of_the_procfile_is_a_command() -> None:
+    processes = [line.split("python -m bot ")[1] for line in (ROOT / "Procfile").read_text().splitlines()]
+    assert set(processes) <= set(COMMANDS)
