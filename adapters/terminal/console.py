@@ -1,0 +1,201 @@
+"""The conversation at the terminal: events out as text, answers in as intents, until the agent rests."""
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from adapters.buttons import Button
+from adapters.cards import status_text, visible
+from adapters.intents import Filled, Intents, sentence
+from adapters.terminal.answers import Change, No, Words, Yes, settlement, understood
+from adapters.terminal.questions import ask_arguments
+from adapters.terminal.record import ENDED, record
+from adapters.terminal.render import card_text, change_text, one_line, question, said_text
+from adapters.terminal.streams import Streams
+from adapters.terminal.surface import Advanced, Event, Halted, Shown, Standing, TerminalSurface, Told
+from agent_core.errors import NotFound, NotPossible, PersonError
+from agent_core.model.agent import Agent, Finished, Thinking
+from agent_core.model.people import Origin
+from agent_core.model.turn import Turn
+
+DONE, STOPPED = 0, 3
+
+
+@dataclass(slots=True, kw_only=True)
+class Console:
+    """One agent and the person at the terminal. With `is_unasked` it stops the agent instead of asking to decide."""
+
+    intents: Intents
+    surface: TerminalSurface
+    streams: Streams
+    origin: Origin
+    agent: Agent
+    is_unasked: bool = False
+    _drawn: Turn | None = None
+    _progress: str = ""
+    _is_halted: bool = False
+    _reading: asyncio.Future[str | None] | None = None
+
+    async def run(self) -> int:
+        """Talk until the agent rests: 0 when its goals are reached, 3 when it stands still before that."""
+        turn = await self.intents.views.newest_turn(self.origin.channel, self.agent.id)
+        if turn and turn.is_open:
+            self.surface.events.put_nowait(Shown(self.agent, turn))
+            self.advanced()
+        try:
+            while not await self._take(await self.surface.events.get()):
+                pass
+        except NotFound as gone:
+            self._say(sentence(gone))
+        return DONE if isinstance(self.agent.status, Finished) else STOPPED
+
+    def advanced(self) -> None:
+        """Call whenever the agent was carried on as far as it goes."""
+        self.surface.events.put_nowait(Advanced())
+
+    def halt(self) -> None:
+        """Stop the agent, also while a question waits for its answer."""
+        self._is_halted = True
+        self.surface.events.put_nowait(Halted())
+        if self._reading:
+            self._reading.cancel()
+
+    async def _take(self, event: Event) -> bool:
+        """Deal with an event and say whether that was the end."""
+        match event:
+            case Shown(agent, turn):
+                self._draw(agent, turn)
+            case Told(text):
+                self._say(text)
+            case Standing(agent):
+                self._stand(agent)
+            case Halted():
+                await self._stop()
+            case Advanced() if self.agent.is_at_rest:
+                return True
+            case Advanced():
+                await self._ask()
+            case _:
+                assert_never(event)
+        return False
+
+    def _draw(self, agent: Agent, turn: Turn) -> None:
+        if self._is_drawn(turn):
+            return
+        is_known = self._drawn is not None and self._drawn.id == turn.id and not turn.is_open
+        self._drawn, self._progress = turn, ""
+        self.streams.write((change_text if is_known else card_text)(agent, turn, self.streams.look))
+        if self.streams.emit and turn.state in ENDED:
+            self.streams.emit(record(turn) + "\n")
+
+    def _stand(self, agent: Agent) -> None:
+        self.agent = agent
+        if not isinstance(agent.status, Thinking):
+            return
+        text = f"{agent.name} is {status_text(agent.status)}" + ("" if agent.status.held_up else "…")
+        if text != self._progress and (self.streams.is_live or agent.status.held_up):
+            self._progress = text
+            self.streams.write(self.streams.look.paint(one_line(text), "dim") + "\n")
+
+    async def _ask(self) -> None:
+        """Ask until the open turn is decided or the agent is to stop."""
+        while turn := await self._open_turn():
+            if self.is_unasked and turn.state == "proposed":
+                await self._go_on(turn)
+                return
+            self.streams.forget()
+            self.streams.write(question(turn, self.streams.look))
+            line = await self._line()
+            if line is None:
+                await self._stop()
+                return
+            try:
+                await self._answer(turn, line)
+            except NotFound:
+                raise
+            except PersonError as error:
+                self._say(sentence(error))
+
+    async def _open_turn(self) -> Turn | None:
+        """The turn people are asked about, once its card was written as it is now."""
+        turn = await self.intents.views.newest_turn(self.origin.channel, self.agent.id)
+        return turn if turn and turn.is_open and self._is_drawn(turn) else None
+
+    async def _answer(self, turn: Turn, line: str) -> None:
+        answer = understood(line)
+        if isinstance(answer, No):
+            await self._stop()
+        elif turn.state == "interrupted":
+            await self._press(Button(settlement(line), turn.id))
+        else:
+            await self._decide(turn, answer)
+
+    async def _decide(self, turn: Turn, answer: Yes | Change | Words) -> None:
+        match answer:
+            case Yes(times):
+                await self._press(Button("approve", turn.id, times))
+            case Change():
+                await self._edit(turn)
+            case Words(""):
+                return
+            case Words(text):
+                told = await self.intents.say(self.agent.id, text, self.origin)
+                self._say(told.text)
+
+    async def _edit(self, turn: Turn) -> None:
+        call = turn.proposal.call
+        schema = self.intents.views.spec(call.name).parameters
+        changed = await ask_arguments(call.arguments, schema, replace(self.streams, read=self._line))
+        if changed is None:
+            await self._stop()
+        elif changed == call.arguments:
+            self._say("Nothing was changed.")
+        else:
+            await self._press(Button("edit", turn.id), Filled(arguments=changed))
+
+    async def _go_on(self, turn: Turn) -> None:
+        """Approve what an unasked run found open; stop where its lease ended or the ground changed under a command."""
+        agent = await self.intents.views.agent(self.origin.channel, self.agent.id)
+        if agent.lease is None or turn.remark:
+            await self._stop()
+            return
+        try:
+            await self._press(Button("approve", turn.id))
+        except PersonError as error:
+            self._say(sentence(error))
+            await self._stop()
+
+    async def _stop(self) -> None:
+        """Stop the agent; the events that follow tell when it stands still."""
+        with suppress(NotPossible):
+            await self._press(Button("stop", self.agent.id))
+
+    async def _press(self, button: Button, filled: Filled | None = None) -> None:
+        await self.intents.press(button, filled or Filled(), self.origin)
+
+    async def _line(self) -> str | None:
+        """The next line; None at the end of input or when the person wants out."""
+        if self._is_halted:
+            return None
+        self._reading = asyncio.ensure_future(self.streams.read())
+        try:
+            line = await self._reading
+        except asyncio.CancelledError:
+            if self._is_halted:
+                return None
+            raise
+        if not self.streams.can_ask:  # no terminal has echoed it
+            self.streams.write(f"{visible(line or '')}\n")
+        return line
+
+    def _say(self, text: str) -> None:
+        self.streams.write(said_text(text, self.streams.look))
+
+    def _is_drawn(self, turn: Turn) -> bool:
+        return self._drawn is not None and _looks(self._drawn) == _looks(turn)
+
+
+def _looks(turn: Turn) -> tuple[str, str, str]:
+    """What a card says of a turn: approved and running look the same."""
+    return turn.id, turn.stage.replace("approved", "running"), turn.proposal.shown_hash

@@ -1,0 +1,115 @@
+"""Asking a person at the terminal: for a new agent's name, role and goals, and for changed arguments."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from adapters.cards import as_text
+from adapters.terminal.render import one_line, value_text
+from adapters.terminal.streams import Read, Streams
+from agent_core.errors import InvalidInput
+from agent_core.model.command import Arguments
+from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, MOST_GOALS, AgentDraft
+
+HOW_TO_EDIT = """An empty line keeps a value. `<` alone begins one of several lines, which `.` alone ends.
+What is not text is typed as JSON.
+"""
+MISSING = {
+    "name": "--name is missing: the agent's name, or --settings with an ai_settings.yaml.",
+    "goals": "--goal is missing: say at least once what the agent is to reach.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Leave the argument as it is."""
+
+
+Typed: TypeAlias = str | Kept | None
+
+
+async def ask_name(draft: AgentDraft, streams: Streams) -> AgentDraft:
+    """The draft with a name; raise InvalidInput where nobody can be asked for one."""
+    if draft.name.strip():
+        return draft
+    if not streams.can_ask:
+        raise InvalidInput({"name": MISSING["name"]})
+    return replace(draft, name=await _asked(streams, f"Name [{DEFAULT_NAME}]: ", "name") or DEFAULT_NAME)
+
+
+async def ask_rest(draft: AgentDraft, streams: Streams) -> AgentDraft:
+    """The draft with a role and goals; raise InvalidInput where nobody can be asked for goals."""
+    if not draft.role.strip() and streams.can_ask:
+        draft = replace(draft, role=await _asked(streams, f"Role [{DEFAULT_ROLE}]: ", "role"))
+    if any(goal.strip() for goal in draft.goals):
+        return draft
+    if not streams.can_ask:
+        raise InvalidInput({"goals": MISSING["goals"]})
+    return replace(draft, goals=await _goals(streams))
+
+
+async def ask_arguments(arguments: Arguments, schema: Mapping[str, object], streams: Streams) -> Arguments | None:
+    """The arguments as the person wants them, also those that were not given; None at the end of input."""
+    declared = schema.get("properties")
+    properties = declared if isinstance(declared, Mapping) else {}
+    streams.write(HOW_TO_EDIT)
+    changed = dict(arguments)
+    for name in dict.fromkeys([*arguments, *properties]):
+        is_given = name in arguments
+        streams.write(value_text(as_text(arguments[name]), streams.look) if is_given else "")
+        is_text = isinstance(arguments[name], str) if is_given else _is_text(properties.get(name))
+        value = await _value(one_line(name) + ("" if is_given else " (not given)"), streams, is_text=is_text)
+        if value is None:
+            return None
+        if not isinstance(value, Kept):
+            changed[name] = value
+    return changed
+
+
+async def _goals(streams: Streams) -> tuple[str, ...]:
+    streams.write(f"Goals, up to {MOST_GOALS}; an empty line ends them.\n")
+    goals: list[str] = []
+    while len(goals) < MOST_GOALS:
+        goal = await _asked(streams, f"Goal {len(goals) + 1}: ", "goals")
+        if not goal:
+            break
+        goals.append(goal)
+    return tuple(goals)
+
+
+async def _asked(streams: Streams, prompt: str, field: str) -> str:
+    streams.write(prompt)
+    line = await streams.read()
+    if line is None:
+        raise InvalidInput({field: "No agent was made: the input ended."})
+    return line.strip()
+
+
+async def _value(label: str, streams: Streams, *, is_text: bool) -> object:
+    """What was typed: a value, Kept, or None at the end of input."""
+    while True:
+        streams.write(f"{label}: ")
+        typed = await _typed(streams.read)
+        if not isinstance(typed, str) or is_text:
+            return typed
+        try:
+            return json.loads(typed) if typed != "null" else Kept()
+        except ValueError as error:
+            streams.write(f"This is not JSON: {error}.\n")
+
+
+async def _typed(read: Read) -> Typed:
+    line = await read()
+    if line != "<":
+        return Kept() if line == "" else line
+    lines: list[str] = []
+    while (line := await read()) != ".":
+        if line is None:
+            return None
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _is_text(schema: object) -> bool:
+    return isinstance(schema, Mapping) and schema.get("type") == "string"

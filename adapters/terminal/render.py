@@ -1,0 +1,158 @@
+"""A card as lines of text. Pure: what is written, where and when is the console's affair.
+
+Every line that holds words of the model, a result or a person begins with a bar, and no line is wider than the
+terminal: text can imitate neither the frame nor the question. Where a line is too long for one row, the next begins
+with a dashed bar, so that the breaks that are in the text can be told from those that are not.
+"""
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from adapters.cards import Card, Labelled, lease_text, turn_card, visible
+from agent_core.model.agent import Agent
+from agent_core.model.command import Preview
+from agent_core.model.turn import Turn
+
+BAR, DASHED, DOT = "│ ", "┊ ", "• "
+NARROWEST, TAB = 20, 8
+MOST_RESULT = 40
+PROPOSED = "y approve · y -N approve the next N · e edit · n stop · anything else is a reply"
+INTERRUPTED = "r run again · i it ran · s skip · n stop"
+Style = Literal["bold", "dim", "red", "green", "yellow"]
+CODES: dict[Style, int] = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33}
+
+TONES: dict[str, list[Style]] = {"open": ["yellow"], "good": ["green"], "bad": ["red"]}
+SIGNS: dict[str, list[Style]] = {"+": ["green"], "-": ["red"]}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """How wide rows are, and whether they may be coloured."""
+
+    width: int = 100
+    colour: bool = False
+
+    def paint(self, text: str, *styles: Style) -> str:
+        """The text in these styles, where colour is wanted."""
+        if not (self.colour and styles and text):
+            return text
+        return f"\x1b[{';'.join(str(CODES[style]) for style in styles)}m{text}\x1b[0m"
+
+
+PLAIN = Look()
+
+
+def card_text(agent: Agent, turn: Turn, look: Look) -> str:
+    """The whole card: thoughts, every argument verbatim, preview, and what it costs."""
+    card = turn_card(agent, turn)
+    rows = [*_head(card, look), *_thoughts(card, look), *_command(card, look)]
+    if card.outcome:
+        rows += _outcome(card, look)
+    rows.append(look.paint(" · ".join(part for part in (card.risk, *card.footer, lease_text(agent)) if part), "dim"))
+    return _text(rows)
+
+
+def change_text(agent: Agent, turn: Turn, look: Look) -> str:
+    """What became of a card that was written before."""
+    card = turn_card(agent, turn)
+    arguments = _labelled(card.arguments, look) if _is_changed(turn) and turn.state != "done" else []
+    return _text([*_head(card, look), *arguments, *_outcome(card, look)])
+
+
+def said_text(text: str, look: Look) -> str:
+    """Something Signoff says."""
+    rows = [*_barred(text, look)]
+    return _text([DOT + rows[0].removeprefix(BAR), *rows[1:]])
+
+
+def question(turn: Turn, look: Look) -> str:
+    """What can be answered, and the mark after which it is typed."""
+    keys = INTERRUPTED if turn.state == "interrupted" else PROPOSED
+    return f"{look.paint(keys, 'bold')}\n> "
+
+
+def one_line(text: str) -> str:
+    """The text on one line with nothing hidden in it."""
+    return " ".join(visible(text).split())
+
+
+def value_text(text: str, look: Look) -> str:
+    """A value behind bars, as it stands."""
+    return _text([*_barred(text, look)])
+
+
+def _head(card: Card, look: Look) -> list[str]:
+    styles = TONES.get(card.tone, [])
+    rows = ["", look.paint(f"━━ {one_line(card.headline)}", "bold")]
+    rows += [look.paint(row, *styles) for row in _barred(one_line(card.state), look)]
+    return [*rows, *_barred(card.remark, look)] if card.remark else rows
+
+
+def _thoughts(card: Card, look: Look) -> list[str]:
+    shown = [Labelled("Thoughts", card.says)] if card.says else []
+    if not card.is_brief:
+        shown += [Labelled("Plan", "\n".join(f"- {step}" for step in card.plan))] if card.plan else []
+        shown += card.details
+    return _labelled(shown, look)
+
+
+def _command(card: Card, look: Look) -> list[str]:
+    rows = [look.paint(f"Command {one_line(card.command)}", "bold"), *_labelled(card.arguments, look)]
+    return [*rows, *_preview(card.preview, look)] if card.preview else rows
+
+
+def _preview(preview: Preview, look: Look) -> list[str]:
+    rows = [look.paint("Preview:", "dim"), *_barred(preview.title, look)]
+    for line in preview.body.splitlines():
+        styles = SIGNS.get(line[:1], []) if preview.kind == "diff" else []
+        rows += [look.paint(row, *styles) for row in _barred(line, look)]
+    return rows
+
+
+def _outcome(card: Card, look: Look) -> list[str]:
+    rows = [*_barred(card.outcome, look)] if card.outcome else []
+    left = len(rows) - MOST_RESULT
+    return [*rows[:MOST_RESULT], f"… {left:,} more lines; --json gives them all."] if left > 0 else rows
+
+
+def _labelled(parts: Sequence[Labelled], look: Look) -> list[str]:
+    return [row for part in parts for row in (look.paint(f"{one_line(part.label)}:", "dim"), *_barred(part.text, look))]
+
+
+def _barred(text: str, look: Look) -> Iterator[str]:
+    for line in visible(text).split("\n"):
+        first, *rest = _folded(line.removesuffix("\r"), max(look.width, NARROWEST) - len(BAR))
+        yield BAR + first
+        yield from (DASHED + piece for piece in rest)
+
+
+def _folded(line: str, width: int) -> list[str]:
+    """The line in pieces that fit, together exactly the line; a break goes after a space where there is one."""
+    pieces, start, used, space = [], 0, 0, 0
+    for place, character in enumerate(line):
+        cells = _cells(character)
+        if used + cells > width:
+            end = space if space > start else place
+            pieces.append(line[start:end])
+            start, used = end, sum(map(_cells, line[end:place]))
+        used += cells
+        space = place + 1 if character == " " else space
+    return [*pieces, line[start:]]
+
+
+def _cells(character: str) -> int:
+    if character == "\t":
+        return TAB
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _is_changed(turn: Turn) -> bool:
+    return turn.call != turn.proposal.call
+
+
+def _text(rows: Sequence[str]) -> str:
+    return "\n".join(rows) + "\n"

@@ -1,0 +1,130 @@
+"""The process's own input and output, made fit for a conversation: reading never blocks the event loop."""
+
+import asyncio
+import os
+import shutil
+import sys
+import threading
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from io import TextIOWrapper
+from typing import TextIO, TypeAlias
+
+from adapters.terminal.render import PLAIN, Look
+
+Read: TypeAlias = Callable[[], Awaitable[str | None]]
+Write: TypeAlias = Callable[[str], None]
+CHUNK = 65_536
+WIDEST = 110
+
+
+def _nothing() -> None:
+    """Where nothing can be typed ahead there is nothing to forget."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Streams:
+    """`read` gives a line or None at the end of input, `write` takes text for people, `emit` JSON for programs.
+
+    `can_ask`: somebody sits at the input. `is_live`: somebody watches the output. `forget` drops what was typed
+    before a question was there to be read, lest it answers what nobody has seen.
+    """
+
+    read: Read
+    write: Write
+    emit: Write | None = None
+    look: Look = PLAIN
+    can_ask: bool = False
+    is_live: bool = False
+    forget: Callable[[], None] = _nothing
+
+
+@dataclass(slots=True)
+class Keyboard:
+    """Lines of a file descriptor, each read in a thread that keeps nothing from ending.
+
+    The descriptor is read directly: a thread left waiting inside `sys.stdin` holds its lock and breaks the exit.
+    """
+
+    descriptor: int
+    _rest: bytes = b""
+    _ended: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    async def line(self) -> str | None:
+        """The next line without its end, or None."""
+        loop = asyncio.get_running_loop()
+        given: asyncio.Future[str | None] = loop.create_future()
+
+        def fetch() -> None:
+            line = self._fetch()
+            with suppress(RuntimeError):  # the loop was closed while the person typed
+                loop.call_soon_threadsafe(_give, given, line)
+
+        threading.Thread(target=fetch, name="keyboard", daemon=True).start()
+        return await given
+
+    def forget(self) -> None:
+        """Drop what was typed and not read yet; a pipe keeps it."""
+        if os.isatty(self.descriptor):
+            self._rest = b""
+            with suppress(ImportError):
+                import termios
+
+                termios.tcflush(self.descriptor, termios.TCIFLUSH)
+
+    def _fetch(self) -> str | None:
+        with self._lock:
+            while b"\n" not in self._rest and not self._ended:
+                chunk = self._read()
+                self._rest += chunk
+                self._ended = not chunk
+            if self._ended and not self._rest:
+                return None
+            line, _, self._rest = self._rest.partition(b"\n")
+        return line.decode(errors="replace").removesuffix("\r")
+
+    def _read(self) -> bytes:
+        try:
+            return os.read(self.descriptor, CHUNK)
+        except OSError:
+            return b""
+
+
+def standard(*, json: bool) -> Streams:
+    """Standard input and output; with `json`, people's text goes to standard error and nothing else to output."""
+    keyboard = Keyboard(0)
+    people = sys.stderr if json else sys.stdout
+    return Streams(
+        read=keyboard.line,
+        write=_writer(people),
+        emit=_writer(sys.stdout) if json else None,
+        look=look_of(people),
+        can_ask=os.isatty(0),
+        is_live=people.isatty(),
+        forget=keyboard.forget,
+    )
+
+
+def look_of(stream: TextIO) -> Look:
+    """Colour only where a terminal shows it and nobody asked for none."""
+    is_plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+    width = shutil.get_terminal_size((WIDEST, 24)).columns
+    return Look(width=min(width, WIDEST), colour=stream.isatty() and not is_plain)
+
+
+def _give(wanted: asyncio.Future[str | None], line: str | None) -> None:
+    if not wanted.done():
+        wanted.set_result(line)
+
+
+def _writer(stream: TextIO) -> Write:
+    if isinstance(stream, TextIOWrapper):
+        stream.reconfigure(errors="backslashreplace")
+
+    def write(text: str) -> None:
+        stream.write(text)
+        stream.flush()
+
+    return write

@@ -1,0 +1,95 @@
+"""The terminal as a ChatSurface: whatever is to be shown waits in one queue, in order, for the console to write it."""
+
+import asyncio
+import getpass
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TypeAlias
+
+from agent_core.model.agent import Agent
+from agent_core.model.note import Note, Notice
+from agent_core.model.people import Actor
+from agent_core.model.places import ChannelScope, SurfaceName, ThreadRef
+from agent_core.model.turn import Turn
+
+CHANNEL = ChannelScope("terminal", "local", "solo")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A card in its present state."""
+
+    agent: Agent
+    turn: Turn
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Something said to the thread."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What the agent is doing; every card and notice before it was shown."""
+
+    agent: Agent
+
+
+@dataclass(frozen=True, slots=True)
+class Advanced:
+    """The agent was carried on as far as it goes: it asks, waits or rests, and all of that is saved."""
+
+
+@dataclass(frozen=True, slots=True)
+class Halted:
+    """The person wants out."""
+
+
+Event: TypeAlias = Shown | Told | Standing | Advanced | Halted
+
+
+@dataclass(frozen=True, slots=True)
+class TerminalSurface:
+    """Keeps events for the console. A card's address is its turn's id; nothing can be missed between two lines."""
+
+    events: asyncio.Queue[Event] = field(default_factory=asyncio.Queue)
+    name: SurfaceName = "terminal"
+
+    async def open_thread(self, agent: Agent) -> ThreadRef:
+        """The thread is the terminal that is there already."""
+        return ThreadRef(agent.channel, agent.id)
+
+    async def show(self, agent: Agent, turn: Turn) -> str:
+        """Have the card written."""
+        self.events.put_nowait(Shown(agent, turn))
+        return turn.id
+
+    async def notice(self, agent: Agent, notice: Notice) -> None:
+        """Have the notice written."""
+        self.events.put_nowait(Told(notice.text))
+
+    async def acknowledge(self, agent: Agent, note: Note) -> None:
+        """Do nothing: who wrote the note was answered when they wrote it."""
+
+    async def status(self, agent: Agent) -> None:
+        """Have it written that the agent thinks or waits."""
+        self.events.put_nowait(Standing(agent))
+
+    async def upload(self, agent: Agent, filename: str, data: bytes) -> None:
+        """Say that the file is there."""
+        self.events.put_nowait(Told(f"{agent.name} offers {filename}, {len(data):,} bytes, in its workspace."))
+
+    async def missed_replies(self, since: datetime) -> tuple[Note, ...]:
+        """None: nobody can write while nobody reads."""
+        return ()
+
+
+def person() -> Actor:
+    """Who sits at the terminal, as the operating system says."""
+    try:
+        name = getpass.getuser()
+    except (KeyError, OSError):
+        name = "you"
+    return Actor(id=name, display=name, workspace=CHANNEL.workspace)

@@ -1,0 +1,246 @@
+"""`signoff solo`: one agent and one person in a terminal, with the same database, policy and loop as everywhere."""
+
+import argparse
+import asyncio
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import NoReturn, Protocol
+
+from adapters.cards import status_text
+from adapters.intents import Intents, sentence
+from adapters.terminal.console import Console
+from adapters.terminal.questions import ask_name, ask_rest
+from adapters.terminal.render import said_text
+from adapters.terminal.settings_file import read_settings
+from adapters.terminal.streams import Streams, standard
+from adapters.terminal.surface import CHANNEL, TerminalSurface, person
+from agent_core.errors import InvalidInput, PersonError
+from agent_core.model.agent import Agent
+from agent_core.model.decision import FEWEST_TIMES, MOST_TIMES
+from agent_core.model.draft import AgentDraft
+from agent_core.model.ids import AgentId
+from agent_core.model.people import Origin
+from agent_core.model.places import SurfaceName
+from agent_core.ports.minds import LanguageModel
+from agent_core.ports.surface import ChatSurface
+from bot.bootstrap import assembled
+from bot.settings import Settings
+from bot.worker import Advancing, WakingEngine, work
+
+BAD_USAGE = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SoloOptions:
+    """What was asked for. `continuous` is how many commands run unasked, 0 for none.
+
+    `is_unlimited`: a budget of 0 was given, so that no default limits the agent either.
+    """
+
+    draft: AgentDraft
+    is_unlimited: bool = False
+    continuous: int = 0
+    json: bool = False
+
+
+class SoloEngine(WakingEngine, Protocol):
+    """An engine that can be told to move one agent only."""
+
+    only: AgentId | None
+
+
+class Parts(Protocol):
+    """The parts of Signoff that a solo run uses."""
+
+    @property
+    def intents(self) -> Intents:
+        """What people press, type and look at."""
+        ...
+
+    @property
+    def model(self) -> LanguageModel:
+        """What agents think with, unless they name another."""
+        ...
+
+    @property
+    def engine(self) -> SoloEngine:
+        """What moves the agent."""
+        ...
+
+    @property
+    def loop(self) -> Advancing:
+        """What carries it on."""
+        ...
+
+    @property
+    def surfaces(self) -> Mapping[SurfaceName, ChatSurface]:
+        """Where agents are shown, the terminal among them."""
+        ...
+
+
+def parse(argv: Sequence[str]) -> SoloOptions:
+    """Read the command line; end the process with 2 and one line when it cannot be used."""
+    parser = _parser()
+    given = parser.parse_args(argv)
+    try:
+        draft = read_settings(given.settings) if given.settings else AgentDraft()
+    except InvalidInput as error:
+        parser.error(str(error))
+    said = {"name": given.name, "role": given.role, "goals": tuple(given.goal), "model": given.model}
+    draft = replace(draft, **{field: value for field, value in said.items() if value})
+    budget = draft.budget if given.budget is None else given.budget
+    return SoloOptions(
+        draft=replace(draft, budget=budget or None),
+        is_unlimited=budget == 0,
+        continuous=given.continuous,
+        json=given.json,
+    )
+
+
+async def run(settings: Settings, arguments: Sequence[str]) -> int:
+    """Talk through the process's own streams; return its exit code."""
+    options = parse(arguments)
+    try:
+        async with assembled(settings, TerminalSurface()) as signoff:
+            if prepare := getattr(signoff.model, "prepare", None):
+                await prepare()
+            return await solo(signoff, options, standard(json=options.json))
+    except PersonError as error:
+        sys.stderr.write(f"signoff solo: {sentence(error)}\n")
+        return BAD_USAGE
+
+
+async def solo(parts: Parts, options: SoloOptions, streams: Streams) -> int:
+    """Make or resume the agent and talk until it rests; raise PersonError when it can be neither."""
+    surface = parts.surfaces["terminal"]
+    if not isinstance(surface, TerminalSurface):
+        raise TypeError("The terminal is not among the surfaces.")
+    origin = Origin(by=person(), channel=CHANNEL)
+    agent = await _started(parts, options.draft, streams, origin)
+    if (options.draft.budget or options.is_unlimited) and options.draft.budget != agent.budget.limit:
+        agent = await parts.intents.service.set_budget(agent.id, options.draft.budget, origin)
+    if options.continuous:
+        agent = await parts.intents.service.lend(agent.id, options.continuous, origin)
+    console = Console(
+        intents=parts.intents,
+        surface=surface,
+        streams=streams,
+        origin=origin,
+        agent=agent,
+        is_unasked=options.continuous > 0,
+    )
+    return await _conversation(parts, console)
+
+
+@dataclass(frozen=True, slots=True)
+class _Telling:
+    """The loop, which tells the console whenever the agent was carried on."""
+
+    loop: Advancing
+    console: Console
+
+    async def advance(self, agent_id: AgentId) -> None:
+        await self.loop.advance(agent_id)
+        self.console.advanced()
+
+    async def pause(self, agent_id: AgentId, reason: str) -> None:
+        await self.loop.pause(agent_id, reason)
+
+
+async def _conversation(parts: Parts, console: Console) -> int:
+    parts.engine.only = console.agent.id
+    with _interrupts(console.halt):
+        async with asyncio.TaskGroup() as group:
+            engine = group.create_task(work(parts.engine, _Telling(parts.loop, console)), name="engine")
+            code = await console.run()
+            engine.cancel()
+    return code
+
+
+async def _started(parts: Parts, draft: AgentDraft, streams: Streams, origin: Origin) -> Agent:
+    named = await ask_name(draft, streams)
+    if known := await parts.intents.views.named(origin.channel, " ".join(named.name.split())):
+        return await _resumed(parts, known, named, streams, origin)
+    agent = await parts.intents.service.create(await ask_rest(named, streams), origin)
+    goals = (f"{number}. {goal}" for number, goal in enumerate(agent.goals, 1))
+    told = "\n".join((f"{agent.name}, {agent.role}", *goals, _model(parts, agent)))
+    streams.write(said_text(told, streams.look))
+    return agent
+
+
+def _model(parts: Parts, agent: Agent) -> str:
+    return f"Model: {parts.model.label}" + (f" · {agent.model}" if agent.model else "")
+
+
+async def _resumed(parts: Parts, known: Agent, draft: AgentDraft, streams: Streams, origin: Origin) -> Agent:
+    was = status_text(known.status)
+    text = f"{known.name} is there already and goes on where it was: turn {known.turns}, {was}."
+    ignored = [word for word, value in (("role", draft.role), ("goals", draft.goals), ("model", draft.model)) if value]
+    if ignored:
+        text += f" Its own {', '.join(ignored)} stay; another name makes another agent."
+    streams.write(said_text(f"{text}\n{_model(parts, known)}", streams.look))
+    return await parts.intents.service.resume(known.id, origin) if known.is_at_rest else known
+
+
+@contextmanager
+def _interrupts(halt: Callable[[], None]) -> Iterator[None]:
+    """Have the first Ctrl-C call `halt`; the second one ends the process as ever."""
+    loop = asyncio.get_running_loop()
+
+    def first() -> None:
+        loop.remove_signal_handler(signal.SIGINT)
+        halt()
+
+    try:
+        loop.add_signal_handler(signal.SIGINT, first)
+    except (NotImplementedError, RuntimeError, ValueError):  # not on this system, or not in the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(BAD_USAGE, f"{self.prog}: {message}\n")
+
+
+def _parser() -> _Parser:
+    parser = _Parser(prog="signoff solo", description="Run one agent in this terminal.", allow_abbrev=False)
+    parser.add_argument("--name", default="", help="the agent's name; one that is there already is resumed")
+    parser.add_argument("--role", default="", help="what it is")
+    parser.add_argument("--goal", action="append", default=[], help="what it is to reach; repeat for up to five")
+    parser.add_argument("--settings", type=Path, metavar="FILE", help="an ai_settings.yaml of AutoGPT")
+    parser.add_argument("--budget", type=_dollars, metavar="USD", help="what it may spend; 0 is no limit")
+    parser.add_argument("--model", default="", help="the language model it thinks with")
+    parser.add_argument(
+        "--continuous", type=_count, default=0, metavar="N", help="run N commands of every class without asking"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object per finished turn on standard output")
+    return parser
+
+
+def _count(text: str) -> int:
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+    if not FEWEST_TIMES <= number <= MOST_TIMES:
+        raise argparse.ArgumentTypeError(f"a number of commands from {FEWEST_TIMES} to {MOST_TIMES}, not {text!r}")
+    return number
+
+
+def _dollars(text: str) -> Decimal:
+    try:
+        amount = Decimal(text)
+    except InvalidOperation:
+        amount = Decimal(-1)
+    if not amount.is_finite() or amount < 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an amount in US dollars")
+    return amount

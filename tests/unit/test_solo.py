@@ -1,0 +1,302 @@
+"""One agent and one person in a terminal, from the first question to the exit code."""
+
+import asyncio
+import json
+import signal
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from adapters.intents import Intents
+from adapters.terminal.streams import Streams
+from adapters.terminal.surface import CHANNEL, TerminalSurface, person
+from agent_core.errors import InvalidInput, ModelRefused
+from agent_core.model.agent import Acting, Agent, Stopped
+from agent_core.model.command import CommandCall, Proposal, Thoughts
+from agent_core.model.decision import Approval, Approve
+from agent_core.model.draft import AgentDraft
+from agent_core.testing.examples import NOON, a_turn, an_agent, keep
+from agent_core.testing.model import ScriptedModel, reply_text
+from agent_core.testing.stage import Stage
+from bot.solo import SoloOptions, solo
+
+WRITE = reply_text("write_to_file", {"filename": "a.txt", "text": "one\n"})
+MORE = [reply_text("append_to_file", {"filename": "a.txt", "text": f"line {number}\n"}) for number in range(9)]
+READ = reply_text("read_file", {"filename": "a.txt"})
+DONE = reply_text("task_complete", {"reason": "All is written."})
+CLERK = SoloOptions(draft=AgentDraft(name="Clerk", goals=("Write a file",)))
+
+
+@dataclass
+class Desk:
+    """A terminal with somebody at it who types these lines; what is written and emitted is kept."""
+
+    stage: Stage
+    model: ScriptedModel
+    lines: deque[str]
+    can_ask: bool = False
+    written: str = ""
+    emitted: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.engine, self.loop, self.surfaces = self.stage.engine, self.stage.loop, self.stage.loop.surfaces
+        self.intents = Intents(service=self.stage.service, views=self.stage.views)
+
+    async def sits(self, options: SoloOptions = CLERK, *lines: str) -> int:
+        self.lines.extend(lines)
+        streams = Streams(read=self.read, write=self.write, emit=self.emitted.append, can_ask=self.can_ask)
+        async with asyncio.timeout(10):
+            return await solo(self, options, streams)
+
+    async def read(self) -> str | None:
+        return self.lines.popleft() if self.lines else None
+
+    def write(self, text: str) -> None:
+        self.written += text
+
+    async def agent(self, name: str = "Clerk") -> Agent:
+        agent = await self.stage.views.named(CHANNEL, name)
+        assert agent is not None
+        return agent
+
+    async def file(self, path: str) -> bytes:
+        return await self.stage.views.file(CHANNEL, (await self.agent()).id, path)
+
+    @property
+    def records(self) -> list[dict[str, object]]:
+        return [json.loads(line) for line in self.emitted]
+
+
+def desk_of(*replies: str | Exception, lines: Iterable[str] = (), can_ask: bool = False, **ports: Any) -> Desk:
+    model = ScriptedModel(*replies)
+    return Desk(Stage(model=model, surface=TerminalSurface(), **ports), model, deque(lines), can_ask)
+
+
+async def asking(*replies: str) -> Stage:
+    """Clerk, who asks to write a file, as another process left it."""
+    stage = desk_of(*replies).stage
+    origin = replace(stage.origin(person()), channel=CHANNEL)
+    await stage.settled(await stage.service.create(CLERK.draft, origin))
+    return stage
+
+
+async def crashed(desk: Desk) -> None:
+    """Clerk, whose process died while it wrote a file."""
+    me = person()
+    agent = an_agent(channel=CHANNEL, name="Clerk", owner=me, status=Acting(), turns=1)
+    call = CommandCall("write_to_file", {"filename": "a.txt", "text": "one\n"})
+    proposal = Proposal(thoughts=Thoughts(), call=call, preview=await desk.loop.hands.foresee(agent, call))
+    turn = a_turn(agent, proposal=proposal, state="running", started_at=NOON)
+    await keep(desk.stage.database, agent, replace(turn, approvals=(Approval(me, NOON, Approve()),)))
+
+
+async def test_approving_to_the_end_reaches_the_goal_and_exits_with_0() -> None:
+    desk = desk_of(WRITE, DONE)
+    assert await desk.sits(CLERK, "y", "y") == 0
+    assert await desk.file("a.txt") == b"one\n"
+    assert "Clerk is done: All is written." in desk.written
+
+
+async def test_approving_3_runs_three_commands_and_asks_for_the_fourth() -> None:
+    desk = desk_of(WRITE, *MORE)
+    assert await desk.sits(CLERK, "y -3", "n") == 3
+    assert [turn["state"] for turn in desk.records] == ["done", "done", "done", "withdrawn"]
+    assert "1 of 3 left · granted by" in desk.written
+
+
+async def test_an_empty_line_and_a_number_that_cannot_be_used_decide_nothing() -> None:
+    desk = desk_of(WRITE)
+    assert await desk.sits(CLERK, "", "y -51", "n") == 3
+    assert "a number from 2 to 50, not 51." in desk.written
+    assert [turn["state"] for turn in desk.records] == ["withdrawn"]
+
+
+async def test_an_edit_asks_each_argument_and_runs_what_was_typed() -> None:
+    desk = desk_of(WRITE, DONE)
+    assert await desk.sits(CLERK, "e", "b.txt", "<", "one", "two", "", ".", "y") == 0
+    assert await desk.file("b.txt") == b"one\ntwo\n"
+    assert desk.records[0]["arguments"] == {"filename": "b.txt", "text": "one\ntwo\n"}
+
+
+async def test_an_argument_that_was_not_given_can_be_added_as_json() -> None:
+    desk = desk_of(WRITE, READ, DONE)
+    assert await desk.sits(CLERK, "y", "e", "", "two", "2", "y") == 0
+    assert "start (not given): " in desk.written
+    assert "This is not JSON" in desk.written
+    assert desk.records[1]["arguments"] == {"filename": "a.txt", "start": 2}
+
+
+async def test_an_edit_that_changes_nothing_decides_nothing() -> None:
+    desk = desk_of(WRITE)
+    assert await desk.sits(CLERK, "e", "", "", "n") == 3
+    assert "Nothing was changed." in desk.written
+    assert desk.records[0]["state"] == "withdrawn"
+
+
+async def test_an_edit_that_does_not_fit_the_command_is_told_and_asked_again() -> None:
+    desk = desk_of(WRITE)
+    assert await desk.sits(CLERK, "e", "x" * 500, "", "n") == 3
+    assert "is too long" in desk.written
+    assert desk.records[0]["state"] == "withdrawn"
+
+
+async def test_free_text_rejects_with_that_reason() -> None:
+    desk = desk_of(WRITE, DONE)
+    assert await desk.sits(CLERK, "Use b.txt", "y") == 0
+    assert desk.records[0]["result"] == {"kind": "rejected", "text": "Use b.txt"}
+    assert "rejected it: Use b.txt" in desk.model.prompts[-1][-2].content
+
+
+@pytest.mark.parametrize("lines", [["n"], []])
+async def test_n_and_the_end_of_input_stop_the_agent(lines: list[str]) -> None:
+    desk = desk_of(WRITE)
+    assert await desk.sits(CLERK, *lines) == 3
+    assert isinstance((await desk.agent()).status, Stopped)
+    assert "stopped by" in desk.written
+
+
+async def test_the_end_of_input_in_the_middle_of_an_edit_stops_the_agent() -> None:
+    desk = desk_of(WRITE)
+    assert await desk.sits(CLERK, "e", "b.txt", "<", "one") == 3
+    assert isinstance((await desk.agent()).status, Stopped)
+
+
+async def test_ctrl_c_at_a_question_stops_the_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = desk_of(WRITE)
+
+    async def read() -> str | None:
+        signal.raise_signal(signal.SIGINT)
+        await asyncio.Event().wait()
+        return None
+
+    monkeypatch.setattr(desk, "read", read)
+    assert await desk.sits() == 3
+    assert isinstance((await desk.agent()).status, Stopped)
+
+
+async def test_ctrl_c_while_the_agent_thinks_stops_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = desk_of()
+    monkeypatch.setattr(desk.model, "waits", True)
+    asked = asyncio.create_task(desk.sits())
+    while not desk.model.prompts:
+        await asyncio.wait({asked}, timeout=0)
+    signal.raise_signal(signal.SIGINT)
+    assert await asked == 3
+    assert isinstance((await desk.agent()).status, Stopped)
+
+
+async def test_an_agent_that_pauses_exits_with_3_and_says_why() -> None:
+    desk = desk_of(ModelRefused("the key is wrong"))
+    assert await desk.sits() == 3
+    assert "paused: The model did not answer: the key is wrong" in desk.written
+
+
+async def test_continuous_2_runs_two_commands_unasked_and_stops() -> None:
+    desk = desk_of(WRITE, *MORE, lines=["never read"])
+    assert await desk.sits(replace(CLERK, continuous=2)) == 3
+    assert [turn["state"] for turn in desk.records] == ["done", "done", "withdrawn"]
+    assert "lets it run 2 commands unasked, of every class." in desk.written
+    assert list(desk.lines) == ["never read"]
+
+
+async def test_continuous_exits_with_0_when_the_goal_is_reached_in_time() -> None:
+    desk = desk_of(WRITE, DONE)
+    assert await desk.sits(replace(CLERK, continuous=2)) == 0
+
+
+async def test_continuous_runs_what_it_finds_open_and_counts_it() -> None:
+    before = await asking(WRITE)
+    desk = desk_of(*MORE, database=before.database, workspaces=before.workspaces)
+    assert await desk.sits(replace(CLERK, continuous=2)) == 3
+    assert [turn["state"] for turn in desk.records] == ["done", "done", "withdrawn"]
+
+
+async def test_continuous_50_shows_every_one_of_its_turns() -> None:
+    many = [reply_text("append_to_file", {"filename": "a.txt", "text": f"{number}\n"}) for number in range(60)]
+    desk = desk_of(*many)
+    assert await desk.sits(replace(CLERK, continuous=50)) == 3
+    assert [turn["number"] for turn in desk.records] == list(range(1, 52))
+
+
+async def test_control_sequences_of_the_model_reach_the_terminal_spelled() -> None:
+    evil = reply_text("write_to_file", {"filename": "a.txt", "text": "\x1b[2J"}, text="\x1b]0;owned\x07")
+    desk = desk_of(evil)
+    await desk.sits(CLERK, "n")
+    assert "⟨U+001B⟩[2J" in desk.written
+    assert "\x1b" not in desk.written
+
+
+async def test_an_agent_of_that_name_is_resumed_where_it_was() -> None:
+    desk = desk_of(WRITE, *MORE[:1], DONE)
+    assert await desk.sits(CLERK, "y") == 3
+    desk.written = ""
+    assert await desk.sits(SoloOptions(draft=AgentDraft(name=" clerk ")), "y") == 0
+    assert "Clerk is there already and goes on where it was: turn 2, stopped by" in desk.written
+    assert [turn["number"] for turn in desk.records] == [1, 2, 3]
+
+
+async def test_what_was_shown_before_a_resume_is_not_shown_again() -> None:
+    desk = desk_of(WRITE, DONE)
+    await desk.sits(CLERK, "n")
+    desk.written = ""
+    await desk.sits(CLERK, "y")
+    assert "turn 1" not in desk.written.partition("\n\n")[2]
+    assert "Its own goals stay" in desk.written
+
+
+async def test_a_resumed_agent_gets_the_budget_that_is_given() -> None:
+    desk = desk_of(*[WRITE] * 3)
+    for options in (CLERK, replace(CLERK, draft=replace(CLERK.draft, budget=Decimal(2)))):
+        await desk.sits(options, "n")
+    assert (await desk.agent()).budget.limit == 2
+    await desk.sits(replace(CLERK, is_unlimited=True), "n")
+    assert (await desk.agent()).budget.limit is None
+
+
+async def test_an_open_question_is_asked_again_in_a_new_process() -> None:
+    before = await asking(WRITE)
+    desk = desk_of(DONE, database=before.database, workspaces=before.workspaces)
+    assert await desk.sits(CLERK, "y", "y") == 0
+    assert "turn 1 · write_to_file\n│ waiting for a decision" in desk.written
+
+
+@pytest.mark.parametrize(
+    ("answer", "result"),
+    [
+        ("r", "a.txt now holds 4 characters."),
+        ("i", "says that it ran. Its output is lost."),
+        ("s", "it may have run in part."),
+    ],
+)
+async def test_a_command_that_may_have_run_is_put_to_the_person(answer: str, result: str) -> None:
+    desk = desk_of(DONE)
+    await crashed(desk)
+    assert await desk.sits(CLERK, "y", answer, "y") == 0
+    assert "Answer r (run again), i (it ran) or s (skip)" in desk.written
+    assert result in str(desk.records[0]["result"])
+
+
+async def test_continuous_does_not_answer_for_the_person_what_became_of_a_command() -> None:
+    desk = desk_of(DONE)
+    await crashed(desk)
+    assert await desk.sits(replace(CLERK, continuous=2), "s") == 0
+    assert "the process died while this ran" in desk.written
+
+
+async def test_what_is_missing_is_asked_for_at_a_terminal() -> None:
+    desk = desk_of(DONE, can_ask=True)
+    assert await desk.sits(SoloOptions(draft=AgentDraft()), "Ada", "", "Write a poem", "Read it", "", "y") == 0
+    agent = await desk.agent("Ada")
+    assert (agent.goals, agent.role.startswith("an assistant")) == (("Write a poem", "Read it"), True)
+
+
+@pytest.mark.parametrize(
+    ("draft", "fault"), [(AgentDraft(), "--name is missing"), (AgentDraft(name="Ada"), "--goal is missing")]
+)
+async def test_what_is_missing_is_named_where_nobody_can_be_asked(draft: AgentDraft, fault: str) -> None:
+    with pytest.raises(InvalidInput, match=fault):
+        await desk_of().sits(SoloOptions(draft=draft))

@@ -1,0 +1,246 @@
+"""The terminal's pure parts and its streams: what is drawn, what a line means, what files and options say."""
+
+import json
+import os
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from adapters.terminal.answers import Change, No, Words, Yes, settlement, understood
+from adapters.terminal.record import record
+from adapters.terminal.render import BAR, DASHED, Look, card_text, change_text, said_text, value_text
+from adapters.terminal.settings_file import read_settings
+from adapters.terminal.streams import Keyboard, look_of
+from adapters.terminal.surface import CHANNEL, Shown, Standing, TerminalSurface, Told
+from agent_core.errors import InvalidInput
+from agent_core.model.command import CommandCall, Preview, Proposal, Thoughts
+from agent_core.model.decision import Approve, ApproveEdited, Reject
+from agent_core.model.draft import AgentDraft
+from agent_core.model.lease import Lease
+from agent_core.model.result import Succeeded
+from agent_core.model.turn import Turn
+from agent_core.testing.examples import ANA, NOON, a_notice, a_turn, an_agent
+from bot.solo import SoloOptions, parse
+
+AGENT = an_agent(channel=CHANNEL)
+PLAIN = Look(width=40)
+EVIL = "\x1b[2J\x1b]0;owned\x07\u202egnp.exe\r"
+
+
+def a_proposal(arguments: dict[str, object], thoughts: str = "Hm.", preview: Preview | None = None) -> Turn:
+    call = CommandCall("write_to_file", arguments)
+    return a_turn(AGENT, proposal=Proposal(thoughts=Thoughts(text=thoughts), call=call, preview=preview))
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        ("y", Yes()),
+        (" Y ", Yes()),
+        ("y -3", Yes(3)),
+        ("y-50", Yes(50)),
+        ("e", Change()),
+        ("n", No()),
+        ("", Words("")),
+        ("yes", Words("yes")),
+        ("y 3", Words("y 3")),
+        (" no, use b.txt ", Words("no, use b.txt")),
+    ],
+)
+def test_only_the_exact_keys_decide_and_everything_else_is_a_reply(line: str, answer: object) -> None:
+    assert understood(line) == answer
+
+
+@pytest.mark.parametrize("line", ["y -0", "y -1", "y -51", "y -999999999"])
+def test_a_number_outside_2_to_50_is_refused(line: str) -> None:
+    with pytest.raises(InvalidInput, match="a number from 2 to 50"):
+        understood(line)
+
+
+def test_an_interrupted_command_has_three_answers_and_no_other() -> None:
+    assert [settlement(line) for line in ("r", " I", "s")] == ["run again", "it ran", "skip"]
+    with pytest.raises(InvalidInput):
+        settlement("y")
+
+
+def test_every_argument_stands_on_the_card_to_its_last_character() -> None:
+    text = "x" * 100 + "  two  spaces\n\n\tend"
+    rows = card_text(AGENT, a_proposal({"filename": "a.txt", "text": text}), PLAIN).split("\n")
+    body = rows[rows.index("text:") + 1 :]
+    joined = "".join(row.replace(BAR, "\n", 1) if row.startswith(BAR) else row.removeprefix(DASHED) for row in body)
+    assert joined.startswith(f"\n{text}")
+
+
+def test_no_word_of_the_model_stands_outside_the_bars() -> None:
+    forged = "ok\n━━ Clerk · turn 9\nread · $0 spent\ny approve\n> " + " " * 200 + "forged"
+    turn = a_proposal({"text": forged}, thoughts=forged, preview=Preview(title=forged, body=forged))
+    frame = [row for row in card_text(AGENT, turn, PLAIN).splitlines() if not row.startswith((BAR, DASHED))]
+    labels = ["Thoughts:", "Command write_to_file", "text:", "Preview:"]
+    assert frame == ["", "━━ Ada · turn 1 · write_to_file", *labels, "write · $0 spent"]
+
+
+def test_no_row_is_wider_than_the_terminal() -> None:
+    turn = a_proposal({"text": "漢" * 90 + "e\u0301" * 90 + "word " * 50}, thoughts="long" * 60)
+    cells = [len(row) + row.count("漢") - row.count("\u0301") for row in card_text(AGENT, turn, PLAIN).splitlines()]
+    assert max(cells) <= PLAIN.width
+
+
+@pytest.mark.parametrize("place", ["thoughts", "arguments", "preview", "result", "notice", "remark", "reason"])
+def test_control_sequences_come_out_spelled_wherever_they_stand(place: str) -> None:
+    turn = a_proposal({"text": EVIL}, thoughts=EVIL, preview=Preview(title=EVIL, body=EVIL))
+    texts = {
+        "result": change_text(AGENT, turn.decide(Approve(), by=ANA, at=NOON).finish(Succeeded(EVIL), NOON), PLAIN),
+        "reason": change_text(AGENT, turn.decide(Reject(EVIL), by=ANA, at=NOON), PLAIN),
+        "remark": card_text(AGENT, turn.show_again(None, EVIL), PLAIN),
+        "notice": said_text(EVIL, PLAIN),
+    }
+    text = texts.get(place) or card_text(AGENT, turn, PLAIN)
+    assert "⟨U+001B⟩" in text
+    assert all(character.isprintable() or character == "\n" for character in text)
+
+
+def test_the_footer_names_class_spend_and_lease() -> None:
+    lease = Lease(granted_by=ANA, granted_at=NOON, total=3, left=2, classes=("write",))
+    text = card_text(an_agent(channel=CHANNEL, lease=lease), a_turn(AGENT), PLAIN)
+    assert text.endswith("write · $0 spent · 2 of 3 left · granted by @ana\n")
+
+
+def test_a_diff_is_shown_as_it_is_and_coloured_only_where_colour_is_wanted() -> None:
+    turn = a_proposal({"filename": "a"}, preview=Preview(title="a", body=" one\n-two\n+three", kind="diff"))
+    assert "│  one\n│ -two\n│ +three\n" in card_text(AGENT, turn, PLAIN)
+    assert "\x1b[31m│ -two\x1b[0m\n\x1b[32m│ +three\x1b[0m" in card_text(AGENT, turn, Look(width=40, colour=True))
+
+
+def test_a_long_result_is_cut_and_says_so() -> None:
+    done = a_turn(AGENT).decide(Approve(), by=ANA, at=NOON).finish(Succeeded("\n".join("x" * 100)), NOON)
+    assert change_text(AGENT, done, PLAIN).endswith("│ x\n… 60 more lines; --json gives them all.\n")
+
+
+def test_changed_arguments_are_shown_when_the_command_starts() -> None:
+    edited = a_proposal({"text": "one"}).decide(ApproveEdited({"text": "two"}), by=ANA, at=NOON)
+    assert "text:\n│ two\n" in change_text(AGENT, edited.start(NOON), PLAIN)
+
+
+def test_a_value_of_several_lines_keeps_its_lines() -> None:
+    assert value_text("one\ntwo\n", PLAIN) == "│ one\n│ two\n│ \n"
+
+
+def test_a_turns_record_says_all_of_it_in_ascii() -> None:
+    turn = a_proposal({"text": EVIL}).decide(Reject("Härter."), by=ANA, at=NOON)
+    line = record(turn)
+    assert line.isascii()
+    assert json.loads(line) == {
+        "number": 1,
+        "command": "write_to_file",
+        "arguments": {"text": EVIL},
+        "thoughts": {"text": "Hm.", "reasoning": "", "plan": "", "criticism": "", "speak": ""},
+        "state": "rejected",
+        "decided_by": "ana",
+        "result": {"kind": "rejected", "text": "Härter."},
+        "cost": 0.0,
+    }
+
+
+def test_a_settings_file_becomes_a_draft(tmp_path: Path) -> None:
+    path = tmp_path / "ai_settings.yaml"
+    path.write_text("ai_goals:\n- Write a poem\n- Then: read it\nai_name: Ada\nai_role: a poet\napi_budget: 1.5\n")
+    goals = ("Write a poem", "Then: read it")
+    assert read_settings(path) == AgentDraft(name="Ada", role="a poet", goals=goals, budget=Decimal("1.5"))
+
+
+def test_a_budget_of_0_in_the_settings_file_is_no_limit(tmp_path: Path) -> None:
+    path = tmp_path / "ai_settings.yaml"
+    path.write_text("ai_name: Ada\napi_budget: 0.0\n")
+    options = parse(["--settings", str(path)])
+    assert options == SoloOptions(draft=AgentDraft(name="Ada"), is_unlimited=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (b"ai_name: [", "it is not YAML"),
+        (b"ai_name: \x00", "it is not YAML"),
+        (b"\xff\xfe\xff", "it is not UTF-8 text"),
+        (b"", "it holds no ai_name"),
+        (b"- Ada", "it holds no ai_name"),
+        (b"ai_name: [Ada]", "ai_name is not a text"),
+        (b"ai_goals: Write", "ai_goals is not a list"),
+        (b"ai_goals: [[Write]]", "is not a text"),
+        (b"api_budget: -1", "api_budget is not an amount"),
+        (b"api_budget: .nan", "api_budget is not an amount"),
+        (b"api_budget: lots", "api_budget is not an amount"),
+        (b"!!python/object:os.system {}", "it is not YAML"),
+    ],
+)
+def test_a_broken_settings_file_gives_one_line_that_names_it(tmp_path: Path, text: bytes, fault: str) -> None:
+    path = tmp_path / "ai_settings.yaml"
+    path.write_bytes(text)
+    with pytest.raises(InvalidInput, match=fault) as raised:
+        read_settings(path)
+    assert str(raised.value).startswith(f"{path}: ")
+    assert "\n" not in str(raised.value)
+
+
+async def test_the_surface_queues_what_it_is_told_in_order() -> None:
+    surface, turn = TerminalSurface(), a_turn(AGENT)
+    assert await surface.show(AGENT, turn) == turn.id
+    await surface.notice(AGENT, a_notice(AGENT))
+    await surface.status(AGENT)
+    events = [surface.events.get_nowait() for _ in range(3)]
+    assert events == [Shown(AGENT, turn), Told("Paused."), Standing(AGENT)]
+
+
+@pytest.fixture
+def pipe() -> Iterator[tuple[int, int]]:
+    reading, writing = os.pipe()
+    yield reading, writing
+    os.close(reading)
+
+
+async def test_the_keyboard_gives_lines_and_then_the_end(pipe: tuple[int, int]) -> None:
+    keyboard = Keyboard(pipe[0])
+    os.write(pipe[1], "y\r\n\nzuhören\nlast".encode())
+    os.close(pipe[1])
+    assert [await keyboard.line() for _ in range(5)] == ["y", "", "zuhören", "last", None]
+
+
+async def test_what_is_no_text_still_is_a_line(pipe: tuple[int, int]) -> None:
+    os.write(pipe[1], b"\xff\n")
+    os.close(pipe[1])
+    assert await Keyboard(pipe[0]).line() == "\ufffd"
+
+
+def test_no_colour_without_a_terminal(tmp_path: Path) -> None:
+    with (tmp_path / "out").open("w") as stream:
+        assert not look_of(stream).colour
+
+
+def test_the_command_line_goes_before_the_settings_file(tmp_path: Path) -> None:
+    path = tmp_path / "ai_settings.yaml"
+    path.write_text("ai_name: Ada\nai_role: a poet\nai_goals: [Write]\napi_budget: 3\n")
+    options = parse(["--settings", str(path), "--goal", "Read", "--goal", "Rest", "--budget", "0", "--json"])
+    draft = AgentDraft(name="Ada", role="a poet", goals=("Read", "Rest"))
+    assert options == SoloOptions(draft=draft, is_unlimited=True, json=True)
+
+
+@pytest.mark.parametrize(
+    ("argv", "fault"),
+    [
+        (["--settings", "/no/such/file.yaml"], "/no/such/file.yaml: No such file or directory."),
+        (["--continuous"], "--continuous: expected one argument"),
+        (["--continuous", "0"], "from 2 to 50, not '0'"),
+        (["--continuous", "-5"], "--continuous"),
+        (["--budget", "lots"], "'lots' is not an amount"),
+        (["--budget", "nan"], "'nan' is not an amount"),
+        (["--cont", "3"], "unrecognized arguments"),
+    ],
+)
+def test_bad_usage_ends_with_2_and_one_line(argv: list[str], fault: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parse(argv)
+    said = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert fault in said
+    assert said.count("\n") == 1
