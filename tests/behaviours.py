@@ -18,6 +18,7 @@ PROMISES: dict[str, str] = {
     "loop:asks": "Nothing runs before somebody signs it off.",
     "loop:goal": "An agent whose commands are approved goes on by itself to the end of its goals.",
     "model:later": "A busy model is asked again at the time it named, and nothing is lost meanwhile.",
+    "page:text": "What the model writes is shown as text and never becomes part of the page.",
     "path:outside": "A path outside the agent's workspace is never put before people.",
     "reply:note": "A reply from somebody who may not decide is kept as a note and reaches the agent once.",
     "reply:open": "A reply to an open proposal, from somebody who may decide, rejects it with that text.",
