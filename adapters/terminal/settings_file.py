@@ -8,7 +8,10 @@ from agent_core.model.draft import AgentDraft
 
 
 def read_settings(path: Path) -> AgentDraft:
-    """Read ai_name, ai_role, ai_goals and api_budget (a budget of 0: no limit); raise InvalidInput with one clear line."""
+    """Read ai_name, ai_role, ai_goals and api_budget; raise InvalidInput with one clear line.
+
+    A budget of 0 says that there is no limit, None that the file says nothing of one.
+    """
     kept = _mapping(path)
     return AgentDraft(
         name=_text(path, kept, "ai_name"),

@@ -124,7 +124,10 @@ def _writer(stream: TextIO) -> Write:
         stream.reconfigure(errors="backslashreplace")
 
     def write(text: str) -> None:
-        stream.write(text)
-        stream.flush()
+        try:
+            stream.write(text)
+            stream.flush()
+        except BrokenPipeError:  # nobody reads any more: what is still written goes nowhere, also at the exit
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
     return write

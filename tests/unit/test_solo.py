@@ -4,7 +4,6 @@ import asyncio
 import json
 import signal
 from collections import deque
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
@@ -26,7 +25,6 @@ from bot.solo import SoloOptions, solo
 
 WRITE = reply_text("write_to_file", {"filename": "a.txt", "text": "one\n"})
 MORE = [reply_text("append_to_file", {"filename": "a.txt", "text": f"line {number}\n"}) for number in range(9)]
-READ = reply_text("read_file", {"filename": "a.txt"})
 DONE = reply_text("task_complete", {"reason": "All is written."})
 CLERK = SoloOptions(draft=AgentDraft(name="Clerk", goals=("Write a file",)))
 
@@ -37,8 +35,8 @@ class Desk:
 
     stage: Stage
     model: ScriptedModel
-    lines: deque[str]
     can_ask: bool = False
+    lines: deque[str] = field(default_factory=deque)
     written: str = ""
     emitted: list[str] = field(default_factory=list)
 
@@ -50,7 +48,7 @@ class Desk:
         self.lines.extend(lines)
         streams = Streams(read=self.read, write=self.write, emit=self.emitted.append, can_ask=self.can_ask)
         async with asyncio.timeout(10):
-            return await solo(self, options, streams)
+            return await solo(self, options, replace(streams, is_live=True))
 
     async def read(self) -> str | None:
         return self.lines.popleft() if self.lines else None
@@ -71,9 +69,9 @@ class Desk:
         return [json.loads(line) for line in self.emitted]
 
 
-def desk_of(*replies: str | Exception, lines: Iterable[str] = (), can_ask: bool = False, **ports: Any) -> Desk:
+def desk_of(*replies: str | Exception, can_ask: bool = False, **ports: Any) -> Desk:
     model = ScriptedModel(*replies)
-    return Desk(Stage(model=model, surface=TerminalSurface(), **ports), model, deque(lines), can_ask)
+    return Desk(Stage(model=model, surface=TerminalSurface(), **ports), model, can_ask)
 
 
 async def asking(*replies: str) -> Stage:
@@ -98,6 +96,7 @@ async def test_approving_to_the_end_reaches_the_goal_and_exits_with_0() -> None:
     desk = desk_of(WRITE, DONE)
     assert await desk.sits(CLERK, "y", "y") == 0
     assert await desk.file("a.txt") == b"one\n"
+    assert desk.written.count("Clerk is thinking…") == 2
     assert "Clerk is done: All is written." in desk.written
 
 
@@ -123,7 +122,7 @@ async def test_an_edit_asks_each_argument_and_runs_what_was_typed() -> None:
 
 
 async def test_an_argument_that_was_not_given_can_be_added_as_json() -> None:
-    desk = desk_of(WRITE, READ, DONE)
+    desk = desk_of(WRITE, reply_text("read_file", {"filename": "a.txt"}), DONE)
     assert await desk.sits(CLERK, "y", "e", "", "two", "2", "y") == 0
     assert "start (not given): " in desk.written
     assert "This is not JSON" in desk.written
@@ -151,18 +150,12 @@ async def test_free_text_rejects_with_that_reason() -> None:
     assert "rejected it: Use b.txt" in desk.model.prompts[-1][-2].content
 
 
-@pytest.mark.parametrize("lines", [["n"], []])
+@pytest.mark.parametrize("lines", [["n"], [], ["e", "b.txt", "<", "one"]])
 async def test_n_and_the_end_of_input_stop_the_agent(lines: list[str]) -> None:
     desk = desk_of(WRITE)
     assert await desk.sits(CLERK, *lines) == 3
     assert isinstance((await desk.agent()).status, Stopped)
     assert "stopped by" in desk.written
-
-
-async def test_the_end_of_input_in_the_middle_of_an_edit_stops_the_agent() -> None:
-    desk = desk_of(WRITE)
-    assert await desk.sits(CLERK, "e", "b.txt", "<", "one") == 3
-    assert isinstance((await desk.agent()).status, Stopped)
 
 
 async def test_ctrl_c_at_a_question_stops_the_agent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,6 +182,18 @@ async def test_ctrl_c_while_the_agent_thinks_stops_it(monkeypatch: pytest.Monkey
     assert isinstance((await desk.agent()).status, Stopped)
 
 
+async def test_an_agent_that_is_deleted_elsewhere_ends_the_conversation(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = desk_of(WRITE)
+
+    async def read() -> str | None:
+        await desk.stage.service.delete((await desk.agent()).id, replace(desk.stage.origin(), channel=CHANNEL))
+        return "y"
+
+    monkeypatch.setattr(desk, "read", read)
+    assert await desk.sits() == 3
+    assert "There is no turn" in desk.written
+
+
 async def test_an_agent_that_pauses_exits_with_3_and_says_why() -> None:
     desk = desk_of(ModelRefused("the key is wrong"))
     assert await desk.sits() == 3
@@ -196,16 +201,11 @@ async def test_an_agent_that_pauses_exits_with_3_and_says_why() -> None:
 
 
 async def test_continuous_2_runs_two_commands_unasked_and_stops() -> None:
-    desk = desk_of(WRITE, *MORE, lines=["never read"])
-    assert await desk.sits(replace(CLERK, continuous=2)) == 3
+    desk = desk_of(WRITE, *MORE)
+    assert await desk.sits(replace(CLERK, continuous=2), "never read") == 3
     assert [turn["state"] for turn in desk.records] == ["done", "done", "withdrawn"]
     assert "lets it run 2 commands unasked, of every class." in desk.written
-    assert list(desk.lines) == ["never read"]
-
-
-async def test_continuous_exits_with_0_when_the_goal_is_reached_in_time() -> None:
-    desk = desk_of(WRITE, DONE)
-    assert await desk.sits(replace(CLERK, continuous=2)) == 0
+    assert desk.lines
 
 
 async def test_continuous_runs_what_it_finds_open_and_counts_it() -> None:
@@ -264,14 +264,10 @@ async def test_an_open_question_is_asked_again_in_a_new_process() -> None:
     assert "turn 1 · write_to_file\n│ waiting for a decision" in desk.written
 
 
-@pytest.mark.parametrize(
-    ("answer", "result"),
-    [
-        ("r", "a.txt now holds 4 characters."),
-        ("i", "says that it ran. Its output is lost."),
-        ("s", "it may have run in part."),
-    ],
-)
+ANSWERS = [("r", "a.txt now holds 4 characters."), ("i", "says that it ran."), ("s", "it may have run in part.")]
+
+
+@pytest.mark.parametrize(("answer", "result"), ANSWERS)
 async def test_a_command_that_may_have_run_is_put_to_the_person(answer: str, result: str) -> None:
     desk = desk_of(DONE)
     await crashed(desk)

@@ -212,6 +212,26 @@ async def test_what_is_no_text_still_is_a_line(pipe: tuple[int, int]) -> None:
     assert await Keyboard(pipe[0]).line() == "\ufffd"
 
 
+async def test_what_was_typed_ahead_at_a_terminal_is_forgotten_before_a_question() -> None:
+    person, terminal = os.openpty()
+    keyboard = Keyboard(terminal)
+    os.write(person, b"y\ny\n")
+    keyboard.forget()
+    os.write(person, b"n\n")
+    assert await keyboard.line() == "n"
+    os.close(person)
+    os.close(terminal)
+
+
+async def test_what_waits_in_a_pipe_is_kept_for_its_question(pipe: tuple[int, int]) -> None:
+    os.write(pipe[1], b"y\nn\n")
+    os.close(pipe[1])
+    keyboard = Keyboard(pipe[0])
+    assert await keyboard.line() == "y"
+    keyboard.forget()
+    assert await keyboard.line() == "n"
+
+
 def test_no_colour_without_a_terminal(tmp_path: Path) -> None:
     with (tmp_path / "out").open("w") as stream:
         assert not look_of(stream).colour
