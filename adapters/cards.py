@@ -121,7 +121,7 @@ def shown_arguments(arguments: Arguments) -> tuple[Labelled, ...]:
 
 
 HIDDEN = re.compile(
-    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufeff\uffa0]"
     r"|[\U000e0000-\U000e007f]|\r(?!\n)"
 )
 

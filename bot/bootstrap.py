@@ -3,7 +3,7 @@
 Slow imports (the SDK of a model, migrations) happen only where a setting asks for them.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +13,7 @@ from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.registry import Commands
 from agent_core.engines.local import LocalEngine
+from agent_core.errors import SettingsError
 from agent_core.loop.acting import Hands
 from agent_core.loop.advance import AgentLoop
 from agent_core.loop.thinking import Mind
@@ -104,15 +105,18 @@ def make_model(settings: Settings) -> LanguageModel:
 
 
 def make_commands(settings: Settings) -> Commands:
-    """Every command that is not switched off."""
-    return Commands.of(
-        *(
-            command
-            for command in (*FILE_COMMANDS, *FINISH_COMMANDS)
-            if command.spec.name not in settings.disabled_commands
-            and command.spec.category not in settings.disabled_categories
-        )
-    )
+    """Every command that is not switched off; raise SettingsError for a name that is none."""
+    every = [*FILE_COMMANDS, *FINISH_COMMANDS]
+    _must_be_known("DISABLED_COMMANDS", settings.disabled_commands, {command.spec.name for command in every})
+    _must_be_known("DISABLED_CATEGORIES", settings.disabled_categories, {command.spec.category for command in every})
+    disabled = {*settings.disabled_commands, *settings.disabled_categories}
+    return Commands.of(*(each for each in every if not disabled & {each.spec.name, each.spec.category}))
+
+
+def _must_be_known(variable: str, names: Iterable[str], known: Collection[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise SettingsError(variable, f"{name!r} is none of {', '.join(sorted(known))}.", min(known))
 
 
 def _wired(

@@ -59,9 +59,10 @@ async def migrate(settings: Settings, _rest: Sequence[str]) -> int:
 
 
 async def doctor(settings: Settings, _rest: Sequence[str]) -> int:
-    """Say what is on, what is off, and what changes that."""
-    _say(report(await findings(settings, probes(settings))))
-    return 0
+    """Say what is on, what is off, and what changes that; end with 1 when something is wrong."""
+    found = await findings(settings, probes(settings))
+    _say(report(found))
+    return int(any(finding.state == "fault" for finding in found))
 
 
 async def solo(settings: Settings, rest: Sequence[str]) -> int:
@@ -131,7 +132,7 @@ def _only_one(settings: Settings) -> Iterator[None]:
 
 def _needs_postgres(command: str, settings: Settings) -> None:
     if settings.sqlite_file:
-        said = f"`{command}` shares its database with other processes, which SQLite is not made for; use `run`, or:"
+        said = f"`{command}` shares its database with other processes, and SQLite is for one; `run` needs no other."
         raise SettingsError("DATABASE_URL", said, "postgresql://signoff@localhost/signoff")
 
 

@@ -41,7 +41,7 @@ class Listeners:
     async def rename(self, request: web.Request) -> web.StreamResponse:
         """Take another name."""
         form = await form_of(request)
-        response = web.HTTPSeeOther(_inside(form.get("to", "/")))
+        response = see_other(_inside(form.get("to", "/")))
         people.remember(response, people.renamed(people.person_of(request), form.get("name", "")))
         return response
 
@@ -51,7 +51,7 @@ class Listeners:
         guard, to = self.workspace.guard, _inside(form.get("to", "/"))
         if not guard.accepts(form.get("token", "")):
             return await self.workspace.enter(request, said="That is not the token.", to=to, status=403)
-        response = web.HTTPSeeOther(to)
+        response = see_other(to)
         response.set_cookie(COOKIE, guard.badge, httponly=True, samesite="Strict", path="/")
         return response
 
@@ -61,7 +61,7 @@ class Listeners:
         name = "-".join(form.get("name", "").strip().lstrip("#").casefold().split())[:80]
         if not name:
             raise InvalidInput({"name": "Channel: write a name."})
-        return web.HTTPSeeOther(channel_path(ChannelScope("web", people.WORKSPACE, name)))
+        return see_other(channel_path(ChannelScope("web", people.WORKSPACE, name)))
 
     async def create(self, request: web.Request) -> web.StreamResponse:
         """Make an agent; a form that cannot be used comes back as it was filled in."""
@@ -70,7 +70,7 @@ class Listeners:
             agent = await self.workspace.intents.service.create(draft_of(form), origin)
         except InvalidInput as error:
             return await self.workspace.new_agent(request, given=form, problems=error.problems)
-        return web.HTTPSeeOther(agent_path(agent))
+        return see_other(agent_path(agent))
 
     async def press(self, request: web.Request) -> web.StreamResponse:
         """A button on a card, with what was filled in beside it."""
@@ -103,7 +103,7 @@ class Listeners:
         if form.get("name", "").strip().casefold() != agent.name.casefold():
             raise InvalidInput({"name": f"To delete {agent.name}, type its name."})
         await self.workspace.intents.service.delete(agent.id, origin)
-        return web.HTTPSeeOther(channel_path(origin.channel))
+        return see_other(channel_path(origin.channel))
 
     def _own(self, request: web.Request) -> Origin:
         origin = self.workspace.origin(request)
@@ -118,8 +118,13 @@ async def form_of(request: web.Request) -> Form:
     return {name: value for name, value in sent.items() if isinstance(value, str)}
 
 
-def _to_thread(request: web.Request) -> web.HTTPSeeOther:
-    return web.HTTPSeeOther(request.rel_url.raw_path.rpartition("/")[0])
+def see_other(path: str) -> web.Response:
+    """Lead to another page."""
+    return web.Response(status=303, headers={"Location": path})
+
+
+def _to_thread(request: web.Request) -> web.Response:
+    return see_other(request.rel_url.raw_path.rpartition("/")[0])
 
 
 def _inside(path: str) -> str:

@@ -9,6 +9,7 @@ from aiohttp import web
 from agent_core.model.people import Actor
 
 COOKIE = "signoff_person"
+PERSON = web.RequestKey("person", Actor)
 WORKSPACE = "local"
 LONGEST_NAME = 40
 YEAR = 365 * 24 * 3600
@@ -16,11 +17,9 @@ YEAR = 365 * 24 * 3600
 
 def person_of(request: web.Request) -> Actor:
     """The person of this browser; a new one gets an id of their own and a name to change."""
-    known: Actor | None = request.get(COOKIE)
-    if known is None:
-        known = _read(request.cookies.get(COOKIE, ""))
-        request[COOKIE] = known
-    return known
+    if PERSON not in request:
+        request[PERSON] = _read(request.cookies.get(COOKIE, ""))
+    return request[PERSON]
 
 
 def remember(response: web.StreamResponse, person: Actor) -> None:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS
@@ -19,6 +19,8 @@ from agent_core.model.people import Actor, Origin
 from agent_core.model.turn import Turn
 from agent_core.ports.database import Database
 from agent_core.ports.minds import LanguageModel
+from agent_core.ports.surface import ChatSurface
+from agent_core.ports.world import Clock, Workspaces
 from agent_core.providers.tokens import EstimatedTokens
 from agent_core.service.agents import AgentService
 from agent_core.service.views import AgentViews
@@ -29,6 +31,8 @@ from agent_core.testing.files import InMemoryWorkspaces
 from agent_core.testing.model import ScriptedModel
 from agent_core.testing.surface import RecordingSurface
 
+T = TypeVar("T")
+
 
 @dataclass(slots=True, kw_only=True)
 class Stage:
@@ -36,9 +40,9 @@ class Stage:
 
     model: LanguageModel = field(default_factory=ScriptedModel)
     database: Database = field(default_factory=InMemoryDatabase)
-    surface: RecordingSurface = field(default_factory=RecordingSurface)
-    workspaces: InMemoryWorkspaces = field(default_factory=InMemoryWorkspaces)
-    clock: FakeClock = field(default_factory=FakeClock)
+    surface: ChatSurface = field(default_factory=RecordingSurface)
+    workspaces: Workspaces = field(default_factory=InMemoryWorkspaces)
+    clock: Clock = field(default_factory=FakeClock)
     commands: Commands = field(default_factory=lambda: Commands.of(*FILE_COMMANDS, *FINISH_COMMANDS))
     hooks: tuple[Hook, ...] = ()
     engine: LocalEngine = field(init=False)
@@ -60,6 +64,21 @@ class Stage:
         kept: dict[str, Any] = {"database": self.database, "clock": self.clock, **shared}
         self.service = AgentService(waker=self.engine, **kept)
         self.views = AgentViews(**kept)
+
+    @property
+    def shown(self) -> RecordingSurface:
+        """What was shown, where the surface records it."""
+        return _the(RecordingSurface, self.surface)
+
+    @property
+    def fake_clock(self) -> FakeClock:
+        """The clock, where a test moves it."""
+        return _the(FakeClock, self.clock)
+
+    @property
+    def script(self) -> ScriptedModel:
+        """The model's script, where it has one."""
+        return _the(ScriptedModel, self.model)
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
@@ -93,3 +112,9 @@ class Stage:
         if turn is None:
             raise AssertionError(f"{agent.name} has proposed nothing.")
         return turn
+
+
+def _the(kind: type[T], port: object) -> T:
+    if not isinstance(port, kind):
+        raise TypeError(f"This stage was set with a {type(port).__name__}.")
+    return port

@@ -44,7 +44,7 @@ async def test_a_proposal_is_shown_and_nothing_runs_before_somebody_approves() -
     agent = await stage.create()
     turn = await stage.turn(agent)
     assert isinstance(agent.status, Awaiting)
-    assert stage.surface.cards[turn.id].state == "proposed"
+    assert stage.shown.cards[turn.id].state == "proposed"
     assert await stage.views.files(agent.channel, agent.id) == ()
 
 
@@ -56,7 +56,7 @@ async def test_an_approved_command_runs_and_the_agent_goes_on_to_its_end() -> No
     assert await stage.views.file(agent.channel, agent.id, "a.txt") == b"one\n"
     agent = await approve(stage, agent)
     assert agent.status == Finished("All is written.")
-    assert [notice.kind for notice in stage.surface.notices] == ["finished"]
+    assert [notice.kind for notice in stage.shown.notices] == ["finished"]
 
 
 @pytest.mark.proves("decide:edit")
@@ -68,8 +68,7 @@ async def test_an_edited_command_runs_with_the_changed_arguments() -> None:
     await stage.service.decide(turn.id, edited, stage.origin())
     await stage.settled(agent)
     assert await stage.views.file(agent.channel, agent.id, "b.txt") == b"two"
-    assert isinstance(stage.model, ScriptedModel)
-    assert any("@ana changed the arguments" in message.content for message in stage.model.prompts[-1])
+    assert any("@ana changed the arguments" in message.content for message in stage.script.prompts[-1])
 
 
 async def test_arguments_that_do_not_fit_the_command_are_refused_and_the_proposal_stays_open() -> None:
@@ -88,8 +87,7 @@ async def test_a_rejection_reaches_the_model_with_its_reason() -> None:
     turn = await stage.turn(agent)
     await stage.service.decide(turn.id, Reject("Use b.txt"), stage.origin())
     agent = await stage.settled(agent)
-    assert isinstance(stage.model, ScriptedModel)
-    assert "@ana rejected it: Use b.txt" in stage.model.prompts[-1][-2].content
+    assert "@ana rejected it: Use b.txt" in stage.script.prompts[-1][-2].content
     assert await stage.views.files(agent.channel, agent.id) == ()
 
 
@@ -141,7 +139,7 @@ async def test_a_lease_ends_at_the_third_time_of_the_same_command() -> None:
     stage = stage_of(*[NOTHING] * 4)
     agent = await approve(stage, await stage.create(), times=10)
     assert (agent.turns, agent.lease) == (3, None)
-    assert "same arguments for the third time" in stage.surface.notices[-1].text
+    assert "same arguments for the third time" in stage.shown.notices[-1].text
 
 
 @pytest.mark.proves("lease:errors")
@@ -152,7 +150,7 @@ async def test_a_lease_ends_after_two_errors_in_a_row() -> None:
     stage = stage_of(WRITE, *MORE, hooks=(breaks,))
     agent = await approve(stage, await stage.create(), times=10)
     assert (agent.turns, agent.lease) == (3, None)
-    assert "two commands in a row failed" in stage.surface.notices[-1].text
+    assert "two commands in a row failed" in stage.shown.notices[-1].text
 
 
 @pytest.mark.proves("lease:objection")
@@ -198,8 +196,7 @@ async def test_a_guests_reply_is_a_note_that_the_next_prompt_holds_once() -> Non
     assert (await stage.turn(agent)).state == "proposed"
     agent = await approve(stage, agent)
     await approve(stage, agent)
-    assert isinstance(stage.model, ScriptedModel)
-    counts = [sum("Mind the umlauts" in message.content for message in prompt) for prompt in stage.model.prompts]
+    counts = [sum("Mind the umlauts" in message.content for message in prompt) for prompt in stage.script.prompts]
     assert counts == [0, 1, 1]
 
 
@@ -227,8 +224,7 @@ async def test_what_was_wrong_with_a_reply_is_told_to_the_model_and_its_cost_is_
     costly = Reply(text="no json", usage=Usage(prompt=100, completion=10))
     stage = Stage(model=ScriptedModel(costly, WRITE, cost=Decimal("0.01")))
     agent = await stage.create()
-    assert isinstance(stage.model, ScriptedModel)
-    assert "held no JSON object" in stage.model.prompts[-1][-1].content
+    assert "held no JSON object" in stage.script.prompts[-1][-1].content
     assert (await stage.turn(agent)).usage == agent.usage
 
 
@@ -253,7 +249,7 @@ async def test_a_busy_model_is_asked_again_when_it_said() -> None:
     agent = await stage.create()
     assert agent.status == Thinking(held_up="rate limited", tries=1)
     assert (await stage.settled(agent)).turns == 0
-    stage.clock.advance(40)
+    stage.fake_clock.advance(40)
     assert (await stage.settled(agent)).turns == 1
 
 
@@ -281,7 +277,7 @@ async def test_a_write_over_a_file_that_changed_since_is_shown_again_instead_of_
     agent = await approve(stage, agent)
     turn = await stage.turn(agent)
     assert (turn.state, turn.approvals, bool(turn.remark)) == ("proposed", (), True)
-    assert stage.surface.cards[turn.id].remark
+    assert stage.shown.cards[turn.id].remark
     agent = await approve(stage, agent)
     assert await stage.views.file(agent.channel, agent.id, "a.txt") == b"one\n"
 
@@ -329,7 +325,7 @@ async def test_a_command_that_only_reads_is_run_again_after_a_crash() -> None:
 @pytest.mark.proves("thread:gone")
 async def test_a_thread_that_is_gone_pauses_the_agent_and_resume_opens_another() -> None:
     stage = stage_of(WRITE)
-    stage.surface.faults.append(ThreadGone("The thread was deleted."))
+    stage.shown.faults.append(ThreadGone("The thread was deleted."))
     agent = await stage.create()
     assert isinstance(agent.status, Paused)
     await stage.service.resume(agent.id, stage.origin())

@@ -1,0 +1,97 @@
+"""The Chat of somebody at a real browser; buttons are found by role and label, as a screen reader finds them."""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from playwright.async_api import Locator, Page, expect
+
+PATIENCE = 10_000
+expect.set_options(timeout=PATIENCE)
+
+
+@dataclass(frozen=True, slots=True)
+class BrowserCard:
+    """An article on the page."""
+
+    page: Page
+    article: Locator
+    text: str
+
+    async def press(self, label: str, **filled: str) -> None:
+        """Press a button; where it opens a sheet, fill that in and press its own button."""
+        opener = "Approve ×N" if "×" in label else label
+        await self.article.get_by_role("button", name=opener, exact=True).click()
+        sheet = self.page.locator("[popover]:popover-open")
+        match label:
+            case "Edit":
+                for name, value in filled.items():
+                    await sheet.get_by_label(name, exact=True).fill(value)
+                await sheet.get_by_role("button", name="Run edited").click()
+            case "Reject":
+                await sheet.get_by_label("Reason").fill(filled["reason"])
+                await sheet.get_by_role("button", name="Reject").click()
+            case _ if "×" in label:
+                await sheet.get_by_role("button", name=label, exact=True).click()
+            case _:
+                pass
+
+
+@dataclass(slots=True)
+class BrowserChat:
+    """One person in a browser context of their own."""
+
+    page: Page
+    base: str
+    seen: set[str] = field(default_factory=set)
+
+    async def call_me(self, name: str) -> None:
+        """Say who you are."""
+        await self.page.goto(self.base)
+        await self.page.get_by_label("You are").fill(name)
+        await self.page.get_by_role("button", name="Change", exact=True).click()
+        await expect(self.page.get_by_label("You are")).to_have_value(name)
+
+    async def new_agent(self, name: str, role: str, *goals: str) -> None:
+        """Fill in the form of a new agent."""
+        await self.page.goto(f"{self.base}/c/web/local/general")
+        await self.page.get_by_role("link", name="New agent").first.click()
+        await self.page.get_by_label("Name", exact=True).fill(name)
+        await self.page.get_by_label("Role", exact=True).fill(role)
+        await self.page.get_by_label("Goals").fill("\n".join(goals))
+        await self.page.get_by_role("button", name="Create").click()
+        await expect(self.page.get_by_role("heading", name=name)).to_be_visible()
+
+    async def asks(self, command: str) -> BrowserCard:
+        """Wait for an open card that was not looked at."""
+        cards = self.page.get_by_role("article", name=re.compile(rf"{command}, waiting for a decision"))
+        fresh = cards.and_(self.page.locator("article" + "".join(f":not([id='{known}'])" for known in self.seen)))
+        await expect(fresh).to_be_visible()
+        identity = await fresh.get_attribute("id") or ""
+        self.seen.add(identity)
+        return BrowserCard(self.page, self.page.locator(f"[id='{identity}']"), await fresh.inner_text())
+
+    async def says(self, text: str) -> None:
+        """Write into the reply box and press Enter."""
+        box = self.page.get_by_label("Reply to")
+        await box.fill(text)
+        await box.press("Enter")
+
+    async def resume(self) -> None:
+        """Press Resume."""
+        await self.page.get_by_role("button", name="Resume").click()
+
+    async def sees(self, text: str) -> bool:
+        """Wait until the page shows this."""
+        await expect(self.page.locator("main").get_by_text(text).first).to_be_visible()
+        return True
+
+    async def file(self, path: str) -> str:
+        """Download a file by its link."""
+        async with self.page.expect_download() as download:
+            await self.page.get_by_role("link", name=path).click()
+        return _text(await (await download.value).path())
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")

@@ -1,0 +1,65 @@
+"""A real Chromium for the tests of the page: Debian's where there is one, else Playwright's own download."""
+
+import os
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, BrowserContext, async_playwright
+
+from agent_core.testing.model import ScriptedModel
+from tests.scenario.served import served
+
+ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
+
+
+@pytest.fixture
+async def browser() -> AsyncIterator[Browser]:
+    """A browser of its own for each test, with nothing kept from the one before."""
+    async with async_playwright() as playwright:
+        path = chromium(playwright.chromium.executable_path)
+        browser = await playwright.chromium.launch(executable_path=path, args=list(ARGUMENTS))
+        yield browser
+        await browser.close()
+
+
+@pytest.fixture
+async def context(browser: Browser) -> BrowserContext:
+    """One person's browser."""
+    return await browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
+
+
+@pytest.fixture
+def model() -> ScriptedModel:
+    """Says what the test lets it say."""
+    return ScriptedModel(waits=True)
+
+
+@pytest.fixture
+async def address(model: ScriptedModel, tmp_path: Path) -> AsyncIterator[str]:
+    """Where the page is served."""
+    async with served(model, tmp_path) as base:
+        yield base
+
+
+def chromium(own: str) -> str:
+    """Where Chromium is; without one the test cannot run."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome") or own
+    if not Path(found).exists():
+        missing("There is no Chromium: install the package chromium, or run `playwright install chromium`.")
+    return found
+
+
+def missing(why: str) -> None:
+    """Leave the test out where a person runs it, and say so at the end; in CI that is a failure."""
+    if os.environ.get("CI"):
+        pytest.fail(why)
+    pytest.skip(f"The browser tests did not run. {why}")

@@ -1,0 +1,115 @@
+"""What a person does at the local workspace, in a real browser."""
+
+import asyncio
+
+import pytest
+from playwright.async_api import Browser, BrowserContext, expect
+
+from agent_core.testing.model import ScriptedModel, reply_text
+from tests.browser.browsing import BrowserChat
+from tests.scenario.chat import Story, writing
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+
+@pytest.fixture
+async def ana(context: BrowserContext, address: str) -> BrowserChat:
+    chat = BrowserChat(await context.new_page(), address)
+    await chat.call_me("ana")
+    return chat
+
+
+@pytest.fixture
+async def ben(browser: Browser, address: str) -> BrowserChat:
+    chat = BrowserChat(await (await browser.new_context()).new_page(), address)
+    await chat.call_me("ben")
+    return chat
+
+
+@pytest.mark.proves("story:surfaces")
+async def test_a_person_takes_an_agent_from_form_to_finished_goal(ana: BrowserChat, model: ScriptedModel) -> None:
+    model.say(*Story().replies)
+    await Story().play(ana)
+
+
+@pytest.mark.proves("decide:twice")
+async def test_two_people_clicking_at_once_make_one_decision(
+    ana: BrowserChat, ben: BrowserChat, model: ScriptedModel
+) -> None:
+    model.say(writing("a.txt", "one"))
+    await ana.new_agent("Clerk", "writes", "Write a file")
+    mine = await ana.asks("write_to_file")
+    await ben.page.goto(ana.page.url)
+    theirs = await ben.asks("write_to_file")
+    await asyncio.gather(mine.press("Approve"), theirs.press("Approve"))
+    alerts = [await page.locator("#alert").inner_text() for page in (ana.page, ben.page)]
+    await ana.sees("a.txt now holds 3 characters.")
+    await ben.sees("a.txt now holds 3 characters.")
+    assert sum("already approved by" in said for said in alerts) <= 1
+    assert await ana.page.locator("article .done").count() == 1
+
+
+async def test_somebody_elses_click_reaches_an_open_page_and_what_is_being_written_stays(
+    ana: BrowserChat, ben: BrowserChat, model: ScriptedModel
+) -> None:
+    model.say(writing("a.txt", "one"))
+    await ana.new_agent("Clerk", "writes", "Write a file")
+    await ben.page.goto(ana.page.url)
+    theirs = await ben.asks("write_to_file")
+    await theirs.article.get_by_role("button", name="Reject", exact=True).click()
+    sheet = ben.page.locator("[popover]:popover-open")
+    await sheet.get_by_label("Reason").fill("Use another name, please")
+    await (await ana.asks("write_to_file")).press("Approve")
+    await expect(sheet.get_by_text("Meanwhile: ")).to_be_visible()
+    await sheet.get_by_role("button", name="Reject").click()
+    await expect(sheet.get_by_text("already approved by @ana")).to_be_visible()
+    await expect(sheet.get_by_label("Reason")).to_have_value("Use another name, please")
+
+
+async def test_a_refused_form_keeps_what_was_typed_and_names_the_field(ana: BrowserChat) -> None:
+    page = ana.page
+    await page.goto(f"{ana.base}/c/web/local/general/new")
+    await page.get_by_label("Name", exact=True).fill("Clerk")
+    await page.get_by_role("button", name="Create").click()
+    await expect(page.get_by_role("alert").last).to_contain_text("Goals: write at least one, one per line.")
+    await expect(page.get_by_label("Name", exact=True)).to_have_value("Clerk")
+    await expect(page.get_by_label("Goals")).to_have_attribute("aria-invalid", "true")
+
+
+async def test_everything_can_be_done_by_keyboard(ana: BrowserChat, model: ScriptedModel) -> None:
+    model.say(writing("a.txt", "one"), reply_text("do_nothing"))
+    await ana.new_agent("Clerk", "writes", "Write a file")
+    await ana.asks("write_to_file")
+    page = ana.page
+    await page.get_by_role("button", name="Approve", exact=True).focus()
+    await page.keyboard.press("Tab")
+    await page.keyboard.press("Enter")
+    await expect(page.locator("[popover]:popover-open")).to_be_visible()
+    await page.keyboard.press("Escape")
+    await page.keyboard.press("Shift+Tab")
+    await page.keyboard.press("Enter")
+    assert await ana.sees("a.txt now holds 3 characters.")
+
+
+@pytest.mark.proves("page:text")
+async def test_what_the_model_writes_is_shown_as_text(ana: BrowserChat, model: ScriptedModel) -> None:
+    hostile = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
+    model.say(reply_text("write_to_file", {"filename": "a.txt", "text": f"{hostile}\u202e"}, text=hostile))
+    await ana.new_agent("Clerk", hostile, hostile)
+    card = await ana.asks("write_to_file")
+    assert hostile in card.text
+    assert "⟨U+202E⟩" in card.text
+    assert await ana.page.title() == "Clerk · #general · Signoff"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+async def test_nothing_is_wider_than_the_page(
+    browser: Browser, address: str, model: ScriptedModel, scheme: str, width: int
+) -> None:
+    context = await browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)  # type: ignore[arg-type]
+    chat = BrowserChat(await context.new_page(), address)
+    model.say(reply_text("write_to_file", {"filename": "a" * 200, "text": "b" * 10_000}, text="ع" * 3000))
+    await chat.new_agent("C" * 80, "r" * 900, "g" * 1500)
+    await chat.asks("write_to_file")
+    assert await chat.page.evaluate("document.documentElement.scrollWidth") <= width

@@ -1,0 +1,102 @@
+"""What a person does with an agent, whatever the surface: stories are written against this and played on each."""
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from agent_core.testing.model import reply_text
+
+
+class ShownCard(Protocol):
+    """An open proposal as the person sees it."""
+
+    @property
+    def text(self) -> str:
+        """Everything that can be read on it."""
+        ...
+
+    async def press(self, label: str, **filled: str) -> None:
+        """Press a button by its label; `filled` is what its form asks for."""
+        ...
+
+
+class Chat(Protocol):
+    """One person at one surface, with one agent."""
+
+    async def new_agent(self, name: str, role: str, *goals: str) -> None:
+        """Fill in the form of a new agent."""
+        ...
+
+    async def asks(self, command: str) -> ShownCard:
+        """Wait until the agent asks to run this command, for the first time since the last card."""
+        ...
+
+    async def says(self, text: str) -> None:
+        """Reply in the thread."""
+        ...
+
+    async def resume(self) -> None:
+        """Press Resume."""
+        ...
+
+    async def sees(self, text: str) -> bool:
+        """Wait until the thread shows this."""
+        ...
+
+    async def file(self, path: str) -> str:
+        """What a file of the agent holds."""
+        ...
+
+
+def writing(filename: str, text: str) -> str:
+    """A reply that proposes to write a file."""
+    return reply_text("write_to_file", {"filename": filename, "text": text}, text=f"I write {filename}.")
+
+
+def adding(filename: str, text: str) -> str:
+    """A reply that proposes to append to a file."""
+    return reply_text("append_to_file", {"filename": filename, "text": text}, text=f"I add to {filename}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """The replies of the model, and what a person does about each of them."""
+
+    replies: tuple[str, ...] = field(
+        default=(
+            writing("notes.md", "one\n"),
+            adding("notes.md", "two\n"),
+            adding("notes.md", "three\n"),
+            adding("notes.md", "four\n"),
+            writing("plan.md", "ask everybody"),
+            reply_text("delete_file", {"filename": "notes.md"}, text="I tidy up."),
+            reply_text("list_files", {"directory": ""}, text="I look around."),
+            reply_text("do_nothing", text="I wait."),
+            writing("report.md", "All is well."),
+            reply_text("task_complete", {"reason": "The report is written."}, text="I am through."),
+        )
+    )
+
+    async def play(self, ana: Chat) -> None:
+        """Approve, approve ×3, edit, reject with a reason, reply, stop, resume, approve to the end, read the files."""
+        await ana.new_agent("Clerk", "keeps notes", "Write a report")
+        card = await ana.asks("write_to_file")
+        assert "notes.md" in card.text
+        assert "one" in card.text
+        await card.press("Approve")
+        await (await ana.asks("append_to_file")).press("Approve ×3")
+        card = await ana.asks("write_to_file")
+        await card.press("Edit", filename="plan.md", text="ask Ben")
+        await (await ana.asks("delete_file")).press("Reject", reason="Keep the notes")
+        assert await ana.sees("Keep the notes")
+        await ana.asks("list_files")
+        await ana.says("You know what is there")
+        assert await ana.sees("You know what is there")
+        await (await ana.asks("do_nothing")).press("Stop")
+        assert await ana.sees("stopped by")
+        await ana.resume()
+        await (await ana.asks("write_to_file")).press("Approve")
+        await (await ana.asks("task_complete")).press("Approve")
+        assert await ana.sees("Clerk is done: The report is written.")
+        assert await ana.file("notes.md") == "one\ntwo\nthree\nfour\n"
+        assert await ana.file("plan.md") == "ask Ben"
+        assert await ana.file("report.md") == "All is well."

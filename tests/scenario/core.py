@@ -1,0 +1,93 @@
+"""The Chat of a surface that only records, over doubles: the story at its fastest."""
+
+from dataclasses import dataclass, field
+
+from adapters.buttons import Button
+from adapters.cards import turn_card
+from adapters.intents import Filled, Intents
+from agent_core.model.agent import Agent
+from agent_core.model.draft import AgentDraft
+from agent_core.model.ids import TurnId
+from agent_core.model.people import Actor
+from agent_core.model.turn import Turn
+from agent_core.testing.examples import ANA
+from agent_core.testing.stage import Stage
+from agent_core.testing.surface import RecordingSurface
+
+VERBS = {"Approve": "approve", "Edit": "edit", "Reject": "reject"}
+
+
+@dataclass(frozen=True, slots=True)
+class CoreCard:
+    """A card that was shown on the recording surface."""
+
+    chat: "CoreChat"
+    turn: Turn
+
+    @property
+    def text(self) -> str:
+        """Every word of the card."""
+        return str(turn_card(self.chat.agent, self.turn))
+
+    async def press(self, label: str, **filled: str) -> None:
+        """Press one of the card's buttons."""
+        button = next(each for each in turn_card(self.chat.agent, self.turn).buttons if each.label == label)
+        given = Filled(text=filled.get("reason", ""), arguments=filled)
+        await self.chat.intents.press(button, given, self.chat.stage.origin(self.chat.person))
+
+
+@dataclass(slots=True)
+class CoreChat:
+    """One person on a Stage that runs."""
+
+    stage: Stage
+    person: Actor = ANA
+    agent: Agent = field(init=False)
+    seen: set[TurnId] = field(default_factory=set)
+
+    @property
+    def intents(self) -> Intents:
+        """What people press and type."""
+        return Intents(service=self.stage.service, views=self.stage.views)
+
+    @property
+    def surface(self) -> RecordingSurface:
+        """Where cards are shown."""
+        return self.stage.shown
+
+    async def new_agent(self, name: str, role: str, *goals: str) -> None:
+        """Make the agent."""
+        draft = AgentDraft(name=name, role=role, goals=goals)
+        self.agent = await self.stage.service.create(draft, self.stage.origin(self.person))
+
+    async def asks(self, command: str) -> CoreCard:
+        """Wait for a card that was not looked at."""
+        await self.surface.until(lambda _: bool(self._open(command)))
+        turn = self._open(command)[0]
+        self.seen.add(turn.id)
+        return CoreCard(self, turn)
+
+    async def says(self, text: str) -> None:
+        """Write in the thread."""
+        await self.intents.say(self.agent.id, text, self.stage.origin(self.person))
+
+    async def resume(self) -> None:
+        """Press Resume."""
+        await self.intents.press(Button("resume", self.agent.id), Filled(), self.stage.origin(self.person))
+
+    async def sees(self, text: str) -> bool:
+        """Wait for a text on a card or in a notice."""
+        await self.surface.until(lambda _: text in self._thread())
+        return True
+
+    async def file(self, path: str) -> str:
+        """Read a file."""
+        return (await self.stage.views.file(self.agent.channel, self.agent.id, path)).decode()
+
+    def _open(self, command: str) -> list[Turn]:
+        shown = self.surface.cards.values()
+        return [turn for turn in shown if turn.is_open and turn.call.name == command and turn.id not in self.seen]
+
+    def _thread(self) -> str:
+        cards = (str(turn_card(self.agent, turn)) for turn in self.surface.cards.values())
+        return "\n".join((*cards, *(notice.text for notice in self.surface.notices)))

@@ -1,0 +1,121 @@
+"""The Chat of the local workspace as a browser without scripts would use it: pages, forms and links over HTTP."""
+
+import asyncio
+import html
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from aiohttp import ClientSession, CookieJar
+
+T = TypeVar("T")
+ARTICLE = re.compile(r'<article class="card [^"]*" id="(?P<id>[^"]+)".*?</article>', re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class PageCard:
+    """One article of the page."""
+
+    chat: "PageChat"
+    turn: str
+    source: str
+
+    @property
+    def text(self) -> str:
+        """What can be read."""
+        return text_of(self.source)
+
+    async def press(self, label: str, **filled: str) -> None:
+        """Send the form that the label belongs to."""
+        if label == "Edit":
+            fields = {f"argument.{name}": value for name, value in filled.items()}
+            await self.chat.send("press", {"button": f"edit:{self.turn}:1", **fields})
+        elif label == "Reject":
+            await self.chat.send("press", {"button": f"reject:{self.turn}:1", "text": filled["reason"]})
+        else:
+            button = re.search(rf'name="button" value="([^"]+)">{label}<', self.source)
+            assert button, f"{label} is not on the card"
+            await self.chat.send("press", {"button": html.unescape(button[1])})
+
+
+@dataclass(slots=True)
+class PageChat:
+    """One person with a cookie of their own."""
+
+    base: str
+    session: ClientSession
+    path: str = ""
+    seen: set[str] = field(default_factory=set)
+
+    @classmethod
+    @asynccontextmanager
+    async def opened(cls, base: str, name: str, path: str = "") -> AsyncIterator["PageChat"]:
+        """Come to the page and say who you are."""
+        async with ClientSession(cookie_jar=CookieJar(unsafe=True), headers={"Origin": base}) as session:
+            await session.get(base + "/")
+            await session.post(base + "/me", data={"name": name})
+            yield cls(base, session, path)
+
+    async def new_agent(self, name: str, role: str, *goals: str) -> None:
+        """Fill in the form and follow where it leads."""
+        fields = {"name": name, "role": role, "goals": "\r\n".join(goals)}
+        async with self.session.post(f"{self.base}/c/web/local/general/new", data=fields) as answer:
+            assert answer.status == 200, await answer.text()
+            self.path = answer.url.path
+
+    async def asks(self, command: str) -> PageCard:
+        """Wait for an open card that was not looked at."""
+        card = await self.until(lambda page: self._open(page, command))
+        self.seen.add(card.turn)
+        return card
+
+    async def says(self, text: str) -> None:
+        """Write into the reply box."""
+        await self.send("say", {"text": text})
+
+    async def resume(self) -> None:
+        """Press Resume."""
+        agent = self.path.rpartition("/")[2]
+        await self.send("press", {"button": f"resume:{agent}:1"})
+
+    async def sees(self, text: str) -> bool:
+        """Wait until the page can be read to say this."""
+        return await self.until(lambda page: text in text_of(page))
+
+    async def file(self, path: str) -> str:
+        """Download a file."""
+        async with self.session.get(f"{self.base}{self.path}/files/{path}") as answer:
+            assert answer.headers["Content-Disposition"].startswith("attachment")
+            return await answer.text()
+
+    async def send(self, where: str, fields: dict[str, str]) -> tuple[int, str]:
+        """Send a form of the thread's page."""
+        async with self.session.post(f"{self.base}{self.path}/{where}", data=fields) as answer:
+            return answer.status, await answer.text()
+
+    async def page(self) -> str:
+        """The thread's page."""
+        async with self.session.get(self.base + self.path) as answer:
+            return await answer.text()
+
+    async def until(self, found: Callable[[str], T | None]) -> T:
+        """Look at the page again after each change, until `found` gives something."""
+        async with asyncio.timeout(20), self.session.get(f"{self.base}/events") as stream:
+            while not (value := found(await self.page())):
+                while not (await stream.content.readline()).startswith(b"data:"):
+                    pass
+            return value
+
+    def _open(self, page: str, command: str) -> PageCard | None:
+        for article in ARTICLE.finditer(page):
+            is_asked = f"· {command}</h2>" in article[0] and "Approve ×N" in article[0]
+            if is_asked and article["id"] not in self.seen:
+                return PageCard(self, article["id"], article[0])
+        return None
+
+
+def text_of(source: str) -> str:
+    """What is left of HTML without its tags."""
+    return html.unescape(re.sub(r"<[^>]+>", "", source))

@@ -1,0 +1,56 @@
+"""A Signoff that serves its pages on a free port: real sockets, real SQLite, real files; only the model is scripted."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from aiohttp import web
+
+from adapters.intents import Intents
+from adapters.web.app import Badge, Workspace
+from adapters.web.guard import Guard
+from adapters.web.surface import WebSurface
+from agent_core.persistence.database import SqlDatabase
+from agent_core.persistence.schema import upgrade
+from agent_core.ports.minds import LanguageModel
+from agent_core.providers.clock import SystemClock
+from agent_core.providers.files import FolderWorkspaces
+from agent_core.testing.stage import Stage
+from bot.web import application
+from bot.worker import work
+
+
+@asynccontextmanager
+async def served(model: LanguageModel, folder: Path, *, token: str = "", public_url: str = "") -> AsyncIterator[str]:
+    """The address of a running local workspace; everything ends with the block."""
+    url = f"sqlite:///{folder / 'signoff.db'}"
+    await upgrade(url)
+    database, surface = SqlDatabase(url), WebSurface()
+    stage = Stage(
+        model=model,
+        database=database,
+        surface=surface,
+        workspaces=FolderWorkspaces(folder / "workspaces"),
+        clock=SystemClock(),
+    )
+    workspace = Workspace(
+        intents=Intents(service=stage.service, views=stage.views),
+        hub=surface.hub,
+        guard=Guard(token=token, public_host=urlsplit(public_url).hostname or ""),
+        clock=stage.clock,
+        badge=Badge(model.label),
+    )
+    runner = web.AppRunner(application(workspace), access_log=None, shutdown_timeout=1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    engine = asyncio.create_task(work(stage.engine, stage.loop))
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        engine.cancel()
+        await asyncio.gather(engine, return_exceptions=True)
+        await runner.cleanup()
+        await database.close()

@@ -1,0 +1,31 @@
+"""The story of a working day, played on every surface."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from agent_core.testing.model import ScriptedModel
+from agent_core.testing.stage import Stage
+from tests.scenario.chat import Chat, Story
+from tests.scenario.core import CoreChat
+from tests.scenario.page import PageChat
+from tests.scenario.served import served
+
+
+@pytest.fixture(params=["core", "web"])
+async def ana(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Chat]:
+    """Ana at each of the surfaces."""
+    model = ScriptedModel(*Story().replies)
+    if request.param == "core":
+        stage = Stage(model=model)
+        async with stage.run():
+            yield CoreChat(stage)
+    else:
+        async with served(model, tmp_path) as address, PageChat.opened(address, "ana") as chat:
+            yield chat
+
+
+@pytest.mark.proves("story:surfaces")
+async def test_an_agent_works_from_form_to_finished_goal(ana: Chat) -> None:
+    await Story().play(ana)
