@@ -1,0 +1,158 @@
+"""Signoff's part of the overhead bench: its own service, engine, loop, SQLite file, folders and web surface.
+
+`python -m benchmarks.overhead_signoff FOLDER` reads FOLDER/replies.json and prints its figures as JSON.
+"""
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from adapters.web.surface import WebSurface
+from agent_core.commands.files import FILE_COMMANDS
+from agent_core.commands.finish import FINISH_COMMANDS
+from agent_core.commands.registry import Commands
+from agent_core.engines.local import LocalEngine
+from agent_core.errors import ModelRefused
+from agent_core.loop.acting import Hands
+from agent_core.loop.advance import AgentLoop
+from agent_core.loop.thinking import Mind
+from agent_core.model.agent import Agent
+from agent_core.model.decision import Approve
+from agent_core.model.draft import AgentDraft
+from agent_core.model.ids import AgentId
+from agent_core.model.messages import Message, Reply
+from agent_core.model.people import Actor, Origin
+from agent_core.model.places import ChannelScope
+from agent_core.model.turn import Turn
+from agent_core.model.usage import FREE, Usage
+from agent_core.persistence.database import SqlDatabase
+from agent_core.persistence.schema import upgrade
+from agent_core.providers.clock import SystemClock
+from agent_core.providers.files import FolderWorkspaces
+from agent_core.providers.tokens import EstimatedTokens
+from agent_core.service.agents import AgentService
+
+ADA = Actor(id="ada", display="ada", workspace="local")
+CHANNEL = ChannelScope("web", "local", "general")
+DRAFT = AgentDraft(name="Clerk", role="a market analyst", goals=("Study the market and keep notes in files",))
+PATIENCE = 60.0
+
+
+def main() -> None:
+    folder = Path(sys.argv[1])
+    replies = json.loads((folder / "replies.json").read_text("utf-8"))
+    shown, whole = asyncio.run(run(folder, replies))
+    disk = sum(path.stat().st_size for path in folder.glob("signoff.db*"))
+    sys.stdout.write(json.dumps({"shown": shown, "whole": whole, "disk": disk}))
+
+
+async def run(folder: Path, replies: Sequence[Mapping[str, Any]]) -> tuple[list[float], list[float]]:
+    """Approve every proposal but the last: seconds to the next one, and until the agent waits with all recorded."""
+    shown, whole = [], []
+    async with office(folder, replies) as at:
+        await at.service.create(DRAFT, Origin(by=ADA, channel=CHANNEL))
+        turn = await at.asked()
+        for number in range(len(replies) - 1):
+            origin = Origin(by=ADA, channel=CHANNEL, delivery=f"click-{number}")
+            before = time.perf_counter()
+            await at.service.decide(turn.id, Approve(), origin)
+            turn = await at.surface.proposed()
+            shown.append(time.perf_counter() - before)
+            await at.rested.wait()
+            whole.append(time.perf_counter() - before)
+            at.rested.clear()
+    return shown, whole
+
+
+@dataclass(slots=True, kw_only=True)
+class Office:
+    """Signoff at work. `rested` is set when the loop lets go of the agent."""
+
+    service: AgentService
+    surface: "WatchedSurface"
+    rested: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def asked(self) -> Turn:
+        """The first proposal."""
+        turn = await self.surface.proposed()
+        await self.rested.wait()
+        self.rested.clear()
+        return turn
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedSurface(WebSurface):
+    """The web surface, which tells the bench of every proposal it shows."""
+
+    proposals: asyncio.Queue[Turn] = field(default_factory=asyncio.Queue)
+
+    async def show(self, agent: Agent, turn: Turn) -> str:
+        """Show it as always."""
+        address = await WebSurface.show(self, agent, turn)
+        if turn.state == "proposed":
+            self.proposals.put_nowait(turn)
+        return address
+
+    async def proposed(self) -> Turn:
+        """The next proposal that is shown."""
+        async with asyncio.timeout(PATIENCE):
+            return await self.proposals.get()
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedModel:
+    """Answers at once, and forgets what it was asked."""
+
+    replies: Iterator[Mapping[str, Any]]
+    label: str = "scripted"
+    default_model: str = "scripted"
+
+    async def complete(
+        self, messages: Sequence[Message], *, schema: Mapping[str, object] | None, model: str, max_tokens: int
+    ) -> Reply:
+        """The next reply."""
+        if reply := next(self.replies, None):
+            return Reply(text=json.dumps(reply, indent=4), usage=Usage(prompt=3000, completion=334))
+        raise ModelRefused("The script has no reply left.")
+
+    def price(self, usage: Usage, model: str) -> Decimal:
+        """Nothing."""
+        return FREE
+
+
+@asynccontextmanager
+async def office(folder: Path, replies: Sequence[Mapping[str, Any]]) -> AsyncIterator[Office]:
+    """Everything wired together as `bot.bootstrap` does, and its engine running."""
+    url = f"sqlite:///{folder / 'signoff.db'}"
+    await upgrade(url)
+    database, clock, surface = SqlDatabase(url), SystemClock(), WatchedSurface()
+    commands, files = Commands.of(*FILE_COMMANDS, *FINISH_COMMANDS), FolderWorkspaces(folder / "workspaces")
+    shared: dict[str, Any] = {"commands": commands, "workspaces": files}
+    mind = Mind(model=ScriptedModel(iter(replies)), tokens=EstimatedTokens(), clock=clock, **shared)
+    hands, surfaces = Hands(**shared), {surface.name: surface}
+    loop = AgentLoop(database=database, mind=mind, hands=hands, surfaces=surfaces, clock=clock)
+    engine = LocalEngine(database=database, clock=clock, surfaces=tuple(surfaces))
+    at = Office(service=AgentService(database=database, waker=engine, clock=clock, **shared), surface=surface)
+
+    async def advance(agent_id: AgentId) -> None:
+        await loop.advance(agent_id)
+        at.rested.set()
+
+    task = asyncio.create_task(engine.run(advance))
+    try:
+        yield at
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await database.close()
+
+
+if __name__ == "__main__":
+    main()

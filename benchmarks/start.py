@@ -1,0 +1,200 @@
+"""Time from the command line to the first page, and memory once it is served."""
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from statistics import median
+
+from agent_core.model.agent import Agent, Awaiting
+from agent_core.model.command import CommandCall, Proposal, Thoughts
+from agent_core.model.draft import AgentDraft
+from agent_core.model.ids import TurnId, new_id
+from agent_core.model.people import Actor, Origin
+from agent_core.model.places import ChannelScope, ThreadRef
+from agent_core.model.turn import Turn
+from agent_core.model.usage import Usage
+from agent_core.persistence.database import SqlDatabase
+from agent_core.persistence.schema import upgrade
+from agent_core.providers.clock import SystemClock
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results"
+IMPORTS, STARTS, AGENTS = 10, 5, 1000
+IMPORT_PROMISE, START_PROMISE = 0.6, 2.0
+PATIENCE, INTERVAL = 60.0, 0.005
+IMPORT = "import time; before = time.perf_counter(); import bot.bootstrap; print(time.perf_counter() - before)"
+
+
+def main() -> None:
+    RESULTS.mkdir(exist_ok=True)
+    imports = [imported() for _ in range(IMPORTS)]
+    with tempfile.TemporaryDirectory(dir=RESULTS, prefix="start-") as folder:
+        few, many = Path(folder, "few"), Path(folder, "many")
+        many.mkdir()
+        started(few)  # makes the data folder, and leaves the caches warm
+        starts = [started(few) for _ in range(STARTS)]
+        asyncio.run(fill(many, AGENTS))
+        crowded = [started(many) for _ in range(STARTS)]
+    report(imports, starts, crowded)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """Seconds to the first page, and the process's resident bytes before and after it made that page."""
+
+    seconds: float
+    idle: int
+    resident: int
+
+
+def imported() -> float:
+    """Seconds that the import takes in a new interpreter."""
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORT], cwd=HERE.parent, check=True, capture_output=True, timeout=PATIENCE
+    )
+    return float(done.stdout)
+
+
+def started(home: Path) -> Start:
+    """Start Signoff on this data folder and fetch its page once."""
+    port, before = free_port(), time.perf_counter()
+    with running(home, port) as process:
+        while not is_listening(port):
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(INTERVAL)
+                raise RuntimeError(f"Signoff ended with code {process.returncode}.")
+            if time.perf_counter() - before > PATIENCE:
+                raise TimeoutError(f"No page after {PATIENCE:.0f} seconds.")
+        idle = resident(process.pid)
+        page(port)
+        return Start(seconds=time.perf_counter() - before, idle=idle, resident=resident(process.pid))
+
+
+@contextmanager
+def running(home: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
+    """`python -m bot run` with no settings but these; ended with the block."""
+    home.mkdir(parents=True, exist_ok=True)
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    given = {"SIGNOFF_HOME": str(home), "PORT": str(port), "PYTHONPATH": str(HERE.parent)}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bot", "run"], cwd=home, env=kept | given, stdout=subprocess.DEVNULL
+    )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def free_port() -> int:
+    """A port that nothing listens at."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def is_listening(port: int) -> bool:
+    """Whether anybody answers there."""
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=PATIENCE).close()
+    except ConnectionError:
+        return False
+    return True
+
+
+def page(port: int) -> None:
+    """Fetch the first page, to its end."""
+    request = f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n".encode()
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection:
+        connection.sendall(request)
+        answer = b"".join(iter(lambda: connection.recv(65536), b""))
+    if not answer.startswith(b"HTTP/1.1 200"):
+        raise RuntimeError(f"The page was refused: {answer[:80]!r}")
+
+
+def resident(process: int) -> int:
+    """Bytes of memory the process holds, or 0 where the system does not tell in /proc."""
+    with suppress(OSError):
+        lines = Path(f"/proc/{process}/status").read_text("utf-8").splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS:"))
+    return 0
+
+
+async def fill(home: Path, agents: int) -> None:
+    """Save agents that have asked and wait for people, as they are found after a restart."""
+    url = f"sqlite:///{home / 'signoff.db'}"
+    await upgrade(url)
+    database, now = SqlDatabase(url), SystemClock().now()
+    channel = ChannelScope("web", "local", "general")
+    origin, thread = Origin(by=Actor(id="ada", display="ada"), channel=channel), ThreadRef(channel, "thread")
+    async with database.begin() as work:
+        for number in range(agents):
+            draft = AgentDraft(name=f"Clerk {number}", goals=("Study the market",)).tidied()
+            agent = replace(draft.made(origin, now).become(Awaiting(), now), thread=thread, turns=1)
+            turn = asked(agent, now)
+            work.agents.add(agent)
+            work.turns.add(turn)
+            work.turns.mark_shown(turn, turn.id)
+        await work.commit()
+    await database.close()
+
+
+def asked(agent: Agent, at: datetime) -> Turn:
+    """The agent's first proposal."""
+    call = CommandCall("write_to_file", {"filename": "notes.md", "text": "The market is calm. " * 20})
+    return Turn(
+        id=TurnId(new_id(at)),
+        agent_id=agent.id,
+        channel=agent.channel,
+        number=1,
+        proposal=Proposal(thoughts=Thoughts(text="I begin with a note."), call=call),
+        risks=("write",),
+        usage=Usage(prompt=1000, completion=300),
+        proposed_at=at,
+    )
+
+
+def report(imports: Sequence[float], starts: Sequence[Start], crowded: Sequence[Start]) -> None:
+    """Print the table and what became of the promises."""
+    _say(f"start · medians of {IMPORTS} imports and {STARTS} starts (fastest-slowest)")
+    _say(f"import bot.bootstrap                  {_seconds(imports)}")
+    for said, found in (("", starts), (f" · {AGENTS:,} idle agents", crowded)):
+        _say(f"{f'run to first page{said}':<38}{_seconds([start.seconds for start in found])}")
+        _say(f"{f'resident when it listens{said}':<38}{_megabytes([start.idle for start in found])}")
+        _say(f"{f'resident after the page{said}':<38}{_megabytes([start.resident for start in found])}")
+    _verdict("import in at most 0.6 s", median(imports), IMPORT_PROMISE)
+    _verdict("first page in at most 2 s", median(start.seconds for start in starts), START_PROMISE)
+
+
+def _seconds(measured: Sequence[float]) -> str:
+    return f"{median(measured):6.2f} s ({min(measured):.2f}-{max(measured):.2f})"
+
+
+def _megabytes(measured: Sequence[int]) -> str:
+    return f"{median(measured) / 10**6:6.0f} MB" if all(measured) else "not told"
+
+
+def _verdict(promise: str, found: float, most: float) -> None:
+    _say(f"promise: {promise}: {found:.2f} · {'met' if found <= most else 'NOT MET'}")
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
