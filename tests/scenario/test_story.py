@@ -5,15 +5,17 @@ from pathlib import Path
 
 import pytest
 
+from adapters.terminal.surface import TerminalSurface
 from agent_core.testing.model import ScriptedModel
 from agent_core.testing.stage import Stage
 from tests.scenario.chat import Chat, Story
 from tests.scenario.core import CoreChat
+from tests.scenario.desk import DeskChat
 from tests.scenario.page import PageChat
 from tests.scenario.served import served
 
 
-@pytest.fixture(params=["core", "web"])
+@pytest.fixture(params=["core", "web", "terminal"])
 async def ana(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Chat]:
     """Ana at each of the surfaces."""
     model = ScriptedModel(*Story().replies)
@@ -21,6 +23,9 @@ async def ana(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[C
         stage = Stage(model=model)
         async with stage.run():
             yield CoreChat(stage)
+    elif request.param == "terminal":
+        async with DeskChat.opened(Stage(model=model, surface=TerminalSurface())) as chat:
+            yield chat
     else:
         async with served(model, tmp_path) as address, PageChat.opened(address, "ana") as chat:
             yield chat
