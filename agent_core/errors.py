@@ -17,6 +17,7 @@ SignoffError
 │   ├── SurfaceBusy            try again, perhaps at a told time
 │   └── ThreadGone             the thread, the channel or the right to write is gone
 ├── Conflict                   a unit of work is repeated
+├── DatabaseAway               it is tried again; what was not saved was not done
 ├── Superseded                 another worker took the agent: this one stands back
 └── SettingsError              the operator reads one line and the process ends
 """
@@ -118,6 +119,10 @@ class ThreadGone(SurfaceError):
 
 class Conflict(SignoffError):
     """A record read in this unit of work was saved elsewhere since: nothing of the unit was saved."""
+
+
+class DatabaseAway(SignoffError):
+    """The database cannot be reached at the moment."""
 
 
 class Superseded(SignoffError):

@@ -6,6 +6,7 @@ import signal
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
+from agent_core.errors import DatabaseAway
 from agent_core.model.ids import AgentId
 from agent_core.ports.engine import Engine, Waker
 
@@ -53,14 +54,21 @@ async def until_told(*jobs: Awaitable[None]) -> None:
 
 def _carefully(engine: WakingEngine, loop: Advancing) -> Callable[[AgentId], Awaitable[None]]:
     async def advance(agent_id: AgentId) -> None:
-        try:
-            await loop.advance(agent_id)
-        except Exception as fault:
-            logger.exception("agent failed", extra={"agent": agent_id})
-            said = (
-                f"Something went wrong inside Signoff ({type(fault).__name__}); the log says what. Resume tries again."
-            )
-            await loop.pause(agent_id, said)
+        fault = await _fault_of(loop.advance(agent_id), agent_id)
+        if fault is None or isinstance(fault, DatabaseAway):
+            return
+        what = f"Something went wrong inside Signoff ({type(fault).__name__})"
+        said = f"{what}; the log says what. Resume tries again."
+        if await _fault_of(loop.pause(agent_id, said), agent_id) is None:
             engine.wake(agent_id)
 
     return advance
+
+
+async def _fault_of(step: Awaitable[None], agent_id: AgentId) -> Exception | None:
+    try:
+        await step
+    except Exception as fault:
+        logger.exception("agent failed", extra={"agent": agent_id})
+        return fault
+    return None

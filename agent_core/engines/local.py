@@ -1,14 +1,18 @@
 """All agents in one process: a task for each agent at work, and a sweep that repairs any lost wake."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from agent_core.errors import DatabaseAway
 from agent_core.model.ids import AgentId
 from agent_core.model.places import SurfaceName
 from agent_core.ports.database import Database
 from agent_core.ports.world import Clock
+
+logger = logging.getLogger(__name__)
 
 SWEEP_SECONDS = 1.0
 
@@ -64,8 +68,12 @@ class LocalEngine:
             await self.clock.sleep(self.sweep_seconds)
 
     async def _due(self) -> Sequence[AgentId]:
-        async with self.database.begin() as work:
-            due = await work.agents.due(self.surfaces, self.clock.now())
+        try:
+            async with self.database.begin() as work:
+                due = await work.agents.due(self.surfaces, self.clock.now())
+        except DatabaseAway:
+            logger.warning("database away, trying again")
+            return ()
         return due if self.only is None else [agent_id for agent_id in due if agent_id == self.only]
 
 

@@ -1,16 +1,18 @@
 """The reads of one unit of work, and the writes that wait for its commit. What they say is the repositories' affair."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import asyncio
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from sqlalchemy import Connection, Executable, Row
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from agent_core.errors import Conflict
+from agent_core.errors import Conflict, DatabaseAway
 
+T = TypeVar("T")
 Values: TypeAlias = Mapping[str, object]
 
 BEGIN = {"sqlite": "BEGIN IMMEDIATE", "postgresql": "BEGIN"}
@@ -54,8 +56,7 @@ class Buffer:
     async def rows(self, statement: Executable, values: Values) -> Sequence[Row[Any]]:
         """What is committed."""
         self.check_open()
-        connection = await self._connected()
-        return (await connection.execute(statement, values)).all()
+        return await _unbroken(self._read(statement, values))
 
     def queue(
         self, statement: Executable, values: Values | Sequence[Values], *, key: object = None, checked: bool = False
@@ -70,21 +71,39 @@ class Buffer:
         self._is_open = False
         if not self._writes:
             return
-        connection = await self._connected()
         async with self._writing:
-            with _conflicts():
-                await connection.run_sync(_run, tuple(self._writes.values()))
+            await _unbroken(self._write())
 
     async def close(self) -> None:
         """Give the connection back."""
         self._is_open = False
         if self._connection is not None:
-            await self._connection.close()
+            await _unbroken(self._connection.close())
+
+    async def _read(self, statement: Executable, values: Values) -> Sequence[Row[Any]]:
+        with _away():
+            connection = await self._connected()
+            return (await connection.execute(statement, values)).all()
+
+    async def _write(self) -> None:
+        with _away(), _conflicts():
+            connection = await self._connected()
+            await connection.run_sync(_run, tuple(self._writes.values()))
 
     async def _connected(self) -> AsyncConnection:
         if self._connection is None:
             self._connection = await self._engine.connect()
         return self._connection
+
+
+async def _unbroken(step: Coroutine[Any, Any, T]) -> T:
+    """Let a step end before its caller is cancelled, so that a Stop leaves no statement behind half-way."""
+    task = asyncio.ensure_future(step)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait((task,))
+        raise
 
 
 def _run(connection: Connection, writes: Sequence[Write]) -> None:
@@ -110,6 +129,18 @@ def _conflicts() -> Iterator[None]:
         if not _is_contention(error.orig):
             raise
         raise Conflict("Another unit of work was at the same records.") from error
+
+
+@contextmanager
+def _away() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise DatabaseAway("The database cannot be reached.") from error
+    except DBAPIError as error:
+        if not error.connection_invalidated:
+            raise
+        raise DatabaseAway("The database went away.") from error
 
 
 def _is_contention(error: BaseException | None) -> bool:

@@ -50,7 +50,10 @@ class UnitOfWork(Protocol):
 
 
 class Database(Protocol):
-    """Where everything is kept. It holds the truth; cards and engines follow it."""
+    """Where everything is kept. It holds the truth; cards and engines follow it.
+
+    Reads and commits raise DatabaseAway while it cannot be reached.
+    """
 
     def begin(self) -> AbstractAsyncContextManager[UnitOfWork]:
         """Open a unit of work. It holds no lock until it commits."""

@@ -1,0 +1,177 @@
+"""What every engine keeps: an agent is advanced once at a time, no wake is lost, and one agent's fault is its own."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import pytest
+
+from agent_core.engines.local import LocalEngine
+from agent_core.errors import DatabaseAway
+from agent_core.model.agent import Awaiting
+from agent_core.model.ids import AgentId
+from agent_core.ports.database import UnitOfWork
+from agent_core.testing.clock import FakeClock
+from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.examples import NOON, an_agent, keep
+from bot.worker import work
+
+ADA, BEE = AgentId("ada"), AgentId("bee")
+
+
+@dataclass(slots=True)
+class Recorder:
+    """A loop that records; each advance lasts until it is let go, where `holds` says so."""
+
+    holds: bool = False
+    begun: list[AgentId] = field(default_factory=list)
+    at_once: int = 0
+    most_at_once: int = 0
+    paused: list[tuple[AgentId, str]] = field(default_factory=list)
+    fault: Exception | None = None
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
+    changed: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    async def advance(self, agent_id: AgentId) -> None:
+        self.begun.append(agent_id)
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        await self._tell()
+        try:
+            if self.holds:
+                await self.gate.wait()
+            if self.fault and agent_id == ADA and len(self.begun) == 1:
+                raise self.fault
+        finally:
+            self.at_once -= 1
+
+    async def pause(self, agent_id: AgentId, reason: str) -> None:
+        self.paused.append((agent_id, reason))
+        await self._tell()
+
+    async def until(self, begun: int) -> None:
+        async with asyncio.timeout(5), self.changed:
+            await self.changed.wait_for(lambda: len(self.begun) >= begun)
+
+    async def _tell(self) -> None:
+        async with self.changed:
+            self.changed.notify_all()
+
+
+@dataclass(slots=True)
+class Absent:
+    """A database that is away the first few times it is asked."""
+
+    database: InMemoryDatabase
+    times: int
+
+    @asynccontextmanager
+    async def begin(self) -> AsyncIterator[UnitOfWork]:
+        if self.times > 0:
+            self.times -= 1
+            raise DatabaseAway
+        async with self.database.begin() as unit:
+            yield unit
+
+
+@asynccontextmanager
+async def running(engine: LocalEngine, loop: Recorder) -> AsyncIterator[None]:
+    task = asyncio.create_task(work(engine, loop))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def engine_of(database: object | None = None, clock: FakeClock | None = None) -> LocalEngine:
+    return LocalEngine(database=database or InMemoryDatabase(), clock=clock or FakeClock(), surfaces=("web",))  # type: ignore[arg-type]
+
+
+@pytest.mark.proves("engine:one-at-a-time")
+async def test_a_wake_during_an_advance_brings_one_more_and_never_two_at_once() -> None:
+    engine, loop = engine_of(), Recorder(holds=True)
+    async with running(engine, loop):
+        engine.wake(ADA)
+        await loop.until(1)
+        for _ in range(5):
+            engine.wake(ADA)
+        loop.gate.set()
+        await loop.until(2)
+    assert (loop.begun, loop.most_at_once) == ([ADA, ADA], 1)
+
+
+async def test_different_agents_are_advanced_beside_each_other() -> None:
+    engine, loop = engine_of(), Recorder(holds=True)
+    async with running(engine, loop):
+        engine.wake(ADA)
+        engine.wake(BEE)
+        await loop.until(2)
+    assert loop.most_at_once == 2
+
+
+@pytest.mark.proves("engine:fault")
+async def test_a_fault_pauses_its_agent_with_a_sentence_and_leaves_the_others_alone() -> None:
+    engine, loop = engine_of(), Recorder(fault=RuntimeError("a secret detail"))
+    async with running(engine, loop):
+        engine.wake(ADA)
+        await loop.until(2)
+        engine.wake(BEE)
+        await loop.until(3)
+    assert loop.paused == [
+        (ADA, "Something went wrong inside Signoff (RuntimeError); the log says what. Resume tries again.")
+    ]
+    assert loop.begun == [ADA, ADA, BEE]
+
+
+@pytest.mark.proves("engine:interrupt")
+async def test_an_interrupt_ends_what_runs_at_once_and_wakes_the_agent() -> None:
+    engine, loop = engine_of(), Recorder(holds=True)
+    async with running(engine, loop):
+        engine.wake(ADA)
+        await loop.until(1)
+        engine.interrupt(ADA)
+        await loop.until(2)
+    assert loop.most_at_once == 1
+
+
+@pytest.mark.proves("engine:sweep")
+async def test_an_agent_whose_wake_was_lost_is_found_by_the_sweep() -> None:
+    clock, database, loop = FakeClock(NOON), InMemoryDatabase(), Recorder()
+    async with running(engine_of(database, clock), loop):
+        await clock.until_sleeping()
+        await keep(database, an_agent(id=ADA))
+        clock.advance(1)
+        await loop.until(1)
+    assert loop.begun[0] == ADA
+
+
+async def test_a_database_that_is_away_is_asked_again() -> None:
+    clock, database, loop = FakeClock(NOON), InMemoryDatabase(), Recorder()
+    await keep(database, an_agent(id=ADA))
+    async with running(engine_of(Absent(database, 1), clock), loop):
+        await clock.until_sleeping()
+        clock.advance(1)
+        await loop.until(1)
+    assert loop.begun[0] == ADA
+
+
+async def test_who_only_waits_for_people_is_left_in_peace() -> None:
+    clock, database, loop = FakeClock(NOON), InMemoryDatabase(), Recorder()
+    await keep(database, an_agent(id=ADA, status=Awaiting()), an_agent(id=BEE, name="Bee"))
+    async with running(engine_of(database, clock), loop):
+        await loop.until(1)
+    assert ADA not in loop.begun
+
+
+@pytest.mark.proves("engine:order")
+async def test_a_hundred_agents_with_eight_wakes_each_lose_none() -> None:
+    engine, loop = engine_of(), Recorder()
+    agents = [AgentId(f"agent {number}") for number in range(100)]
+    async with running(engine, loop):
+        for number in range(8):
+            for agent_id in agents:
+                engine.wake(agent_id)
+            await loop.until(100 * (number + 1))
+    assert sorted(loop.begun) == sorted(agents * 8)
