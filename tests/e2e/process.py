@@ -1,0 +1,101 @@
+"""The real program as an operator starts it: a process with a folder, a port and an environment of its own."""
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from asyncio.subprocess import PIPE, STDOUT, Process
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+LONGEST_START, LONGEST_STOP = 30, 5
+
+
+@dataclass(slots=True, kw_only=True)
+class Program:
+    """A program that runs. What it writes, to either stream, is kept as `lines`."""
+
+    process: Process
+    address: str = ""
+    lines: list[str] = field(default_factory=list)
+
+    @property
+    def output(self) -> str:
+        """All it has said so far, for the reader of a failed test."""
+        return "".join(self.lines)
+
+    async def kill(self) -> None:
+        """End it as a power cut would."""
+        self.process.kill()
+        assert await self.ended() == -signal.SIGKILL
+
+    async def stop(self) -> None:
+        """Tell it to end, as an operator or a platform does, and hold it to doing so soon and in order."""
+        self.process.terminate()
+        assert await self.ended() == 0, self.output
+
+    async def ended(self) -> int:
+        """Wait for its end and give its exit code."""
+        async with asyncio.timeout(LONGEST_STOP):
+            return await self.process.wait()
+
+    async def says(self, text: str) -> None:
+        """Read what it writes up to a line that holds this."""
+        assert self.process.stdout
+        while line := (await self.process.stdout.readline()).decode():
+            self.lines.append(line)
+            if text in line:
+                return
+        raise AssertionError(f"It ended without saying {text!r}:\n{self.output}")
+
+    async def listen(self) -> None:
+        """Read on to its end, so that it is never held up by what it writes."""
+        assert self.process.stdout
+        async for line in self.process.stdout:
+            self.lines.append(line.decode())
+
+
+@asynccontextmanager
+async def program(folder: Path, module: str = "bot", **environ: str) -> AsyncIterator[Program]:
+    """`python -m bot run` in this folder, from the moment its page is served; nothing of it is left at the end.
+
+    PORT is a free one unless `environ` names it.
+    """
+    given = {"PORT": str(free_port()), **environ}
+    async with running(folder, module, "run", **given) as started:
+        async with asyncio.timeout(LONGEST_START):
+            await started.says("Signoff is at ")
+        started.address = started.lines[-1].split()[-1]
+        yield started
+
+
+@asynccontextmanager
+async def running(folder: Path, *arguments: str, **environ: str) -> AsyncIterator[Program]:
+    """`python -m …` with nothing of the developer's own surroundings."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", *arguments, cwd=folder, env=clean(folder, environ), stdout=PIPE, stderr=STDOUT
+    )
+    started = Program(process=process)
+    try:
+        yield started
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+        await started.listen()
+
+
+def clean(folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a process: where programs and this code are, and what is given."""
+    return {"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": str(ROOT), **environ}
+
+
+def free_port() -> int:
+    """A port that nobody listens at now."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port: int = listening.getsockname()[1]
+        return port
