@@ -140,6 +140,8 @@ def money(amount: Decimal) -> str:
     """US dollars, to the cent or to a tenth of it where that is all there is."""
     if amount == 0:
         return "$0"
+    if amount < Decimal("0.001"):
+        return "<$0.001"
     return f"${amount:.2f}" if amount >= Decimal("0.1") else f"${amount:.3f}"
 
 

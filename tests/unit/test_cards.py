@@ -1,0 +1,197 @@
+"""What a turn says to people in each of its states, and that nothing in it can hide."""
+
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from inline_snapshot import snapshot
+
+from adapters.buttons import Button
+from adapters.cards import Card, lease_text, money, spend_text, status_text, turn_card, visible
+from agent_core.errors import InvalidInput
+from agent_core.model.agent import Finished, Paused, Stopped, Thinking
+from agent_core.model.command import CommandCall, Preview, Proposal, Thoughts
+from agent_core.model.decision import Approve, ApproveEdited, Reject
+from agent_core.model.lease import Lease
+from agent_core.model.policy import Policy
+from agent_core.model.result import Failed, Succeeded
+from agent_core.model.turn import Turn
+from agent_core.model.usage import Budget, Usage
+from agent_core.testing.examples import ANA, BEN, NOON, a_turn, an_agent
+
+AGENT = an_agent(budget=Budget(limit=Decimal(2), spent=Decimal("0.412")))
+THOUGHTS = Thoughts(
+    text="I write.", plan="- write\n- check", reasoning="It helps.", criticism="Be brief.", speak="May I?"
+)
+TURN = a_turn(
+    AGENT,
+    proposal=Proposal(
+        thoughts=THOUGHTS,
+        call=CommandCall("write_to_file", {"filename": "a.txt", "text": "one", "times": 2}),
+        preview=Preview(title="a.txt · new file", body="+one", kind="diff", target="a.txt"),
+    ),
+    usage=Usage(prompt=900, completion=60, cost=Decimal("0.012")),
+)
+LATER = NOON + timedelta(minutes=5)
+
+
+def words(card: Card) -> dict[str, object]:
+    """The card's words that change with its state."""
+    return {
+        "headline": card.headline,
+        "state": card.state,
+        "tone": card.tone,
+        "footer": " · ".join(card.footer),
+        "outcome": card.outcome,
+        "buttons": [button.label for button in card.buttons],
+    }
+
+
+def run(turn: Turn, result: Succeeded | Failed) -> Turn:
+    return turn.start(LATER).finish(result, LATER)
+
+
+def test_an_open_proposal() -> None:
+    assert words(turn_card(AGENT, TURN)) == snapshot(
+        {
+            "headline": "Ada · turn 1 · write_to_file",
+            "state": "waiting for a decision",
+            "tone": "open",
+            "footer": "$0.012 · $0.41 of $2.00 · next ≈ $0.012",
+            "outcome": "",
+            "buttons": ["Approve", "Approve ×3", "Approve ×5", "Approve ×10", "Edit", "Reject", "Stop"],
+        }
+    )
+
+
+def test_a_running_command() -> None:
+    assert words(turn_card(AGENT, TURN.decide(Approve(3), by=ANA, at=NOON).start(LATER))) == snapshot(
+        {
+            "headline": "Ada · turn 1 · write_to_file",
+            "state": "approved ×3 by @ana · running",
+            "tone": "busy",
+            "footer": "$0.012",
+            "outcome": "",
+            "buttons": ["Stop"],
+        }
+    )
+
+
+def test_a_command_that_ran() -> None:
+    done = run(TURN.decide(Approve(), by=ANA, at=NOON), Succeeded("a.txt now holds 3 characters."))
+    assert words(turn_card(AGENT, done)) == snapshot(
+        {
+            "headline": "Ada · turn 1 · write_to_file",
+            "state": "done · approved by @ana, 12:05 UTC",
+            "tone": "good",
+            "footer": "$0.012",
+            "outcome": "a.txt now holds 3 characters.",
+            "buttons": [],
+        }
+    )
+
+
+def test_a_command_that_failed() -> None:
+    failed = run(TURN.decide(ApproveEdited({"filename": "b"}), by=BEN, at=NOON), Failed("No room is left."))
+    assert words(turn_card(AGENT, failed)) == snapshot(
+        {
+            "headline": "Ada · turn 1 · write_to_file",
+            "state": "failed · edited and approved by @ben, 12:05 UTC",
+            "tone": "bad",
+            "footer": "$0.012",
+            "outcome": "Error: No room is left.",
+            "buttons": [],
+        }
+    )
+
+
+def test_a_rejection() -> None:
+    assert words(turn_card(AGENT, TURN.decide(Reject("Use b.txt"), by=BEN, at=NOON))) == snapshot(
+        {
+            "headline": "Ada · turn 1 · write_to_file",
+            "state": "rejected by @ben, 12:00 UTC · “Use b.txt”",
+            "tone": "bad",
+            "footer": "$0.012",
+            "outcome": "",
+            "buttons": [],
+        }
+    )
+
+
+def test_a_withdrawn_proposal() -> None:
+    assert words(turn_card(AGENT, TURN.stop(ANA, LATER))) == snapshot(
+        {
+            "headline": "Ada · turn 1 · write_to_file",
+            "state": "withdrawn: stopped by @ana, 12:05 UTC",
+            "tone": "quiet",
+            "footer": "$0.012",
+            "outcome": "",
+            "buttons": [],
+        }
+    )
+
+
+def test_a_command_that_may_have_run() -> None:
+    interrupted = TURN.decide(Approve(under="lease"), by=ANA, at=NOON).start(LATER).interrupt()
+    assert words(turn_card(AGENT, interrupted)) == snapshot(
+        {
+            "headline": "Ada · turn 1 · write_to_file",
+            "state": "interrupted: the process died while this ran, so it may have run",
+            "tone": "open",
+            "footer": "$0.012 · $0.41 of $2.00 · next ≈ $0.012",
+            "outcome": "",
+            "buttons": ["Run again", "It ran", "Skip", "Stop"],
+        }
+    )
+
+
+def test_thoughts_come_in_the_order_of_their_weight() -> None:
+    card = turn_card(AGENT, TURN)
+    assert (card.says, card.plan) == ("I write.", ("write", "check"))
+    assert [part.label for part in card.details] == ["Reasoning", "Criticism", "Speak"]
+    assert turn_card(replace(AGENT, policy=Policy(verbosity="brief")), TURN).is_brief
+
+
+@pytest.mark.proves("card:verbatim")
+def test_every_argument_is_on_the_card_and_what_is_not_text_is_json() -> None:
+    shown = {argument.label: argument.text for argument in turn_card(AGENT, TURN).arguments}
+    assert shown == {"filename": "a.txt", "text": "one", "times": "2"}
+
+
+@pytest.mark.proves("card:hidden")
+@pytest.mark.parametrize("hidden", ["\u202e", "\u200b", "\x1b", "\u2066", "\r", "\u3164", "\U000e0041", "\x00"])
+def test_a_character_that_hides_is_spelled_out(hidden: str) -> None:
+    assert visible(f"a{hidden}b") == f"a⟨U+{ord(hidden):04X}⟩b"
+
+
+@pytest.mark.parametrize("plain", ["tab\tand\nline", "windows\r\nline", "مرحبا", "नमस्ते", "👩‍👩‍👧", "é", "می‌خواهم"])
+def test_text_of_any_script_stays_as_it_is(plain: str) -> None:
+    assert visible(plain) == plain
+
+
+def test_states_in_words() -> None:
+    statuses = (Thinking(), Thinking("rate limited"), Paused("No key."), Stopped(BEN), Finished())
+    assert [status_text(status) for status in statuses] == snapshot(
+        ["thinking", "waiting for the model: rate limited", "paused: No key.", "stopped by @ben", "done"]
+    )
+
+
+def test_money_and_leases_in_words() -> None:
+    lease = Lease(granted_by=ANA, granted_at=NOON, total=3, left=2, classes=("read",))
+    assert lease_text(replace(AGENT, lease=lease)) == "2 of 3 left · granted by @ana"
+    assert spend_text(AGENT) == "$0.41 of $2.00"
+    assert [money(Decimal(text)) for text in ("0", "0.0004", "0.012", "0.1", "12.5")] == snapshot(
+        ["$0", "<$0.001", "$0.012", "$0.10", "$12.50"]
+    )
+
+
+def test_a_button_is_read_back_from_its_text() -> None:
+    button = Button("run again", TURN.id, 3)
+    assert Button.parse(str(button)) == button
+
+
+@pytest.mark.parametrize("text", ["", "approve", "approve:", "fly:x:1", "approve:x:", "approve:x:-1", "approve:x:١"])
+def test_any_other_text_is_no_button(text: str) -> None:
+    with pytest.raises(InvalidInput):
+        Button.parse(text)
