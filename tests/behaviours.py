@@ -29,6 +29,7 @@ PROMISES: dict[str, str] = {
     "loop:asks": "Nothing runs before somebody signs it off.",
     "loop:goal": "An agent whose commands are approved goes on by itself to the end of its goals.",
     "model:later": "A busy model is asked again at the time it named, and nothing is lost meanwhile.",
+    "page:accessible": "No page of the local workspace has a fault that axe finds, in light or dark.",
     "page:host": "A host name that was pointed at the page is refused.",
     "page:origin": "A page of somebody else in the same browser can press nothing.",
     "page:other-surfaces": "The local workspace shows agents of other surfaces and decides nothing for them.",

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, BrowserContext, expect
 
 from agent_core.testing.model import ScriptedModel, reply_text
@@ -113,3 +114,27 @@ async def test_nothing_is_wider_than_the_page(
     await chat.new_agent("C" * 80, "r" * 900, "g" * 1500)
     await chat.asks("write_to_file")
     assert await chat.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.proves("page:accessible")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_no_page_has_a_fault_that_a_screen_reader_would_meet(
+    browser: Browser, address: str, model: ScriptedModel, scheme: str
+) -> None:
+    context = await browser.new_context(color_scheme=scheme)  # type: ignore[arg-type]
+    chat = BrowserChat(await context.new_page(), address)
+    model.say(writing("a.txt", "one\n"), reply_text("delete_file", {"filename": "a.txt"}, text="I tidy up."))
+    await chat.new_agent("Clerk", "writes", "Write a file")
+    await (await chat.asks("write_to_file")).press("Approve")
+    await chat.asks("delete_file")
+    thread = chat.page.url
+    for url in (
+        thread,
+        address,
+        f"{address}/c/web/local/general",
+        f"{address}/c/web/local/general/new",
+        f"{thread}/audit",
+    ):
+        await chat.page.goto(url)
+        found = await Axe().run(chat.page)
+        assert found.violations_count == 0, f"{url}\n{found.generate_report()}"

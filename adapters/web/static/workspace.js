@@ -28,8 +28,17 @@ function insert(region) {
   const thread = document.getElementById("thread");
   if (!thread) return;
   const before = [...thread.children].find(child => child.id > region.id);
+  const wasAtEnd = isAtEnd();
   served.set(region, region.outerHTML);
   thread.insertBefore(region, before || null);
+  if (wasAtEnd) showNewest("smooth");
+}
+
+function isAtEnd() { return innerHeight + scrollY >= document.documentElement.scrollHeight - 160; }
+
+/** Bring what is asked now into view; who reads further up is left there. */
+function showNewest(behavior) {
+  document.querySelector("#thread > :last-child")?.scrollIntoView({ block: "nearest", behavior });
 }
 
 /** Replace a region, unless somebody is in the middle of writing in it and it still asks the same. */
@@ -137,6 +146,7 @@ document.addEventListener("keydown", event => {
 });
 
 document.querySelectorAll(REGIONS).forEach(signature);
+if (!location.hash) showNewest("instant");
 const stream = new EventSource("/events");
 let pending = null;
 stream.addEventListener("changed", () => { clearTimeout(pending); pending = setTimeout(refresh, 30); });
