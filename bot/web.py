@@ -1,6 +1,5 @@
 """The aiohttp application: health and metrics; mounts the routes that the surfaces own."""
 
-from collections import Counter
 from collections.abc import Awaitable, Callable
 
 from aiohttp import web
@@ -38,7 +37,7 @@ class Operations:
 
     async def health(self, _request: web.Request) -> web.Response:
         """Say ok when the database answers."""
-        await self.views.everywhere()
+        await self.views.census()
         return web.json_response({"status": "ok"})
 
     async def metrics(self, _request: web.Request) -> web.Response:
@@ -47,9 +46,8 @@ class Operations:
 
         own = CollectorRegistry()
         gauge = Gauge("signoff_agents", "Agents by what they are doing.", ["status"], registry=own)
-        agents = await self.views.everywhere()
-        for status, number in Counter(agent.status.kind for agent in agents).items():
-            gauge.labels(status=status).set(number)
+        for count in await self.views.census():
+            gauge.labels(status=count.status).inc(count.number)
         text = generate_latest(own) + generate_latest(REGISTRY)
         return web.Response(body=text, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
 

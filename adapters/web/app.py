@@ -16,7 +16,7 @@ from adapters.web.guard import Guard, Handler
 from adapters.web.render import page
 from adapters.web.surface import Hub
 from agent_core.errors import CommandError, InvalidInput, NotAllowed, NotFound, PersonError
-from agent_core.model.agent import Agent, Awaiting
+from agent_core.model.agent import Headcount
 from agent_core.model.command import RISK_CLASSES
 from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, AgentDraft
 from agent_core.model.ids import AgentId
@@ -54,13 +54,16 @@ class Workspace:
 
     async def answer(self, request: web.Request, template: str, *, status: int = 200, **values: Any) -> web.Response:
         """A whole page: the navigation with what waits, and the template's own part."""
-        agents = await self.intents.views.everywhere()
+        census = await self.intents.views.census()
+        shown: ChannelScope | None = values.get("channel")
+        agents = await self.intents.views.agents(shown) if shown else ()
         person = people.person_of(request)
         html = page(
             template,
             agents=agents,
-            channels=_channels(agents, values.get("channel")),
-            asking=sum(isinstance(agent.status, Awaiting) for agent in agents),
+            has_agents=bool(census),
+            channels=_channels(census, shown),
+            asking=sum(count.number for count in census if count.status == "awaiting"),
             person=person,
             badge=self.badge,
             now=self.clock.now(),
@@ -133,10 +136,10 @@ def is_own(channel: ChannelScope) -> bool:
     return channel.surface == "web"
 
 
-def _channels(agents: Sequence[Agent], shown: ChannelScope | None) -> list[tuple[ChannelScope, int]]:
-    asking = dict.fromkeys([GENERAL, *(agent.channel for agent in agents), *([shown] if shown else [])], 0)
-    for agent in agents:
-        asking[agent.channel] += isinstance(agent.status, Awaiting)
+def _channels(census: Sequence[Headcount], shown: ChannelScope | None) -> list[tuple[ChannelScope, int]]:
+    asking = dict.fromkeys([GENERAL, *(count.channel for count in census), *([shown] if shown else [])], 0)
+    for count in census:
+        asking[count.channel] += count.number if count.status == "awaiting" else 0
     return list(asking.items())
 
 

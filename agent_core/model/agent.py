@@ -113,3 +113,12 @@ class Agent:
             unbilled=self.unbilled + usage,
             budget=self.budget.spend(usage.cost),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Headcount:
+    """How many agents of a channel are in a status, by the status's `kind`."""
+
+    channel: ChannelScope
+    status: str
+    number: int

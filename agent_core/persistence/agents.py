@@ -12,6 +12,7 @@ from sqlalchemy import (
     Table,
     bindparam,
     delete,
+    func,
     insert,
     or_,
     select,
@@ -19,7 +20,7 @@ from sqlalchemy import (
     update,
 )
 
-from agent_core.model.agent import Agent
+from agent_core.model.agent import Agent, Headcount
 from agent_core.model.ids import AgentId
 from agent_core.model.places import ChannelScope, SurfaceName
 from agent_core.persistence.buffer import Buffer
@@ -35,6 +36,9 @@ _LOCATE = _READ.where(_THIS)
 _GET = _LOCATE.where(_HERE)
 _NAMED = _READ.where(_HERE, agents.c.name_key == bindparam("name_key"))
 _OF = _ALL.where(_HERE)
+_ASKING = _ALL.where(agents.c.status == "awaiting").limit(bindparam("most"))
+_PLACE = (agents.c.channel, agents.c.status)
+_CENSUS = select(*_PLACE, func.count().label("number")).group_by(*_PLACE).order_by(*_PLACE)
 _SURFACES: BindParameter[Sequence[str]] = bindparam("surfaces", expanding=True)
 
 
@@ -85,9 +89,14 @@ class SqlAgents:
         """The channel's agents."""
         return self._read(await self._buffer.rows(_OF, {"in_channel": channel.key}))
 
-    async def everywhere(self) -> tuple[Agent, ...]:
-        """All agents."""
-        return self._read(await self._buffer.rows(_ALL, {}))
+    async def census(self) -> tuple[Headcount, ...]:
+        """Counts by channel and status."""
+        rows = await self._buffer.rows(_CENSUS, {})
+        return tuple(Headcount(ChannelScope.parse(row.channel), row.status, row.number) for row in rows)
+
+    async def asking(self, most: int) -> tuple[Agent, ...]:
+        """Agents that ask something."""
+        return self._read(await self._buffer.rows(_ASKING, {"most": most}))
 
     async def due(self, surfaces: Sequence[SurfaceName], now: datetime) -> tuple[AgentId, ...]:
         """Agents with work to do."""

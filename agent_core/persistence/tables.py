@@ -79,6 +79,7 @@ agents = Table(
     Column("revision", Integer, nullable=False, default=1),
     Column("data", Text, nullable=False),
     UniqueConstraint("channel", "name_key", name="agents_named"),
+    Index("agents_census", "channel", "status"),
     Index("agents_working", "surface", "wake_at", sqlite_where=WORKING, postgresql_where=WORKING),
 )
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
-from agent_core.model.agent import Agent
+from agent_core.model.agent import Agent, Headcount
 from agent_core.model.audit import AuditEntry
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.note import Note, Notice
@@ -13,7 +13,7 @@ from agent_core.model.turn import Turn
 
 
 class Agents(Protocol):
-    """The agents. All but `locate`, `everywhere` and `due` stay within the channel they are given."""
+    """The agents. All but `locate`, `census`, `asking` and `due` stay within the channel they are given."""
 
     async def get(self, channel: ChannelScope, agent_id: AgentId) -> Agent:
         """The agent; raise NotFound when the channel has none by that id."""
@@ -31,8 +31,12 @@ class Agents(Protocol):
         """The channel's agents, oldest first."""
         ...
 
-    async def everywhere(self) -> tuple[Agent, ...]:
-        """Agents of all channels, oldest first: for the page where a team watches them all."""
+    async def census(self) -> tuple[Headcount, ...]:
+        """How many agents of each status each channel has, by channel: for the page where a team watches them all."""
+        ...
+
+    async def asking(self, most: int) -> tuple[Agent, ...]:
+        """Agents of all channels that ask people something, oldest first, no more than `most`."""
         ...
 
     async def due(self, surfaces: Sequence[SurfaceName], now: datetime) -> tuple[AgentId, ...]:

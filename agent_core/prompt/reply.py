@@ -14,15 +14,20 @@ from agent_core.model.command import CommandCall, CommandSpec, Thoughts
 from agent_core.model.messages import Reply
 
 THOUGHTS = ("text", "reasoning", "plan", "criticism", "speak")
+WIDEST = 1000  # llama.cpp of 2025 and 2026 refuses a schema for one bound of 2000 (its issues 17473, 25746, 27087)
+BOUNDS = ("maxLength", "minLength", "maxItems", "minItems")
 CUT_OFF = "it was cut off before its end. Answer more briefly."
 
 
 def reply_schema(commands: Sequence[CommandSpec]) -> Mapping[str, object]:
-    """The JSON Schema of a reply: five thoughts, and one of the commands with its own arguments."""
+    """The JSON Schema of a reply: five thoughts, and one of the commands with its own arguments.
+
+    Bounds that some servers cannot take are left out; a call is checked against all of them when it is read.
+    """
     choices = [
         {
             "type": "object",
-            "properties": {"name": {"const": command.name}, "args": command.parameters},
+            "properties": {"name": {"const": command.name}, "args": _narrow(command.parameters)},
             "required": ["name", "args"],
             "additionalProperties": False,
         }
@@ -30,7 +35,7 @@ def reply_schema(commands: Sequence[CommandSpec]) -> Mapping[str, object]:
     ]
     thoughts = {
         "type": "object",
-        "properties": {part: {"type": "string", "maxLength": 2000} for part in THOUGHTS},
+        "properties": {part: {"type": "string", "maxLength": WIDEST} for part in THOUGHTS},
         "required": list(THOUGHTS),
         "additionalProperties": False,
     }
@@ -48,6 +53,21 @@ def parse(reply: Reply) -> tuple[Thoughts, CommandCall]:
         raise UnusableReply(CUT_OFF)
     answer = _json_object(_without_musing(reply.text))
     return _thoughts(answer.get("thoughts")), _call(answer.get("command"))
+
+
+def _narrow(schema: object) -> object:
+    """The schema without its wide bounds."""
+    match schema:
+        case dict():
+            return {name: _narrow(value) for name, value in schema.items() if not _is_wide(name, value)}
+        case list() | tuple():
+            return [_narrow(item) for item in schema]
+        case _:
+            return schema
+
+
+def _is_wide(name: str, value: object) -> bool:
+    return name in BOUNDS and isinstance(value, int) and value > WIDEST
 
 
 def _without_musing(text: str) -> str:

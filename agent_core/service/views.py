@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from agent_core.commands.registry import Commands
-from agent_core.model.agent import Agent, Awaiting
+from agent_core.model.agent import Agent, Headcount
 from agent_core.model.audit import AuditEntry
 from agent_core.model.command import CommandSpec
 from agent_core.model.draft import AgentDraft
@@ -19,6 +19,7 @@ from agent_core.service.agents import newest_turn
 from agent_core.service.remembered import recall_draft
 
 PAGE = 50
+MOST_ASKING = 100
 Entry: TypeAlias = Turn | Note | Notice
 
 
@@ -45,10 +46,10 @@ class AgentViews:
     workspaces: Workspaces
     clock: Clock
 
-    async def everywhere(self) -> tuple[Agent, ...]:
-        """Agents of all channels of all surfaces, oldest first."""
+    async def census(self) -> tuple[Headcount, ...]:
+        """How many agents of each status each channel of each surface has."""
         async with self.database.begin() as work:
-            return await work.agents.everywhere()
+            return await work.agents.census()
 
     async def agents(self, channel: ChannelScope) -> tuple[Agent, ...]:
         """The channel's agents, oldest first."""
@@ -90,10 +91,10 @@ class AgentViews:
         return Thread(agent=agent, entries=ordered, earlier=page[0].number if more else None)
 
     async def waiting(self) -> tuple[tuple[Agent, Turn], ...]:
-        """Every agent that asks people something, with the open turn, longest waiting first."""
+        """Agents that ask people something, with the open turn, longest waiting first; at most a hundred."""
         async with self.database.begin() as work:
-            asking = [agent for agent in await work.agents.everywhere() if isinstance(agent.status, Awaiting)]
-            found = [(agent, await newest_turn(work, agent)) for agent in sorted(asking, key=lambda agent: agent.since)]
+            asking = sorted(await work.agents.asking(MOST_ASKING), key=lambda agent: agent.since)
+            found = [(agent, await newest_turn(work, agent)) for agent in asking]
         return tuple((agent, turn) for agent, turn in found if turn)
 
     async def files(self, channel: ChannelScope, agent_id: AgentId) -> tuple[FileEntry, ...]:

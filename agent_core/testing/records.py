@@ -1,10 +1,11 @@
 """The repositories of the database in memory."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TypeVar
 
-from agent_core.model.agent import Agent
+from agent_core.model.agent import Agent, Awaiting, Headcount
 from agent_core.model.audit import AuditEntry
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.note import Note, Notice
@@ -49,9 +50,16 @@ class MemoryAgents:
         """The channel's agents."""
         return self._read(row for row in self._buffer.committed.agents.values() if row.value.channel == channel)
 
-    async def everywhere(self) -> tuple[Agent, ...]:
-        """All agents."""
-        return self._read(self._buffer.committed.agents.values())
+    async def census(self) -> tuple[Headcount, ...]:
+        """Counts by channel and status."""
+        rows = self._buffer.committed.agents.values()
+        counts = Counter((row.value.channel.key, row.value.status.kind) for row in rows)
+        return tuple(Headcount(ChannelScope.parse(key), status, counts[key, status]) for key, status in sorted(counts))
+
+    async def asking(self, most: int) -> tuple[Agent, ...]:
+        """Agents that ask something."""
+        rows = self._buffer.committed.agents.values()
+        return self._read(row for row in rows if isinstance(row.value.status, Awaiting))[:most]
 
     async def due(self, surfaces: Sequence[SurfaceName], now: datetime) -> tuple[AgentId, ...]:
         """Agents with work to do."""

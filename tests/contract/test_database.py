@@ -6,12 +6,13 @@ from dataclasses import replace
 import pytest
 
 from agent_core.errors import Conflict, NotFound
-from agent_core.model.agent import Agent, Paused
+from agent_core.model.agent import Agent, Awaiting, Paused
 from agent_core.model.decision import Approve, Reject
 from agent_core.model.ids import AgentId
 from agent_core.model.places import ChannelScope
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.testing.examples import ANA, BEN, CHANNEL, NOON, a_note, a_turn, an_agent, an_entry, keep
+from tests.standins.everyone import everyone
 
 ADA = an_agent()
 TURN = a_turn(ADA)
@@ -30,7 +31,7 @@ async def test_leaving_without_a_commit_leaves_no_trace(database: Database) -> N
         work.preferences.put(CHANNEL, "form", "as it was")
         assert await work.deliveries.first_time("event-1", NOON)
     async with database.begin() as work:
-        assert await work.agents.everywhere() == ()
+        assert await everyone(work) == ()
         assert await work.turns.of(ADA, last=9) == ()
         assert await work.preferences.get(CHANNEL, "form") is None
         assert await work.deliveries.first_time("event-1", NOON)
@@ -45,7 +46,7 @@ async def test_leaving_by_an_error_leaves_no_trace(database: Database) -> None:
     with pytest.raises(ZeroDivisionError):
         await fail()
     async with database.begin() as work:
-        assert await work.agents.everywhere() == ()
+        assert await everyone(work) == ()
 
 
 async def test_the_second_of_two_overlapping_decisions_conflicts(database: Database) -> None:
@@ -73,13 +74,13 @@ async def test_the_first_of_two_reads_counts(database: Database) -> None:
             await first.commit()
 
 
-@pytest.mark.parametrize("way", ["of", "everywhere", "named", "locate"])
+@pytest.mark.parametrize("way", ["of", "asking", "named", "locate"])
 async def test_a_record_from_a_list_conflicts_too(database: Database, way: str) -> None:
-    await keep(database, ADA)
+    await keep(database, replace(ADA, status=Awaiting()))
     async with database.begin() as first, database.begin() as second:
         agents = {
             "of": await first.agents.of(CHANNEL),
-            "everywhere": await first.agents.everywhere(),
+            "asking": await first.agents.asking(9),
             "named": (await first.agents.named(CHANNEL, "ada"),),
             "locate": (await first.agents.locate(ADA.id),),
         }
@@ -171,7 +172,7 @@ async def test_get_gives_what_is_to_be_saved_and_lists_what_was(database: Databa
         assert await work.agents.get(CHANNEL, ADA.id) == await work.agents.locate(ADA.id) == paused
         assert await work.agents.named(CHANNEL, "Ada") == paused
         assert await work.turns.get(CHANNEL, TURN.id) == withdrawn
-        assert await work.agents.of(CHANNEL) == await work.agents.everywhere() == (ADA,)
+        assert await work.agents.of(CHANNEL) == await everyone(work) == (ADA,)
         assert await work.turns.of(ADA, last=1) == (TURN,)
 
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from agent_core.errors import Conflict, NotFound
-from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Finished, Paused, Stopped, Thinking
+from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Finished, Headcount, Paused, Stopped, Thinking
 from agent_core.model.command import CommandCall, Preview, Proposal, Thoughts
 from agent_core.model.decision import Approve, ApproveEdited, Decision, Reject
 from agent_core.model.ids import AgentId, NoteId, NoticeId, TurnId
@@ -19,6 +19,7 @@ from agent_core.model.turn import Turn
 from agent_core.model.usage import Budget, Usage
 from agent_core.ports.database import Database
 from agent_core.testing.examples import ANA, BEN, CHANNEL, NOON, a_note, a_notice, a_turn, an_agent, an_entry, keep
+from tests.standins.everyone import everyone
 
 ADA = an_agent()
 TURN = a_turn(ADA)
@@ -144,7 +145,7 @@ async def test_a_name_is_taken_whatever_its_case(database: Database) -> None:
 async def test_a_name_is_free_in_another_channel(database: Database) -> None:
     await keep(database, ADA, EVA)
     async with database.begin() as work:
-        assert await work.agents.everywhere() == (ADA, EVA)
+        assert await everyone(work) == (ADA, EVA)
 
 
 async def test_a_new_name_must_be_free_too(database: Database) -> None:
@@ -207,7 +208,7 @@ async def test_agents_come_oldest_first(database: Database) -> None:
     await keep(database, BOB, EVA, ADA)
     async with database.begin() as work:
         assert await work.agents.of(CHANNEL) == (ADA, BOB)
-        assert await work.agents.everywhere() == (ADA, BOB, EVA)
+        assert await everyone(work) == (ADA, BOB, EVA)
 
 
 async def test_the_last_turns_come_in_order(database: Database) -> None:
@@ -232,7 +233,7 @@ async def test_removing_an_agent_removes_all_that_is_its_own(database: Database)
         work.agents.remove(await work.agents.locate(ADA.id))
         await work.commit()
     async with database.begin() as work:
-        assert await work.agents.everywhere() == (BOB,)
+        assert await everyone(work) == (BOB,)
         assert await work.turns.of(ADA, last=9) == ()
         assert await work.audit.of(ADA) == ()
         assert await work.notes.of(ADA) == ()
@@ -273,3 +274,16 @@ async def test_audit_entries_come_oldest_first(database: Database) -> None:
     await keep(database, ADA, late, early)
     async with database.begin() as work:
         assert await work.audit.of(ADA) == (early, late)
+
+
+async def test_a_census_counts_agents_by_channel_and_status(database: Database) -> None:
+    other = ChannelScope("slack", "T1", "C1")
+    asking = [an_agent(id=AgentId(f"a{at}"), name=f"A{at}", status=Awaiting()) for at in range(3)]
+    await keep(database, *asking, an_agent(id=AgentId("b"), name="B"), an_agent(id=AgentId("c"), channel=other))
+    async with database.begin() as work:
+        assert await work.agents.census() == (
+            Headcount(other, "thinking", 1),
+            Headcount(CHANNEL, "awaiting", 3),
+            Headcount(CHANNEL, "thinking", 1),
+        )
+        assert await work.agents.asking(2) == tuple(asking[:2])

@@ -11,6 +11,7 @@ from agent_core.persistence import schema
 from agent_core.persistence.database import SqlDatabase, make_engine
 from agent_core.persistence.tables import metadata
 from agent_core.testing.examples import an_agent, keep
+from tests.standins.everyone import everyone
 
 
 def _differences(connection: Connection) -> list[object]:
@@ -62,7 +63,7 @@ async def test_an_upgrade_of_what_is_up_to_date_keeps_everything(url: str) -> No
     await keep(database, an_agent())
     await schema.upgrade(url)
     async with database.begin() as work:
-        assert await work.agents.everywhere() == (an_agent(),)
+        assert await everyone(work) == (an_agent(),)
     await database.close()
 
 

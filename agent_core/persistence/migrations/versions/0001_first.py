@@ -42,6 +42,7 @@ def _agents() -> None:
         sa.Column("data", sa.Text, nullable=False),
         sa.UniqueConstraint("channel", "name_key", name="agents_named"),
     )
+    op.create_index("agents_census", "agents", ["channel", "status"])
     _partial("agents_working", "agents", ["surface", "wake_at"], "status IN ('thinking', 'acting')")
 
 
