@@ -64,11 +64,13 @@ def measured(langgraph: str, script: Sequence[Figures]) -> tuple[list[Figures], 
 
 def langgraph_python() -> str:
     """The interpreter that has LangGraph, which is installed when missing; "" when that cannot be."""
-    if named := os.environ.get("SIGNOFF_BENCH_LANGGRAPH"):
-        return named
-    python = ENVIRONMENT / "bin" / "python"
+    named = os.environ.get("SIGNOFF_BENCH_LANGGRAPH", "")
+    python = Path(named or ENVIRONMENT / "bin" / "python")
     if _has_langgraph(python):
         return str(python)
+    if named:
+        _say(f"{named} has no LangGraph, so Signoff is measured alone.")
+        return ""
     _say(f"Installing LangGraph into {ENVIRONMENT} (once)…")
     try:
         subprocess.run([sys.executable, "-m", "venv", "--clear", ENVIRONMENT], check=True, timeout=120)

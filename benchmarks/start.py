@@ -170,11 +170,11 @@ def asked(agent: Agent, at: datetime) -> Turn:
 def report(imports: Sequence[float], starts: Sequence[Start], crowded: Sequence[Start]) -> None:
     """Print the table and what became of the promises."""
     _say(f"start · medians of {IMPORTS} imports and {STARTS} starts (fastest-slowest)")
-    _say(f"import bot.bootstrap                  {_seconds(imports)}")
+    _say(f"{'import bot.bootstrap':<46}{_seconds(imports)}")
     for said, found in (("", starts), (f" · {AGENTS:,} idle agents", crowded)):
-        _say(f"{f'run to first page{said}':<38}{_seconds([start.seconds for start in found])}")
-        _say(f"{f'resident when it listens{said}':<38}{_megabytes([start.idle for start in found])}")
-        _say(f"{f'resident after the page{said}':<38}{_megabytes([start.resident for start in found])}")
+        _say(f"{f'run to first page{said}':<46}{_seconds([start.seconds for start in found])}")
+        _say(f"{f'resident when it listens{said}':<46}{_megabytes([start.idle for start in found])}")
+        _say(f"{f'resident after the page{said}':<46}{_megabytes([start.resident for start in found])}")
     _verdict("import in at most 0.6 s", median(imports), IMPORT_PROMISE)
     _verdict("first page in at most 2 s", median(start.seconds for start in starts), START_PROMISE)
 
