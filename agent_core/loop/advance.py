@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 
 from agent_core.errors import CommandError, NotFound, Superseded, ThreadGone
 from agent_core.loop.acting import Hands
-from agent_core.loop.consequences import complain, conclude, delay, pause, propose
+from agent_core.loop.consequences import complain, conclude, delay, move, pause, propose
 from agent_core.loop.hold import Hold
+from agent_core.loop.outcome import Outcome
 from agent_core.loop.thinking import Delayed, Mind, Proposed, Refused, Thought, Unusable
 from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Thinking
 from agent_core.model.ids import AgentId, TurnId
@@ -54,7 +55,8 @@ class AgentLoop:
         async def act(work: UnitOfWork) -> None:
             agent = await work.agents.locate(agent_id)
             kept = replace(agent, thread=None) if loses_thread else agent
-            work.agents.save(kept if agent.is_at_rest else pause(work, kept, reason, self.clock.now()))
+            outcome = Outcome(agent=kept) if agent.is_at_rest else pause(kept, reason, self.clock.now())
+            outcome.save(work)
 
         await in_one_unit(self.database, act)
 
@@ -62,101 +64,93 @@ class AgentLoop:
         return self.surfaces[agent.channel.surface]
 
     async def _carry_on(self, hold: Hold) -> None:
+        agent = await hold.catch_up()
         while True:
-            await hold.catch_up()
-            agent, turns, notes = await self._look(hold)
             await hold.surface.status(agent)
             match agent.status:
                 case Acting():
-                    await self._act(hold, agent, turns[-1])
+                    agent = await self._act(hold, agent)
                 case Thinking() if agent.wake_at is None or agent.wake_at <= self.clock.now():
-                    await self._think(hold, agent, turns, notes)
+                    agent = await self._think(hold, agent)
                 case _:
-                    await hold.let_go()
-                    return
+                    return await hold.let_go()
 
-    async def _look(self, hold: Hold) -> tuple[Agent, tuple[Turn, ...], tuple[Note, ...]]:
+    async def _think(self, hold: Hold, agent: Agent) -> Agent:
+        turns, notes = await self._memories(agent)
+        thought = await self.mind.think(agent, turns, notes)
+
+        async def taken_in(_work: UnitOfWork, present: Agent) -> Outcome:
+            paid = present.pay(thought.usage) if isinstance(thought, Proposed | Unusable) else present
+            if not isinstance(present.status, Thinking):
+                return Outcome(agent=paid)
+            return self._take_in(paid, thought, turns, notes)
+
+        return (await hold.save(taken_in)).agent
+
+    async def _memories(self, agent: Agent) -> tuple[tuple[Turn, ...], tuple[Note, ...]]:
         async with self.database.begin() as work:
-            agent = await work.agents.locate(hold.agent_id)
             turns = await work.turns.of(agent, last=RECENT)
             notes = await work.notes.of(agent, since=turns[0].proposed_at if turns else None)
             waiting = await work.notes.waiting(agent)
-        return agent, turns, (*(note for note in notes if note.taken_into), *waiting)
+        return turns, (*(note for note in notes if note.taken_into), *waiting)
 
-    async def _think(self, hold: Hold, agent: Agent, turns: tuple[Turn, ...], notes: tuple[Note, ...]) -> None:
-        thought = await self.mind.think(agent, turns, notes)
-
-        async def act(work: UnitOfWork, present: Agent) -> None:
-            paid = present.pay(thought.usage) if isinstance(thought, Proposed | Unusable) else present
-            if isinstance(present.status, Thinking):
-                paid = self._take_in(work, paid, thought, turns, notes)
-            work.agents.save(paid)
-
-        await hold.save(act)
-
-    def _take_in(
-        self, work: UnitOfWork, agent: Agent, thought: Thought, turns: tuple[Turn, ...], notes: tuple[Note, ...]
-    ) -> Agent:
+    def _take_in(self, agent: Agent, thought: Thought, turns: tuple[Turn, ...], notes: tuple[Note, ...]) -> Outcome:
         now = self.clock.now()
         match thought:
             case Proposed():
-                return propose(work, agent, thought, turns, notes, now)
+                return propose(agent, thought, turns, notes, now)
             case Unusable(problem):
-                return complain(work, agent, problem, now)
+                return complain(agent, problem, now)
             case Delayed():
                 return delay(agent, thought, now)
             case Refused(why):
-                return pause(work, agent, why, now)
+                return pause(agent, why, now)
 
-    async def _act(self, hold: Hold, agent: Agent, turn: Turn) -> None:
+    async def _act(self, hold: Hold, agent: Agent) -> Agent:
+        async with self.database.begin() as work:
+            (turn,) = await work.turns.of(agent, last=1)
         match turn.state:
             case "approved":
-                await self._start(hold, agent, turn)
+                return await self._start(hold, agent, turn)
             case "running" if turn.only_reads:
-                await self._run(hold, agent, turn)
+                return await self._run(hold, agent, turn)
             case "running":
-                await self._save(hold, turn.id, Turn.interrupt, Awaiting())
+                return (await self._change(hold, turn.id, Turn.interrupt, Awaiting())).agent
             case _:
                 raise Superseded(agent.id)
 
-    async def _start(self, hold: Hold, agent: Agent, turn: Turn) -> None:
+    async def _start(self, hold: Hold, agent: Agent, turn: Turn) -> Agent:
         try:
             preview = await self.hands.foresee(agent, turn.call)
         except CommandError as error:
-            await self._save_result(hold, turn.id, Failed(str(error)))
-            return
+            return await self._finish(hold, turn.id, Failed(str(error)))
         if not turn.proposal.still_holds(turn.call, preview):
-            await self._save(hold, turn.id, lambda present: present.show_again(preview, CHANGED), Awaiting())
-            return
-        started = await self._save(hold, turn.id, lambda present: present.start(self.clock.now()), Acting())
-        await hold.show(agent, started)
-        await self._run(hold, agent, started)
+            changed = await self._change(hold, turn.id, lambda now: now.show_again(preview, CHANGED), Awaiting())
+            return changed.agent
+        await self._change(hold, turn.id, lambda now: now.start(self.clock.now()), Acting())
+        return await self._run(hold, agent, turn)
 
-    async def _run(self, hold: Hold, agent: Agent, turn: Turn) -> None:
-        await self._save_result(hold, turn.id, await self.hands.run(agent, turn.call))
+    async def _run(self, hold: Hold, agent: Agent, turn: Turn) -> Agent:
+        return await self._finish(hold, turn.id, await self.hands.run(agent, turn.call))
 
-    async def _save(self, hold: Hold, turn_id: TurnId, change: Callable[[Turn], Turn], status: AgentStatus) -> Turn:
-        async def act(work: UnitOfWork, agent: Agent) -> Turn:
+    async def _change(
+        self, hold: Hold, turn_id: TurnId, change: Callable[[Turn], Turn], status: AgentStatus
+    ) -> Outcome:
+        async def changed(work: UnitOfWork, agent: Agent) -> Outcome:
             turn = await work.turns.get(agent.channel, turn_id)
             if turn.state not in ("approved", "running"):
                 raise Superseded(agent.id)
-            changed = change(turn)
-            work.turns.save(changed)
-            work.agents.save(agent if agent.status == status else agent.become(status, self.clock.now()))
-            return changed
+            return move(agent, change(turn), status, self.clock.now())
 
-        return await hold.save(act)
+        return await hold.save(changed)
 
-    async def _save_result(self, hold: Hold, turn_id: TurnId, result: Result) -> None:
-        async def act(work: UnitOfWork, agent: Agent) -> None:
-            turn = await work.turns.get(agent.channel, turn_id)
-            if turn.state not in ("approved", "running"):
-                return
-            earlier = await work.turns.of(agent, last=2)
+    async def _finish(self, hold: Hold, turn_id: TurnId, result: Result) -> Agent:
+        async def finished(work: UnitOfWork, agent: Agent) -> Outcome:
+            *earlier, turn = await work.turns.of(agent, last=2)
+            if turn.id != turn_id or turn.state not in ("approved", "running"):
+                return Outcome(agent=agent)
             now = self.clock.now()
-            finished = turn.finish(result, now)
             finishes = self.hands.commands.finishes(turn.call.name)
-            work.turns.save(finished)
-            work.agents.save(conclude(work, agent, finished, earlier, finishes=finishes, now=now))
+            return conclude(agent, turn.finish(result, now), earlier, finishes=finishes, now=now)
 
-        await hold.save(act)
+        return (await hold.save(finished)).agent

@@ -1,11 +1,12 @@
-"""What a thought, a result or a fault makes of an agent. Each function queues its saves in the unit of work given."""
+"""What a thought, a result or a fault makes of an agent. Pure functions from values to an Outcome."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from agent_core.loop.outcome import Outcome
 from agent_core.loop.thinking import Delayed, Proposed
-from agent_core.model.agent import Acting, Agent, Awaiting, Finished, Paused, Thinking
+from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Finished, Paused, Thinking
 from agent_core.model.decision import Approve
 from agent_core.model.ids import TurnId, new_id
 from agent_core.model.note import Note, Notice
@@ -14,14 +15,11 @@ from agent_core.model.turn import Turn
 from agent_core.model.usage import Usage
 from agent_core.oversight.lease import why_end_after, why_end_before
 from agent_core.oversight.policy import is_free
-from agent_core.ports.database import UnitOfWork
 
 UNUSABLE_MOST = 3
 
 
-def propose(
-    work: UnitOfWork, agent: Agent, thought: Proposed, earlier: Sequence[Turn], notes: Sequence[Note], now: datetime
-) -> Agent:
+def propose(agent: Agent, thought: Proposed, earlier: Sequence[Turn], notes: Sequence[Note], now: datetime) -> Outcome:
     """Make the agent's next turn; it runs unasked where the policy or a lease says so."""
     turn = Turn(
         id=TurnId(new_id(now)),
@@ -34,66 +32,71 @@ def propose(
         proposed_at=now,
     )
     numbered = replace(agent, turns=turn.number, unusable=0, complaint="", unbilled=Usage())
-    changed, put = _put(work, numbered, turn, earlier, now)
-    work.turns.add(put)
-    work.notes.take([note for note in notes if note.taken_into is None], turn.id)
-    return changed
+    read = tuple(note for note in notes if note.taken_into is None)
+    return replace(_put(numbered, turn, earlier, now), read=read)
 
 
-def complain(work: UnitOfWork, agent: Agent, problem: str, now: datetime) -> Agent:
+def complain(agent: Agent, problem: str, now: datetime) -> Outcome:
     """Have the model told what was wrong with its reply; after three in a row the agent pauses."""
     told = replace(agent, unusable=agent.unusable + 1, complaint=problem)
     if told.unusable < UNUSABLE_MOST:
-        return told
+        return Outcome(agent=told)
     why = f"The model's last {UNUSABLE_MOST} replies could not be used; the last one: {problem}"
-    return pause(work, replace(told, unusable=0), f"{why} Write what to do differently, then Resume.", now)
+    return pause(replace(told, unusable=0), f"{why} Write what to do differently, then Resume.", now)
 
 
-def delay(agent: Agent, thought: Delayed, now: datetime) -> Agent:
+def delay(agent: Agent, thought: Delayed, now: datetime) -> Outcome:
     """Let the agent think again later."""
     tries = agent.status.tries + 1 if isinstance(agent.status, Thinking) else 1
     later = agent.become(Thinking(held_up=thought.why, tries=tries), now)
-    return replace(later, wake_at=now + timedelta(seconds=thought.seconds))
+    return Outcome(agent=replace(later, wake_at=now + timedelta(seconds=thought.seconds)))
 
 
-def conclude(
-    work: UnitOfWork, agent: Agent, turn: Turn, earlier: Sequence[Turn], *, finishes: bool, now: datetime
-) -> Agent:
+def move(agent: Agent, turn: Turn, status: AgentStatus, now: datetime) -> Outcome:
+    """Go on with a turn that changed."""
+    return Outcome(agent=agent if agent.status == status else agent.become(status, now), changed=turn)
+
+
+def conclude(agent: Agent, turn: Turn, earlier: Sequence[Turn], *, finishes: bool, now: datetime) -> Outcome:
     """Go on after a command ended: a lease falls when it ran, and the agent thinks again or is done."""
     spent = replace(agent, lease=agent.lease.spend()) if agent.lease and turn.started_at else agent
     if not isinstance(agent.status, Acting):
-        return spent
+        return Outcome(agent=spent, changed=turn)
     if finishes and isinstance(turn.result, Succeeded):
-        work.notes.announce(Notice.to(agent, "finished", f"{agent.name} is done: {turn.result.output}", now))
-        return spent.become(Finished(turn.result.output), now)
-    thinking = spent.become(Thinking(), now)
-    ended = [before for before in earlier if before.state == "done" and before.id != turn.id]
+        notice = Notice.to(agent, "finished", f"{agent.name} is done: {turn.result.output}", now)
+        return Outcome(agent=spent.become(Finished(turn.result.output), now), changed=turn, notices=(notice,))
+    ended = [before for before in earlier if before.state == "done"]
     why = why_end_after([*ended, turn])
-    return end_lease(work, thinking, why, now) if why else thinking
+    going, notices = end_lease(spent, why, now) if why else (spent, ())
+    return Outcome(agent=going.become(Thinking(), now), changed=turn, notices=notices)
 
 
-def pause(work: UnitOfWork, agent: Agent, reason: str, now: datetime) -> Agent:
+def pause(agent: Agent, reason: str, now: datetime) -> Outcome:
     """Let the agent stand still and tell the thread why."""
-    work.notes.announce(Notice.to(agent, "paused", f"paused: {reason}", now))
-    return agent.become(Paused(reason), now)
+    notice = Notice.to(agent, "paused", f"paused: {reason}", now)
+    return Outcome(agent=agent.become(Paused(reason), now), notices=(notice,))
 
 
-def end_lease(work: UnitOfWork, agent: Agent, why: str, now: datetime) -> Agent:
-    """Let people be asked again and tell the thread why."""
+def end_lease(agent: Agent, why: str, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
+    """Let people be asked again and tell the thread why; nothing where there is no lease."""
     if agent.lease is None:
-        return agent
+        return agent, ()
     lease = agent.lease
     said = f"The approval by {lease.granted_by} ended with {lease.left} of {lease.total} left: {why}."
-    work.notes.announce(Notice.to(agent, "lease ended", said, now))
-    return replace(agent, lease=None)
+    return replace(agent, lease=None), (Notice.to(agent, "lease ended", said, now),)
 
 
-def _put(work: UnitOfWork, agent: Agent, turn: Turn, earlier: Sequence[Turn], now: datetime) -> tuple[Agent, Turn]:
+def _put(agent: Agent, turn: Turn, earlier: Sequence[Turn], now: datetime) -> Outcome:
     if is_free(agent.policy, turn.risks):
-        return agent.become(Acting(), now), turn.decide(Approve(under="policy"), by=agent.owner, at=now)
+        return _unasked(agent, turn.decide(Approve(under="policy"), by=agent.owner, at=now), now)
     lease = agent.lease
     if lease is None:
-        return agent.become(Awaiting(), now), turn
+        return Outcome(agent=agent.become(Awaiting(), now), made=turn)
     if why := why_end_before(agent, turn, earlier):
-        return end_lease(work, agent, why, now).become(Awaiting(), now), turn
-    return agent.become(Acting(), now), turn.decide(Approve(under="lease"), by=lease.granted_by, at=now)
+        asking, notices = end_lease(agent, why, now)
+        return Outcome(agent=asking.become(Awaiting(), now), made=turn, notices=notices)
+    return _unasked(agent, turn.decide(Approve(under="lease"), by=lease.granted_by, at=now), now)
+
+
+def _unasked(agent: Agent, approved: Turn, now: datetime) -> Outcome:
+    return Outcome(agent=agent.become(Acting(), now), made=approved)

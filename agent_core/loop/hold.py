@@ -1,14 +1,14 @@
 """One worker's hold on one agent, from being woken to standing still.
 
 Every save checks the fence taken at the start, so a worker that was paused while another took over can save nothing.
-What was shown on the surface is recorded with the next save, so that a turn costs few transactions.
+What is shown on the surface is recorded with the next save, so that a turn costs few transactions.
 """
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
 
 from agent_core.errors import Superseded, SurfaceBusy
+from agent_core.loop.outcome import Outcome
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId
 from agent_core.model.note import Notice
@@ -16,7 +16,7 @@ from agent_core.model.turn import Turn
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.ports.surface import ChatSurface
 
-T = TypeVar("T")
+Step = Callable[[UnitOfWork, Agent], Awaitable[Outcome]]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -43,71 +43,67 @@ class Hold:
         agent = await in_one_unit(database, act)
         return cls(database=database, surface=surfaces(agent), agent_id=agent_id, fence=agent.fence)
 
-    async def save(self, act: Callable[[UnitOfWork, Agent], Awaitable[T]]) -> T:
-        """Run `act` on the agent as it is now and commit; raise Superseded when another worker took it."""
-
-        async def fenced(work: UnitOfWork) -> T:
-            agent = await work.agents.locate(self.agent_id)
-            if agent.fence != self.fence:
-                raise Superseded(self.agent_id)
-            value = await act(work, agent)
-            for turn, address in self.shown:
-                work.turns.mark_shown(turn, address)
-            for notice in self.told:
-                work.notes.mark_told(notice)
-            return value
-
-        value = await in_one_unit(self.database, fenced)
-        self.shown.clear()
-        self.told.clear()
-        return value
-
-    async def show(self, agent: Agent, turn: Turn) -> None:
-        """Show the turn's card as it is; a platform that is busy gets it at the next sweep."""
-        known = next((address for shown, address in reversed(self.shown) if shown.id == turn.id), turn.shown_as)
-        try:
-            address = await self.surface.show(agent, replace(turn, shown_as=known))
-        except SurfaceBusy:
-            return
-        self.shown.append((turn, address))
-
-    async def tell(self, agent: Agent, notice: Notice) -> None:
-        """Tell the thread a notice; a platform that is busy gets it at the next sweep."""
-        try:
-            await self.surface.notice(agent, notice)
-        except SurfaceBusy:
-            return
-        self.told.append(notice)
-
-    async def catch_up(self) -> None:
-        """Open the thread, and show and tell whatever was saved but not shown."""
+    async def catch_up(self) -> Agent:
+        """Open the thread, and show and tell whatever was saved but not shown; return the agent as it is."""
         async with self.database.begin() as work:
             agent = await work.agents.locate(self.agent_id)
             turns, notices = await work.turns.unshown(agent), await work.notes.untold(agent)
         if agent.thread is None:
             agent = await self._open_thread(agent)
-        for turn in turns:
-            if not any(shown.stage == turn.stage for shown, _ in self.shown if shown.id == turn.id):
-                await self.show(agent, turn)
-        for notice in notices:
-            if notice not in self.told:
-                await self.tell(agent, notice)
+        await self._show(agent, turns, notices)
+        return agent
+
+    async def save(self, step: Step) -> Outcome:
+        """Take a step from the agent as it is now, save what follows and show it.
+
+        Raise Superseded when another worker took the agent.
+        """
+
+        async def fenced(work: UnitOfWork) -> Outcome:
+            agent = await work.agents.locate(self.agent_id)
+            if agent.fence != self.fence:
+                raise Superseded(self.agent_id)
+            outcome = await step(work, agent)
+            outcome.save(work)
+            self._record(work)
+            return outcome
+
+        outcome = await in_one_unit(self.database, fenced)
+        self.shown.clear()
+        self.told.clear()
+        await self._show(outcome.agent, outcome.turns, outcome.notices)
+        return outcome
 
     async def let_go(self) -> None:
         """Record what was shown last."""
+
+        async def act(work: UnitOfWork) -> None:
+            self._record(work)
+
         if self.shown or self.told:
-            await self.save(_nothing)
+            await in_one_unit(self.database, act)
+
+    def _record(self, work: UnitOfWork) -> None:
+        for turn, address in self.shown:
+            work.turns.mark_shown(turn, address)
+        for notice in self.told:
+            work.notes.mark_told(notice)
+
+    async def _show(self, agent: Agent, turns: tuple[Turn, ...], notices: tuple[Notice, ...]) -> None:
+        """Show and tell; a platform that is busy gets the rest at the next sweep."""
+        try:
+            for turn in turns:
+                self.shown.append((turn, await self.surface.show(agent, turn)))
+            for notice in notices:
+                await self.surface.notice(agent, notice)
+                self.told.append(notice)
+        except SurfaceBusy:
+            return
 
     async def _open_thread(self, agent: Agent) -> Agent:
         thread = await self.surface.open_thread(agent)
 
-        async def act(work: UnitOfWork, present: Agent) -> Agent:
-            opened = replace(present, thread=thread)
-            work.agents.save(opened)
-            return opened
+        async def opened(_work: UnitOfWork, present: Agent) -> Outcome:
+            return Outcome(agent=replace(present, thread=thread))
 
-        return await self.save(act)
-
-
-async def _nothing(_work: UnitOfWork, _agent: Agent) -> None:
-    """Save only what was shown."""
+        return (await self.save(opened)).agent

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 BYTES_A_TOKEN = 3
 PIECE = re.compile(r"[^\W\d_]+|\d{1,3}|[^\w\s]|_")
@@ -18,5 +19,11 @@ class EstimatedTokens:
 
     def count(self, text: str) -> int:
         """Tokens of a text, more likely too many than too few."""
-        size = len(text.encode(errors="replace"))
-        return max(-(-size // BYTES_A_TOKEN), sum(1 for _ in PIECE.finditer(text)))
+        return _estimated(text)
+
+
+@lru_cache(maxsize=2048)
+def _estimated(text: str) -> int:
+    # A prompt holds mostly what the one before held.
+    size = len(text.encode(errors="replace"))
+    return max(-(-size // BYTES_A_TOKEN), len(PIECE.findall(text)))

@@ -1,0 +1,35 @@
+"""What follows from one step of the loop, as a value: saved in one unit of work, then shown."""
+
+from dataclasses import dataclass
+
+from agent_core.model.agent import Agent
+from agent_core.model.note import Note, Notice
+from agent_core.model.turn import Turn
+from agent_core.ports.database import UnitOfWork
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """The agent as it goes on, the turn made or changed, what the thread is told, and which notes were read."""
+
+    agent: Agent
+    made: Turn | None = None
+    changed: Turn | None = None
+    notices: tuple[Notice, ...] = ()
+    read: tuple[Note, ...] = ()
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """Turns whose cards are to be shown."""
+        return tuple(turn for turn in (self.made, self.changed) if turn)
+
+    def save(self, work: UnitOfWork) -> None:
+        """Queue all of it in a unit of work in which the agent and the changed turn were read."""
+        work.agents.save(self.agent)
+        if self.made:
+            work.turns.add(self.made)
+            work.notes.take(self.read, self.made.id)
+        if self.changed:
+            work.turns.save(self.changed)
+        for notice in self.notices:
+            work.notes.announce(notice)
