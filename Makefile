@@ -5,6 +5,7 @@ PY := .venv/bin/python
 INSTALL := $(PY) -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt --editable
 USABLE := $(PY) -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
 TEST := $(PY) -m pytest -q -n 2
+BROWSER := { command -v chromium || command -v chromium-browser || command -v google-chrome || timeout 120 $(PY) -m playwright install chromium; } >/dev/null 2>&1
 RECENT := $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
 
 .PHONY: help run setup test test-all check bench format reference doctor
@@ -60,6 +61,7 @@ reference: .venv/.run ## write .env.example and docs/reference/settings.md anew 
 	$(environment)
 	@echo "Installing Signoff and its tools (once, about a minute)…"
 	@$(INSTALL) '.[dev]'
+	@$(BROWSER) || echo "No Chromium was found and none could be fetched: the browser tests will not run."
 	@touch .venv/.run $@
 
 define environment
