@@ -10,8 +10,9 @@ UNSEEN = "The browser tests did not run"
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Say as the last line that no browser was there, where that is so."""
     reporter: TerminalReporter | None = config.pluginmanager.get_plugin("terminalreporter")
-    skipped = reporter.stats.get("skipped", []) if reporter else []
-    left_out = [report for report in skipped if UNSEEN in str(report.longrepr)]
+    if reporter is None:
+        return
+    left_out = [report for report in reporter.stats.get("skipped", []) if UNSEEN in str(report.longrepr)]
     if left_out:
         why = str(left_out[0].longrepr).partition(UNSEEN)[2].rstrip("')")
         reporter.write_line(f"{UNSEEN} ({len(left_out)} of them){why}")
