@@ -1,0 +1,1 @@
+"""A command of one's own, with a preview that people see before they decide."""
