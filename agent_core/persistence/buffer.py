@@ -1,18 +1,17 @@
 """The reads of one unit of work, and the writes that wait for its commit. What they say is the repositories' affair."""
 
-import asyncio
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from functools import partial
+from typing import Any, TypeAlias
 
 from sqlalchemy import Connection, Executable, Row
 from sqlalchemy.exc import DBAPIError, IntegrityError
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from agent_core.errors import Conflict, DatabaseAway
+from agent_core.persistence.connections import Connections
 
-T = TypeVar("T")
 Values: TypeAlias = Mapping[str, object]
 
 BEGIN = {"sqlite": "BEGIN IMMEDIATE", "postgresql": "BEGIN"}
@@ -36,15 +35,10 @@ class Write:
 
 
 class Buffer:
-    """One connection, taken at the first need, that holds no transaction until the commit.
+    """What one unit of work asks, and what waits for its commit. It holds no connection and no lock in between."""
 
-    `writing` is held while it commits: commits of one process queue there instead of polling SQLite's lock.
-    """
-
-    def __init__(self, engine: AsyncEngine, writing: AbstractAsyncContextManager[object]) -> None:
-        self._engine = engine
-        self._writing = writing
-        self._connection: AsyncConnection | None = None
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
         self._writes: dict[object, Write] = {}
         self._is_open = True
 
@@ -56,7 +50,8 @@ class Buffer:
     async def rows(self, statement: Executable, values: Values) -> Sequence[Row[Any]]:
         """What is committed."""
         self.check_open()
-        return await _unbroken(self._read(statement, values))
+        with _away():
+            return await self._connections.read(lambda connection: connection.execute(statement, values).all())
 
     def queue(
         self, statement: Executable, values: Values | Sequence[Values], *, key: object = None, checked: bool = False
@@ -68,42 +63,14 @@ class Buffer:
     async def commit(self) -> None:
         """Run what was queued, all or nothing; raise Conflict."""
         self.check_open()
+        self.close()
+        if self._writes:
+            with _away(), _conflicts():
+                await self._connections.write(partial(_run, writes=tuple(self._writes.values())))
+
+    def close(self) -> None:
+        """End the unit of work."""
         self._is_open = False
-        if not self._writes:
-            return
-        async with self._writing:
-            await _unbroken(self._write())
-
-    async def close(self) -> None:
-        """Give the connection back."""
-        self._is_open = False
-        if self._connection is not None:
-            await _unbroken(self._connection.close())
-
-    async def _read(self, statement: Executable, values: Values) -> Sequence[Row[Any]]:
-        with _away():
-            connection = await self._connected()
-            return (await connection.execute(statement, values)).all()
-
-    async def _write(self) -> None:
-        with _away(), _conflicts():
-            connection = await self._connected()
-            await connection.run_sync(_run, tuple(self._writes.values()))
-
-    async def _connected(self) -> AsyncConnection:
-        if self._connection is None:
-            self._connection = await self._engine.connect()
-        return self._connection
-
-
-async def _unbroken(step: Coroutine[Any, Any, T]) -> T:
-    """Let a step end before its caller is cancelled, so that a Stop leaves no statement behind half-way."""
-    task = asyncio.ensure_future(step)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait((task,))
-        raise
 
 
 def _run(connection: Connection, writes: Sequence[Write]) -> None:

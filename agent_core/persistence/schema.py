@@ -7,7 +7,7 @@ from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from agent_core.persistence.buffer import BEGIN
-from agent_core.persistence.database import make_engine
+from agent_core.persistence.connections import make_engine
 
 if TYPE_CHECKING:
     from alembic.config import Config

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from agent_core.persistence import schema
-from agent_core.persistence.database import SqlDatabase, make_engine
+from agent_core.persistence.connections import make_engine
+from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.database import Database
 from agent_core.testing.database import InMemoryDatabase
 from tests.standins.postgres import postgres  # noqa: F401

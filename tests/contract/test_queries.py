@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event
 
+from agent_core.persistence.connections import FileConnections
 from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.database import UnitOfWork
 from agent_core.testing.examples import CHANNEL, NOON, an_agent
@@ -49,12 +50,15 @@ QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[object]], list[str]]] 
 async def test_a_query_goes_by_its_index(sqlite_url: str, name: str) -> None:
     query, indexes = QUERIES[name]
     database = SqlDatabase(sqlite_url)
-    with heard(database._engine.sync_engine) as statements:
+    assert isinstance(database._connections, FileConnections)
+    with heard(database._connections._engine) as statements:
         async with database.begin() as work:
             await query(work)
-    async with database._engine.connect() as connection:
-        rows = await connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statements[-1][0]}", statements[-1][1])
-        plan = [row.detail for row in rows]
+    asked, values = statements[-1]
+    explain = f"EXPLAIN QUERY PLAN {asked}"
+    plan = await database._connections.read(
+        lambda connection: [row.detail for row in connection.exec_driver_sql(explain, values)]
+    )
     await database.close()
     assert [step for step in plan if step.startswith("SCAN") and not step.endswith(OF_WHAT_IS_LEFT)] == []
     assert [index for index in indexes if index not in "\n".join(plan)] == []

@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from agent_core.persistence.database import make_engine
+from agent_core.persistence.connections import make_engine
 from tests.standins.postgres import postgres  # noqa: F401
 
 

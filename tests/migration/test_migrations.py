@@ -8,7 +8,8 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, inspect
 
 from agent_core.persistence import schema
-from agent_core.persistence.database import SqlDatabase, make_engine
+from agent_core.persistence.connections import make_engine
+from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.tables import metadata
 from agent_core.testing.examples import an_agent, keep
 from tests.standins.everyone import everyone

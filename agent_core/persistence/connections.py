@@ -1,0 +1,153 @@
+"""Connections that run a function of a plain SQLAlchemy connection: SQLite's in a thread, PostgreSQL's by asyncpg.
+
+What a function does in SQLite costs one trip to a thread, however many statements it runs; a trip is most of what a
+statement costs there. A function that was begun is never left half-way: it ends before its caller is cancelled.
+"""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from sqlite3 import OperationalError
+from typing import Any, Protocol, TypeVar
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+
+T = TypeVar("T")
+
+DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg"}
+PRAGMAS = ("busy_timeout = 5000", "synchronous = FULL", "foreign_keys = ON")
+WRITE_AHEAD = "PRAGMA journal_mode = WAL"
+ATTEMPTS = 20
+READERS = 4
+OPTIONS: dict[str, Any] = {  # no connection opens a transaction by itself: a buffer does, for its commit
+    "isolation_level": "AUTOCOMMIT",
+    "skip_autocommit_rollback": True,
+    "pool_reset_on_return": None,
+}
+
+
+class Connections(Protocol):
+    """A pool of connections."""
+
+    async def read(self, ask: Callable[[Connection], T]) -> T:
+        """Run what only reads."""
+        ...
+
+    async def write(self, change: Callable[[Connection], T]) -> T:
+        """Run what writes; it begins and ends its own transaction."""
+        ...
+
+    async def close(self) -> None:
+        """Close all of them."""
+        ...
+
+
+class FileConnections:
+    """SQLite: a few threads that read, and one that writes, for SQLite takes one writer at a time."""
+
+    def __init__(self, url: str) -> None:
+        address = make_url(url).set(drivername="sqlite")
+        self._engine = create_engine(address, connect_args={"check_same_thread": False}, **OPTIONS)
+        event.listen(self._engine, "connect", _prepare)
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="reads")
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="writes")
+
+    async def read(self, ask: Callable[[Connection], T]) -> T:
+        """Run it in a thread that reads."""
+        return await self._run(self._readers, ask)
+
+    async def write(self, change: Callable[[Connection], T]) -> T:
+        """Run it in the thread that writes: commits queue there instead of polling SQLite's lock."""
+        return await self._run(self._writer, change)
+
+    async def close(self) -> None:
+        """Close the connections and end the threads."""
+        for threads in (self._readers, self._writer):
+            threads.shutdown()
+        self._engine.dispose()
+
+    async def _run(self, threads: ThreadPoolExecutor, work: Callable[[Connection], T]) -> T:
+        loop = asyncio.get_running_loop()
+        return await _unbroken(loop.run_in_executor(threads, partial(_connected, self._engine, work)))
+
+
+class ServerConnections:
+    """PostgreSQL."""
+
+    def __init__(self, url: str) -> None:
+        self._engine = make_engine(url)
+
+    async def read(self, ask: Callable[[Connection], T]) -> T:
+        """Run it on any connection."""
+        return await _unbroken(asyncio.ensure_future(self._run(ask)))
+
+    async def write(self, change: Callable[[Connection], T]) -> T:
+        """Run it on any connection: the server sees to who is first."""
+        return await self.read(change)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._engine.dispose()
+
+    async def _run(self, work: Callable[[Connection], T]) -> T:
+        async with self._engine.connect() as connection:
+            return await connection.run_sync(work)
+
+
+def connections_to(url: str) -> Connections:
+    """A pool for the database at this address."""
+    return FileConnections(url) if make_url(url).get_backend_name() == "sqlite" else ServerConnections(url)
+
+
+def make_engine(url: str) -> AsyncEngine:
+    """An engine for either database, where a few statements run once: migrations, and tests that look inside."""
+    address = async_url(url)
+    is_sqlite = address.get_backend_name() == "sqlite"
+    engine = create_async_engine(address, pool_pre_ping=not is_sqlite, **OPTIONS)
+    if is_sqlite:
+        event.listen(engine.sync_engine, "connect", _prepare)
+    return engine
+
+
+def async_url(url: str) -> URL:
+    """`sqlite:///file` or `postgresql://host/name`, as written in settings, with the driver that is used here."""
+    address = make_url(url)
+    address = address.set(drivername=DRIVERS.get(address.drivername, address.drivername))
+    if sslmode := address.query.get("sslmode"):  # libpq's word, known to asyncpg as ssl
+        address = address.difference_update_query(["sslmode"]).update_query_dict({"ssl": sslmode})
+    return address
+
+
+def _connected(engine: Engine, work: Callable[[Connection], T]) -> T:
+    with engine.connect() as connection:
+        return work(connection)
+
+
+async def _unbroken(step: "asyncio.Future[T]") -> T:
+    try:
+        return await asyncio.shield(step)
+    except asyncio.CancelledError:
+        await asyncio.wait((step,))
+        raise
+
+
+def _prepare(connection: Any, _record: object) -> None:
+    cursor = connection.cursor()
+    for pragma in PRAGMAS:
+        cursor.execute(f"PRAGMA {pragma}")
+    _write_ahead(cursor)
+    cursor.close()
+
+
+def _write_ahead(cursor: Any) -> None:
+    for _ in range(ATTEMPTS - 1):
+        with suppress(OperationalError):
+            cursor.execute(WRITE_AHEAD)
+            return
+        # Another process makes the file at this moment. The pragma does not wait for it; this does.
+        cursor.execute("BEGIN IMMEDIATE")
+        cursor.execute("ROLLBACK")
+    cursor.execute(WRITE_AHEAD)
