@@ -1,11 +1,17 @@
 """The whole program in a process of its own, asking an endpoint through the real SDK, used by a person over HTTP."""
 
+import json
+import re
 import socket
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
+from agent_core.commands.files import FILE_COMMANDS
+from agent_core.commands.finish import FINISH_COMMANDS
+from agent_core.commands.registry import Commands
+from agent_core.prompt.reply import reply_schema
 from agent_core.testing.model import reply_text
 from tests.e2e.process import Program, free_port, program, running
 from tests.scenario.chat import adding, writing
@@ -78,6 +84,11 @@ async def test_an_endpoint_without_schemas_is_asked_for_plain_json_from_then_on(
     assert await ana.sees("Clerk is done")
     formats = [body["response_format"]["type"] for body in endpoint.completions]
     assert formats == ["json_schema", "json_object", "json_object"]
+
+
+def test_no_bound_is_asked_for_that_a_llama_cpp_server_would_refuse_the_whole_schema_for() -> None:
+    asked = json.dumps(reply_schema(Commands.of(*FILE_COMMANDS, *FINISH_COMMANDS).specs))
+    assert max(int(bound) for bound in re.findall(r'"(?:max|min)(?:Length|Items)": (\d+)', asked)) < 2000
 
 
 @pytest.mark.proves("endpoint:key")
