@@ -7,7 +7,7 @@ import socket
 import sys
 from asyncio.subprocess import PIPE, STDOUT, Process
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,13 +30,19 @@ class Program:
 
     async def kill(self) -> None:
         """End it as a power cut would."""
-        self.process.kill()
+        self.send(signal.SIGKILL)
         assert await self.ended() == -signal.SIGKILL
 
     async def stop(self) -> None:
         """Tell it to end, as an operator or a platform does, and hold it to doing so soon and in order."""
-        self.process.terminate()
+        self.send(signal.SIGTERM)
         assert await self.ended() == 0, self.output
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal, unless it has ended. asyncio's own way may take the exit code from asyncio's other half."""
+        if self.process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.process.pid, number)
 
     async def ended(self) -> int:
         """Wait for its end and give its exit code."""
@@ -83,8 +89,7 @@ async def running(folder: Path, *arguments: str, **environ: str) -> AsyncIterato
     try:
         yield started
     finally:
-        if process.returncode is None:
-            process.kill()
+        started.send(signal.SIGKILL)
         await process.wait()
         await started.listen()
 

@@ -1,0 +1,56 @@
+"""`python -m tests.crash.killer run`: the real program, ended as by a power cut just before or just after a save.
+
+DIES_AT is the number of the save and DIES the moment. A program that comes to its end says how many saves it made.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from agent_core.persistence.buffer import Buffer
+from bot.__main__ import main
+
+
+@dataclass(slots=True)
+class Killer:
+    """Counts the commits that save something."""
+
+    commit: Callable[[Buffer], Awaitable[None]]
+    at: int
+    moment: str
+    saves: int = 0
+
+    async def commits(self, buffer: Buffer) -> None:
+        """Commit, unless this is the save at which the process dies."""
+        if not buffer._writes:
+            await self.commit(buffer)
+            return
+        self.saves += 1
+        number = self.saves
+        self.reach(number, "before")
+        await self.commit(buffer)
+        self.reach(number, "after")
+
+    def reach(self, number: int, moment: str) -> None:
+        """Die, if it is time: no handler runs and nothing is flushed or closed."""
+        if (number, moment) == (self.at, self.moment):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def run(environ: Mapping[str, str]) -> int:
+    """The command line, with a killer in it."""
+    killer = Killer(Buffer.commit, int(environ["DIES_AT"]), environ["DIES"])
+
+    async def commit(buffer: Buffer) -> None:
+        await killer.commits(buffer)
+
+    setattr(Buffer, "commit", commit)  # noqa: B010 (mypy would have it no other way)
+    code = main()
+    sys.stdout.write(f"It made {killer.saves} saves.\n")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(run(os.environ))
