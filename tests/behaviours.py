@@ -50,6 +50,7 @@ PROMISES: dict[str, str] = {
     "settings:secrets": "What is said about a wrong setting never shows its value.",
     "shown:changed": "A write to a file that changed since it was shown is shown again instead of run.",
     "stop:open": "Stop withdraws the open proposal, and Resume thinks anew.",
+    "stop:running": "Stop ends a running command at once, and no question is asked about it.",
     "stop:restart": "What people were asked when the program was told to end is asked, once, when it runs again.",
     "story:surfaces": "The same story, from form to finished goal, can be played on every surface.",
     "thread:gone": "An agent whose thread is gone pauses, and Resume gives it another.",

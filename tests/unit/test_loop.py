@@ -1,5 +1,6 @@
 """The loop over doubles: what is proposed, shown, run and recorded, and what happens when things go wrong."""
 
+import asyncio
 from dataclasses import replace
 from decimal import Decimal
 
@@ -355,3 +356,28 @@ async def test_hooks_stand_around_a_command_in_their_order() -> None:
     stage = stage_of(NOTHING, DONE, hooks=(outer, inner))
     await approve(stage, await stage.create())
     assert seen == ["outer do_nothing", "inner Clerk"]
+
+
+@pytest.mark.proves("stop:running")
+async def test_stop_ends_a_running_command_at_once_and_asks_no_question() -> None:
+    begun, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def endless(call: CommandCall, context: CommandContext, following: Next) -> Result:
+        begun.set()
+        try:
+            return await asyncio.Future()
+        finally:
+            cancelled.set()
+
+    stage = stage_of(WRITE, DONE, hooks=(endless,))
+    agent = await stage.create()
+    async with stage.run(), asyncio.timeout(5):
+        turn = await stage.turn(agent)
+        await stage.service.decide(turn.id, Approve(), stage.origin())
+        await begun.wait()
+        await stage.service.stop(agent.id, stage.origin(BEN))
+        await cancelled.wait()
+        await stage.shown.until(lambda surface: surface.cards[turn.id].state == "done")
+    assert (await stage.turn(agent)).result == Interrupted(BEN)
+    assert (await stage.views.agent(agent.channel, agent.id)).status == Stopped(BEN)
+    assert await stage.views.files(agent.channel, agent.id) == ()
