@@ -12,7 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from playwright.async_api import Browser, Page, async_playwright, expect
+from playwright.async_api import Browser, Page, ViewportSize, async_playwright, expect
 
 from agent_core.model.draft import AgentDraft
 from agent_core.ports.minds import LanguageModel
@@ -24,8 +24,8 @@ from tests.browser.conftest import ARGUMENTS, chromium
 from tests.scenario.served import served
 
 HERE = Path(__file__).parent
-WIDE = {"width": 1280, "height": 900}
-PHONE = {"width": 390, "height": 844}
+WIDE = ViewportSize(width=1280, height=900)
+PHONE = ViewportSize(width=390, height=844)
 
 RATINGS = """ticker,sector,price_to_book,yield,view
 CLX,coal,0.7,6.1 %,sell
@@ -111,7 +111,7 @@ async def draw_workspace(browser: Browser) -> None:
         model.say(json.dumps(WRITES))
         await ana.asks("write_to_file")
         height = await ana.page.evaluate("document.documentElement.scrollHeight")
-        await ana.page.set_viewport_size({**WIDE, "height": height})
+        await ana.page.set_viewport_size(ViewportSize(width=WIDE["width"], height=height))
         await keep(ana.page, "workspace")
 
 
