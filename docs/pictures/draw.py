@@ -124,14 +124,16 @@ async def draw_tutorial(browser: Browser) -> None:
         await ana.page.get_by_role("button", name="Create").click()
         await ana.asks("write_to_file")
         await keep(ana.page, "card")
-        await ana.page.get_by_role("article").last.get_by_role("button", name="Edit", exact=True).click()
-        await expect(ana.page.locator("[popover]:popover-open")).to_be_visible()
-        await keep(ana.page, "edit")
-        await ana.page.keyboard.press("Escape")
         phone = await person(browser, address, "Ana", viewport=PHONE, color_scheme="dark", device_scale_factor=1.5)
         await phone.page.goto(ana.page.url)
-        await phone.asks("write_to_file")
+        await (await phone.asks("write_to_file")).article.scroll_into_view_if_needed()
         await keep(phone.page, "phone")
+        await phone.page.close()
+        await ana.page.get_by_role("button", name="Approve", exact=True).click()
+        card = await ana.asks("append_to_file")
+        await card.article.get_by_role("button", name="Edit", exact=True).click()
+        await expect(ana.page.locator("[popover]:popover-open")).to_be_visible()
+        await keep(ana.page, "edit")
 
 
 @asynccontextmanager
