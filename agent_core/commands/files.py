@@ -107,8 +107,7 @@ async def _preview_change(filename: str, added: str | None, text: str, context: 
     plus, minus = (sum(line.startswith(sign) for line in diff) for sign in "+-")
     state = "" if exists else "new file · "
     title = f"{filename} · {state}{len(new.splitlines())} lines · +{plus} −{minus}"
-    preview = await _standing_on(filename, title, "\n".join(diff), context)
-    return Preview(title=title, body=preview.body, kind="diff", target=filename, basis=exists)
+    return Preview(title=title, body="\n".join(diff), kind="diff", target=filename, basis=exists)
 
 
 async def _standing_on(filename: str, title: str, body: str, context: CommandContext) -> Preview:

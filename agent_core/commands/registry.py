@@ -1,8 +1,10 @@
 """Commands by name: declaring one, finding one, and checking that a call can run."""
 
+import json
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, TypeVar
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -10,6 +12,9 @@ from agent_core.errors import CommandError, UnusableReply
 from agent_core.model.agent import Agent
 from agent_core.model.command import Arguments, CommandCall, CommandSpec, Preview
 from agent_core.ports.world import Files
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
 
 Given = TypeVar("Given", bound=BaseModel)
 
@@ -129,10 +134,15 @@ class Commands:
 
 def faults_of(spec: CommandSpec, arguments: Arguments) -> list[str]:
     """What is wrong with the arguments, a sentence each, in the words of the command's schema."""
+    errors = _validator(json.dumps(spec.parameters)).iter_errors(dict(arguments))
+    return [f"{'.'.join(map(str, error.absolute_path)) or 'arguments'}: {error.message}." for error in errors]
+
+
+@lru_cache(maxsize=256)
+def _validator(parameters: str) -> "Draft202012Validator":
     from jsonschema import Draft202012Validator  # a tenth of a second that a start does not need
 
-    errors = Draft202012Validator(dict(spec.parameters)).iter_errors(dict(arguments))
-    return [f"{'.'.join(map(str, error.absolute_path)) or 'arguments'}: {error.message}." for error in errors]
+    return Draft202012Validator(json.loads(parameters))
 
 
 def _list(names: Iterable[str]) -> str:

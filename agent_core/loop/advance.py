@@ -76,6 +76,7 @@ class AgentLoop:
                     return await hold.let_go()
 
     async def _think(self, hold: Hold, agent: Agent) -> Agent:
+        await hold.seize()
         turns, notes = await self._memories(agent)
         thought = await self.mind.think(agent, turns, notes)
 
@@ -113,6 +114,7 @@ class AgentLoop:
             case "approved":
                 return await self._start(hold, agent, turn)
             case "running" if turn.only_reads:
+                await hold.seize()
                 return await self._run(hold, agent, turn)
             case "running":
                 return (await self._change(hold, turn.id, Turn.interrupt, Awaiting())).agent

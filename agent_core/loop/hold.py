@@ -21,37 +21,40 @@ Step = Callable[[UnitOfWork, Agent], Awaitable[Outcome]]
 
 @dataclass(slots=True, kw_only=True)
 class Hold:
-    """The fence, the surface, and what was shown but not yet recorded."""
+    """The fence, the surface, and what was shown but not yet recorded.
+
+    The raised fence is saved with the first save, or by `seize` where something costly comes before it.
+    """
 
     database: Database
     surface: ChatSurface
-    agent_id: AgentId
+    agent: Agent
     fence: int
+    is_taken: bool = False
     shown: list[tuple[Turn, str]] = field(default_factory=list)
     told: list[Notice] = field(default_factory=list)
 
     @classmethod
     async def take(cls, database: Database, surfaces: Callable[[Agent], ChatSurface], agent_id: AgentId) -> "Hold":
         """Take the agent from any worker that had it; raise NotFound when it was deleted."""
-
-        async def act(work: UnitOfWork) -> Agent:
+        async with database.begin() as work:
             agent = await work.agents.locate(agent_id)
-            taken = replace(agent, fence=agent.fence + 1)
-            work.agents.save(taken)
-            return taken
-
-        agent = await in_one_unit(database, act)
-        return cls(database=database, surface=surfaces(agent), agent_id=agent_id, fence=agent.fence)
+        return cls(database=database, surface=surfaces(agent), agent=agent, fence=agent.fence + 1)
 
     async def catch_up(self) -> Agent:
         """Open the thread, and show and tell whatever was saved but not shown; return the agent as it is."""
+        agent = self.agent
         async with self.database.begin() as work:
-            agent = await work.agents.locate(self.agent_id)
             turns, notices = await work.turns.unshown(agent), await work.notes.untold(agent)
         if agent.thread is None:
             agent = await self._open_thread(agent)
         await self._show(agent, turns, notices)
         return agent
+
+    async def seize(self) -> None:
+        """Raise the fence now, so that no two workers both do what comes next."""
+        if not self.is_taken:
+            await self.save(_as_it_is)
 
     async def save(self, step: Step) -> Outcome:
         """Take a step from the agent as it is now, save what follows and show it.
@@ -60,15 +63,16 @@ class Hold:
         """
 
         async def fenced(work: UnitOfWork) -> Outcome:
-            agent = await work.agents.locate(self.agent_id)
-            if agent.fence != self.fence:
-                raise Superseded(self.agent_id)
-            outcome = await step(work, agent)
+            present = await work.agents.locate(self.agent.id)
+            if present.fence != self.fence - (not self.is_taken):
+                raise Superseded(self.agent.id)
+            outcome = await step(work, replace(present, fence=self.fence))
             outcome.save(work)
             self._record(work)
             return outcome
 
         outcome = await in_one_unit(self.database, fenced)
+        self.is_taken = True
         self.shown.clear()
         self.told.clear()
         await self._show(outcome.agent, outcome.turns, outcome.notices)
@@ -107,3 +111,7 @@ class Hold:
             return Outcome(agent=replace(present, thread=thread))
 
         return (await self.save(opened)).agent
+
+
+async def _as_it_is(_work: UnitOfWork, agent: Agent) -> Outcome:
+    return Outcome(agent=agent)

@@ -1,15 +1,17 @@
 """Values of the model to JSON text and back. Any text a model may write survives, on every database."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, TypeVar
+from functools import lru_cache
+from typing import Any, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
 T = TypeVar("T")
+SHORT = 8_000
 
 
 def encode(value: object) -> str:
@@ -18,7 +20,19 @@ def encode(value: object) -> str:
 
 
 def decode(kind: type[T], text: str) -> T:
-    """Read a value of this kind back; raise ValueError for anything else. Fields it does not know are left out."""
+    """Read a value of this kind back; raise ValueError for anything else. Fields it does not know are left out.
+
+    Short texts are remembered: a turn is read again with each of the forty after it, and values do not change.
+    """
+    return cast("T", _remembered(cast("Hashable", kind), text) if len(text) <= SHORT else _decoded(kind, text))
+
+
+@lru_cache(maxsize=512)
+def _remembered(kind: type[object], text: str) -> object:
+    return _decoded(kind, text)
+
+
+def _decoded(kind: type[T], text: str) -> T:
     adapter = _adapter(kind)
     try:
         return adapter.validate_json(text)
