@@ -23,7 +23,7 @@ COMMANDS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return the process's exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    name = given[0] if given and given[0] in COMMANDS else _parser().parse_args(given).command
+    name = "solo" if given[:1] == ["solo"] else _parser().parse_args(given).command
     try:
         settings = settings_module.load()
         configure(settings.log_level, settings.log_format, settings.secrets)

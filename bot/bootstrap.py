@@ -56,8 +56,8 @@ class Signoff:
 @asynccontextmanager
 async def assembled(settings: Settings, *surfaces: ChatSurface) -> AsyncIterator[Signoff]:
     """Bring the tables up to date and wire everything for these surfaces; let go of it at the end."""
-    settings.home.mkdir(parents=True, exist_ok=True)
-    await upgrade(settings.database_url)
+    make_home(settings)
+    await migrated(settings)
     database = SqlDatabase(settings.database_url)
     model = make_model(settings)
     try:
@@ -69,8 +69,21 @@ async def assembled(settings: Settings, *surfaces: ChatSurface) -> AsyncIterator
 
 
 async def migrated(settings: Settings) -> None:
-    """Bring the database up to date."""
-    await upgrade(settings.database_url)
+    """Bring the database up to date; raise SettingsError when it cannot be reached or is newer."""
+    try:
+        await upgrade(settings.database_url)
+    except OSError as fault:
+        said = f"{settings.shown_database} cannot be reached. Is it running, and may this process use it?"
+        raise SettingsError("DATABASE_URL", said, "postgresql://signoff@localhost/signoff") from fault
+
+
+def make_home(settings: Settings) -> None:
+    """Make the data folder; raise SettingsError when that cannot be done."""
+    try:
+        settings.home.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        said = f"{settings.home} cannot be made ({fault.strerror})."
+        raise SettingsError("SIGNOFF_HOME", said, "/var/lib/signoff") from fault
 
 
 def probes(settings: Settings) -> Probes:

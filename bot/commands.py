@@ -4,7 +4,6 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from urllib.parse import urlsplit
 
 from aiohttp import web
 from filelock import FileLock, Timeout
@@ -13,7 +12,7 @@ from adapters.web.app import Badge, Workspace
 from adapters.web.guard import Guard
 from adapters.web.surface import WebSurface
 from agent_core.errors import SettingsError
-from bot.bootstrap import Signoff, assembled, migrated, probes
+from bot.bootstrap import Signoff, assembled, make_home, migrated, probes
 from bot.doctor import Finding, findings, report
 from bot.settings import Settings
 from bot.web import application
@@ -86,10 +85,9 @@ BY_NAME: dict[str, Command] = {
 async def _serving(signoff: Signoff, surface: WebSurface) -> AsyncIterator[Workspace]:
     """Serve the pages while the block lasts; raise SettingsError when the port is taken."""
     settings = signoff.settings
-    guard = Guard(token=settings.web_token.get_secret_value(), public_host=urlsplit(settings.public_url).hostname or "")
-    workspace = Workspace(
-        intents=signoff.intents, hub=surface.hub, guard=guard, clock=signoff.clock, badge=Badge(signoff.model.label)
-    )
+    guard = Guard(token=settings.web_token.get_secret_value(), public_url=settings.public_url)
+    badge = Badge(signoff.model.label)
+    workspace = Workspace(intents=signoff.intents, hub=surface.hub, guard=guard, clock=signoff.clock, badge=badge)
     runner = web.AppRunner(application(workspace), access_log=None, shutdown_timeout=GRACE)
     await runner.setup()
     try:
@@ -121,7 +119,7 @@ def _is_hint(finding: Finding) -> bool:
 @contextmanager
 def _only_one(settings: Settings) -> Iterator[None]:
     """Hold the data folder for one engine; raise SettingsError when another holds it."""
-    settings.home.mkdir(parents=True, exist_ok=True)
+    make_home(settings)
     try:
         with FileLock(settings.home / "engine.lock", blocking=False):
             yield

@@ -22,6 +22,7 @@ from bot.variables import VARIABLES
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 TOKEN_LENGTH = 16
 TOO_SHORT = "must have at least 16 characters, because HOST opens the page to others."
+UNGUARDED = "opens the page to others, so WEB_TOKEN must be set too."
 OWN_WORDS = "own words"
 DATABASES = ("sqlite", "postgresql", "postgres")
 LIKENESS = 0.83  # tells OPENAI_APIKEY from AZURE_OPENAI_API_KEY, which is somebody else's
@@ -139,6 +140,13 @@ class Settings(BaseSettings):
         if url and (not is_web or parts.query or parts.fragment or any(map(str.isspace, url))):
             raise ValueError
         return url.rstrip("/")
+
+    @field_validator("public_url")
+    @classmethod
+    def _guarded(cls, url: str, info: ValidationInfo) -> str:
+        if urlsplit(url).hostname not in (None, *LOOPBACK) and not info.data.get("web_token"):
+            raise PydanticCustomError(OWN_WORDS, UNGUARDED)
+        return url
 
     @field_validator("database_url")
     @classmethod

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from aiohttp import web
 
 from adapters.web.app import Workspace
+from adapters.web.guard import Guard
 from adapters.web.listeners import Listeners
 from adapters.web.pages import Pages
 from agent_core.service.views import AgentViews
@@ -20,7 +21,9 @@ def application(workspace: Workspace) -> web.Application:
         middlewares=[workspace.guard.middleware(_is_page), workspace.telling(_is_page)],
     )
     views = workspace.intents.views
-    app.add_routes([*Pages(workspace).routes(), *Listeners(workspace).routes(), *Operations(views).routes()])
+    app.add_routes(
+        [*Pages(workspace).routes(), *Listeners(workspace).routes(), *Operations(views, workspace.guard).routes()]
+    )
     app.on_shutdown.append(_end_streams(workspace))
     return app
 
@@ -28,8 +31,8 @@ def application(workspace: Workspace) -> web.Application:
 class Operations:
     """What operators' tools ask."""
 
-    def __init__(self, views: AgentViews) -> None:
-        self.views = views
+    def __init__(self, views: AgentViews, guard: Guard) -> None:
+        self.views, self.guard = views, guard
 
     def routes(self) -> list[web.RouteDef]:
         """Health and metrics."""
@@ -40,8 +43,14 @@ class Operations:
         await self.views.census()
         return web.json_response({"status": "ok"})
 
-    async def metrics(self, _request: web.Request) -> web.Response:
-        """Agents by what they are doing, and the process itself, in Prometheus' text format."""
+    async def metrics(self, request: web.Request) -> web.Response:
+        """Agents by what they are doing, and the process itself, in Prometheus' text format.
+
+        Where WEB_TOKEN is set, it is asked for as `Authorization: Bearer …`.
+        """
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        if self.guard.token and not (scheme.casefold() == "bearer" and self.guard.accepts(token)):
+            raise web.HTTPUnauthorized(headers={"WWW-Authenticate": "Bearer"})
         from prometheus_client import REGISTRY, CollectorRegistry, Gauge, generate_latest
 
         own = CollectorRegistry()

@@ -49,6 +49,7 @@ PROMISES: dict[str, str] = {
     "settings:fault": "A wrong setting is told in one line: the variable, what is wrong and an example.",
     "settings:secrets": "What is said about a wrong setting never shows its value.",
     "shown:changed": "A write to a file that changed since it was shown is shown again instead of run.",
+    "start:one-line": "A start that cannot be is told in one line that names the variable.",
     "stop:open": "Stop withdraws the open proposal, and Resume thinks anew.",
     "stop:running": "Stop ends a running command at once, and no question is asked about it.",
     "stop:restart": "What people were asked when the program was told to end is asked, once, when it runs again.",

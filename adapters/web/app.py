@@ -72,7 +72,7 @@ class Workspace:
         )
         response = web.Response(text=html, content_type="text/html", status=status)
         response.headers["Cache-Control"] = "no-store"
-        people.remember(response, person)
+        people.remember(response, person, secure=self.guard.is_secure)
         return response
 
     async def new_agent(

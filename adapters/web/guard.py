@@ -33,10 +33,10 @@ HEADERS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guard:
-    """`token` is required when set; `public_host` is the name of the page behind a proxy."""
+    """`token` is required when set; `public_url` is where a proxy shows the page."""
 
     token: str = ""
-    public_host: str = ""
+    public_url: str = ""
 
     def middleware(self, paths: Callable[[str], bool]) -> Middleware:
         """The check as an aiohttp middleware, for the paths it is to guard."""
@@ -62,6 +62,11 @@ class Guard:
         return hmac.compare_digest(request.cookies.get(COOKIE, ""), self.badge)
 
     @property
+    def is_secure(self) -> bool:
+        """Whether browsers reach the page by TLS alone, so that its cookies never go another way."""
+        return self.public_url.startswith("https:")
+
+    @property
     def badge(self) -> str:
         """What the cookie holds in place of the token."""
         return hashlib.sha256(b"signoff badge\0" + self.token.encode()).hexdigest()
@@ -80,7 +85,8 @@ class Guard:
 
     def _is_known_host(self, host: str) -> bool:
         name = urlsplit(f"//{host}").hostname or ""
-        return name in LOOPBACK or name == self.public_host or (bool(self.token) and _is_address(name))
+        public = urlsplit(self.public_url).hostname
+        return name in LOOPBACK or name == public or (bool(self.token) and _is_address(name))
 
 
 def _is_from_this_page(request: web.Request) -> bool:

@@ -42,7 +42,8 @@ class Listeners:
         """Take another name."""
         form = await form_of(request)
         response = see_other(_inside(form.get("to", "/")))
-        people.remember(response, people.renamed(people.person_of(request), form.get("name", "")))
+        person = people.renamed(people.person_of(request), form.get("name", ""))
+        people.remember(response, person, secure=self.workspace.guard.is_secure)
         return response
 
     async def enter(self, request: web.Request) -> web.StreamResponse:
@@ -52,7 +53,7 @@ class Listeners:
         if not guard.accepts(form.get("token", "")):
             return await self.workspace.enter(request, said="That is not the token.", to=to, status=403)
         response = see_other(to)
-        response.set_cookie(COOKIE, guard.badge, httponly=True, samesite="Strict", path="/")
+        response.set_cookie(COOKIE, guard.badge, httponly=True, samesite="Strict", path="/", secure=guard.is_secure)
         return response
 
     async def go_to_channel(self, request: web.Request) -> web.StreamResponse:

@@ -22,10 +22,10 @@ def person_of(request: web.Request) -> Actor:
     return request[PERSON]
 
 
-def remember(response: web.StreamResponse, person: Actor) -> None:
+def remember(response: web.StreamResponse, person: Actor, *, secure: bool) -> None:
     """Let the browser keep who they are; no other site's page can send it along."""
     text = f"{person.id}:{quote(person.display)}"
-    response.set_cookie(COOKIE, text, max_age=YEAR, httponly=True, samesite="Strict", path="/")
+    response.set_cookie(COOKIE, text, max_age=YEAR, httponly=True, samesite="Strict", path="/", secure=secure)
 
 
 def renamed(person: Actor, name: str) -> Actor:

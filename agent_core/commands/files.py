@@ -106,7 +106,8 @@ async def _preview_change(filename: str, added: str | None, text: str, context: 
     diff = list(difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=2))[2:]
     plus, minus = (sum(line.startswith(sign) for line in diff) for sign in "+-")
     state = "" if exists else "new file · "
-    title = f"{filename} · {state}{len(new.splitlines())} lines · +{plus} −{minus}"
+    lines = len(new.splitlines())
+    title = f"{filename} · {state}{lines} {'line' if lines == 1 else 'lines'} · +{plus} −{minus}"
     return Preview(title=title, body="\n".join(diff), kind="diff", target=filename, basis=exists)
 
 

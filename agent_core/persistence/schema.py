@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncEngine
 
+from agent_core.errors import SettingsError
 from agent_core.persistence.buffer import BEGIN
 from agent_core.persistence.connections import make_engine
 
@@ -16,13 +18,22 @@ HEAD = "0001"  # the newest script in migrations/versions: a test holds the two 
 
 
 async def upgrade(url: str) -> None:
-    """Make the database's tables, or change those of an older release; at the newest this is one query."""
-    await move(url, HEAD)
+    """Make the database's tables, or change those of an older release; at the newest this is one query.
+
+    Raise ConnectionError when the database is away, SettingsError when a newer release made its tables.
+    """
+    try:
+        if await version(url) > HEAD:
+            said = "its tables were made by a newer Signoff: use that one, or another database."
+            raise SettingsError("DATABASE_URL", said, "sqlite:////var/lib/signoff/other.db")
+        await move(url, HEAD)
+    except SQLAlchemyError as fault:
+        raise ConnectionError(str(fault)) from fault
 
 
 async def version(url: str) -> str:
     """The revision of the database's tables, "" before they are made; raise ConnectionError when it is away."""
-    engine = make_engine(url)
+    engine = _engine(url)
     try:
         async with engine.connect() as connection:
             return await connection.run_sync(_version) or ""
@@ -34,15 +45,20 @@ async def version(url: str) -> str:
 
 async def move(url: str, revision: str) -> None:
     """Bring the tables to a revision, up or down, all or nothing; a SQLite file's folder is made if missing."""
-    engine = make_engine(url)
-    if engine.dialect.name == "sqlite" and engine.url.database:
-        Path(engine.url.database).parent.mkdir(parents=True, exist_ok=True)
+    engine = _engine(url)
     try:
         async with engine.connect() as connection:
             if await connection.run_sync(_version) != revision:
                 await connection.run_sync(_migrate, revision)
     finally:
         await engine.dispose()
+
+
+def _engine(url: str) -> AsyncEngine:
+    engine = make_engine(url)
+    if engine.dialect.name == "sqlite" and engine.url.database:
+        Path(engine.url.database).parent.mkdir(parents=True, exist_ok=True)
+    return engine
 
 
 def scripts() -> "Config":

@@ -138,3 +138,13 @@ async def test_no_page_has_a_fault_that_a_screen_reader_would_meet(
         await chat.page.goto(url)
         found = await Axe().run(chat.page)
         assert found.violations_count == 0, f"{url}\n{found.generate_report()}"
+
+
+@pytest.mark.proves("card:verbatim")
+async def test_an_argument_reads_in_the_browser_as_it_was_written(ana: BrowserChat, model: ScriptedModel) -> None:
+    text = "\n\n  two  spaces\n\tand a tab"
+    model.say(reply_text("write_to_file", {"filename": "a  b.txt", "text": text}))
+    await ana.new_agent("Clerk", "writes", "Write a file")
+    card = await ana.asks("write_to_file")
+    assert await card.article.locator("dd pre").first.evaluate("element => element.innerText") == text
+    assert await card.article.locator("dd code").first.evaluate("element => element.innerText") == "a  b.txt"

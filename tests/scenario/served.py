@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from aiohttp import web
 
@@ -38,7 +37,7 @@ async def served(model: LanguageModel, folder: Path, *, token: str = "", public_
     workspace = Workspace(
         intents=Intents(service=stage.service, views=stage.views),
         hub=surface.hub,
-        guard=Guard(token=token, public_host=urlsplit(public_url).hostname or ""),
+        guard=Guard(token=token, public_url=public_url),
         clock=stage.clock,
         badge=Badge(model.label),
     )

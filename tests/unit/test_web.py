@@ -211,3 +211,15 @@ async def test_whoever_may_not_decide_is_told_why(base: str, ana: PageChat) -> N
     async with PageChat.opened(base, "ben", ana.path) as ben:
         status, page = await ben.send("press", {"button": f"approve:{card.turn}:1"})
     assert (status, "you may not approve here: only @ana decides" in page) == (403, True)
+
+
+@pytest.mark.proves("page:token")
+async def test_behind_tls_cookies_stay_there_and_metrics_ask_for_the_token(tmp_path: Path) -> None:
+    async with served(ScriptedModel(), tmp_path, token=TOKEN, public_url="https://signoff.example") as base:
+        host = {"Host": "signoff.example", "Origin": "https://signoff.example"}
+        async with ClientSession() as session:
+            entered = await session.post(f"{base}/enter", data={"token": TOKEN}, headers=host, allow_redirects=False)
+            assert "Secure" in entered.headers["Set-Cookie"]
+            assert (await session.get(f"{base}/metrics")).status == 401
+            known = await session.get(f"{base}/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
+            assert known.status == 200

@@ -1,0 +1,60 @@
+"""What the command line says where it cannot start: one line, no traceback."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from agent_core.errors import SettingsError
+from agent_core.persistence.connections import make_engine
+from agent_core.persistence.schema import upgrade
+
+
+async def said(folder: Path, *arguments: str, **environ: str) -> tuple[int | None, str]:
+    """The exit code and everything printed by `python -m bot`."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "bot", *arguments,
+        cwd=folder, env={"PYTHONPATH": str(Path.cwd()), "PATH": "", **environ},
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+    )  # fmt: skip
+    output, _ = await process.communicate()
+    return process.returncode, output.decode()
+
+
+@pytest.mark.proves("start:one-line")
+@pytest.mark.parametrize(
+    ("variable", "value", "fault"),
+    [
+        ("DATABASE_URL", "postgresql://somebody:hunter22@127.0.0.1:1/x", "cannot be reached"),
+        ("SIGNOFF_HOME", "/dev/null/x", "cannot be made"),
+        ("PUBLIC_URL", "https://signoff.example", "WEB_TOKEN must be set"),
+        ("DISABLED_COMMANDS", "fly", "'fly' is none of append_to_file"),
+    ],
+)
+async def test_a_start_that_cannot_be_is_told_in_one_line(
+    tmp_path: Path, variable: str, value: str, fault: str
+) -> None:
+    code, output = await said(tmp_path, "run", **{variable: value})
+    assert code == 2
+    assert output.startswith(f"Signoff did not start. {variable}: ")
+    assert fault in output
+    assert output.count("\n") == 1
+    assert "hunter22" not in output
+
+
+@pytest.mark.parametrize("arguments", [("run", "nonsense"), ("doctor", "--frob"), ("fly",), ()])
+async def test_arguments_that_mean_nothing_are_refused(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    code, output = await said(tmp_path, *arguments)
+    assert (code, "usage: signoff" in output) == (2, True)
+
+
+async def test_tables_of_a_newer_release_are_left_alone(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'x.db'}"
+    await upgrade(url)
+    engine = make_engine(url)
+    async with engine.connect() as connection:
+        await connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+    await engine.dispose()
+    with pytest.raises(SettingsError, match="newer Signoff"):
+        await upgrade(url)
