@@ -47,9 +47,10 @@ format: .venv/.dev ## format the code and mend what can be mended
 	@$(PY) -m ruff format .
 	@$(PY) -m ruff check --fix .
 
-reference: .venv/.run ## write .env.example and docs/reference/settings.md anew from bot/variables.py
+reference: .venv/.run ## write .env.example and the generated pages of docs/reference anew
 	@$(PY) -c 'from bot import variables; print(variables.example_file(), end="")' > .env.example
 	@$(PY) -c 'from bot import variables; print(variables.reference(), end="")' > docs/reference/settings.md
+	@$(PY) -m docs.reference.generate
 
 # Each stamp is as new as the last complete install, so that a second start costs nothing.
 .venv/.run: pyproject.toml constraints.txt

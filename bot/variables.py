@@ -52,7 +52,7 @@ TABLE = (
     Variable(
         name="PUBLIC_URL",
         section=WHERE,
-        meaning="The page's address as people type it, when a proxy stands before it.",
+        meaning="The page's address as people type it, when a proxy stands before it. Wants WEB_TOKEN.",
         rule="an http or https address without a user, a query or a fragment",
         default="HOST and PORT",
         example="https://signoff.example.com",
