@@ -15,22 +15,24 @@ from bot.__main__ import main
 
 @dataclass(slots=True)
 class Killer:
-    """Counts the commits that save something."""
+    """Counts the commits that save something, as they begin and as they come to their end."""
 
     commit: Callable[[Buffer], Awaitable[None]]
     at: int
     moment: str
-    saves: int = 0
+    begun: int = 0
+    made: int = 0
 
     async def commits(self, buffer: Buffer) -> None:
         """Commit, unless this is the save at which the process dies."""
         if not buffer._writes:
             await self.commit(buffer)
             return
-        self.saves += 1
-        number = self.saves
+        self.begun += 1
+        number = self.begun
         self.reach(number, "before")
         await self.commit(buffer)
+        self.made += 1
         self.reach(number, "after")
 
     def reach(self, number: int, moment: str) -> None:
@@ -48,7 +50,7 @@ def run(environ: Mapping[str, str]) -> int:
 
     setattr(Buffer, "commit", commit)  # noqa: B010 (mypy would have it no other way)
     code = main()
-    sys.stdout.write(f"It made {killer.saves} saves.\n")
+    sys.stdout.write(f"It made {killer.made} saves.\n")
     return code
 
 

@@ -17,7 +17,7 @@ from tests.e2e.process import Program, free_port, program
 from tests.scenario.page import ARTICLE, PageCard, PageChat
 
 CHANNEL = "/c/web/local/general"
-SAVES = 32  # more than a whole story takes: the last cases die nowhere and show that
+SAVES = 26  # more than a whole story takes: the last cases die nowhere and show that
 STORY = [("1", "write_to_file"), ("2", "append_to_file"), ("3", "read_file"), ("4", "task_complete")]
 
 
