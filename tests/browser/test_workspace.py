@@ -90,6 +90,7 @@ async def test_everything_can_be_done_by_keyboard(ana: BrowserChat, model: Scrip
     await page.keyboard.press("Shift+Tab")
     await page.keyboard.press("Enter")
     assert await ana.sees("a.txt now holds 3 characters.")
+    await expect(page.get_by_role("article").first).to_be_focused()
 
 
 @pytest.mark.proves("page:text")

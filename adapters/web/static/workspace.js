@@ -56,7 +56,8 @@ function replace(old, region) {
   }
   [...region.querySelectorAll("details")].forEach((detail, at) => { if (opened[at]) detail.open = true; });
   old.replaceWith(region);
-  if (inside) document.getElementById(inside)?.focus();
+  if (inside === region.id) comeBack(inside);
+  else if (inside) document.getElementById(inside)?.focus();
   announce(region);
 }
 
@@ -106,12 +107,21 @@ async function send(form, button) {
       form.closest("[popover]")?.hidePopover();
       form.reset();
       take(text);
+      comeBack(form.closest("article")?.id);
     } else refresh();
   } catch {
     say("Signoff cannot be reached. What you wrote is still here; try again.");
   } finally {
     for (const each of form.querySelectorAll("button")) each.disabled = false;
   }
+}
+
+/** A button that was pressed is gone: who works by keyboard goes on from its card, not from the top of the page. */
+function comeBack(id) {
+  const card = id && document.getElementById(id);
+  if (!card || document.activeElement !== document.body) return;
+  card.tabIndex = -1;
+  card.focus({ preventScroll: true });
 }
 
 function refusal(text) {
