@@ -1,6 +1,7 @@
 """What each command of the command line does, once the settings are read."""
 
 import asyncio
+import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -94,7 +95,7 @@ async def _serving(signoff: Signoff, surface: WebSurface) -> AsyncIterator[Works
         await web.TCPSite(runner, settings.host, settings.port).start()
         yield workspace
     except OSError as fault:
-        said = f"{settings.host}:{settings.port} cannot be listened on ({fault.strerror})."
+        said = f"{settings.host}:{settings.port} cannot be listened on ({os.strerror(fault.errno or 0)})."
         raise SettingsError("PORT", said, "8701") from fault
     finally:
         await runner.cleanup()

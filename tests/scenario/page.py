@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from aiohttp import ClientSession, CookieJar
+from aiohttp import ClientPayloadError, ClientSession, CookieJar
 
 T = TypeVar("T")
 ARTICLE = re.compile(r'<article class="card [^"]*" id="(?P<id>[^"]+)".*?</article>', re.DOTALL)
@@ -104,8 +104,9 @@ class PageChat:
         """Look at the page again after each change, until `found` gives something."""
         async with asyncio.timeout(20), self.session.get(f"{self.base}/events") as stream:
             while not (value := found(await self.page())):
-                while not (await stream.content.readline()).startswith(b"data:"):
-                    pass
+                while not (line := await stream.content.readline()).startswith(b"data:"):
+                    if not line:
+                        raise ClientPayloadError("The page ended its stream.")
             return value
 
     def _open(self, page: str, command: str) -> PageCard | None:
