@@ -21,10 +21,9 @@ Anything else is a reply to the agent: while it asks, a reply is the same as Rej
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the person is told, and whether the agent's words were only kept for later."""
+    """What the person is told."""
 
     text: str
-    offers_resume: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +108,7 @@ class Intents:
         outcome = await self.service.reply(agent_id, text, origin)
         match outcome:
             case Kept(agent) if agent.is_at_rest:
-                return Answer(f"Kept. {_at_rest(agent)}", offers_resume=True)
+                return Answer(f"Kept. {_at_rest(agent)}")
             case Kept(agent):
                 return Answer(f"Kept: {agent.name} reads it at its next turn.")
             case _:

@@ -83,7 +83,8 @@ async def preview_delete(given: Filename, context: CommandContext) -> Preview:
     size = next((entry.size for entry in entries if entry.path == given.filename), 0)
     old = await context.files.read(given.filename) if size <= MOST_TEXT else b""
     title = f"{given.filename} · {size:,} bytes will be deleted"
-    return await _standing_on(given.filename, title, _text_or_nothing(old), context)
+    basis = await context.files.fingerprint(given.filename)
+    return Preview(title=title, body=_text_or_nothing(old), target=given.filename, basis=basis)
 
 
 async def preview_read(given: Filename, context: CommandContext) -> None:
@@ -105,14 +106,10 @@ async def _preview_change(filename: str, added: str | None, text: str, context: 
         raise CommandError(f"{filename} already holds exactly this; nothing would change.")
     diff = list(difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=2))[2:]
     plus, minus = (sum(line.startswith(sign) for line in diff) for sign in "+-")
-    state = "" if exists else "new file · "
+    state = "new file · " if not exists else f"{len(data):,} bytes that are no text · " if data and not old else ""
     lines = len(new.splitlines())
     title = f"{filename} · {state}{lines} {'line' if lines == 1 else 'lines'} · +{plus} −{minus}"
     return Preview(title=title, body="\n".join(diff), kind="diff", target=filename, basis=exists)
-
-
-async def _standing_on(filename: str, title: str, body: str, context: CommandContext) -> Preview:
-    return Preview(title=title, body=body, target=filename, basis=await context.files.fingerprint(filename))
 
 
 def _decoded(filename: str, data: bytes) -> str:

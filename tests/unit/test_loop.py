@@ -381,3 +381,13 @@ async def test_stop_ends_a_running_command_at_once_and_asks_no_question() -> Non
     assert (await stage.turn(agent)).result == Interrupted(BEN)
     assert (await stage.views.agent(agent.channel, agent.id)).status == Stopped(BEN)
     assert await stage.views.files(agent.channel, agent.id) == ()
+
+
+async def test_a_write_over_a_file_that_is_no_text_says_so_on_the_card() -> None:
+    stage = stage_of(NOTHING, WRITE)
+    agent = await stage.create()
+    await stage.workspaces.of(agent).write("a.txt", b"\xff\xfe\x00")
+    agent = await approve(stage, agent)
+    preview = (await stage.turn(agent)).proposal.preview
+    assert preview
+    assert preview.title == "a.txt · 3 bytes that are no text · 1 line · +1 −0"
