@@ -91,7 +91,8 @@ class AgentLoop:
     async def _memories(self, agent: Agent) -> tuple[tuple[Turn, ...], tuple[Note, ...]]:
         async with self.database.begin() as work:
             turns = await work.turns.of(agent, last=RECENT)
-            notes = await work.notes.of(agent, since=turns[0].proposed_at if turns else None)
+            is_cut = bool(turns) and turns[0].number > 1
+            notes = await work.notes.of(agent, since=turns[0].proposed_at if is_cut else None)
             waiting = await work.notes.waiting(agent)
         return turns, (*(note for note in notes if note.taken_into), *waiting)
 

@@ -391,3 +391,15 @@ async def test_a_write_over_a_file_that_is_no_text_says_so_on_the_card() -> None
     preview = (await stage.turn(agent)).proposal.preview
     assert preview
     assert preview.title == "a.txt · 3 bytes that are no text · 1 line · +1 −0"
+
+
+@pytest.mark.proves("reply:note")
+async def test_a_note_from_before_the_first_turn_stays_in_later_prompts() -> None:
+    stage = stage_of("no json", "no json", "no json", WRITE, DONE)
+    agent = await stage.create()
+    await stage.service.reply(agent.id, "Mind the umlauts", stage.origin())
+    stage.fake_clock.advance(60)
+    await stage.service.resume(agent.id, stage.origin())
+    await approve(stage, await stage.settled(agent))
+    counts = [sum("Mind the umlauts" in message.content for message in prompt) for prompt in stage.script.prompts]
+    assert counts == [0, 0, 0, 1, 1]
