@@ -93,9 +93,9 @@ class WatchedSurface(WebSurface):
 
     proposals: asyncio.Queue[Turn] = field(default_factory=asyncio.Queue)
 
-    async def show(self, agent: Agent, turn: Turn) -> str:
+    async def show(self, agent: Agent, turn: Turn, *, may_stand: bool) -> str:
         """Show it as always."""
-        address = await WebSurface.show(self, agent, turn)
+        address = await WebSurface.show(self, agent, turn, may_stand=may_stand)
         if turn.state == "proposed":
             self.proposals.put_nowait(turn)
         return address

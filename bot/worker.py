@@ -20,7 +20,7 @@ class Advancing(Protocol):
         """Carry the agent on."""
         ...
 
-    async def pause(self, agent_id: AgentId, reason: str) -> None:
+    async def pause(self, agent_id: AgentId, reason: str) -> object:
         """Let it stand still and say why."""
         ...
 
@@ -65,7 +65,7 @@ def _carefully(engine: WakingEngine, loop: Advancing) -> Callable[[AgentId], Awa
     return advance
 
 
-async def _fault_of(step: Awaitable[None], agent_id: AgentId) -> Exception | None:
+async def _fault_of(step: Awaitable[object], agent_id: AgentId) -> Exception | None:
     try:
         await step
     except Exception as fault:

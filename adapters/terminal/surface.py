@@ -3,11 +3,10 @@
 import asyncio
 import getpass
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import TypeAlias
 
 from agent_core.model.agent import Agent
-from agent_core.model.note import Note, Notice
+from agent_core.model.note import Notice
 from agent_core.model.people import Actor
 from agent_core.model.places import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.turn import Turn
@@ -61,29 +60,25 @@ class TerminalSurface:
         """The thread is the terminal that is there already."""
         return ThreadRef(agent.channel, agent.id)
 
-    async def show(self, agent: Agent, turn: Turn) -> str:
+    async def show(self, agent: Agent, turn: Turn, *, may_stand: bool) -> str:
         """Have the card written."""
         self.events.put_nowait(Shown(agent, turn))
         return turn.id
 
-    async def notice(self, agent: Agent, notice: Notice) -> None:
+    async def notice(self, agent: Agent, notice: Notice, *, may_stand: bool) -> None:
         """Have the notice written."""
         self.events.put_nowait(Told(notice.text))
-
-    async def acknowledge(self, agent: Agent, note: Note) -> None:
-        """Do nothing: who wrote the note was answered when they wrote it."""
 
     async def status(self, agent: Agent) -> None:
         """Have it written that the agent thinks or waits."""
         self.events.put_nowait(Standing(agent))
 
+    async def lost(self, agent: Agent, reason: str) -> None:
+        """Nothing: a terminal cannot lose its thread."""
+
     async def upload(self, agent: Agent, filename: str, data: bytes) -> None:
         """Say that the file is there."""
         self.events.put_nowait(Told(f"{agent.name} offers {filename}, {len(data):,} bytes, in its workspace."))
-
-    async def missed_replies(self, since: datetime) -> tuple[Note, ...]:
-        """None: nobody can write while nobody reads."""
-        return ()
 
 
 def person() -> Actor:

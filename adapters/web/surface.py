@@ -3,11 +3,10 @@
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId
-from agent_core.model.note import Note, Notice
+from agent_core.model.note import Notice
 from agent_core.model.places import SurfaceName, ThreadRef
 from agent_core.model.turn import Turn
 
@@ -61,27 +60,23 @@ class WebSurface:
         self.hub.tell(agent.id)
         return ThreadRef(agent.channel, agent.id)
 
-    async def show(self, agent: Agent, turn: Turn) -> str:
+    async def show(self, agent: Agent, turn: Turn, *, may_stand: bool) -> str:
         """Have the card drawn anew."""
         self.hub.tell(agent.id)
         return turn.id
 
-    async def notice(self, agent: Agent, notice: Notice) -> None:
+    async def notice(self, agent: Agent, notice: Notice, *, may_stand: bool) -> None:
         """Have the thread drawn anew."""
-        self.hub.tell(agent.id)
-
-    async def acknowledge(self, agent: Agent, note: Note) -> None:
-        """Have the thread drawn anew, with the note."""
         self.hub.tell(agent.id)
 
     async def status(self, agent: Agent) -> None:
         """Have the agent's state drawn anew."""
         self.hub.tell(agent.id)
 
+    async def lost(self, agent: Agent, reason: str) -> None:
+        """Have the agent's state drawn anew."""
+        self.hub.tell(agent.id)
+
     async def upload(self, agent: Agent, filename: str, data: bytes) -> None:
         """The file list shows it."""
         self.hub.tell(agent.id)
-
-    async def missed_replies(self, since: datetime) -> tuple[Note, ...]:
-        """None: a reply that was not saved was not accepted, and the browser said so."""
-        return ()

@@ -10,7 +10,7 @@ Any of these steps may be the last before the process dies: what is saved says w
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from agent_core.errors import CommandError, NotFound, Superseded, ThreadGone
+from agent_core.errors import CommandError, NotFound, Superseded, SurfaceBusy, ThreadGone
 from agent_core.loop.acting import Hands
 from agent_core.loop.consequences import complain, conclude, delay, move, pause, propose
 from agent_core.loop.hold import Hold
@@ -44,21 +44,24 @@ class AgentLoop:
         """Carry the agent on. Harmless when it has nothing to do, was deleted, or another worker takes it."""
         try:
             await self._carry_on(await Hold.take(self.database, self._surface_of, agent_id))
-        except (NotFound, Superseded):
+        except (NotFound, Superseded, SurfaceBusy):
             return
         except ThreadGone as gone:
-            await self.pause(agent_id, f"{gone} Resume makes a new thread.", loses_thread=True)
+            reason = f"{gone} Resume makes a new thread."
+            agent = await self.pause(agent_id, reason, loses_thread=True)
+            await self._surface_of(agent).lost(agent, reason)
 
-    async def pause(self, agent_id: AgentId, reason: str, *, loses_thread: bool = False) -> None:
-        """Let the agent stand still and say why, whatever it was doing."""
+    async def pause(self, agent_id: AgentId, reason: str, *, loses_thread: bool = False) -> Agent:
+        """Let the agent stand still and say why, whatever it was doing; return it as it is then."""
 
-        async def act(work: UnitOfWork) -> None:
+        async def act(work: UnitOfWork) -> Agent:
             agent = await work.agents.locate(agent_id)
             kept = replace(agent, thread=None) if loses_thread else agent
             outcome = Outcome(agent=kept) if agent.is_at_rest else pause(kept, reason, self.clock.now())
             outcome.save(work)
+            return outcome.agent
 
-        await in_one_unit(self.database, act)
+        return await in_one_unit(self.database, act)
 
     def _surface_of(self, agent: Agent) -> ChatSurface:
         return self.surfaces[agent.channel.surface]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from agent_core.errors import Superseded, SurfaceBusy
 from agent_core.loop.outcome import Outcome
 from agent_core.model.agent import Agent
-from agent_core.model.ids import AgentId
+from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.note import Notice
 from agent_core.model.turn import Turn
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
@@ -21,7 +21,7 @@ Step = Callable[[UnitOfWork, Agent], Awaitable[Outcome]]
 
 @dataclass(slots=True, kw_only=True)
 class Hold:
-    """The fence, the surface, and what was shown but not yet recorded.
+    """The fence, the surface, and what was shown but not yet recorded; `stands` is where cards went since the start.
 
     The raised fence is saved with the first save, or by `seize` where something costly comes before it.
     """
@@ -33,6 +33,7 @@ class Hold:
     is_taken: bool = False
     shown: list[tuple[Turn, str]] = field(default_factory=list)
     told: list[Notice] = field(default_factory=list)
+    stands: dict[TurnId, str] = field(default_factory=dict)
 
     @classmethod
     async def take(cls, database: Database, surfaces: Callable[[Agent], ChatSurface], agent_id: AgentId) -> "Hold":
@@ -42,13 +43,22 @@ class Hold:
         return cls(database=database, surface=surfaces(agent), agent=agent, fence=agent.fence + 1)
 
     async def catch_up(self) -> Agent:
-        """Open the thread, and show and tell whatever was saved but not shown; return the agent as it is."""
+        """Open the thread, and show and tell whatever was saved but not shown; return the agent as it is.
+
+        An agent that lost its thread gets another when it is resumed, and what it asks is asked again there.
+        """
         agent = self.agent
         async with self.database.begin() as work:
             turns, notices = await work.turns.unshown(agent), await work.notes.untold(agent)
+            newest = await work.turns.of(agent, last=1) if agent.thread is None else ()
+        if agent.thread is None and agent.is_at_rest:
+            self._count_as_shown(turns, notices)
+            return agent
         if agent.thread is None:
             agent = await self._open_thread(agent)
-        await self._show(agent, turns, notices)
+            asked = (turn for turn in newest if turn.is_open)
+            turns = tuple({turn.id: turn for turn in (*turns, *asked)}.values())
+        await self._show(agent, turns, notices, fresh=None)
         return agent
 
     async def seize(self) -> None:
@@ -75,7 +85,7 @@ class Hold:
         self.is_taken = True
         self.shown.clear()
         self.told.clear()
-        await self._show(outcome.agent, outcome.turns, outcome.notices)
+        await self._show(outcome.agent, outcome.turns, outcome.notices, fresh=outcome)
         return outcome
 
     async def let_go(self) -> None:
@@ -93,16 +103,28 @@ class Hold:
         for notice in self.told:
             work.notes.mark_told(notice)
 
-    async def _show(self, agent: Agent, turns: tuple[Turn, ...], notices: tuple[Notice, ...]) -> None:
-        """Show and tell; a platform that is busy gets the rest at the next sweep."""
+    async def _show(
+        self, agent: Agent, turns: tuple[Turn, ...], notices: tuple[Notice, ...], *, fresh: Outcome | None
+    ) -> None:
+        """Show and tell; a platform that is busy gets the rest at the next sweep.
+
+        What was saved a moment ago, in `fresh`, cannot stand there yet.
+        """
         try:
             for turn in turns:
-                self.shown.append((turn, await self.surface.show(agent, turn)))
+                standing = replace(turn, shown_as=self.stands.get(turn.id, turn.shown_as))
+                may_stand = fresh is None or turn is not fresh.made
+                self.stands[turn.id] = await self.surface.show(agent, standing, may_stand=may_stand)
+                self.shown.append((turn, self.stands[turn.id]))
             for notice in notices:
-                await self.surface.notice(agent, notice)
+                await self.surface.notice(agent, notice, may_stand=fresh is None)
                 self.told.append(notice)
         except SurfaceBusy:
             return
+
+    def _count_as_shown(self, turns: tuple[Turn, ...], notices: tuple[Notice, ...]) -> None:
+        self.shown.extend((turn, turn.shown_as) for turn in turns)
+        self.told.extend(notices)
 
     async def _open_thread(self, agent: Agent) -> Agent:
         thread = await self.surface.open_thread(agent)

@@ -3,12 +3,11 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from agent_core.errors import SurfaceError
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId, TurnId
-from agent_core.model.note import Note, Notice
+from agent_core.model.note import Notice
 from agent_core.model.places import SurfaceName, ThreadRef
 from agent_core.model.turn import Turn
 
@@ -23,10 +22,10 @@ class RecordingSurface:
     name: SurfaceName = "web"
     threads: dict[AgentId, ThreadRef] = field(default_factory=dict)
     cards: dict[TurnId, Turn] = field(default_factory=dict)
-    history: list[tuple[TurnId, str]] = field(default_factory=list)
+    sent: list[tuple[TurnId, str, bool]] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
-    acknowledged: list[Note] = field(default_factory=list)
     agents: dict[AgentId, Agent] = field(default_factory=dict)
+    losses: list[str] = field(default_factory=list)
     uploads: list[tuple[str, bytes]] = field(default_factory=list)
     faults: list[SurfaceError] = field(default_factory=list)
     _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
@@ -36,36 +35,32 @@ class RecordingSurface:
         await self._happens()
         return self.threads.setdefault(agent.id, ThreadRef(agent.channel, agent.id))
 
-    async def show(self, agent: Agent, turn: Turn) -> str:
+    async def show(self, agent: Agent, turn: Turn, *, may_stand: bool) -> str:
         """Put the card in place of the one before."""
         await self._happens()
         self.cards[turn.id], self.agents[agent.id] = turn, agent
-        self.history.append((turn.id, turn.state))
+        self.sent.append((turn.id, turn.state, may_stand))
         await self._tell()
         return f"card/{turn.id}"
 
-    async def notice(self, agent: Agent, notice: Notice) -> None:
+    async def notice(self, agent: Agent, notice: Notice, *, may_stand: bool) -> None:
         """Keep the notice."""
         await self._happens()
         self.notices.append(notice)
         await self._tell()
-
-    async def acknowledge(self, agent: Agent, note: Note) -> None:
-        """Keep the note."""
-        self.acknowledged.append(note)
 
     async def status(self, agent: Agent) -> None:
         """Keep the agent as it is now."""
         self.agents[agent.id] = agent
         await self._tell()
 
+    async def lost(self, agent: Agent, reason: str) -> None:
+        """Keep the reason."""
+        self.losses.append(reason)
+
     async def upload(self, agent: Agent, filename: str, data: bytes) -> None:
         """Keep the file."""
         self.uploads.append((filename, data))
-
-    async def missed_replies(self, since: datetime) -> tuple[Note, ...]:
-        """Nothing is ever missed here."""
-        return ()
 
     async def until(self, happened: Callable[["RecordingSurface"], bool], seconds: float = 10) -> None:
         """Return once `happened` holds; raise TimeoutError when it does not in time."""

@@ -7,7 +7,15 @@ from decimal import Decimal
 import pytest
 
 from agent_core.commands.registry import CommandContext
-from agent_core.errors import AlreadyDecided, InvalidInput, ModelRefused, ModelUnavailable, NotAllowed, ThreadGone
+from agent_core.errors import (
+    AlreadyDecided,
+    InvalidInput,
+    ModelRefused,
+    ModelUnavailable,
+    NotAllowed,
+    SurfaceBusy,
+    ThreadGone,
+)
 from agent_core.loop.acting import Next
 from agent_core.model.agent import Agent, Awaiting, Finished, Paused, Stopped, Thinking
 from agent_core.model.command import CommandCall
@@ -329,9 +337,53 @@ async def test_a_thread_that_is_gone_pauses_the_agent_and_resume_opens_another()
     stage.shown.faults.append(ThreadGone("The thread was deleted."))
     agent = await stage.create()
     assert isinstance(agent.status, Paused)
+    assert stage.shown.losses == ["The thread was deleted. Resume makes a new thread."]
     await stage.service.resume(agent.id, stage.origin())
     agent = await stage.settled(agent)
     assert (agent.turns, agent.thread is not None) == (1, True)
+
+
+async def test_an_agent_without_a_thread_is_left_alone_until_it_is_resumed() -> None:
+    stage = stage_of(WRITE)
+    agent = await stage.create()
+    stage.shown.faults.append(ThreadGone("The channel is archived."))
+    await stage.service.reply(agent.id, "Use another name", stage.origin())
+    await stage.settled(agent)
+    stage.shown.threads.clear()
+    agent = await stage.settled(agent)
+    async with stage.database.begin() as work:
+        assert await work.agents.due(("web",), stage.clock.now()) == ()
+    assert (agent.thread, stage.shown.threads, stage.shown.notices) == (None, {}, [])
+
+
+async def test_what_an_agent_asked_in_a_thread_that_is_gone_is_asked_in_the_next() -> None:
+    stage = stage_of(WRITE)
+    agent = await stage.create()
+    await stage.loop.pause(agent.id, "The thread was deleted.", loses_thread=True)
+    stage.shown.cards.clear()
+    await stage.service.resume(agent.id, stage.origin())
+    agent = await stage.settled(agent)
+    turn = await stage.turn(agent)
+    assert (agent.status, turn.state, list(stage.shown.cards)) == (Awaiting(), "proposed", [turn.id])
+
+
+async def test_a_platform_that_is_busy_when_the_thread_is_to_be_opened_is_asked_again() -> None:
+    stage = stage_of(WRITE)
+    stage.shown.faults.append(SurfaceBusy("The platform asks to wait.", retry_after=1))
+    agent = await stage.create()
+    assert (agent.thread, agent.status) == (None, Thinking())
+    assert (await stage.settled(agent)).status == Awaiting()
+
+
+async def test_a_surface_is_told_whether_a_card_may_stand_already() -> None:
+    stage = stage_of(WRITE, DONE)
+    agent = await stage.create()
+    stage.shown.faults.append(SurfaceBusy("The platform asks to wait."))
+    await stage.service.decide((await stage.turn(agent)).id, Approve(), stage.origin())
+    await stage.settled(agent)
+    await stage.settled(agent)
+    assert [state for _, state, may_stand in stage.shown.sent if not may_stand] == ["proposed", "proposed"]
+    assert stage.shown.sent[1][1:] == ("running", True)
 
 
 async def test_names_are_unique_in_a_channel_whatever_their_case() -> None:
