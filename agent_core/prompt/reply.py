@@ -51,8 +51,23 @@ def parse(reply: Reply) -> tuple[Thoughts, CommandCall]:
     """Read a reply; raise UnusableReply with a sentence for the model."""
     if reply.finish_reason == "length":
         raise UnusableReply(CUT_OFF)
-    answer = _json_object(_without_musing(reply.text))
+    answer = json_object(reply.text)
     return _thoughts(answer.get("thoughts")), _call(answer.get("command"))
+
+
+def json_object(text: str) -> Mapping[str, object]:
+    """The first JSON object in a text, mended where nothing is to be guessed; raise UnusableReply for none."""
+    text = _without_musing(text)
+    start = text.find("{")
+    if start < 0:
+        raise UnusableReply("it held no JSON object.")
+    try:
+        answer, _ = json.JSONDecoder(strict=False).raw_decode(text, start)
+    except ValueError:
+        answer = _repaired(text[start:])
+    if not isinstance(answer, dict):
+        raise UnusableReply("it was not a JSON object.")
+    return cast("Mapping[str, object]", _whole(answer))
 
 
 def _narrow(schema: object) -> object:
@@ -73,19 +88,6 @@ def _is_wide(name: str, value: object) -> bool:
 def _without_musing(text: str) -> str:
     """The text after a reasoning model's inline `<think>…</think>`."""
     return text.rpartition("</think>")[2] if text.lstrip().startswith("<think>") else text
-
-
-def _json_object(text: str) -> Mapping[str, object]:
-    start = text.find("{")
-    if start < 0:
-        raise UnusableReply("it held no JSON object.")
-    try:
-        answer, _ = json.JSONDecoder(strict=False).raw_decode(text, start)
-    except ValueError:
-        answer = _repaired(text[start:])
-    if not isinstance(answer, dict):
-        raise UnusableReply("it was not a JSON object.")
-    return cast("Mapping[str, object]", _whole(answer))
 
 
 def _whole(value: object) -> object:

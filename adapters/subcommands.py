@@ -1,0 +1,108 @@
+"""What stands behind `/agent` → what is wanted. Shared by the surfaces that have slash commands."""
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Literal, TypeAlias, cast, get_args
+
+from agent_core.errors import InvalidInput
+from agent_core.model.agent import Agent
+from agent_core.model.draft import AgentDraft
+from agent_core.model.places import ChannelScope
+from agent_core.service.views import AgentViews
+
+AgentVerb = Literal["show", "stop", "resume", "delete", "files"]
+WORDS = ("new", "list", *get_args(AgentVerb), "help")
+HELP = """*In a channel*
+`/agent new` opens a form · `/agent new research the best tennis strings` drafts one from a sentence · \
+`/agent new Name | role | goal; goal` makes the agent at once
+`/agent list` · `/agent show NAME` · `/agent files NAME` · `/agent stop NAME` · `/agent resume NAME` · \
+`/agent delete NAME`. Where a channel has one agent, NAME may be left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewForm:
+    """`new`: the form, empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewFrom:
+    """`new Name | role | goal; goal`: the agent, without a form."""
+
+    draft: AgentDraft
+
+
+@dataclass(frozen=True, slots=True)
+class NewSentence:
+    """`new` and a sentence: the form, filled in from it."""
+
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class OnAgent:
+    """Something about one agent; without a name it is the channel's only one."""
+
+    verb: AgentVerb
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """`list`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Helping:
+    """`help`, or nothing; `said` is what was not understood."""
+
+    said: str = ""
+
+
+Subcommand: TypeAlias = NewForm | NewFrom | NewSentence | OnAgent | Listing | Helping
+
+
+def subcommand_of(text: str) -> Subcommand:
+    """Read what was typed; raise InvalidInput for a one-line form that cannot be one."""
+    words = text.strip().split(maxsplit=1)
+    verb, rest = (words[0].casefold() if words else "help"), (words[1].strip() if len(words) > 1 else "")
+    if verb == "new":
+        return _new(rest)
+    if verb == "list":
+        return Listing()
+    if verb in get_args(AgentVerb):
+        return OnAgent(cast("AgentVerb", verb), rest)
+    return Helping() if verb == "help" else Helping(_not_understood(verb))
+
+
+async def agent_called(views: AgentViews, channel: ChannelScope, name: str) -> Agent:
+    """The channel's agent of that name, or its only one; raise InvalidInput that says which there are."""
+    if name and (found := await views.named(channel, name)):
+        return found
+    agents = await views.agents(channel)
+    if not agents:
+        raise InvalidInput({"name": "There is no agent in this channel yet. `/agent new` makes one."})
+    if not name and len(agents) == 1:
+        return agents[0]
+    names = [agent.name for agent in agents]
+    near = get_close_matches(name, names, n=1, cutoff=0.5)
+    hint = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(names[:20])}."
+    said = f"No agent here is called {name}." if name else "Which agent? Write its name."
+    raise InvalidInput({"name": f"{said} {hint}"})
+
+
+def _new(rest: str) -> Subcommand:
+    if not rest:
+        return NewForm()
+    if "|" not in rest:
+        return NewSentence(rest)
+    name, role, *goals = (part.strip() for part in rest.split("|", 2))
+    wanted = tuple(goal.strip() for goal in (goals[0] if goals else "").split(";") if goal.strip())
+    if not wanted:
+        example = "/agent new Clerk | keeps our notes | write notes.md; tidy it every day"
+        raise InvalidInput({"goals": f"Name, role and goals need a | between them, and goals a ; as in: {example}"})
+    return NewFrom(AgentDraft(name=name, role=role, goals=wanted))
+
+
+def _not_understood(verb: str) -> str:
+    near = get_close_matches(verb, WORDS, n=1, cutoff=0.6)
+    return f"“{verb[:40]}” is none of my words{f'; did you mean `/agent {near[0]}`?' if near else '.'}"
