@@ -17,16 +17,17 @@ from sqlalchemy import (
     or_,
     select,
     union,
+    union_all,
     update,
 )
 
 from agent_core.model.agent import Agent, Headcount
 from agent_core.model.ids import AgentId
-from agent_core.model.places import ChannelScope, SurfaceName
+from agent_core.model.places import ChannelScope, SurfaceName, ThreadRef
 from agent_core.persistence.buffer import Buffer
 from agent_core.persistence.codec import decode, encode
 from agent_core.persistence.pending import Pending
-from agent_core.persistence.tables import UNSHOWN, UNTOLD, WORKING, agents, notices, turns
+from agent_core.persistence.tables import AWAKE, RESTING, UNSHOWN, UNTOLD, WORKING, agents, notices, turns
 
 _READ = select(agents.c.data, agents.c.revision)
 _ALL = _READ.order_by(agents.c.id)
@@ -36,6 +37,13 @@ _LOCATE = _READ.where(_THIS)
 _GET = _LOCATE.where(_HERE)
 _NAMED = _READ.where(_HERE, agents.c.name_key == bindparam("name_key"))
 _OF = _ALL.where(_HERE)
+_IN_THREAD = _READ.where(_HERE, agents.c.thread == bindparam("thread")).order_by(agents.c.id.desc()).limit(1)
+_OWNED = _ALL.where(agents.c.owner == bindparam("person"), agents.c.workspace == bindparam("in_workspace"))
+_THERE = agents.c.surface == bindparam("on_surface")
+_LISTENING = union_all(
+    select(agents.c.id, agents.c.data, agents.c.revision).where(AWAKE, _THERE),
+    select(agents.c.id, agents.c.data, agents.c.revision).where(RESTING, _THERE, agents.c.since >= bindparam("since")),
+).order_by("id")
 _ASKING = _ALL.where(agents.c.status == "awaiting").limit(bindparam("most"))
 _PLACE = (agents.c.channel, agents.c.status)
 _CENSUS = select(*_PLACE, func.count().label("number")).group_by(*_PLACE).order_by(*_PLACE)
@@ -89,6 +97,21 @@ class SqlAgents:
         """The channel's agents."""
         return self._read(await self._buffer.rows(_OF, {"in_channel": channel.key}))
 
+    async def in_thread(self, thread: ThreadRef) -> Agent | None:
+        """The agent that is committed with this thread, as it is to be saved here."""
+        values = {"in_channel": thread.channel.key, "thread": thread.thread}
+        found = self._read(await self._buffer.rows(_IN_THREAD, values))
+        return self._pending.latest(found[0]) if found else None
+
+    async def owned(self, surface: SurfaceName, workspace: str, person: str) -> tuple[Agent, ...]:
+        """What the person made in the workspace."""
+        place = _workspace(ChannelScope(surface, workspace, ""))
+        return self._read(await self._buffer.rows(_OWNED, {"in_workspace": place, "person": person}))
+
+    async def listening(self, surface: SurfaceName, since: datetime) -> tuple[Agent, ...]:
+        """Agents in whose thread a reply matters."""
+        return self._read(await self._buffer.rows(_LISTENING, {"on_surface": surface, "since": since}))
+
     async def census(self) -> tuple[Headcount, ...]:
         """Counts by channel and status."""
         rows = await self._buffer.rows(_CENSUS, {})
@@ -124,7 +147,8 @@ class SqlAgents:
         self._buffer.queue(_REMOVE, {"the_id": agent.id, "in_channel": agent.channel.key})
 
     def _insert(self, agent: Agent) -> None:
-        fixed = {"id": agent.id, "channel": agent.channel.key, "surface": agent.channel.surface}
+        place = {"surface": agent.channel.surface, "workspace": _workspace(agent.channel)}
+        fixed = {"id": agent.id, "channel": agent.channel.key, **place}
         self._buffer.queue(_ADD, _searchable(agent) | fixed, key=("agent", agent.id))
 
     def _one(self, agent_id: AgentId, rows: Sequence[Row[Any]]) -> Agent:
@@ -139,8 +163,15 @@ class SqlAgents:
 def _searchable(agent: Agent) -> dict[str, object]:
     return {
         "name_key": agent.name.casefold(),
+        "thread": agent.thread.thread if agent.thread else None,
+        "owner": agent.owner.id,
         "status": agent.status.kind,
+        "since": agent.since,
         "wake_at": agent.wake_at,
         "fence": agent.fence,
         "data": encode(agent),
     }
+
+
+def _workspace(channel: ChannelScope) -> str:
+    return channel.key.rpartition("/")[0]

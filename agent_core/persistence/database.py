@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from agent_core.persistence.agents import SqlAgents
 from agent_core.persistence.buffer import Buffer
 from agent_core.persistence.connections import connections_to
+from agent_core.persistence.installations import SqlInstallations
 from agent_core.persistence.ledgers import SqlAudit, SqlDeliveries, SqlPreferences
 from agent_core.persistence.notes import SqlNotes
 from agent_core.persistence.turns import SqlTurns
@@ -21,6 +22,7 @@ class SqlUnitOfWork:
         self.deliveries = SqlDeliveries(buffer)
         self.audit = SqlAudit(buffer)
         self.preferences = SqlPreferences(buffer)
+        self.installations = SqlInstallations(buffer)
         self._buffer = buffer
 
     async def commit(self) -> None:

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import bindparam, insert, select
+from sqlalchemy import bindparam, delete, insert, select
 from sqlalchemy import text as sql
 
 from agent_core.model.agent import Agent
@@ -14,6 +14,7 @@ from agent_core.persistence.tables import AnyText, audit, deliveries, preference
 
 _TOOK_EFFECT = select(deliveries.c.id).where(deliveries.c.id == bindparam("the_id"))
 _CLAIM = insert(deliveries)
+_FORGET = delete(deliveries).where(deliveries.c.at < bindparam("before"))
 _ENTRIES = (
     select(audit.c.data)
     .where(audit.c.agent_id == bindparam("of_agent"), audit.c.channel == bindparam("in_channel"))
@@ -43,6 +44,10 @@ class SqlDeliveries:
         self._claimed.add(delivery)
         self._buffer.queue(_CLAIM, {"id": delivery, "at": at})
         return True
+
+    def forget(self, before: datetime) -> None:
+        """Delete older ones at commit."""
+        self._buffer.queue(_FORGET, {"before": before})
 
 
 class SqlAudit:

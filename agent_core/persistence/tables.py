@@ -58,6 +58,8 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 # Written out without parameters, for SQLite uses a partial index only where a query repeats its very condition.
 WORKING = text("status IN ('thinking', 'acting')")
+AWAKE = text("status IN ('thinking', 'awaiting', 'acting') AND thread IS NOT NULL")
+RESTING = text("status NOT IN ('thinking', 'awaiting', 'acting') AND thread IS NOT NULL")
 
 metadata = MetaData()
 
@@ -72,8 +74,12 @@ agents = Table(
     Column("id", AnyText, primary_key=True),
     Column("channel", AnyText, nullable=False),
     Column("surface", AnyText, nullable=False),
+    Column("workspace", AnyText, nullable=False),
+    Column("thread", AnyText),
+    Column("owner", AnyText, nullable=False),
     Column("name_key", AnyText, nullable=False),
     Column("status", AnyText, nullable=False),
+    Column("since", UtcDateTime, nullable=False),
     Column("wake_at", UtcDateTime),
     Column("fence", Integer, nullable=False),
     Column("revision", Integer, nullable=False, default=1),
@@ -81,6 +87,10 @@ agents = Table(
     UniqueConstraint("channel", "name_key", name="agents_named"),
     Index("agents_census", "channel", "status"),
     Index("agents_working", "surface", "wake_at", sqlite_where=WORKING, postgresql_where=WORKING),
+    Index("agents_in_thread", "channel", "thread"),
+    Index("agents_owned", "owner", "workspace"),
+    Index("agents_awake", "surface", sqlite_where=AWAKE, postgresql_where=AWAKE),
+    Index("agents_resting", "surface", "since", sqlite_where=RESTING, postgresql_where=RESTING),
 )
 
 turns = Table(
@@ -134,6 +144,7 @@ deliveries = Table(
     metadata,
     Column("id", AnyText, primary_key=True),
     Column("at", UtcDateTime, nullable=False),
+    Index("deliveries_at", "at"),
 )
 
 audit = Table(
@@ -153,4 +164,14 @@ preferences = Table(
     Column("channel", AnyText, primary_key=True),
     Column("key", AnyText, primary_key=True),
     Column("text", AnyText, nullable=False),
+)
+
+installations = Table(
+    "installations",
+    metadata,
+    Column("surface", AnyText, primary_key=True),
+    Column("workspace", AnyText, primary_key=True),
+    Column("name", AnyText, nullable=False),
+    Column("sealed", AnyText, nullable=False),
+    Column("installed_at", UtcDateTime, nullable=False),
 )

@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager, suppress
 from typing import Protocol, TypeVar
 
 from agent_core.errors import Conflict
-from agent_core.ports.records import Agents, Audit, Deliveries, Notes, Preferences, Turns
+from agent_core.ports.records import Agents, Audit, Deliveries, Installations, Notes, Preferences, Turns
 
 
 class UnitOfWork(Protocol):
@@ -42,6 +42,11 @@ class UnitOfWork(Protocol):
     @property
     def preferences(self) -> Preferences:
         """Small texts by channel and key."""
+        ...
+
+    @property
+    def installations(self) -> Installations:
+        """Workspaces that let Signoff in."""
         ...
 
     async def commit(self) -> None:

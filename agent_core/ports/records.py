@@ -7,13 +7,14 @@ from typing import Protocol
 from agent_core.model.agent import Agent, Headcount
 from agent_core.model.audit import AuditEntry
 from agent_core.model.ids import AgentId, TurnId
+from agent_core.model.installation import Installation
 from agent_core.model.note import Note, Notice
-from agent_core.model.places import ChannelScope, SurfaceName
+from agent_core.model.places import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.turn import Turn
 
 
 class Agents(Protocol):
-    """The agents. All but `locate`, `census`, `asking` and `due` stay within the channel they are given."""
+    """The agents. `get`, `named`, `of` and `in_thread` stay within the channel they are given."""
 
     async def get(self, channel: ChannelScope, agent_id: AgentId) -> Agent:
         """The agent; raise NotFound when the channel has none by that id."""
@@ -29,6 +30,22 @@ class Agents(Protocol):
 
     async def of(self, channel: ChannelScope) -> tuple[Agent, ...]:
         """The channel's agents, oldest first."""
+        ...
+
+    async def in_thread(self, thread: ThreadRef) -> Agent | None:
+        """The channel's agent whose thread this is, the newest of several. Every reply in every thread asks this."""
+        ...
+
+    async def owned(self, surface: SurfaceName, workspace: str, person: str) -> tuple[Agent, ...]:
+        """What the person of this id made in any channel of the workspace, oldest first."""
+        ...
+
+    async def listening(self, surface: SurfaceName, since: datetime) -> tuple[Agent, ...]:
+        """Agents with a thread in which a reply matters, oldest first.
+
+        They think, ask or act, or have come to rest at `since` or later: what such a thread said while nobody heard it
+        is read up on.
+        """
         ...
 
     async def census(self) -> tuple[Headcount, ...]:
@@ -133,6 +150,10 @@ class Deliveries(Protocol):
         """
         ...
 
+    def forget(self, before: datetime) -> None:
+        """Remove what took effect earlier than that: a platform has long ceased to send it again."""
+        ...
+
 
 class Audit(Protocol):
     """The record of what people did; it only grows while the agent lives."""
@@ -155,4 +176,27 @@ class Preferences(Protocol):
 
     def put(self, channel: ChannelScope, key: str, text: str) -> None:
         """Keep a text in place of the one before. Never conflicts."""
+        ...
+
+
+class Installations(Protocol):
+    """The workspaces that let Signoff in. Reads see what is committed, also before a `put` of the same unit."""
+
+    async def get(self, surface: SurfaceName, workspace: str) -> Installation | None:
+        """The workspace's installation, or None."""
+        ...
+
+    async def of(self, surface: SurfaceName) -> tuple[Installation, ...]:
+        """All of a surface, by workspace."""
+        ...
+
+    def put(self, installation: Installation, *, replacing: str | None = None) -> None:
+        """Keep it in place of the one before.
+
+        With `replacing`, only while what is kept is `sealed` so; at commit anything else, or nothing, is a Conflict.
+        """
+        ...
+
+    def remove(self, surface: SurfaceName, workspace: str) -> None:
+        """Remove it, if it is there. The workspace's agents stay."""
         ...

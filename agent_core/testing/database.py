@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from agent_core.testing.installations import MemoryInstallations
 from agent_core.testing.records import (
     MemoryAgents,
     MemoryAudit,
@@ -24,6 +25,7 @@ class InMemoryUnitOfWork:
         self.deliveries = MemoryDeliveries(buffer)
         self.audit = MemoryAudit(buffer)
         self.preferences = MemoryPreferences(buffer)
+        self.installations = MemoryInstallations(buffer)
         self._buffer = buffer
 
     async def commit(self) -> None:

@@ -9,7 +9,7 @@ from agent_core.model.agent import Agent, Awaiting, Headcount
 from agent_core.model.audit import AuditEntry
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.note import Note, Notice
-from agent_core.model.places import ChannelScope, SurfaceName
+from agent_core.model.places import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.turn import Turn
 from agent_core.persistence.pending import Pending
 from agent_core.testing.store import Buffer, Row, Rows, name_key
@@ -49,6 +49,23 @@ class MemoryAgents:
     async def of(self, channel: ChannelScope) -> tuple[Agent, ...]:
         """The channel's agents."""
         return self._read(row for row in self._buffer.committed.agents.values() if row.value.channel == channel)
+
+    async def in_thread(self, thread: ThreadRef) -> Agent | None:
+        """The agent that is committed with this thread, as it is to be saved here."""
+        rows = self._buffer.committed.agents.values()
+        found = self._read(row for row in rows if _is_in(row.value, thread))
+        return self._pending.latest(found[-1]) if found else None
+
+    async def owned(self, surface: SurfaceName, workspace: str, person: str) -> tuple[Agent, ...]:
+        """What the person made in the workspace."""
+        rows = self._buffer.committed.agents.values()
+        return self._read(row for row in rows if _made(row.value) == (surface, workspace, person))
+
+    async def listening(self, surface: SurfaceName, since: datetime) -> tuple[Agent, ...]:
+        """Agents in whose thread a reply matters."""
+        rows = self._buffer.committed.agents.values()
+        here = (row for row in rows if row.value.channel.surface == surface and row.value.thread)
+        return self._read(row for row in here if not row.value.is_at_rest or row.value.since >= since)
 
     async def census(self) -> tuple[Headcount, ...]:
         """Counts by channel and status."""
@@ -197,8 +214,12 @@ class MemoryDeliveries:
         if delivery in self._claimed or delivery in self._buffer.committed.deliveries:
             return False
         self._claimed.add(delivery)
-        self._buffer.queue(lambda store: store.claim(delivery))
+        self._buffer.queue(lambda store: store.claim(delivery, at))
         return True
+
+    def forget(self, before: datetime) -> None:
+        """Delete older ones at commit."""
+        self._buffer.queue(lambda store: store.forget(before))
 
 
 class MemoryAudit:
@@ -233,6 +254,14 @@ class MemoryPreferences:
 
 def _has_work(agent: Agent, now: datetime) -> bool:
     return agent.status.kind in ("thinking", "acting") and (agent.wake_at is None or agent.wake_at <= now)
+
+
+def _is_in(agent: Agent, thread: ThreadRef) -> bool:
+    return agent.channel == thread.channel and agent.thread is not None and agent.thread.thread == thread.thread
+
+
+def _made(agent: Agent) -> tuple[SurfaceName, str, str]:
+    return agent.channel.surface, agent.channel.workspace, agent.owner.id
 
 
 def _number(row: Row[Turn]) -> int:

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
 from typing import Generic, TypeAlias, TypeVar
 
 from agent_core.errors import Conflict
 from agent_core.model.agent import Agent
 from agent_core.model.audit import AuditEntry
 from agent_core.model.ids import AgentId, TurnId
+from agent_core.model.installation import Installation
 from agent_core.model.note import Note, Notice
 from agent_core.model.places import ChannelScope
 from agent_core.model.turn import Turn
@@ -16,6 +18,7 @@ T = TypeVar("T")
 Said = TypeVar("Said", Note, Notice, AuditEntry)
 
 IN_THE_WAY = "A record stands in the way."
+CHANGED = "A record was saved elsewhere since it was read."
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +42,9 @@ class Store:
     notes: Rows[Note] = field(default_factory=dict)
     notices: Rows[Notice] = field(default_factory=dict)
     audit: Rows[AuditEntry] = field(default_factory=dict)
-    deliveries: set[str] = field(default_factory=set)
+    deliveries: dict[str, datetime] = field(default_factory=dict)
     preferences: dict[tuple[str, str], str] = field(default_factory=dict)
+    installations: dict[tuple[str, str], Installation] = field(default_factory=dict)
 
     def change(self, changes: tuple["Change", ...]) -> None:
         """Make every change, or none when one of them raises Conflict."""
@@ -105,11 +109,27 @@ class Store:
         if row := self.notices.get(notice.id):
             self.notices[notice.id] = replace(row, shown="told")
 
-    def claim(self, delivery: str) -> None:
+    def claim(self, delivery: str, at: datetime) -> None:
         """Add a delivery."""
         if delivery in self.deliveries:
             raise Conflict(IN_THE_WAY)
-        self.deliveries.add(delivery)
+        self.deliveries[delivery] = at
+
+    def forget(self, before: datetime) -> None:
+        """Drop older deliveries."""
+        self.deliveries = {delivery: at for delivery, at in self.deliveries.items() if at >= before}
+
+    def put_installation(self, installation: Installation, replacing: str | None) -> None:
+        """Add or replace an installation, which must be sealed as `replacing` if that is given."""
+        place = (installation.surface, installation.workspace)
+        there = self.installations.get(place)
+        if replacing is not None and (there is None or there.sealed != replacing):
+            raise Conflict(CHANGED)
+        self.installations[place] = installation
+
+    def remove_installation(self, place: tuple[str, str]) -> None:
+        """Drop an installation, if it is there."""
+        self.installations.pop(place, None)
 
     def _must_be_free(self, agent: Agent) -> None:
         others = (row.value for row in self.agents.values() if row.value.id != agent.id)
@@ -173,5 +193,5 @@ def _insert(rows: Rows[T], record_id: str, row: Row[T]) -> None:
 def _as_read(rows: Rows[T], record_id: str, revision: int) -> Row[T]:
     row = rows.get(record_id)
     if row is None or row.revision != revision:
-        raise Conflict("A record was saved elsewhere since it was read.")
+        raise Conflict(CHANGED)
     return row

@@ -9,13 +9,14 @@ from agent_core.errors import Conflict, NotFound
 from agent_core.model.agent import Agent, Awaiting, Paused
 from agent_core.model.decision import Approve, Reject
 from agent_core.model.ids import AgentId
-from agent_core.model.places import ChannelScope
+from agent_core.model.places import ChannelScope, ThreadRef
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.testing.examples import ANA, BEN, CHANNEL, NOON, a_note, a_turn, an_agent, an_entry, keep
 from tests.standins.everyone import everyone
 
 ADA = an_agent()
 TURN = a_turn(ADA)
+THREAD = ThreadRef(CHANNEL, "1719.0001")
 ELSEWHERE = ChannelScope("web", "local", "random")
 
 
@@ -74,15 +75,18 @@ async def test_the_first_of_two_reads_counts(database: Database) -> None:
             await first.commit()
 
 
-@pytest.mark.parametrize("way", ["of", "asking", "named", "locate"])
+@pytest.mark.parametrize("way", ["of", "asking", "named", "locate", "in_thread", "owned", "listening"])
 async def test_a_record_from_a_list_conflicts_too(database: Database, way: str) -> None:
-    await keep(database, replace(ADA, status=Awaiting()))
+    await keep(database, replace(ADA, status=Awaiting(), thread=THREAD))
     async with database.begin() as first, database.begin() as second:
         agents = {
             "of": await first.agents.of(CHANNEL),
             "asking": await first.agents.asking(9),
             "named": (await first.agents.named(CHANNEL, "ada"),),
             "locate": (await first.agents.locate(ADA.id),),
+            "in_thread": (await first.agents.in_thread(THREAD),),
+            "owned": await first.agents.owned("web", "local", ANA.id),
+            "listening": await first.agents.listening("web", NOON),
         }
         agent = agents[way][0]
         assert agent

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event
 
+from agent_core.model.places import ThreadRef
 from agent_core.persistence.connections import FileConnections
 from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.database import UnitOfWork
@@ -35,6 +36,18 @@ QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[object]], list[str]]] 
         ["agents_working", "turns_unshown", "notices_untold"],
     ),
     "named": (lambda work: work.agents.named(CHANNEL, "Ada"), ["autoindex_agents_2 (channel=? AND name_key=?)"]),
+    "in_thread": (
+        lambda work: work.agents.in_thread(ThreadRef(CHANNEL, "1719.0001")),
+        ["agents_in_thread (channel=? AND thread=?)"],
+    ),
+    "owned": (
+        lambda work: work.agents.owned("slack", "T1", "u-ana"),
+        ["agents_owned (owner=? AND workspace=?)"],
+    ),
+    "listening": (
+        lambda work: work.agents.listening("slack", NOON),
+        ["agents_awake (surface=?)", "agents_resting (surface=? AND since>?)"],
+    ),
     "turns": (lambda work: work.turns.of(ADA, last=40), ["autoindex_turns_2 (agent_id=?)"]),
     "earlier": (
         lambda work: work.turns.of(ADA, last=40, before=100),

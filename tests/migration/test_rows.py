@@ -1,0 +1,106 @@
+"""What an older release kept is all there after the way up, and after the way down again."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, text
+
+from agent_core.model.agent import Agent, Finished
+from agent_core.model.ids import AgentId
+from agent_core.model.people import Actor
+from agent_core.model.places import ChannelScope, ThreadRef
+from agent_core.persistence import schema
+from agent_core.persistence.codec import encode
+from agent_core.persistence.connections import make_engine
+from agent_core.persistence.database import SqlDatabase
+from agent_core.testing.examples import NOON, a_turn, an_agent
+from tests.standins.everyone import everyone
+
+HERE = ChannelScope("slack", "T_1", "C/1")
+ADA = an_agent(channel=HERE, thread=ThreadRef(HERE, "1719.0001"))
+BOB = replace(ADA, id=AgentId("agent-bob"), name="Bob", thread=None)
+EVA = replace(
+    ADA,
+    id=AgentId("agent-eva"),
+    name="Eva",
+    thread=ThreadRef(HERE, "strange \\ \x00"),
+    owner=Actor(id="u\\eva", display="eva"),
+    status=Finished(),
+    since=datetime(2026, 3, 14, 23, 30, tzinfo=UTC),
+)
+AGENTS = (ADA, BOB, EVA)
+TURN = a_turn(ADA)
+ADD_AGENT = text(
+    "INSERT INTO agents (id, channel, surface, name_key, status, fence, revision, data)"
+    " VALUES (:id, :channel, 'slack', :name_key, :status, 0, 1, :data)"
+)
+ADD_TURN = text(
+    "INSERT INTO turns (id, channel, agent_id, number, state, stage, shown_stage, shown_as, revision, data)"
+    " VALUES (:id, :channel, :agent_id, 1, 'open', 'open', '', '', 1, :data)"
+)
+KEPT = text("SELECT id, channel, surface, name_key, status, fence, revision, data FROM agents ORDER BY id")
+
+
+def _agent(agent: Agent) -> dict[str, object]:
+    return {
+        "id": agent.id,
+        "channel": agent.channel.key,
+        "name_key": agent.name.casefold(),
+        "status": agent.status.kind,
+        "data": encode(agent),
+    }
+
+
+def _add(connection: Connection) -> None:
+    connection.execute(ADD_AGENT, [_agent(agent) for agent in AGENTS])
+    values = {"id": TURN.id, "channel": HERE.key, "agent_id": ADA.id, "data": encode(TURN)}
+    connection.execute(ADD_TURN, values)
+
+
+def _kept(connection: Connection) -> list[Mapping[str, Any]]:
+    return [dict(row) for row in connection.execute(KEPT).mappings()]
+
+
+def _turns(connection: Connection) -> int:
+    return int(connection.execute(text("SELECT count(*) FROM turns")).scalar_one())
+
+
+async def run(url: str, act: Callable[[Connection], Any]) -> Any:
+    engine = make_engine(url)
+    async with engine.connect() as connection:
+        done = await connection.run_sync(act)
+    await engine.dispose()
+    return done
+
+
+async def test_agents_of_the_first_release_are_found_in_every_way(url: str) -> None:
+    await schema.move(url, "0001")
+    await run(url, _add)
+    await schema.upgrade(url)
+    database = SqlDatabase(url)
+    async with database.begin() as work:
+        assert await everyone(work) == AGENTS
+        assert await work.turns.of(ADA, last=9) == (TURN,)
+        assert [await work.agents.in_thread(agent.thread) for agent in AGENTS if agent.thread] == [ADA, EVA]
+        assert await work.agents.owned("slack", "T_1", "u-ana") == (ADA, BOB)
+        assert await work.agents.owned("slack", "T_1", "u\\eva") == (EVA,)
+        assert await work.agents.listening("slack", EVA.since) == (ADA, EVA)
+        assert await work.agents.listening("slack", EVA.since + timedelta(seconds=1)) == (ADA,)
+        work.agents.save(replace(await work.agents.locate(ADA.id), fence=1))
+        work.agents.add(replace(BOB, id=AgentId("agent-new"), name="New", since=NOON))
+        await work.commit()
+    await database.close()
+
+
+async def test_the_way_down_keeps_what_the_first_release_had(url: str) -> None:
+    await schema.move(url, "0001")
+    await run(url, _add)
+    before = await run(url, _kept)
+    await schema.upgrade(url)
+    await schema.move(url, "0001")
+    assert await run(url, _kept) == before
+    assert await run(url, _turns) == 1
+    await schema.upgrade(url)
+    assert await run(url, _turns) == 1
