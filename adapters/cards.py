@@ -11,6 +11,7 @@ from adapters.buttons import Button
 from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Finished, Paused, Stopped, Thinking
 from agent_core.model.command import Arguments, Preview
 from agent_core.model.decision import Approval, Approve, ApproveEdited, Reject
+from agent_core.model.ids import TurnId
 from agent_core.model.result import Failed, Interrupted, Succeeded
 from agent_core.model.turn import Turn, text_of
 
@@ -31,9 +32,11 @@ class Card:
     """A turn as people see it. `headline` is also the notification and what a screen reader says first.
 
     `state` is where the turn stands in a few words, `closing` who ended it and when. `unasked` says what approved it
-    where nobody was asked. `details` are the thoughts that a brief card keeps behind a Thoughts button.
+    where nobody was asked. `details` are the thoughts that a brief card keeps behind a Thoughts button. `lease` is what
+    is left of the permission that the command runs under.
     """
 
+    turn: TurnId
     headline: str
     command: str
     number: int
@@ -48,6 +51,7 @@ class Card:
     risk: str
     cost: str
     footer: tuple[str, ...]
+    lease: str
     remark: str
     outcome: str
     buttons: tuple[Button, ...]
@@ -58,6 +62,7 @@ def turn_card(agent: Agent, turn: Turn) -> Card:
     thoughts = turn.proposal.thoughts
     spoken = (("Reasoning", thoughts.reasoning), ("Criticism", thoughts.criticism), ("Speak", thoughts.speak))
     return Card(
+        turn=turn.id,
         headline=f"{agent.name} · turn {turn.number} · {turn.call.name}",
         command=turn.call.name,
         number=turn.number,
@@ -72,10 +77,26 @@ def turn_card(agent: Agent, turn: Turn) -> Card:
         risk=" + ".join(turn.risks),
         cost=money(turn.usage.cost),
         footer=_footer(agent, turn),
+        lease=lease_text(agent) if _is_under_lease(agent, turn) else "",
         remark=turn.remark,
         outcome=text_of(turn.result) if turn.result and turn.state == "done" else "",
         buttons=_buttons(agent, turn),
     )
+
+
+def summary_text(agent: Agent, turn: Turn) -> str:
+    """A turn in one line, as a notification says it and a screen reader begins."""
+    card = turn_card(agent, turn)
+    about = card.preview.title if card.preview else brief_arguments(card)
+    said = f"{agent.name} asks to run {card.command} (turn {card.number})"
+    if turn.state != "proposed":
+        said = f"{card.headline} · {card.state}"
+    return " ".join(f"{said}: {about}".split()) if about else said
+
+
+def brief_arguments(card: Card) -> str:
+    """The arguments on one line."""
+    return " · ".join(" ".join(f"{argument.label} {argument.text}".split()) for argument in card.arguments)
 
 
 def status_text(status: AgentStatus) -> str:
@@ -121,7 +142,7 @@ def shown_arguments(arguments: Arguments) -> tuple[Labelled, ...]:
 
 
 HIDDEN = re.compile(
-    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufeff\uffa0]"
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufeff\uffa0\ud800-\udfff]"
     r"|[\U000e0000-\U000e007f]|\r(?!\n)"
 )
 
@@ -225,6 +246,19 @@ def _footer(agent: Agent, turn: Turn) -> tuple[str, ...]:
     return (cost, spend_text(agent), f"next ≈ {cost}") if turn.usage.cost else (spend_text(agent),)
 
 
+def _is_under_lease(agent: Agent, turn: Turn) -> bool:
+    """Whether the command runs, or ran, on the lease that the agent holds now."""
+    if agent.lease is None or turn.state not in ("approved", "running", "done"):
+        return False
+    granted_at = agent.lease.granted_at
+    return any(
+        isinstance(approval.decision, Approve)
+        and (approval.decision.times > 1 or approval.decision.under == "lease")
+        and approval.at >= granted_at
+        for approval in turn.approvals
+    )
+
+
 def _buttons(agent: Agent, turn: Turn) -> tuple[Button, ...]:
     match turn.state:
         case "proposed":
@@ -236,7 +270,8 @@ def _buttons(agent: Agent, turn: Turn) -> tuple[Button, ...]:
                 Button("stop", agent.id),
             )
         case "approved" | "running":
-            return (Button("stop", agent.id),)
+            revoke = (Button("revoke", agent.id),) if _is_under_lease(agent, turn) else ()
+            return (Button("stop", agent.id), *revoke)
         case "interrupted":
             return (
                 Button("run again", turn.id),

@@ -9,9 +9,10 @@ from typing import Any
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
+from adapters.forms import Form
 from adapters.intents import Intents
 from adapters.web import people
-from adapters.web.forms import Form, kept_of
+from adapters.web.forms import kept_of
 from adapters.web.guard import Guard, Handler
 from adapters.web.render import page
 from adapters.web.surface import Hub

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
+from adapters.forms import Form, dollars, draft_of
 from adapters.intents import Filled
 from adapters.web import people
 from adapters.web.app import Workspace, agent_id_of, is_own
-from adapters.web.forms import Form, dollars, draft_of, edited_arguments, pressed
+from adapters.web.forms import changed_arguments, pressed
 from adapters.web.guard import COOKIE
 from adapters.web.render import agent_path, channel_path
 from agent_core.errors import InvalidInput, NotAllowed
@@ -80,7 +81,7 @@ class Listeners:
         filled = Filled(text=form.get("text", ""))
         if button.verb == "edit":
             _, turn = await views.turn(origin.channel, TurnId(button.subject))
-            filled = Filled(arguments=edited_arguments(form, turn, views.spec(turn.proposal.call.name)))
+            filled = Filled(arguments=changed_arguments(form, turn, views.spec(turn.proposal.call.name)))
         await self.workspace.intents.press(button, filled, origin)
         return _to_thread(request)
 

@@ -6,8 +6,8 @@ from urllib.parse import quote
 from aiohttp import web
 from aiohttp.client_exceptions import ClientConnectionResetError
 
+from adapters.forms import fields_of
 from adapters.web.app import GENERAL, STATIC, Workspace, agent_id_of, channel_of, is_own
-from adapters.web.forms import fields_of
 from adapters.web.listeners import AGENT, CHANNEL
 from agent_core.model.agent import Thinking
 from agent_core.model.ids import TurnId

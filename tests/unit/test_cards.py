@@ -7,17 +7,19 @@ from decimal import Decimal
 import pytest
 from inline_snapshot import snapshot
 
-from adapters.buttons import Button
-from adapters.cards import Card, lease_text, money, spend_text, status_text, turn_card, visible
+from adapters.buttons import Button, Opening
+from adapters.cards import Card, lease_text, money, spend_text, status_text, summary_text, turn_card, visible
+from adapters.words import age, covered_text, first_lines, size_text
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Finished, Paused, Stopped, Thinking
-from agent_core.model.command import CommandCall, Preview, Proposal, Thoughts
+from agent_core.model.command import CommandCall, Preview, Proposal, RiskClass, Thoughts
 from agent_core.model.decision import Approve, ApproveEdited, Reject
 from agent_core.model.lease import Lease
 from agent_core.model.policy import Policy
 from agent_core.model.result import Failed, Succeeded
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Budget, Usage
+from agent_core.oversight.lease import grant
 from agent_core.testing.examples import ANA, BEN, NOON, a_turn, an_agent
 
 AGENT = an_agent(budget=Budget(limit=Decimal(2), spent=Decimal("0.412")))
@@ -33,6 +35,7 @@ TURN = a_turn(
     ),
     usage=Usage(prompt=900, completion=60, cost=Decimal("0.012")),
 )
+WITHOUT_PREVIEW = replace(TURN, proposal=replace(TURN.proposal, preview=None))
 LATER = NOON + timedelta(minutes=5)
 
 
@@ -160,7 +163,9 @@ def test_every_argument_is_on_the_card_and_what_is_not_text_is_json() -> None:
 
 
 @pytest.mark.proves("card:hidden")
-@pytest.mark.parametrize("hidden", ["\u202e", "\u200b", "\x1b", "\u2066", "\r", "\u3164", "\U000e0041", "\x00"])
+@pytest.mark.parametrize(
+    "hidden", ["\u202e", "\u200b", "\x1b", "\u2066", "\r", "\u3164", "\U000e0041", "\x00", "\ud800"]
+)
 def test_a_character_that_hides_is_spelled_out(hidden: str) -> None:
     assert visible(f"a{hidden}b") == f"a⟨U+{ord(hidden):04X}⟩b"
 
@@ -195,3 +200,70 @@ def test_a_button_is_read_back_from_its_text() -> None:
 def test_any_other_text_is_no_button(text: str) -> None:
     with pytest.raises(InvalidInput):
         Button.parse(text)
+
+
+LEASE = Lease(granted_by=ANA, granted_at=NOON, total=5, left=3, classes=("write",))
+LENT = replace(AGENT, lease=LEASE)
+
+
+@pytest.mark.parametrize("decision", [Approve(5), Approve(under="lease")])
+def test_a_command_that_runs_under_a_lease_says_what_is_left_and_can_have_it_revoked(decision: Approve) -> None:
+    card = turn_card(LENT, TURN.decide(decision, by=ANA, at=NOON).start(LATER))
+    assert (card.lease, card.buttons) == (
+        "3 of 5 left · granted by @ana",
+        (Button("stop", AGENT.id), Button("revoke", AGENT.id)),
+    )
+
+
+def test_what_ran_under_a_lease_says_what_is_left_of_it() -> None:
+    card = turn_card(LENT, run(TURN.decide(Approve(5), by=ANA, at=NOON), Succeeded("")))
+    assert (card.lease, card.buttons) == ("3 of 5 left · granted by @ana", ())
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        TURN,
+        TURN.decide(Approve(), by=ANA, at=NOON),
+        TURN.decide(ApproveEdited({}), by=ANA, at=NOON),
+        TURN.decide(Approve(5), by=ANA, at=NOON - timedelta(minutes=1)),
+    ],
+)
+def test_a_command_that_runs_under_no_lease_or_an_earlier_one_says_nothing_of_it(turn: Turn) -> None:
+    assert turn_card(LENT, turn).lease == ""
+
+
+def test_a_turn_in_one_line_says_who_asks_for_what() -> None:
+    done = run(TURN.decide(Approve(), by=ANA, at=NOON), Succeeded("Done."))
+    assert [summary_text(AGENT, turn) for turn in (TURN, done, WITHOUT_PREVIEW)] == snapshot(
+        [
+            "Ada asks to run write_to_file (turn 1): a.txt · new file",
+            "Ada · turn 1 · write_to_file · done · approved by @ana, 12:05 UTC: a.txt · new file",
+            "Ada asks to run write_to_file (turn 1): filename a.txt · text one · times 2",
+        ]
+    )
+
+
+@pytest.mark.parametrize("risks", [("write",), ("execute",), ("execute", "publish"), ("network", "write")])
+def test_what_is_said_to_be_covered_is_what_is_granted(risks: tuple[RiskClass, ...]) -> None:
+    covered = covered_text(risks).partition("Covered: ")[2].partition(".")[0]
+    assert tuple(covered.split(", ")) == grant(3, risks, by=ANA, at=NOON).classes
+
+
+def test_an_opening_is_read_back_from_its_text() -> None:
+    opening = Opening("show all", TURN.id, 3)
+    assert Opening.parse(str(opening)) == opening
+    with pytest.raises(InvalidInput):
+        Opening.parse(str(Button("approve", TURN.id)))
+
+
+def test_a_result_begins_with_twelve_lines_and_1200_characters() -> None:
+    lines = "\n".join(map(str, range(20)))
+    assert first_lines(lines) == ("\n".join(map(str, range(12))), True)
+    assert first_lines("x" * 2000) == ("x" * 1200, True)
+    assert first_lines("all\n") == ("all", False)
+
+
+def test_ages_and_sizes_in_words() -> None:
+    ages = [age(NOON - timedelta(seconds=seconds), NOON) for seconds in (3, 120, 7200, 200000)]
+    assert [*ages, size_text(12), size_text(20_480)] == ["just now", "2 min", "2 h", "2 d", "12 B", "20 KB"]

@@ -1,0 +1,113 @@
+"""What people filled in → values of the core, with a sentence for each field that cannot be one. For all surfaces."""
+
+import json
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from typing import TypeAlias
+
+from adapters.cards import as_text
+from agent_core.errors import InvalidInput
+from agent_core.model.command import RISK_CLASSES, Arguments, CommandSpec
+from agent_core.model.decision import FEWEST_TIMES, MOST_TIMES
+from agent_core.model.draft import AgentDraft
+from agent_core.model.policy import Policy
+from agent_core.model.turn import Turn
+
+Form: TypeAlias = Mapping[str, str]
+
+
+def draft_of(form: Form) -> AgentDraft:
+    """The form of a new agent."""
+    policy = Policy(
+        approvers="owner" if form.get("approvers") == "owner" else "anyone",
+        free=tuple(risk for risk in RISK_CLASSES if form.get(f"free.{risk}")),
+        verbosity="brief" if form.get("verbosity") == "brief" else "full",
+    )
+    return AgentDraft(
+        name=form.get("name", ""),
+        role=form.get("role", ""),
+        goals=tuple(form.get("goals", "").splitlines()),
+        budget=dollars(form.get("budget", "")),
+        model=form.get("model", "").strip(),
+        policy=policy,
+    )
+
+
+def fields_of(draft: AgentDraft) -> dict[str, str]:
+    """A draft as the fields of the form: what `draft_of` reads back."""
+    policy = draft.policy
+    return {
+        "name": draft.name,
+        "role": draft.role,
+        "goals": "\n".join(draft.goals),
+        "budget": str(draft.budget) if draft.budget is not None else "",
+        "model": draft.model,
+        "approvers": policy.approvers,
+        "verbosity": policy.verbosity,
+        **{f"free.{risk}": "on" for risk in policy.free},
+    }
+
+
+def dollars(text: str) -> Decimal | None:
+    """An amount, or None for an empty field."""
+    tidy = text.strip().lstrip("$").replace(",", ".")
+    if not tidy:
+        return None
+    try:
+        return Decimal(tidy)
+    except InvalidOperation:
+        raise InvalidInput(
+            {"budget": f"Budget: {text.strip()!r} is not an amount in US dollars, such as 2.50."}
+        ) from None
+
+
+def times_of(text: str) -> int:
+    """The N of Approve ×N as somebody wrote it; whether so many may be granted is the service's to say."""
+    number = text.strip()
+    if not (number.isascii() and number.isdigit()):
+        raise InvalidInput({"times": f"Approve ×N: write a number from {FEWEST_TIMES} to {MOST_TIMES}."})
+    return int(number[:6])
+
+
+def argument_names(turn: Turn, spec: CommandSpec) -> tuple[str, ...]:
+    """The fields of the form behind Edit: arguments that are given, then those that could be."""
+    given, properties = turn.call.arguments, spec.parameters.get("properties")
+    others = [name for name in properties if name not in given] if isinstance(properties, dict) else []
+    return (*given, *others)
+
+
+def edited_arguments(fields: Form, shown: Form, turn: Turn, spec: CommandSpec) -> Arguments:
+    """The arguments as they were changed; one that was not text before is read as JSON.
+
+    `shown` is what stood in a field at first, where that is not the value's plain text. What was not touched stays the
+    very value it was.
+    """
+    given = turn.call.arguments
+    return {
+        name: given[name]
+        if name in given and _is_same(text, shown.get(name, as_text(given[name])))
+        else _value(name, text, given.get(name), spec)
+        for name, text in fields.items()
+        if name in given or text
+    }
+
+
+def _is_same(sent: str, shown: str) -> bool:
+    # Forms send line ends as they like, whatever was there before.
+    return sent.replace("\r\n", "\n") == shown.replace("\r\n", "\n")
+
+
+def _value(name: str, text: str, before: object, spec: CommandSpec) -> object:
+    sent = text.replace("\r\n", "\n")
+    if isinstance(before, str) or _takes_text(name, spec):
+        return sent
+    try:
+        return json.loads(sent)
+    except ValueError:
+        raise InvalidInput({name: f"{name}: this is not valid JSON, such as 7, true or [1, 2]."}) from None
+
+
+def _takes_text(name: str, spec: CommandSpec) -> bool:
+    properties = spec.parameters.get("properties")
+    described = properties.get(name) if isinstance(properties, dict) else None
+    return isinstance(described, dict) and described.get("type") == "string"

@@ -1,0 +1,46 @@
+"""Sentences and measures that several surfaces show around their cards."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from agent_core.model.command import RISK_CLASSES, RiskClass
+
+FIRST_LINES, FIRST_CHARACTERS = 12, 1200
+GUARDED = frozenset({"execute", "publish"})
+STOP_MEANS = "What it is doing is ended and it stands still until Resume."
+DELETE_MEANS = "This removes its history, memory and files."
+CUT_TO_FIT = "Not all of the command fits here. Look at the rest before you approve."
+TOO_LONG_TO_EDIT = "The arguments are too long for a form here: reject with what should be different."
+
+
+def covered_text(risks: Sequence[RiskClass]) -> str:
+    """What an approval of more than one command covers, where this one is of these classes."""
+    covered = [risk for risk in RISK_CLASSES if risk not in GUARDED or risk in risks]
+    asked = [risk for risk in RISK_CLASSES if risk not in covered]
+    still = f" Still asked: {', '.join(asked)}." if asked else ""
+    return f"This command and the next ones run unasked. Covered: {', '.join(covered)}.{still}"
+
+
+def first_lines(text: str) -> tuple[str, bool]:
+    """The beginning of a result for the card, and whether that is not all."""
+    part = "\n".join(text.splitlines()[:FIRST_LINES])[:FIRST_CHARACTERS]
+    return part, len(part) < len(text.rstrip("\n"))
+
+
+def more_text(count: int) -> str:
+    """What stands where a text was cut."""
+    return f"… {count:,} more {'character' if count == 1 else 'characters'}: Show all"
+
+
+def age(since: datetime, now: datetime) -> str:
+    """How long ago, in one unit."""
+    seconds = max(0, int((now - since).total_seconds()))
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return "just now"
+
+
+def size_text(size: int) -> str:
+    """Bytes for people."""
+    return f"{size / 1024:,.0f} KB" if size >= 10_240 else f"{size:,} B"
