@@ -154,7 +154,7 @@ class AgentService:
             if not agent.is_at_rest:
                 raise NotPossible(f"{agent.name} is at work already.")
             turn = await newest_turn(work, agent)
-            status = Awaiting() if turn and turn.is_open else Thinking()
+            status = _status_for(turn)
             self._announce(work, agent, "resumed", f"resumed by {origin.by}.")
             return replace(agent.become(status, self.clock.now()), unusable=0, complaint="")
 
@@ -264,6 +264,17 @@ class AgentService:
         if origin.delivery is None:
             return False
         return not await work.deliveries.first_time(origin.delivery, self.clock.now())
+
+
+def _status_for(turn: Turn | None) -> Awaiting | Acting | Thinking:
+    """Where an agent goes on: what people were asked is asked, and what they approved is carried out."""
+    match turn.state if turn else "":
+        case "proposed" | "interrupted":
+            return Awaiting()
+        case "approved" | "running":
+            return Acting()
+        case _:
+            return Thinking()
 
 
 async def newest_turn(work: UnitOfWork, agent: Agent) -> Turn | None:

@@ -1,18 +1,22 @@
 """What people look at: channels, agents, threads, files, what waits for them. Nothing is changed here."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TypeAlias
 
 from agent_core.commands.registry import Commands
 from agent_core.model.agent import Agent, Headcount
 from agent_core.model.audit import AuditEntry
 from agent_core.model.command import CommandSpec
+from agent_core.model.decision import Reject
 from agent_core.model.draft import AgentDraft
 from agent_core.model.files import FileEntry
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.note import Note, Notice
-from agent_core.model.places import ChannelScope
+from agent_core.model.people import Actor
+from agent_core.model.places import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.turn import Turn
+from agent_core.oversight.policy import require_may_decide
 from agent_core.ports.database import Database
 from agent_core.ports.world import Clock, Workspaces
 from agent_core.service.agents import newest_turn
@@ -65,6 +69,31 @@ class AgentViews:
         """The channel's agent of that name."""
         async with self.database.begin() as work:
             return await work.agents.named(channel, name)
+
+    async def in_thread(self, thread: ThreadRef) -> Agent | None:
+        """The agent whose thread this is."""
+        async with self.database.begin() as work:
+            return await work.agents.in_thread(thread)
+
+    async def owned(self, surface: SurfaceName, workspace: str, person: str) -> tuple[Agent, ...]:
+        """What a person made in any channel of a workspace, oldest first."""
+        async with self.database.begin() as work:
+            return await work.agents.owned(surface, workspace, person)
+
+    async def listening(self, surface: SurfaceName, since: datetime) -> tuple[Agent, ...]:
+        """Agents with a thread in which a reply matters: at work, or at rest since then or later."""
+        async with self.database.begin() as work:
+            return await work.agents.listening(surface, since)
+
+    async def open_to(self, by: Actor, channel: ChannelScope, turn_id: TurnId) -> tuple[Agent, Turn]:
+        """A turn on which this person may decide now, for the form that comes before a decision.
+
+        Raise NotAllowed or AlreadyDecided: nobody fills in a form for nothing.
+        """
+        agent, turn = await self.turn(channel, turn_id)
+        require_may_decide(agent, by)
+        turn.decide(Reject(), by=by, at=self.clock.now())
+        return agent, turn
 
     async def turn(self, channel: ChannelScope, turn_id: TurnId) -> tuple[Agent, Turn]:
         """One turn with its agent; raise NotFound."""

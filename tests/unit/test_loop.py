@@ -367,6 +367,18 @@ async def test_what_an_agent_asked_in_a_thread_that_is_gone_is_asked_in_the_next
     assert (agent.status, turn.state, list(stage.shown.cards)) == (Awaiting(), "proposed", [turn.id])
 
 
+async def test_what_was_approved_before_the_thread_was_lost_runs_after_resume() -> None:
+    stage = stage_of(WRITE, DONE)
+    agent = await stage.create()
+    await stage.service.decide((await stage.turn(agent)).id, Approve(), stage.origin())
+    stage.shown.faults.append(ThreadGone("The channel is archived."))
+    agent = await stage.settled(agent)
+    assert isinstance(agent.status, Paused)
+    await stage.service.resume(agent.id, stage.origin())
+    agent = await stage.settled(agent)
+    assert await stage.views.file(agent.channel, agent.id, "a.txt") == b"one\n"
+
+
 async def test_a_platform_that_is_busy_when_the_thread_is_to_be_opened_is_asked_again() -> None:
     stage = stage_of(WRITE)
     stage.shown.faults.append(SurfaceBusy("The platform asks to wait.", retry_after=1))
