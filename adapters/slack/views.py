@@ -1,0 +1,205 @@
+"""Slack's forms, what a card has in full, and the Home tab. Pure; what is filled in is read by fields."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from decimal import Decimal
+
+from adapters.buttons import Opening
+from adapters.cards import Card, as_text, money
+from adapters.forms import argument_names
+from adapters.slack.blocks import (
+    IDENTIFIER,
+    VIEW_BLOCKS,
+    VIEW_BUTTON,
+    VIEW_SIZE,
+    VIEW_TITLE,
+    Block,
+    actions,
+    chooser,
+    context,
+    divider,
+    heading,
+    labelled,
+    option,
+    plain,
+    section,
+)
+from adapters.slack.card import one_line
+from adapters.slack.controls import APPROVE_N, element, rest_button
+from adapters.slack.fields import ARGUMENT, Place
+from adapters.slack.inputs import FIELD, entries
+from adapters.slack.render import EXAMPLE, EXPLANATION, Link, linked, standing_text
+from adapters.slack.texts import cut
+from adapters.slack.whole import drawn, packed, parts_of, thoughts_of
+from adapters.words import age
+from agent_core.model.agent import Agent
+from agent_core.model.command import RISK_CLASSES, CommandSpec
+from agent_core.model.decision import FEWEST_TIMES, MOST_TIMES
+from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, AgentDraft
+from agent_core.model.policy import Policy
+from agent_core.model.turn import Turn
+
+PREFIX = "signoff."
+MOST_MINE, MOST_WAITING = 30, 20
+APPROVERS = {"anyone": "Anyone here", "owner": "Only me"}
+VERBOSITIES = {"full": "All thoughts", "brief": "The text, the rest behind Thoughts"}
+NEW_AGENT = "New agent"
+EMPTY_HOME = "You have no agents yet. Press New agent, or mention Signoff in a channel with what you want done:"
+
+
+def agent_form(
+    draft: AgentDraft | None, last: AgentDraft | None, channel_key: str, *, said: str = "", thread: str = ""
+) -> Block:
+    """The form of a new agent: a draft to look over perhaps, with the settings that the channel used last."""
+    given, kept = draft or AgentDraft(), last or AgentDraft()
+    policy = given.policy if given.policy != Policy() else kept.policy
+    budget = kept.budget if given.budget is None else given.budget
+    blocks = [context(said)] if said else []
+    blocks += entries("name", "Name", given.name, placeholder=DEFAULT_NAME)
+    blocks += entries("role", "Role", given.role, placeholder=DEFAULT_ROLE)
+    goals = "\n".join(given.goals)
+    blocks += entries("goals", "Goals", goals, hint="One per line, 1 to 5.", multiline=True, optional=False)
+    blocks += [divider(), heading("More")]
+    blocks += [context(f"As {last.name} had it, the last agent of this channel.")] if last and last.name else []
+    blocks += entries("budget", "Budget in US dollars", "" if budget is None else str(budget), placeholder="No limit")
+    blocks += entries("model", "Model", given.model or kept.model, placeholder="The default model")
+    place = Place(channel_key, thread=thread)
+    return _form(NEW_AGENT, "new", [*blocks, *_policy_fields(policy)], place, submit="Create")
+
+
+def drafting_view() -> Block:
+    """Stands there while a sentence is made into a draft."""
+    return sentence_view(NEW_AGENT, "Drafting name, role and goals from your sentence…")
+
+
+def edit_form(turn: Turn, spec: CommandSpec, place: Place) -> Block | None:
+    """A field for each argument, given or not; None where the arguments are too long for a form."""
+    given, blocks = turn.call.arguments, []
+    if sum(len(as_text(value)) for value in given.values()) > VIEW_SIZE:
+        return None
+    for number, name in enumerate(argument_names(turn, spec)):
+        text = as_text(given[name]) if name in given else ""
+        hint = "" if name in given else "Not given."
+        blocks += entries(f"{ARGUMENT}{number}", one_line(name), text, hint=hint, multiline=True)
+    if not blocks:
+        blocks = [section("This command takes no arguments.")]
+    view = _form(f"Edit {spec.label}", "edit", blocks, replace(place, shown=turn.proposal.shown_hash), "Run edited")
+    return view if len(blocks) <= VIEW_BLOCKS and len(json.dumps(view)) <= VIEW_SIZE else None
+
+
+def reason_form(agent: Agent, turn: Turn, place: Place) -> Block:
+    """Asks why not; the agent reads it."""
+    hint = f"Optional. {agent.name} reads it and thinks again."
+    blocks = entries("text", "Reason", hint=hint, multiline=True)
+    return _form(f"Reject turn {turn.number}", "reject", blocks, place, submit="Reject")
+
+
+def number_form(turn: Turn, place: Place) -> Block:
+    """Asks how many commands may run."""
+    number = {
+        "type": "number_input",
+        "action_id": FIELD,
+        "is_decimal_allowed": False,
+        "min_value": str(FEWEST_TIMES),
+        "max_value": str(MOST_TIMES),
+    }
+    hint = f"From {FEWEST_TIMES} to {MOST_TIMES}; this command is the first of them."
+    block = labelled("How many commands", number, "times", hint=hint, optional=False)
+    return _form(f"Approve turn {turn.number}", "times", [block], place, submit=APPROVE_N)
+
+
+def reply_form(agent: Agent, place: Place) -> Block:
+    """Asks what to tell an agent."""
+    blocks = entries("text", f"Reply to {agent.name}", multiline=True, optional=False)
+    return _form("Reply", "reply", blocks, place, submit="Reply")
+
+
+def show_all(card: Card, place: Place, part: int = 1) -> Block:
+    """Everything of a turn in full; a part of it where it is long."""
+    parts = parts_of(card)
+    which = min(max(part, 1), len(parts))
+    steps = [("Previous part", which - 1), ("Next part", which + 1)]
+    buttons = [
+        element(Opening("show all", card.turn, number), label=label)
+        for label, number in steps
+        if 1 <= number <= len(parts)
+    ]
+    top = [context(f"Part {which:,} of {len(parts):,}")] if len(parts) > 1 else []
+    bottom = [actions(*buttons)] if buttons else []
+    return _view(f"Turn {card.number}", [*top, *parts[which - 1], *bottom], place)
+
+
+def thoughts_view(card: Card, place: Place | None = None) -> Block:
+    """All thoughts of a turn; where they are longer than a view, its beginning."""
+    first, *more = packed(list(drawn(thoughts_of(card))))
+    rest = "There is more: Show all has the whole of it."
+    button = element(Opening("show all", card.turn)) if place else None
+    blocks = [*first, *([section(rest, button)] if more else [])]
+    return _view("Thoughts", blocks or [section("It says nothing of this command.")], place)
+
+
+def sentence_view(title: str, text: str) -> Block:
+    """Something that can be read and closed."""
+    return _view(title, [section(text)])
+
+
+def home(mine: Sequence[Agent], waiting: Sequence[tuple[Agent, Turn]], now: datetime, link: Link) -> Block:
+    """The Home tab: what waits for this person, their agents and what those spent."""
+    blocks: list[Block] = [actions(element(Opening("new agent", "home"), style="primary"))]
+    if waiting:
+        blocks += [heading("Waiting for you"), *(_asking(*each, now, link) for each in waiting[:MOST_WAITING])]
+        blocks += _rest(len(waiting) - MOST_WAITING)
+    if mine:
+        spent = sum((agent.budget.spent for agent in mine), Decimal(0))
+        blocks += [heading("Your agents"), context(f"{len(mine):,} in all · {money(spent)} spent")]
+        blocks += [block for agent in mine[:MOST_MINE] for block in _mine(agent, now, link)]
+        blocks += _rest(len(mine) - MOST_MINE)
+    if not (mine or waiting):
+        blocks = [section(EXPLANATION[0]), section(f"{EMPTY_HOME}\n@Signoff {EXAMPLE}"), *blocks]
+    return {"type": "home", "blocks": blocks}
+
+
+def _policy_fields(policy: Policy) -> list[Block]:
+    free = chooser("checkboxes", FIELD, [option(risk, risk) for risk in RISK_CLASSES], policy.free)
+    return [
+        labelled("Run without asking", free, "free", hint="Nothing is ticked: every command asks."),
+        labelled("Who may approve", _one_of(APPROVERS, policy.approvers), "approvers", optional=False),
+        labelled("Cards show", _one_of(VERBOSITIES, policy.verbosity), "verbosity", optional=False),
+    ]
+
+
+def _one_of(words: dict[str, str], chosen: str) -> Block:
+    return chooser("radio_buttons", FIELD, [option(label, value) for value, label in words.items()], [chosen])
+
+
+def _form(title: str, kind: str, blocks: Sequence[Block], place: Place, submit: str) -> Block:
+    return _view(title, blocks, place, kind) | {"submit": plain(submit, VIEW_BUTTON)}
+
+
+def _view(title: str, blocks: Sequence[Block], place: Place | None = None, kind: str = "show") -> Block:
+    view = {
+        "type": "modal",
+        "callback_id": PREFIX + kind,
+        "title": plain(one_line(title), VIEW_TITLE),
+        "close": plain("Close" if kind == "show" else "Cancel", VIEW_BUTTON),
+        "blocks": list(blocks),
+    }
+    return view | {"private_metadata": str(place)} if place else view
+
+
+def _asking(agent: Agent, turn: Turn, now: datetime, link: Link) -> Block:
+    said = f"{one_line(agent.name)} · turn {turn.number} · {one_line(turn.call.name)}"
+    return section(cut(f"{said} · for {age(agent.since, now)}", 300), linked(agent, link))
+
+
+def _mine(agent: Agent, now: datetime, link: Link) -> list[Block]:
+    place = f"{agent.channel.key} {agent.id}"
+    opens = linked(agent, link)
+    buttons = [*([opens] if opens else []), *([rest_button(agent)] if len(place) <= IDENTIFIER else [])]
+    return [section(standing_text(agent, now)), *([actions(*buttons, block_id=place)] if buttons else [])]
+
+
+def _rest(count: int) -> list[Block]:
+    return [context(f"and {count:,} more")] if count > 0 else []
