@@ -21,9 +21,11 @@ Anything else is a reply to the agent: while it asks, a reply is the same as Rej
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the person is told."""
+    """What the person is told; `kept` is the note their words became, `is_wanted` says that they asked to be told."""
 
     text: str
+    kept: Kept | None = None
+    is_wanted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,12 +76,17 @@ class Intents:
                 return await self._on_agent(Button(word, agent_id), Filled(), origin)
             case "status":
                 agent = await self.views.agent(origin.channel, agent_id)
-                return Answer(f"{agent.name}: {status_text(agent.status)} · turn {agent.turns} · {spend_text(agent)}")
+                return Answer(
+                    f"{agent.name}: {status_text(agent.status)} · turn {agent.turns} · {spend_text(agent)}",
+                    is_wanted=True,
+                )
             case "files":
                 files = await self.views.files(origin.channel, agent_id)
-                return Answer("\n".join(f"{file.path} · {file.size:,} bytes" for file in files) or "No files yet.")
+                return Answer(
+                    "\n".join(f"{file.path} · {file.size:,} bytes" for file in files) or "No files yet.", is_wanted=True
+                )
             case _:
-                return Answer(HELP)
+                return Answer(HELP, is_wanted=True)
 
     async def _on_open_turn(self, agent_id: AgentId, verb: str, what: int | str, origin: Origin) -> Answer:
         turn = await self.views.newest_turn(origin.channel, agent_id)
@@ -108,9 +115,9 @@ class Intents:
         outcome = await self.service.reply(agent_id, text, origin)
         match outcome:
             case Kept(agent) if agent.is_at_rest:
-                return Answer(f"Kept. {_at_rest(agent)}")
+                return Answer(f"Kept. {_at_rest(agent)}", outcome)
             case Kept(agent):
-                return Answer(f"Kept: {agent.name} reads it at its next turn.")
+                return Answer(f"Kept: {agent.name} reads it at its next turn.", outcome)
             case _:
                 return Answer("rejected with your words")
 

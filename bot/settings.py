@@ -24,6 +24,9 @@ TOKEN_LENGTH = 16
 TOO_SHORT = "must have at least 16 characters, because HOST opens the page to others."
 UNGUARDED = "opens the page to others, so WEB_TOKEN must be set too."
 OWN_WORDS = "own words"
+ONE_OR_MANY = "is for one workspace and SLACK_CLIENT_ID for many: set one of the two."
+NO_WAY_IN = "needs SLACK_APP_TOKEN (Socket Mode) or SLACK_SIGNING_SECRET (HTTP) beside it."
+PREFIXES = {"slack_bot_token": "xoxb-", "slack_app_token": "xapp-"}
 DATABASES = ("sqlite", "postgresql", "postgres")
 LIKENESS = 0.83  # tells OPENAI_APIKEY from AZURE_OPENAI_API_KEY, which is somebody else's
 
@@ -53,6 +56,12 @@ class Settings(BaseSettings):
     openai_api_key: SecretStr = SecretStr("")
     openai_base_url: str = ""
     smart_model: str = ""
+    slack_api_url: str = ""
+    slack_app_token: SecretStr = SecretStr("")
+    slack_signing_secret: SecretStr = SecretStr("")
+    slack_client_id: str = Field(default="", pattern=r"^([0-9]+\.[0-9]+)?$")
+    slack_client_secret: SecretStr = SecretStr("")
+    slack_bot_token: SecretStr = SecretStr("")
     temperature: float | None = Field(default=None, ge=0, le=2)
     model_prices: Mapping[str, tuple[Price, Price]] = {}
     default_budget_usd: Decimal | None = Field(default=None, gt=0, allow_inf_nan=False)
@@ -70,6 +79,11 @@ class Settings(BaseSettings):
     def has_endpoint(self) -> bool:
         """Whether a language model is configured; without one the rehearsal model answers."""
         return bool(self.openai_api_key or self.openai_base_url)
+
+    @property
+    def has_slack(self) -> bool:
+        """Whether the Slack surface is on: for one workspace by its bot token, for many by the app's client id."""
+        return bool(self.slack_bot_token or self.slack_client_id)
 
     @property
     def address(self) -> str:
@@ -94,7 +108,8 @@ class Settings(BaseSettings):
         """Every value that must never be shown, in all the spellings that may turn up."""
         userinfo = "" if self.sqlite_file else self.database_url.partition("://")[2].rpartition("@")[0]
         password = userinfo.partition(":")[2]
-        found = (self.web_token.get_secret_value(), self.openai_api_key.get_secret_value(), password, unquote(password))
+        kept = (value for value in dict(self).values() if isinstance(value, SecretStr))
+        found = (*(secret.get_secret_value() for secret in kept), password, unquote(password))
         return tuple(dict.fromkeys(secret for secret in found if secret))
 
     @classmethod
@@ -117,7 +132,14 @@ class Settings(BaseSettings):
             raise ValueError
         return folder
 
-    @field_validator("web_token", "openai_api_key")
+    @field_validator(
+        "web_token",
+        "openai_api_key",
+        "slack_bot_token",
+        "slack_app_token",
+        "slack_signing_secret",
+        "slack_client_secret",
+    )
     @classmethod
     def _sendable(cls, secret: SecretStr) -> SecretStr:
         text = secret.get_secret_value().strip()
@@ -132,7 +154,42 @@ class Settings(BaseSettings):
             raise PydanticCustomError(OWN_WORDS, TOO_SHORT)
         return token
 
-    @field_validator("public_url", "openai_base_url")
+    @field_validator("slack_bot_token", "slack_app_token")
+    @classmethod
+    def _of_its_kind(cls, token: SecretStr, info: ValidationInfo) -> SecretStr:
+        prefix = PREFIXES[str(info.field_name)]
+        if token and not token.get_secret_value().startswith(prefix):
+            raise PydanticCustomError(OWN_WORDS, f"must begin with {prefix}: Slack has several kinds of tokens.")
+        return token
+
+    @field_validator("slack_client_id")
+    @classmethod
+    def _can_send_back(cls, client_id: str, info: ValidationInfo) -> str:
+        if client_id and not info.data.get("public_url"):
+            raise PydanticCustomError(OWN_WORDS, "needs PUBLIC_URL beside it, to which Slack sends people back.")
+        return client_id
+
+    @field_validator("slack_client_secret")
+    @classmethod
+    def _beside_its_id(cls, secret: SecretStr, info: ValidationInfo) -> SecretStr:
+        if info.data.get("slack_client_id") and not secret:
+            raise PydanticCustomError(OWN_WORDS, "must be set beside SLACK_CLIENT_ID.")
+        return secret
+
+    @field_validator("slack_bot_token")
+    @classmethod
+    def _whole_slack(cls, token: SecretStr, info: ValidationInfo) -> SecretStr:
+        has_many = bool(info.data.get("slack_client_id"))
+        has_way_in = bool(info.data.get("slack_app_token") or info.data.get("slack_signing_secret"))
+        if token and has_many:
+            raise PydanticCustomError(OWN_WORDS, ONE_OR_MANY)
+        if has_way_in and not (token or has_many):
+            raise PydanticCustomError(OWN_WORDS, "is missing beside the other settings of Slack.")
+        if (token or has_many) and not has_way_in:
+            raise PydanticCustomError(OWN_WORDS, NO_WAY_IN)
+        return token
+
+    @field_validator("public_url", "openai_base_url", "slack_api_url")
     @classmethod
     def _web_address(cls, url: str) -> str:
         parts = urlsplit(url)

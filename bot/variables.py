@@ -15,7 +15,8 @@ class Variable:
     example: str
 
 
-WHERE, MODEL, LIMITS, LOGS = "Where it runs", "The language model", "What agents may do", "What is logged"
+WHERE, MODEL, SLACK = "Where it runs", "The language model", "Slack"
+LIMITS, LOGS = "What agents may do", "What is logged"
 TABLE = (
     Variable(
         name="SIGNOFF_HOME",
@@ -104,6 +105,54 @@ TABLE = (
         rule="a JSON object that gives each model two amounts: prompt and completion",
         default="a list of public prices; a model on your own machine is free",
         example='{"my-model": [0.25, 2]}',
+    ),
+    Variable(
+        name="SLACK_BOT_TOKEN",
+        section=SLACK,
+        meaning="The bot token of the Slack app, for one workspace.",
+        rule="a token that begins with xoxb-",
+        default="Slack is off, unless SLACK_CLIENT_ID is set",
+        example="xoxb-your-bot-token",
+    ),
+    Variable(
+        name="SLACK_APP_TOKEN",
+        section=SLACK,
+        meaning="The app-level token for Socket Mode, which needs no public address.",
+        rule="a token that begins with xapp-",
+        default="Slack comes by HTTP, checked with SLACK_SIGNING_SECRET",
+        example="xapp-your-app-token",
+    ),
+    Variable(
+        name="SLACK_SIGNING_SECRET",
+        section=SLACK,
+        meaning="What Slack signs its requests with, where they come to /slack/events by HTTP.",
+        rule="the signing secret of the app",
+        default="Slack comes by Socket Mode",
+        example="0123456789abcdef0123456789abcdef",
+    ),
+    Variable(
+        name="SLACK_CLIENT_ID",
+        section=SLACK,
+        meaning="The app's client id: people install it in any number of workspaces at /slack/install.",
+        rule="two numbers with a point between them",
+        default="one workspace, by SLACK_BOT_TOKEN",
+        example="1234567890.1234567890",
+    ),
+    Variable(
+        name="SLACK_CLIENT_SECRET",
+        section=SLACK,
+        meaning="The app's client secret. The tokens of installations are sealed with it in the database.",
+        rule="the client secret of the app",
+        default="one workspace, by SLACK_BOT_TOKEN",
+        example="0123456789abcdef0123456789abcdef",
+    ),
+    Variable(
+        name="SLACK_API_URL",
+        section=SLACK,
+        meaning="Another address of Slack's API: that of a proxy, or of Slack for government.",
+        rule="an http or https address without a user, a query or a fragment",
+        default="https://slack.com/api",
+        example="https://slack-gov.com/api",
     ),
     Variable(
         name="DEFAULT_BUDGET_USD",

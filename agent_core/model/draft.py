@@ -41,6 +41,10 @@ class AgentDraft:
             raise InvalidInput(problems)
         return draft
 
+    def like(self, last: Self) -> Self:
+        """The draft with what another one says of budget, model and policy."""
+        return replace(self, budget=last.budget, model=last.model, policy=last.policy)
+
     def made(self, origin: Origin, at: datetime) -> Agent:
         """The agent of a tidied draft; whoever asks owns it."""
         return Agent(

@@ -14,6 +14,9 @@ from bot.variables import TABLE, VARIABLES
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = {variable.name: variable.example for variable in TABLE}
+# One workspace or many: the two go without one another.
+FOR_MANY = {"SLACK_CLIENT_ID", "SLACK_CLIENT_SECRET"}
+FOR_ONE = {name: value for name, value in EXAMPLES.items() if name not in FOR_MANY}
 TOKEN = "sixteen-letters-and-more"
 
 
@@ -50,8 +53,10 @@ def test_the_processes_own_environment_is_read_when_none_is_handed_in(monkeypatc
     assert load({}, env_file=None).port == 8700
 
 
-def test_every_example_is_a_value_that_can_be_used() -> None:
-    settings = load(EXAMPLES, None)
+@pytest.mark.parametrize("left_out", [FOR_MANY, {"SLACK_BOT_TOKEN"}])
+def test_every_example_is_a_value_that_can_be_used(left_out: set[str]) -> None:
+    settings = load({name: value for name, value in EXAMPLES.items() if name not in left_out}, None)
+    assert settings.has_slack
     assert settings.model_prices == {"my-model": (Decimal("0.25"), Decimal(2))}
     assert settings.disabled_commands == ("delete_file", "append_to_file")
     assert settings.default_budget_usd == 5
@@ -119,6 +124,36 @@ def test_a_page_for_this_machine_alone_wants_none(host: str) -> None:
     assert load({"HOST": host}, None).is_local
 
 
+SLACK = {"SLACK_BOT_TOKEN": "xoxb-1", "SLACK_APP_TOKEN": "xapp-1"}
+
+
+@pytest.mark.parametrize(
+    ("given", "variable", "fault"),
+    [
+        ({"SLACK_BOT_TOKEN": "xoxb-1"}, "SLACK_BOT_TOKEN", "needs SLACK_APP_TOKEN (Socket Mode) or"),
+        ({"SLACK_APP_TOKEN": "xapp-1"}, "SLACK_BOT_TOKEN", "is missing beside the other settings of Slack."),
+        ({"SLACK_SIGNING_SECRET": "s"}, "SLACK_BOT_TOKEN", "is missing beside the other settings of Slack."),
+        ({**SLACK, "SLACK_BOT_TOKEN": "xapp-1"}, "SLACK_BOT_TOKEN", "must begin with xoxb-: Slack has several"),
+        ({**SLACK, "SLACK_APP_TOKEN": "xoxb-1"}, "SLACK_APP_TOKEN", "must begin with xapp-: Slack has several"),
+        ({"SLACK_CLIENT_ID": "1.2"}, "SLACK_CLIENT_ID", "needs PUBLIC_URL beside it"),
+        ({"SLACK_CLIENT_ID": "one"}, "SLACK_CLIENT_ID", "must be two numbers with a point between them."),
+        (
+            {"SLACK_CLIENT_ID": "1.2", "PUBLIC_URL": "http://localhost"},
+            "SLACK_CLIENT_SECRET",
+            "must be set beside SLACK_CLIENT_ID.",
+        ),
+        (
+            {**SLACK, "SLACK_CLIENT_ID": "1.2", "SLACK_CLIENT_SECRET": "s", "PUBLIC_URL": "http://localhost"},
+            "SLACK_BOT_TOKEN",
+            "is for one workspace and SLACK_CLIENT_ID for many",
+        ),
+    ],
+)
+def test_half_a_slack_app_is_told_with_what_is_missing(given: dict[str, str], variable: str, fault: str) -> None:
+    told = fault_of(given)
+    assert (told.variable, told.fault[: len(fault)]) == (variable, fault)
+
+
 def test_no_secret_is_shown_by_the_settings() -> None:
     settings = load(
         {
@@ -152,7 +187,7 @@ def test_a_misspelt_name_in_the_file_is_refused_with_the_right_one(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    "name", ["FAST_MODEL", "AZURE_OPENAI_API_KEY", "SLACK_BOT_TOKEN", "OPENAI_ORG_ID", "HTTP_PROXY", "GOOGLE_API_KEY"]
+    "name", ["FAST_MODEL", "AZURE_OPENAI_API_KEY", "SLACK_TEAM_ID", "OPENAI_ORG_ID", "HTTP_PROXY", "GOOGLE_API_KEY"]
 )
 def test_a_name_that_is_somebody_elses_is_left_alone(tmp_path: Path, name: str) -> None:
     load({}, in_file(tmp_path, f"{name}=x\n"))
@@ -180,10 +215,13 @@ def test_the_example_file_with_every_line_taken_off_its_comment_can_be_used(tmp_
     lines = (ROOT / ".env.example").read_text().splitlines()
     offered = [line.removeprefix("# ") for line in lines if line.partition("=")[0].removeprefix("# ") in VARIABLES]
     assert len(offered) == len(VARIABLES)
-    assert load({}, in_file(tmp_path, "\n".join(offered))) == load(EXAMPLES, None)
+    taken = [line for line in offered if line.partition("=")[0] not in FOR_MANY]
+    assert load({}, in_file(tmp_path, "\n".join(taken))) == load(FOR_ONE, None)
 
 
 def test_nothing_slow_is_loaded_with_the_settings() -> None:
     code = "import sys, bot.settings; print(*{name.partition('.')[0] for name in sys.modules})"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout
-    assert not {"aiohttp", "sqlalchemy", "openai", "alembic", "jsonschema", "genai_prices"} & set(loaded.split())
+    assert not {"aiohttp", "slack_sdk", "sqlalchemy", "openai", "alembic", "jsonschema", "genai_prices"} & set(
+        loaded.split()
+    )
