@@ -14,6 +14,7 @@ from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.webhook.async_client import AsyncWebhookClient
 
 from tests.standins.slack.people import Person
 from tests.standins.slack.server import SlackStandin
@@ -242,3 +243,486 @@ async def test_other_events_reach_the_app(place: Place, app: AsyncApp) -> None:
     ]
     with pytest.raises(SlackApiError, match="token_revoked"):
         await place.client.auth_test()
+
+
+# Deliveries
+
+
+async def test_what_is_not_taken_over_http_is_delivered_again(place: Place) -> None:
+    seen: list[tuple[str | None, str]] = []
+
+    async def handle(request: web.Request) -> web.Response:
+        seen.append((request.headers.get("X-Slack-Retry-Num"), (await request.json())["event_id"]))
+        return web.Response(status=500 if len(seen) < 3 else 200)
+
+    server = web.Application()
+    server.router.add_post("/", handle)
+    async with serving(server) as url:
+        place.slack.deliver_to(url)
+        await place.ana.says(place.general, "hello")
+        await place.slack.settled()
+        assert [retry for retry, _ in seen] == [None, "1", "2"]
+        assert len({event_id for _, event_id in seen}) == 1
+        first = place.slack.deliveries[0]
+        await place.slack.redeliver(first, retry=3)
+        assert seen[-1] == ("3", first.payload["event_id"])
+
+
+async def test_bolt_refuses_forged_and_stale_requests_and_answers_the_challenge(place: Place) -> None:
+    async with over_http(place):
+        assert await place.slack.verifies_url()
+        body = b'{"type": "event_callback", "event": {"type": "message"}}'
+        stale = await place.slack.post_raw(body, place.slack.signed(body, age=600))
+        forged = await place.slack.post_raw(body + b" ", place.slack.signed(body))
+        assert (stale.status, forged.status) == (401, 401)
+
+
+async def test_an_app_that_does_not_answer_in_time_has_not_answered(place: Place) -> None:
+    over = asyncio.Event()
+
+    async def handle(request: web.Request) -> web.Response:
+        await over.wait()
+        return web.Response()
+
+    server = web.Application()
+    server.router.add_post("/", handle)
+    async with serving(server) as url:
+        place.slack.deliver_to(url)
+        place.slack.patience = 0.05
+        answer = await place.ana.types("/agent", "list", place.general)
+        assert (answer.status, answer.body) == (0, "http_timeout")
+        over.set()
+
+
+@pytest.mark.parametrize("warn", [True, False])
+async def test_the_app_connects_again_when_its_socket_is_closed(place: Place, *, warn: bool) -> None:
+    async with over_sockets(place):
+        await place.slack.drop_sockets(warn=warn)
+        await place.slack.connected()
+        assert (await place.ana.types("/agent", "again", place.general)).body == {"text": "you said again"}
+
+
+async def test_what_happens_while_the_sockets_are_away_is_lost(place: Place) -> None:
+    async with over_sockets(place) as app:
+        with place.slack.away():
+            await place.ana.says(place.general, "missed")
+        await place.slack.connected()
+        await place.ana.says(place.general, "heard")
+        assert [body["event"]["text"] for body in app.heard] == ["heard"]  # type: ignore[attr-defined]
+
+
+async def test_a_channel_without_the_bot_is_silent(place: Place, app: AsyncApp) -> None:
+    other = place.team.channel("C2", "other", bot_is_member=False)
+    await place.ana.says(other, "<@UBOTT1> hello")
+    assert place.slack.deliveries == []
+    assert await place.error("chat.postMessage", channel="C2", text="x") == "not_in_channel"
+
+
+async def test_the_app_hears_its_own_messages(place: Place) -> None:
+    async with over_http(place):
+        place.slack.echo = place.slack.echo_changes = True
+        message = await place.post()
+        await place.client.chat_update(channel="C1", ts=message["ts"], text="changed")
+        await place.slack.settled()
+        first, second = (delivery.payload["event"] for delivery in place.slack.deliveries)
+        assert (first["bot_id"], first["text"]) == ("B0T1", "hello")
+        assert (second["subtype"], second["message"]["text"]) == ("message_changed", "changed")
+
+
+async def test_people_of_another_workspace_are_strangers(place: Place) -> None:
+    async with over_http(place) as app:
+        zoe = place.team.person("U9", "zoe", kind="external", home="T9")
+        shared = place.team.channel("C3", "shared", is_shared=True)
+        await zoe.says(shared, "hi")
+        message = await place.post(blocks=[row(button("Approve"))])
+        await zoe.clicks(message, "Approve")
+        said, click = app.heard  # type: ignore[attr-defined]
+        assert (said["team_id"], said["event"]["user_team"], said["is_ext_shared_channel"]) == ("T1", "T9", True)
+        assert (click["user"]["team_id"], click["team"]["id"], click["message"]["team"]) == ("T9", "T9", "T1")
+        assert (await place.client.users_info(user="U9"))["user"]["is_stranger"]
+
+
+# Faults
+
+
+async def test_calls_fail_as_told(place: Place) -> None:
+    place.slack.fails("chat.postMessage", times=2, status=429, retry_after="1")
+    place.slack.fails("chat.postMessage", error="fatal_error")
+    for _ in range(2):
+        with pytest.raises(SlackApiError) as refused:
+            await place.post()
+        assert (refused.value.response.status_code, refused.value.response.headers["Retry-After"]) == (429, "1")
+    assert await place.error("chat.postMessage", channel="C1", text="x") == "fatal_error"
+    assert (await place.post())["text"] == "hello"
+    assert len(place.slack.calls_of("chat.postMessage")) == 4
+
+
+async def test_a_connection_drops_after_the_effect(place: Place) -> None:
+    place.slack.fails("chat.postMessage", status="drop", after_effect=True)
+    with pytest.raises(aiohttp.ClientError):
+        await place.post()
+    assert [message["text"] for message in place.general.messages] == ["hello"]
+
+
+async def test_calls_are_held_until_they_are_released(place: Place) -> None:
+    with place.slack.holding("chat.postMessage") as held:
+        posting = asyncio.create_task(place.post())
+        await held.arrived()
+        assert place.general.messages == []
+        held.release()
+        await posting
+    assert len(place.general.messages) == 1
+
+
+async def test_a_method_may_be_missing(place: Place) -> None:
+    root = await place.post()
+    await place.client.agents_sessions_setStatus(channel_id="C1", thread_ts=root["ts"], status="processing", title="A")
+    await place.client.agents_sessions_setStatus(channel_id="C1", thread_ts=root["ts"], status="closed", title="B")
+    session = place.slack.sessions["C1", root["ts"]]
+    assert (session.status, session.title) == ("closed", "A")
+    place.slack.disable("agents.sessions.setStatus")
+    wanted = {"channel_id": "C1", "thread_ts": root["ts"], "status": "active"}
+    assert await place.error("agents.sessions.setStatus", **wanted) == "unknown_method"
+
+
+# Web API
+
+
+async def test_tokens_are_looked_at(place: Place) -> None:
+    place.slack.team("T2", bot_token="xoxb-2")
+    other = AsyncWebClient("xoxb-2", base_url=place.slack.api_url)
+    assert (await other.auth_test())["team_id"] == "T2"
+    with pytest.raises(SlackApiError, match="channel_not_found"):
+        await other.chat_postMessage(channel="C1", text="x")
+    place.client.token = "xoxb-wrong"
+    assert await place.error("auth.test") == "invalid_auth"
+    place.client.token = TOKEN
+    await place.slack.revoke_tokens(place.team)
+    assert await place.error("auth.test") == "token_revoked"
+
+
+async def test_messages_that_are_not_there_are_refused(place: Place) -> None:
+    root = await place.post()
+    theirs = await place.ana.says(place.general, "mine")
+    assert await place.error("chat.update", channel="C1", ts=theirs["ts"], text="x") == "cant_update_message"
+    await place.general.delete_message(root["ts"])
+    assert await place.error("chat.update", channel="C1", ts=root["ts"], text="x") == "message_not_found"
+    assert await place.error("chat.postMessage", channel="C1", thread_ts=root["ts"], text="x") == "thread_not_found"
+    assert await place.error("conversations.replies", channel="C1", ts=root["ts"]) == "thread_not_found"
+    assert await place.error("chat.postMessage", channel="C0", text="x") == "channel_not_found"
+    place.general.is_archived = True
+    assert await place.error("chat.postMessage", channel="C1", text="x") == "is_archived"
+
+
+async def test_an_update_with_text_alone_takes_the_blocks_away(place: Place) -> None:
+    message = await place.post(blocks=[words("hello")])
+    await place.client.chat_update(channel="C1", ts=message["ts"], text="over")
+    assert (place.general.messages[0]["text"], place.general.messages[0]["blocks"]) == ("over", [])
+
+
+async def test_replies_come_page_by_page(place: Place) -> None:
+    root = await place.post()
+    replies = [await place.post(thread_ts=root["ts"], text=str(number)) for number in range(5)]
+    read = []
+    async for page in await place.client.conversations_replies(channel="C1", ts=root["ts"], limit=2):
+        read += [message["text"] for message in page["messages"]]
+    assert read == ["hello", "0", "1", "2", "3", "4"]
+    later = await place.client.conversations_replies(channel="C1", ts=root["ts"], oldest=replies[2]["ts"])
+    assert [message["text"] for message in later["messages"]] == ["hello", "3", "4"]
+    history = await place.client.conversations_history(channel="C1", inclusive=True, latest=root["ts"])
+    assert [message["ts"] for message in history["messages"]] == [root["ts"]]
+
+
+async def test_metadata_is_read_only_when_asked_for(place: Place) -> None:
+    await place.post(metadata={"event_type": "card", "event_payload": {"turn": "t1"}})
+    without = await place.client.conversations_history(channel="C1")
+    including = await place.client.conversations_history(channel="C1", include_all_metadata=True)
+    assert "metadata" not in without["messages"][0]
+    assert including["messages"][0]["metadata"]["event_payload"] == {"turn": "t1"}
+    refused = await place.error("chat.postMessage", channel="C1", text="x", metadata={"event_type": "card"})
+    assert refused == "invalid_metadata_format"
+
+
+async def test_people_and_places_are_looked_up(place: Place) -> None:
+    place.team.person("U3", "gus", kind="guest")
+    place.team.group("S1", "approvers", [place.ana])
+    people = [user["name"] async for page in await place.client.users_list(limit=2) for user in page["members"]]
+    assert people == ["ana", "ben", "gus", "signoff"]
+    assert (await place.client.users_info(user="U3"))["user"]["is_restricted"]
+    assert (await place.client.usergroups_users_list(usergroup="S1"))["users"] == ["U1"]
+    assert (await place.client.conversations_members(channel="C1"))["members"] == ["U1", "U2", "U3", "UBOTT1"]
+    opened = await place.client.conversations_open(users="U1")
+    assert opened["channel"]["id"] == place.team.direct(place.ana).id
+
+
+async def test_a_reaction_is_added_once(place: Place) -> None:
+    message = await place.post()
+    await place.client.reactions_add(channel="C1", timestamp=message["ts"], name="eyes")
+    again = {"channel": "C1", "timestamp": message["ts"], "name": "eyes"}
+    assert await place.error("reactions.add", **again) == "already_reacted"
+    assert place.general.messages[0]["reactions"][0]["users"] == ["UBOTT1"]
+
+
+async def test_files_go_up_in_three_steps_and_come_down_with_the_token(place: Place) -> None:
+    root = await place.post()
+    await place.client.files_upload_v2(
+        content="a,b", filename="a.csv", channel="C1", thread_ts=root["ts"], initial_comment="all of it"
+    )
+    shared = place.general.thread(root["ts"])[1]
+    assert (shared["text"], shared["files"][0]["name"]) == ("all of it", "a.csv")
+    url = shared["files"][0]["url_private_download"]
+    async with aiohttp.ClientSession() as session:
+        async with session.get(url, headers={"Authorization": f"Bearer {TOKEN}"}) as response:
+            assert await response.read() == b"a,b"
+        async with session.get(url) as response:
+            assert response.content_type == "text/html"
+
+
+@pytest.mark.filterwarnings("ignore:BasicAuth is deprecated:DeprecationWarning")  # slack_sdk still uses it
+async def test_an_app_is_installed_and_its_tokens_rotate(place: Place) -> None:
+    team = place.slack.team("T2", name="Bravo")
+    query = {"client_id": "1.2", "state": "s1", "redirect_uri": "http://127.0.0.1/back", "scope": "chat:write"}
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(place.slack.authorize_url, params=query, allow_redirects=False) as response,
+    ):
+        location = response.headers["Location"]
+    code = location.split("code=")[1]
+    assert "state=s1" in location
+    asked = {"client_id": "1.2", "client_secret": "cs"}
+    granted = await place.client.oauth_v2_access(**asked, code=code, redirect_uri="http://127.0.0.1/back")
+    assert (granted["team"]["id"], granted["expires_in"]) == ("T2", 43_200)
+    assert granted["access_token"] == team.bot_token
+    place.slack.expire_tokens(team)
+    place.client.token = granted["access_token"]
+    assert await place.error("auth.test") == "token_expired"
+    refresh = {**asked, "grant_type": "refresh_token", "refresh_token": granted["refresh_token"]}
+    place.client.token = (await place.client.oauth_v2_access(**refresh))["access_token"]
+    assert (await place.client.auth_test())["team_id"] == "T2"
+    with pytest.raises(SlackApiError, match="invalid_refresh_token"):
+        await place.client.oauth_v2_access(**refresh)
+
+
+# Views
+
+
+async def a_trigger(place: Place) -> str:
+    await place.ana.types("/agent", "", place.general)
+    return str(place.slack.deliveries[-1].payload["trigger_id"])
+
+
+async def test_a_trigger_opens_one_view_in_three_seconds(place: Place) -> None:
+    trigger = await a_trigger(place)
+    await place.client.views_open(trigger_id=trigger, view=modal(words("hello")))
+    again = {"trigger_id": trigger, "view": modal(words("hello"))}
+    assert await place.error("views.open", **again) == "exchanged_trigger_id"
+    late = await a_trigger(place)
+    place.slack.age_triggers()
+    assert await place.error("views.open", trigger_id=late, view=modal(words("hello"))) == "expired_trigger_id"
+
+
+async def test_a_view_is_updated_under_its_hash_and_keeps_what_was_typed(place: Place) -> None:
+    await place.client.views_open(trigger_id=await a_trigger(place), view=modal(asks("Name"), external_id="x1"))
+    opened = place.ana.view
+    assert opened
+    answer = await place.ana.submits(opened, {"Name": "Ada"})
+    assert not answer.is_acknowledged, "there is no app"
+    updated = modal(words("now"), asks("Name"))
+    await place.client.views_update(external_id="x1", hash=opened["hash"], view=updated)
+    assert place.ana.view
+    assert place.ana.view["state"]["values"]["name"]["given"]["value"] == "Ada"
+    stale = {"view_id": opened["id"], "hash": opened["hash"], "view": updated}
+    assert await place.error("views.update", **stale) == "hash_conflict"
+
+
+async def test_a_form_is_not_sent_before_it_is_complete(place: Place) -> None:
+    form = modal(
+        asks("Name", max_length=3),
+        asks("Colour", "static_select", options=[choice("Red"), choice("Blue")]),
+        asks("Days", "checkboxes", options=[choice("Mon"), choice("Tue")], initial_options=[choice("Tue")]),
+    )
+    await place.client.views_open(trigger_id=await a_trigger(place), view=form)
+    view = place.ana.view
+    assert view
+    for values, why in (
+        ({"Colour": "Red"}, "'Name' is required"),
+        ({"Name": "Adam"}, "no more than 3"),
+        ({"Name": "Ada", "Colour": "Green"}, "no option"),
+        ({"Nome": "Ada"}, "inputs are named"),
+    ):
+        with pytest.raises(AssertionError, match=why):
+            await place.ana.submits(view, values)
+    await place.ana.submits(view, {"name": "Ada", "Colour": "Blue"})
+    sent = place.slack.deliveries[-1].payload["view"]["state"]["values"]
+    assert sent["colour"]["given"]["selected_option"]["value"] == "blue"
+    assert [option["value"] for option in sent["days"]["given"]["selected_options"]] == ["tue"]
+
+
+async def test_the_home_view_has_buttons(place: Place, app: AsyncApp) -> None:
+    await place.client.views_publish(user_id="U1", view={"type": "home", "blocks": [row(button("Edit"))]})
+    assert place.ana.home
+    await place.ana.clicks_in(place.ana.home, "Edit")
+    assert place.ana.view
+
+
+# What people see and do
+
+
+async def test_a_response_url_is_good_for_five_answers(place: Place) -> None:
+    message = await place.post(blocks=[row(button("Go"), button("Stop"))])
+    await place.ana.clicks(message, "Go")
+    webhook = AsyncWebhookClient(place.slack.deliveries[-1].payload["response_url"])
+    await webhook.send(text="only you")
+    await webhook.send(text="changed", replace_original=True)
+    assert (await webhook.send(text="bad", blocks=[{"type": "header"}])).status_code == 400
+    await webhook.send(text="all of you", response_type="in_channel")
+    assert (await webhook.send(text="five")).status_code == 200
+    assert (await webhook.send(text="six")).status_code == 404
+    assert [message["text"] for message in place.ana.ephemerals] == ["only you", "five"]
+    assert [message["text"] for message in place.general.messages] == ["changed", "all of you"]
+
+
+async def test_an_ephemeral_message_is_seen_by_one_and_can_be_clicked(place: Place) -> None:
+    await place.client.chat_postEphemeral(channel="C1", user="U1", text="psst", blocks=[row(button("Approve"))])
+    (message,) = place.ana.ephemerals
+    await place.ana.clicks(message, "Approve")
+    payload = place.slack.deliveries[-1].payload
+    assert payload["container"]["is_ephemeral"]
+    assert "message" not in payload
+    webhook = AsyncWebhookClient(payload["response_url"])
+    await webhook.send_dict({"delete_original": True})
+    assert place.ana.ephemerals == []
+
+
+async def test_options_are_chosen_and_inputs_entered_on_a_message(place: Place) -> None:
+    menu = {"type": "overflow", "action_id": "more", "options": [choice("Pause"), choice("Stop")]}
+    reply = {**asks("Reply"), "dispatch_action": True}
+    message = await place.post(
+        blocks=[words("card", accessory=menu), reply, row(button("Yes"), button("Yes", value="2", action_id="b"))]
+    )
+    await place.ana.clicks(message, "Stop")
+    assert place.slack.deliveries[-1].payload["actions"][0]["selected_option"]["value"] == "stop"
+    await place.ana.enters(message, "make it rhyme")
+    assert place.slack.deliveries[-1].payload["actions"][0]["value"] == "make it rhyme"
+    await place.ana.clicks(message, "Yes", which=1)
+    sent = place.slack.deliveries[-1].payload
+    assert sent["actions"][0]["value"] == "2"
+    assert sent["state"]["values"]["reply"]["given"]["value"] == "make it rhyme"
+    for label, why in (("No", "nothing to click"), ("Yes", "which one")):
+        with pytest.raises(AssertionError, match=why):
+            await place.ana.clicks(message, label)
+
+
+async def test_mentions_that_would_ring_are_listed(place: Place) -> None:
+    rich = {
+        "type": "rich_text_section",
+        "elements": [{"type": "text", "text": "<!here>"}, {"type": "user", "user_id": "U2"}],
+    }
+    await place.post(
+        text="&lt;!channel&gt; and <!channel>",
+        blocks=[
+            {"type": "header", "text": {"type": "plain_text", "text": "<!everyone>"}},
+            words("<@U1> and <!subteam^S1>"),
+            {"type": "rich_text", "elements": [rich]},
+        ],
+    )
+    assert [mention.who for mention in place.slack.notified] == ["<!channel>", "<@U1>", "<!subteam^S1>", "<@U2>"]
+
+
+async def test_blocks_without_a_text_are_noted(place: Place) -> None:
+    with pytest.warns(UserWarning, match="top-level `text`"):
+        await place.client.chat_postMessage(channel="C1", blocks=[words("hello")])
+    assert place.slack.warnings == ["chat.postMessage: there are blocks without a top-level text"]
+
+
+# Block Kit
+
+
+def confirming(**parts: str) -> Json:
+    whole = {"title": "Sure?", "text": "Really", "confirm": "Yes", "deny": "No", **parts}
+    return {part: {"type": "plain_text", "text": text} for part, text in whole.items()}
+
+
+def rich(*elements: Json, kind: str = "rich_text_section", **more: Any) -> Json:
+    return {"type": "rich_text", "elements": [{"type": kind, "elements": list(elements), **more}]}
+
+
+SAID = {"type": "text", "text": "x"}
+FINE = {
+    "fifty blocks": [{"type": "divider"}] * 50,
+    "a full section": [words("x" * 3000)],
+    "a button with all": [row(button("x" * 75, value="x" * 2000, style="danger", confirm=confirming(title="x" * 100)))],
+    "25 buttons": [row(*(button(str(number)) for number in range(25)))],
+    "a list": [
+        rich({"type": "rich_text_section", "elements": [SAID]}, kind="rich_text_list", style="bullet", indent=1)
+    ],
+    "code": [rich(SAID, kind="rich_text_preformatted", border=1)],
+    "markdown": [{"type": "markdown", "text": "x" * 12_000}],
+    "context": [{"type": "context", "elements": [{"type": "mrkdwn", "text": "x"}] * 10}],
+}
+WRONG = {
+    "51 blocks": ([{"type": "divider"}] * 51, "no more than 50"),
+    "a long section": ([words("x" * 3001)], "less than 3001"),
+    "astral characters": ([words("😀" * 1501)], "less than 3001"),
+    "an empty text": ([words("")], "more than 0"),
+    "a section of nothing": ([{"type": "section"}], "missing required field: text"),
+    "many fields": ([{"type": "section", "fields": [words("x")["text"]] * 11}], "no more than 10"),
+    "a long header": ([{"type": "header", "text": {"type": "plain_text", "text": "x" * 151}}], "less than 151"),
+    "a header in mrkdwn": ([{"type": "header", "text": {"type": "mrkdwn", "text": "x"}}], "unsupported type"),
+    "a long label": ([row(button("x" * 76, action_id="a"))], "less than 76"),
+    "a long value": ([row(button("a", value="x" * 2001))], "less than 2001"),
+    "a long id": ([row(button("a", action_id="x" * 256))], "less than 256"),
+    "a style": ([row(button("a", style="default"))], "must be one of"),
+    "a long confirm": ([row(button("a", confirm=confirming(text="x" * 301)))], "less than 301"),
+    "no buttons": ([row()], "no fewer than 1"),
+    "26 buttons": ([row(*(button(str(number)) for number in range(26)))], "no more than 25"),
+    "an action id twice": ([row(button("a"), button("a"))], "action_id already exists"),
+    "a block id twice": ([words("a", block_id="x"), words("b", block_id="x")], "block_id already exists"),
+    "an unknown block": ([{"type": "banner"}], "unsupported type: banner"),
+    "an unknown key": ([words("a", colour="red")], "invalid additional property: colour"),
+    "an unknown key in rich text": ([rich({**SAID, "bold": True})], "invalid additional property: bold"),
+    "an empty rich text": ([rich({"type": "text", "text": ""})], "more than 0"),
+    "no options": ([row({"type": "static_select", "options": []})], "no fewer than 1"),
+    "an input": ([asks("Name")], "must dispatch"),
+    "much markdown": ([{"type": "markdown", "text": "x" * 6001}] * 2, "all markdown"),
+    "11 captions": ([{"type": "context", "elements": [{"type": "mrkdwn", "text": "x"}] * 11}], "no more than 10"),
+}
+
+
+@pytest.mark.parametrize("name", FINE)
+async def test_good_blocks_are_taken(place: Place, name: str) -> None:
+    assert await place.post(blocks=FINE[name])
+
+
+@pytest.mark.parametrize("name", WRONG)
+async def test_bad_blocks_are_refused(place: Place, name: str) -> None:
+    blocks, why = WRONG[name]
+    refusal = await place.refusal("chat.postMessage", channel="C1", text="x", blocks=blocks)
+    assert refusal["error"] == "invalid_blocks"
+    assert any(why in message for message in refusal["response_metadata"]["messages"])
+
+
+async def test_long_messages_are_refused(place: Place) -> None:
+    much = {"channel": "C1", "text": "x", "blocks": [words("x" * 3000)] * 5}
+    assert await place.error("chat.postMessage", **much) == "msg_blocks_too_long"
+    assert await place.error("chat.postMessage", channel="C1", text="x" * 40_001) == "msg_too_long"
+    assert await place.error("chat.postMessage", channel="C1") == "no_text"
+
+
+async def test_bad_views_are_refused(place: Place) -> None:
+    long_title = {"type": "plain_text", "text": "x" * 25}
+    for view, why in (
+        (modal(words("a"), title=long_title), "less than 25"),
+        (modal(words("a"), private_metadata="x" * 3001), "less than 3001"),
+        (modal(*[{"type": "divider"}] * 101), "no more than 100"),
+        ({**modal(asks("Name")), "submit": None}, "must provide an object"),
+        (
+            {key: value for key, value in modal(asks("Name")).items() if key != "submit"},
+            "missing required field: submit",
+        ),
+    ):
+        refusal = await place.refusal("views.open", trigger_id=await a_trigger(place), view=view)
+        assert refusal["error"] == "invalid_arguments"
+        assert any(why in message for message in refusal["response_metadata"]["messages"])
+    big = modal(*(words("é" * 3000, block_id=str(number)) for number in range(50)))
+    assert await place.error("views.open", trigger_id=await a_trigger(place), view=big) == "view_too_large"

@@ -113,6 +113,11 @@ class Courier:
         event |= {"channel": channel.id, "channel_type": channel.kind, "event_ts": message["ts"]}
         await self.event(channel.team, event, is_shared=channel.is_shared)
 
+    async def echoes(self, channel: "Channel", message: Json) -> None:
+        """The `message` event of what the app itself has posted, unless the test wants none."""
+        if self.slack.echo and channel.bot_is_member:
+            await self.tells_of_message(channel, message)
+
     async def tells_of_change(self, channel: "Channel", before: Json, after: Json) -> None:
         """The `message` event of an edit."""
         await self._tells(channel, {"subtype": "message_changed", "message": after, "previous_message": before})

@@ -20,8 +20,7 @@ def post_message(team: Team, given: Arguments) -> Json:
         fields["thread_ts"] = _root(channel, thread)
     message = channel.add(fields)
     note_mentions(channel, message, given)
-    if team.slack.echo:
-        team.slack.courier.in_background(team.slack.courier.tells_of_message(channel, message))
+    team.slack.courier.in_background(team.slack.courier.echoes(channel, message))
     return {"ok": True, "channel": channel.id, "ts": message["ts"], "message": message}
 
 

@@ -48,8 +48,7 @@ def complete_upload(team: Team, given: Arguments) -> Json:
         if "thread_ts" in given:
             fields["thread_ts"] = given.text("thread_ts")
         message = channel.add({**fields, "upload": True})
-        if team.slack.echo:
-            team.slack.courier.in_background(team.slack.courier.tells_of_message(channel, message))
+        team.slack.courier.in_background(team.slack.courier.echoes(channel, message))
     return {"ok": True, "files": done}
 
 

@@ -111,6 +111,8 @@ def _say(url: ResponseUrl, given: Arguments) -> None:
             {**bot_fields(url.channel.team), **shown, **({"thread_ts": thread} if thread else {})}
         )
         note_mentions(url.channel, message, given)
+        courier = url.channel.team.slack.courier
+        courier.in_background(courier.echoes(url.channel, message))
         return
     show_ephemeral(url.person, url.channel, shown, thread)
 

@@ -1,6 +1,7 @@
 """Socket Mode: sockets that say hello, get one envelope each, and are closed when Slack wants to."""
 
 import asyncio
+import contextlib
 import json
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +11,7 @@ from aiohttp import WSMsgType, web
 from tests.standins.slack.state import Slack
 from tests.standins.slack.values import Delivery, Json, Refused
 
+LEAVING = 2.0  # seconds in which a client that was warned closes its socket itself
 ENVELOPES = {"event": "events_api", "interaction": "interactive", "slash": "slash_commands"}
 
 
@@ -18,6 +20,7 @@ class _Socket:
     socket: web.WebSocketResponse
     transport: asyncio.Transport | None
     waiting: dict[str, asyncio.Future[Any]] = field(default_factory=dict)
+    is_gone: asyncio.Event = field(default_factory=asyncio.Event)
 
     def give_up(self) -> None:
         for ack in self.waiting.values():
@@ -68,6 +71,7 @@ class Sockets:
         finally:
             self._leave(socket)
             self._all.remove(socket)
+            socket.is_gone.set()
         return response
 
     async def send(self, delivery: Delivery) -> None:
@@ -104,9 +108,7 @@ class Sockets:
         """Close all sockets: after a `disconnect` envelope, with a close frame alone, or without any."""
         for socket in self.leave():
             if warn:
-                info = {"host": "applink"}
-                reason = {"type": "disconnect", "reason": "refresh_requested"}
-                await socket.socket.send_json({**reason, "debug_info": info})
+                await _warn(socket)
             if cut and socket.transport:
                 socket.transport.abort()
             else:
@@ -134,3 +136,11 @@ class Sockets:
             self.open.remove(socket)
         socket.give_up()
         self.slack.changed()
+
+
+async def _warn(socket: _Socket) -> None:
+    reason = {"type": "disconnect", "reason": "refresh_requested", "debug_info": {"host": "applink"}}
+    await socket.socket.send_json(reason)
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(LEAVING):
+            await socket.is_gone.wait()
