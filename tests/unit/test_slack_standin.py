@@ -226,6 +226,11 @@ async def test_messages_and_mentions_reach_the_app(place: Place, app: AsyncApp) 
     assert place.general.thread(root["ts"])[0]["reply_count"] == 1
 
 
+async def test_what_people_type_arrives_escaped(place: Place) -> None:
+    said = await place.ana.says(place.general, "a < b & <@U2> > <https://example.org|c>")
+    assert said["text"] == "a &lt; b &amp; <@U2> &gt; <https://example.org|c>"
+
+
 async def test_other_events_reach_the_app(place: Place, app: AsyncApp) -> None:
     root = await place.ana.says(place.general, "go")
     await place.ana.opens_home("messages")
@@ -316,6 +321,9 @@ async def test_a_channel_without_the_bot_is_silent(place: Place, app: AsyncApp) 
     await place.ana.says(other, "<@UBOTT1> hello")
     assert place.slack.deliveries == []
     assert await place.error("chat.postMessage", channel="C2", text="x") == "not_in_channel"
+    await place.general.remove_bot()
+    await place.ana.says(place.general, "anybody?")
+    assert place.slack.deliveries == []
 
 
 async def test_the_app_hears_its_own_messages(place: Place) -> None:
@@ -347,12 +355,13 @@ async def test_people_of_another_workspace_are_strangers(place: Place) -> None:
 
 async def test_calls_fail_as_told(place: Place) -> None:
     place.slack.fails("chat.postMessage", times=2, status=429, retry_after="1")
-    place.slack.fails("chat.postMessage", error="fatal_error")
+    place.slack.fails("chat.postMessage", times=20, error="fatal_error")
     for _ in range(2):
         with pytest.raises(SlackApiError) as refused:
             await place.post()
         assert (refused.value.response.status_code, refused.value.response.headers["Retry-After"]) == (429, "1")
     assert await place.error("chat.postMessage", channel="C1", text="x") == "fatal_error"
+    place.slack.recovers("chat.postMessage")
     assert (await place.post())["text"] == "hello"
     assert len(place.slack.calls_of("chat.postMessage")) == 4
 
@@ -558,6 +567,45 @@ async def test_a_form_is_not_sent_before_it_is_complete(place: Place) -> None:
     assert [option["value"] for option in sent["days"]["given"]["selected_options"]] == ["tue"]
 
 
+async def test_answers_to_a_form_stack_replace_and_clear_views(place: Place) -> None:
+    answers = [
+        {"response_action": "push", "view": modal(words("second"), notify_on_close=True, callback_id="second")},
+        {"response_action": "update", "view": modal(words("third"))},
+        {"response_action": "update", "view": modal(words(""))},
+        {"response_action": "clear"},
+    ]
+
+    async def handle(request: web.Request) -> web.Response:
+        is_form = "view_submission" in await request.text()
+        return web.json_response(answers.pop(0)) if is_form else web.Response()
+
+    server = web.Application()
+    server.router.add_post("/", handle)
+    async with serving(server) as url:
+        place.slack.deliver_to(url)
+        await place.client.views_open(trigger_id=await a_trigger(place), view=modal(words("first")))
+        shown = []
+        for _ in range(3):
+            assert place.ana.view
+            await place.ana.submits(place.ana.view)
+            shown.append((len(place.ana.views), place.ana.view["blocks"][0]["text"]["text"]))
+        assert shown == [(2, "second"), (2, "third"), (2, "third")]
+        assert "more than 0 characters" in place.slack.warnings[0]
+        last = place.ana.views[-1]
+        await place.ana.submits(last)
+        assert place.ana.view is None
+    assert answers == []
+
+
+async def test_closing_a_view_is_told_when_it_asks_for_that(place: Place) -> None:
+    trigger = await a_trigger(place)
+    await place.client.views_open(trigger_id=trigger, view=modal(words("x"), notify_on_close=True))
+    assert place.ana.view
+    await place.ana.closes(place.ana.view)
+    assert place.ana.view is None
+    assert place.slack.deliveries[-1].name == "view_closed"
+
+
 async def test_the_home_view_has_buttons(place: Place, app: AsyncApp) -> None:
     await place.client.views_publish(user_id="U1", view={"type": "home", "blocks": [row(button("Edit"))]})
     assert place.ana.home
@@ -580,6 +628,10 @@ async def test_a_response_url_is_good_for_five_answers(place: Place) -> None:
     assert (await webhook.send(text="six")).status_code == 404
     assert [message["text"] for message in place.ana.ephemerals] == ["only you", "five"]
     assert [message["text"] for message in place.general.messages] == ["changed", "all of you"]
+    await place.ana.clicks(message, "Stop")
+    later = AsyncWebhookClient(place.slack.deliveries[-1].payload["response_url"])
+    place.slack.age_response_urls()
+    assert (await later.send(text="too late")).status_code == 404
 
 
 async def test_an_ephemeral_message_is_seen_by_one_and_can_be_clicked(place: Place) -> None:

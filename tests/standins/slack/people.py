@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from tests.standins.slack import forms, responses, uploads, views
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = Literal["member", "admin", "guest", "external", "bot"]
 MENTION = re.compile(r"<@([UW]\w+)>")
+MARKUP = re.compile(r"(<[@#!][^<>]+>|<https?:[^<>]+>)")
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
@@ -40,10 +42,6 @@ class Person:
     def view(self) -> Json | None:
         """The open modal, the topmost of several, with what is typed in it; None when there is none."""
         return self._with_state(self.views[-1]) if self.views else None
-
-    def shows(self, view_id: str) -> bool:
-        """Whether it is one of this person's views."""
-        return any(view["id"] == view_id for view in [*self.views, *([self.home] if self.home else [])])
 
     def become(self, kind: Kind | Literal["deleted"]) -> asyncio.Task[None]:
         """Change what the person is; awaiting the result waits for `user_change` to be delivered."""
@@ -85,7 +83,7 @@ class Person:
     ) -> Json:
         """Write a message; returns when the app has taken its events, or could have."""
         root = thread["ts"] if isinstance(thread, dict) else thread
-        message: Json = {"user": self.id, "text": text, "team": self.home_team, "blocks": _composed(text)}
+        message: Json = {"user": self.id, "text": _escaped(text), "team": self.home_team, "blocks": _composed(text)}
         message["client_msg_id"] = self.team.slack.new_id("message-")
         if self.kind == "external":
             message |= {"user_team": self.home_team, "source_team": self.home_team}
@@ -245,6 +243,11 @@ class Person:
 
     def _with_state(self, view: Json) -> Json:
         return {**view, "state": forms.state(view["blocks"], self.typed.get(view["id"], {}))}
+
+
+def _escaped(text: str) -> str:
+    """As Slack gives what people typed: mentions and links marked up, all else escaped."""
+    return "".join(part if MARKUP.fullmatch(part) else escape(part, quote=False) for part in MARKUP.split(text))
 
 
 def _composed(text: str) -> list[Json]:

@@ -80,6 +80,10 @@ class SlackStandin(Slack):
         """Let the next calls of a method fail: with a status, an error, or a connection that drops."""
         self.faults.add(method, Fault(times, status, error, retry_after, after_effect))
 
+    def recovers(self, method: str) -> None:
+        """Let the calls of a method succeed again."""
+        self.faults.forget(method)
+
     def holding(self, method: str, *, after_effect: bool = False) -> AbstractContextManager[Held]:
         """Let calls of a method wait, before they take effect or before they are answered."""
         return self.faults.holding(method, after_effect=after_effect)

@@ -159,13 +159,3 @@ class Slack:
         for token in self.tokens.values():
             if token.team is team and token.state == "live":
                 token.state = "expired"
-
-    def person(self, user_id: str) -> "Person | None":
-        """Somebody of any workspace."""
-        found = [team.people[user_id] for team in self.teams.values() if user_id in team.people]
-        return found[0] if found else None
-
-    def view_owner(self, view_id: str) -> "Person | None":
-        """Whose open modal or Home view it is."""
-        everybody = [person for team in self.teams.values() for person in team.people.values()]
-        return next((person for person in everybody if person.shows(view_id)), None)
