@@ -1,0 +1,172 @@
+"""The workspaces that Slack let Signoff into, kept in the database. Their tokens are sealed, and open only here."""
+
+import base64
+import hashlib
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from cryptography.fernet import Fernet, InvalidToken
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from pydantic import TypeAdapter
+
+from agent_core.model.installation import Installation
+from agent_core.ports.database import Database, UnitOfWork, in_one_unit
+from agent_core.ports.world import Clock
+
+logger = logging.getLogger(__name__)
+
+SEALS = b"signoff/slack/installations/1"
+TURN = 30  # seconds: who asks Slack for a new token has this turn and the next to itself
+FRESH = timedelta(minutes=1)  # so long an installation is believed unread: another process may have changed it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Install:
+    """Signoff in a workspace: `workspace` is the team's id, or the organisation's when all of it is meant.
+
+    Without `expires_at` the token lasts until somebody revokes it. `enterprise` is the organisation of a team, if any.
+    """
+
+    workspace: str
+    team_name: str
+    bot_token: str = field(repr=False)
+    bot_user: str
+    app_id: str = ""
+    enterprise: str = ""
+    is_enterprise: bool = False
+    refresh_token: str = field(default="", repr=False)
+    expires_at: datetime | None = None
+    scopes: tuple[str, ...] = ()
+
+
+_INSTALL = TypeAdapter(Install)
+
+
+class Installed:
+    """All installations of one Slack app. What was sealed under another client secret counts as not installed."""
+
+    def __init__(self, *, database: Database, clock: Clock, client_secret: str) -> None:
+        self._database = database
+        self._clock = clock
+        self._seal = Fernet(base64.urlsafe_b64encode(derived(client_secret, SEALS)))
+        self._known: dict[str, tuple[Install, datetime]] = {}
+        self._changes = 0
+        self._shut: set[str] = set()
+
+    async def get(self, workspace: str, *, anew: bool = False) -> Install | None:
+        """The workspace's, as it was within the last minute, or now if `anew`."""
+        if not anew and (known := self._remembered(workspace)):
+            return known
+        before = self._changes
+        async with self._database.begin() as work:
+            there = await work.installations.get("slack", workspace)
+        found = self._opened(there)
+        if self._changes == before:  # else what was read is older than what was written meanwhile
+            self._remember(workspace, found)
+        return found
+
+    async def every(self) -> tuple[Install, ...]:
+        """All that can be opened, by workspace."""
+        async with self._database.begin() as work:
+            rows = await work.installations.of("slack")
+        return tuple(install for install in map(self._opened, rows) if install)
+
+    async def keep(self, install: Install) -> None:
+        """Keep it in place of the one before."""
+
+        async def act(work: UnitOfWork) -> None:
+            work.installations.put(self._sealed(install))
+
+        await in_one_unit(self._database, act)
+        self._shut.discard(install.workspace)
+        self._change(install.workspace, install)
+
+    async def renew(self, before: Install, after: Install) -> Install | None:
+        """Keep `after` if `before` is kept still; return what is kept then, which may be what another process kept."""
+
+        async def act(work: UnitOfWork) -> Install | None:
+            there = await work.installations.get("slack", before.workspace)
+            found = self._opened(there)
+            if there is None or found != before:
+                return found
+            sealed = replace(self._sealed(after), installed_at=there.installed_at)
+            work.installations.put(sealed, replacing=there.sealed)
+            return after
+
+        kept = await in_one_unit(self._database, act)
+        self._change(before.workspace, kept)
+        return kept
+
+    async def may_renew(self, install: Install) -> bool:
+        """Claim the refresh token for half a minute at least; False while another process may be using it."""
+        now = self._clock.now()
+        turn = int(now.timestamp()) // TURN
+        name = f"slack/renewal/{hashlib.sha256(install.refresh_token.encode()).hexdigest()}"
+
+        async def act(work: UnitOfWork) -> bool:
+            is_free = await work.deliveries.first_time(f"{name}/{turn}", now)
+            if is_free:
+                await work.deliveries.first_time(f"{name}/{turn + 1}", now)
+            return is_free
+
+        return await in_one_unit(self._database, act)
+
+    async def forget(self, workspace: str) -> None:
+        """Remove it: the workspace took Signoff out."""
+
+        async def act(work: UnitOfWork) -> None:
+            work.installations.remove("slack", workspace)
+
+        await in_one_unit(self._database, act)
+        self._change(workspace, None)
+
+    def _remembered(self, workspace: str) -> Install | None:
+        if workspace not in self._known:
+            return None
+        install, read_at = self._known[workspace]
+        return install if self._clock.now() - read_at < FRESH else None
+
+    def _remember(self, workspace: str, install: Install | None) -> None:
+        self._known.pop(workspace, None)
+        if install:
+            self._known[workspace] = (install, self._clock.now())
+
+    def _change(self, workspace: str, install: Install | None) -> None:
+        self._changes += 1
+        self._remember(workspace, install)
+
+    def _sealed(self, install: Install) -> Installation:
+        now = self._clock.now()
+        text = self._seal.encrypt_at_time(_INSTALL.dump_json(install), int(now.timestamp())).decode()
+        return Installation(
+            surface="slack", workspace=install.workspace, name=install.team_name, sealed=text, installed_at=now
+        )
+
+    def _opened(self, there: Installation | None) -> Install | None:
+        if there is None:
+            return None
+        install = _read(lambda: _INSTALL.validate_json(self._seal.decrypt(there.sealed)))
+        if install and install.workspace == there.workspace:
+            return install
+        if there.workspace not in self._shut:
+            self._shut.add(there.workspace)
+            logger.error(
+                "an installation cannot be opened: was it made under another SLACK_CLIENT_SECRET?",
+                extra={"workspace": there.workspace},
+            )
+        return None
+
+
+def derived(secret: str, purpose: bytes) -> bytes:
+    """A key of 32 bytes for one purpose, from which neither the secret nor a key for another purpose is learnt."""
+    return HKDF(algorithm=SHA256(), length=32, salt=None, info=purpose).derive(secret.encode())
+
+
+def _read(text: Callable[[], Install]) -> Install | None:
+    try:
+        return text()
+    except (InvalidToken, ValueError):  # pydantic's message quotes what was sealed: it goes nowhere
+        return None

@@ -1,0 +1,88 @@
+"""Clients of Slack's web API that share one HTTP session, and what an answer of it means when it is no success."""
+
+import base64
+import logging
+from collections.abc import Awaitable
+
+from aiohttp import ClientError, ClientSession, ClientTimeout
+from slack_sdk.errors import SlackApiError, SlackClientError
+from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
+
+from agent_core.errors import SurfaceBusy, SurfaceError
+
+quiet = logging.getLogger(f"{__name__}.sdk")
+quiet.setLevel(logging.INFO)  # below that the SDK writes down what Slack answers, new tokens included
+
+SLACK_API = "https://slack.com/api/"
+SECONDS = 10
+NOT_NOW = frozenset(
+    {"", "ratelimited", "rate_limited", "internal_error", "fatal_error", "service_unavailable", "request_timeout"}
+)
+
+
+class Refused(SurfaceError):
+    """Slack answered with this word in place of what was asked for."""
+
+    def __init__(self, word: str) -> None:
+        self.word = word
+        super().__init__(f"Slack answered {word}.")
+
+
+async def answered(call: Awaitable[AsyncSlackResponse]) -> AsyncSlackResponse:
+    """What Slack answers; raise Refused when asking again is of no use, SurfaceBusy when it may be."""
+    try:
+        return await call
+    except SlackApiError as error:
+        data = getattr(error.response, "data", None)
+        word = str(data.get("error", "")) if isinstance(data, dict) else ""
+        if word in NOT_NOW:
+            raise SurfaceBusy("Slack cannot answer now.", _retry_after(error)) from None
+        raise Refused(word) from None
+    except (ClientError, TimeoutError, SlackClientError, AttributeError):  # the last for an answer of plain text
+        raise SurfaceBusy("Slack cannot be reached.") from None
+
+
+def exchange(
+    client: AsyncWebClient, *, client_id: str, client_secret: str, **given: str
+) -> Awaitable[AsyncSlackResponse]:
+    """Call oauth.v2.access with a code or a refresh token. The SDK's own method stands on what aiohttp drops."""
+    credentials = base64.b64encode(f"{client_id}:{client_secret}".encode()).decode()
+    headers = {"Authorization": f"Basic {credentials}"}
+    return client.api_call("oauth.v2.access", data=given, headers=headers)
+
+
+class Api:
+    """Clients that share one HTTP session."""
+
+    def __init__(self, base_url: str) -> None:
+        self.base_url = base_url.rstrip("/") + "/"
+        self._session: ClientSession | None = None
+
+    def client(self, token: str | None = None) -> AsyncWebClient:
+        """A client that does not try again by itself."""
+        client = AsyncWebClient(
+            token=token,
+            base_url=self.base_url,
+            timeout=SECONDS,
+            session=self._open(),
+            retry_handlers=[],
+            logger=quiet,
+        )
+        client.proxy = None  # the SDK's choice knows no NO_PROXY; the session's does
+        return client
+
+    async def close(self) -> None:
+        """Close the session."""
+        if self._session:
+            await self._session.close()
+
+    def _open(self) -> ClientSession:
+        if self._session is None or self._session.closed:
+            self._session = ClientSession(timeout=ClientTimeout(total=SECONDS), trust_env=True)
+        return self._session
+
+
+def _retry_after(error: SlackApiError) -> float | None:
+    told = str(getattr(error.response, "headers", {}).get("Retry-After", ""))
+    return float(told) if told.isdecimal() else None
