@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from adapters.intents import Intents
 from agent_core.commands.files import FILE_COMMANDS
@@ -20,18 +21,25 @@ from agent_core.loop.thinking import Mind
 from agent_core.model.places import SurfaceName
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade, version
+from agent_core.ports.database import Database
 from agent_core.ports.minds import LanguageModel
 from agent_core.ports.surface import ChatSurface
-from agent_core.ports.world import Clock
+from agent_core.ports.world import Clock, Workspaces
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.detection import local_servers
 from agent_core.providers.files import FolderWorkspaces
 from agent_core.providers.rehearsal import RehearsalModel
 from agent_core.providers.tokens import EstimatedTokens
 from agent_core.service.agents import AgentService
+from agent_core.service.drafting import AgentDrafting
+from agent_core.service.received import ReceivedFiles
 from agent_core.service.views import AgentViews
 from bot.doctor import Probes, Tables, endpoint_fault
 from bot.settings import Settings
+
+if TYPE_CHECKING:
+    from adapters.slack.connection import SlackConnection
+    from bot.slack import SlackSide
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,23 +54,39 @@ class Signoff:
     loop: AgentLoop
     service: AgentService
     views: AgentViews
+    database: Database
+    workspaces: Workspaces
+    slack: "SlackSide | None" = None
 
     @property
     def intents(self) -> Intents:
         """What people press and type."""
         return Intents(service=self.service, views=self.views)
 
+    def slack_connection(self) -> "SlackConnection | None":
+        """What takes in what people do in Slack, where Slack is on."""
+        if self.slack is None:
+            return None
+        received = ReceivedFiles(
+            database=self.database, workspaces=self.workspaces, waker=self.engine, clock=self.clock
+        )
+        return self.slack.connected(self.intents, AgentDrafting(self.model), received)
+
 
 @asynccontextmanager
-async def assembled(settings: Settings, *surfaces: ChatSurface) -> AsyncIterator[Signoff]:
+async def assembled(settings: Settings, *surfaces: ChatSurface, with_slack: bool = False) -> AsyncIterator[Signoff]:
     """Bring the tables up to date and wire everything for these surfaces; let go of it at the end."""
     make_home(settings)
     await migrated(settings)
     database = SqlDatabase(settings.database_url)
-    model = make_model(settings)
+    model, clock = make_model(settings), SystemClock()
+    slack = make_slack(settings, database, clock, model) if with_slack and settings.has_slack else None
+    every = (*surfaces, slack.surface) if slack else surfaces
     try:
-        yield _wired(settings, database, model, {surface.name: surface for surface in surfaces})
+        yield _wired(settings, database, model, {surface.name: surface for surface in every}, slack=slack, clock=clock)
     finally:
+        if slack:
+            await slack.close()
         await database.close()
         if close := getattr(model, "close", None):
             await close()
@@ -117,6 +141,13 @@ def make_model(settings: Settings) -> LanguageModel:
     )
 
 
+def make_slack(settings: Settings, database: Database, clock: Clock, model: LanguageModel) -> "SlackSide":
+    """What shows agents in Slack."""
+    from bot.slack import SlackSide  # loads Slack's SDK
+
+    return SlackSide.of(settings, database, clock, model.label)
+
+
 def make_commands(settings: Settings) -> Commands:
     """Every command that is not switched off; raise SettingsError for a name that is none."""
     every = [*FILE_COMMANDS, *FINISH_COMMANDS]
@@ -133,9 +164,15 @@ def _must_be_known(variable: str, names: Iterable[str], known: Collection[str]) 
 
 
 def _wired(
-    settings: Settings, database: SqlDatabase, model: LanguageModel, surfaces: Mapping[SurfaceName, ChatSurface]
+    settings: Settings,
+    database: SqlDatabase,
+    model: LanguageModel,
+    surfaces: Mapping[SurfaceName, ChatSurface],
+    *,
+    slack: "SlackSide | None",
+    clock: Clock,
 ) -> Signoff:
-    clock, commands = SystemClock(), make_commands(settings)
+    commands = make_commands(settings)
     workspaces = FolderWorkspaces(settings.home / "workspaces")
     engine = LocalEngine(database=database, clock=clock, surfaces=tuple(surfaces))
     mind = Mind(model=model, commands=commands, workspaces=workspaces, tokens=EstimatedTokens(), clock=clock)
@@ -156,4 +193,7 @@ def _wired(
             default_budget=settings.default_budget_usd,
         ),
         views=AgentViews(database=database, commands=commands, workspaces=workspaces, clock=clock),
+        database=database,
+        workspaces=workspaces,
+        slack=slack,
     )

@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 from filelock import FileLock, Timeout
@@ -19,6 +20,9 @@ from bot.settings import Settings
 from bot.web import application
 from bot.worker import until_told, work
 
+if TYPE_CHECKING:
+    from adapters.slack.connection import SlackConnection
+
 Command = Callable[[Settings, Sequence[str]], Awaitable[int]]
 GRACE = 2.0
 
@@ -27,8 +31,10 @@ async def run(settings: Settings, _rest: Sequence[str]) -> int:
     """Everything in one process."""
     surface = WebSurface()
     with _only_one(settings):
-        async with assembled(settings, surface) as signoff, _serving(signoff, surface) as workspace:
-            await until_told(work(signoff.engine, signoff.loop), _tell(signoff, workspace))
+        async with assembled(settings, surface, with_slack=True) as signoff:
+            slack = await _prepared(signoff)
+            async with _serving(signoff, surface, slack) as workspace:
+                await until_told(work(signoff.engine, signoff.loop), _tell(signoff, workspace), *_listening(slack))
     return 0
 
 
@@ -36,8 +42,10 @@ async def serve(settings: Settings, _rest: Sequence[str]) -> int:
     """The web pages; a worker elsewhere advances the agents."""
     _needs_postgres("web", settings)
     surface = WebSurface()
-    async with assembled(settings, surface) as signoff, _serving(signoff, surface) as workspace:
-        await until_told(_tell(signoff, workspace))
+    async with assembled(settings, surface, with_slack=True) as signoff:
+        slack = await _prepared(signoff)
+        async with _serving(signoff, surface, slack) as workspace:
+            await until_told(_tell(signoff, workspace), *_listening(slack))
     return 0
 
 
@@ -45,7 +53,8 @@ async def advance(settings: Settings, _rest: Sequence[str]) -> int:
     """The worker; its agents' pages are served elsewhere."""
     _needs_postgres("worker", settings)
     with _only_one(settings):
-        async with assembled(settings, WebSurface()) as signoff:
+        async with assembled(settings, WebSurface(), with_slack=True) as signoff:
+            await _prepared(signoff)
             _say("The worker runs. Ctrl-C stops it.")
             await until_told(work(signoff.engine, signoff.loop))
     return 0
@@ -83,13 +92,14 @@ BY_NAME: dict[str, Command] = {
 
 
 @asynccontextmanager
-async def _serving(signoff: Signoff, surface: WebSurface) -> AsyncIterator[Workspace]:
+async def _serving(signoff: Signoff, surface: WebSurface, slack: "SlackConnection | None") -> AsyncIterator[Workspace]:
     """Serve the pages while the block lasts; raise SettingsError when the port is taken."""
     settings = signoff.settings
     guard = Guard(token=settings.web_token.get_secret_value(), public_url=settings.public_url)
     badge = Badge(signoff.model.label)
     workspace = Workspace(intents=signoff.intents, hub=surface.hub, guard=guard, clock=signoff.clock, badge=badge)
-    runner = web.AppRunner(application(workspace), access_log=None, shutdown_timeout=GRACE)
+    app = application(workspace, slack.routes if slack else ())
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=GRACE)
     await runner.setup()
     try:
         await web.TCPSite(runner, settings.host, settings.port).start()
@@ -99,6 +109,18 @@ async def _serving(signoff: Signoff, surface: WebSurface) -> AsyncIterator[Works
         raise SettingsError("PORT", said, "8701") from fault
     finally:
         await runner.cleanup()
+
+
+async def _prepared(signoff: Signoff) -> "SlackConnection | None":
+    """Slack's listeners, once its tokens are known to work; raise SettingsError when one does not."""
+    slack = signoff.slack_connection()
+    if slack:
+        await slack.prepare()
+    return slack
+
+
+def _listening(slack: "SlackConnection | None") -> tuple[Awaitable[None], ...]:
+    return (slack.run(),) if slack else ()
 
 
 async def _tell(signoff: Signoff, workspace: Workspace) -> None:

@@ -1,6 +1,6 @@
 """The aiohttp application: health and metrics; mounts the routes that the surfaces own."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from aiohttp import web
 
@@ -11,18 +11,24 @@ from adapters.web.pages import Pages
 from agent_core.service.views import AgentViews
 
 OWN_PATHS = ("/healthz", "/metrics")
+SLACK_PATHS = "/slack/"
 MOST_BODY = 2 * 2**20
 
 
-def application(workspace: Workspace) -> web.Application:
-    """All routes of one process."""
+def application(workspace: Workspace, routes: Sequence[web.RouteDef] = ()) -> web.Application:
+    """All routes of one process; `routes` are those of surfaces that check who comes by themselves."""
     app = web.Application(
         client_max_size=MOST_BODY,
         middlewares=[workspace.guard.middleware(_is_page), workspace.telling(_is_page)],
     )
     views = workspace.intents.views
     app.add_routes(
-        [*Pages(workspace).routes(), *Listeners(workspace).routes(), *Operations(views, workspace.guard).routes()]
+        [
+            *Pages(workspace).routes(),
+            *Listeners(workspace).routes(),
+            *Operations(views, workspace.guard).routes(),
+            *routes,
+        ]
     )
     app.on_shutdown.append(_end_streams(workspace))
     return app
@@ -62,7 +68,7 @@ class Operations:
 
 
 def _is_page(path: str) -> bool:
-    return path not in OWN_PATHS
+    return path not in OWN_PATHS and not path.startswith(SLACK_PATHS)
 
 
 def _end_streams(workspace: Workspace) -> Callable[[web.Application], Awaitable[None]]:

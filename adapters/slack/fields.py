@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from adapters import forms
 from adapters.cards import as_text
-from adapters.slack.inputs import field_of, written
+from adapters.slack.inputs import FIELD, field_of, written
 from adapters.slack.texts import carried, cut
 from agent_core.errors import InvalidInput, NotPossible
 from agent_core.model.command import Arguments, CommandSpec
@@ -69,6 +69,15 @@ def home_channel(action: Mapping[str, Any]) -> ChannelScope:
 def draft_of(view: Mapping[str, Any]) -> AgentDraft:
     """The form of a new agent; raise InvalidInput for a budget that is no amount."""
     return forms.draft_of(_fields(view))
+
+
+def chosen_channel(view: Mapping[str, Any]) -> str:
+    """The channel that was chosen where the form asks for one; raise InvalidInput where none was."""
+    values = (view.get("state") or {}).get("values") or {}
+    chosen = (values.get("channel") or {}).get(FIELD) or {}
+    if not (channel := chosen.get("selected_conversation")):
+        raise InvalidInput({"channel": "Channel: choose where the agent's thread shall be."})
+    return str(channel)
 
 
 def changed_arguments(view: Mapping[str, Any], turn: Turn, spec: CommandSpec) -> Arguments:

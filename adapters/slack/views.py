@@ -46,17 +46,26 @@ MOST_MINE, MOST_WAITING = 30, 20
 APPROVERS = {"anyone": "Anyone here", "owner": "Only me"}
 VERBOSITIES = {"full": "All thoughts", "brief": "The text, the rest behind Thoughts"}
 NEW_AGENT = "New agent"
+CHANNEL: Block = {
+    "type": "conversations_select",
+    "action_id": FIELD,
+    "filter": {"include": ["public", "private"], "exclude_external_shared_channels": True},
+}
 EMPTY_HOME = "You have no agents yet. Press New agent, or mention Signoff in a channel with what you want done:"
 
 
 def agent_form(
     draft: AgentDraft | None, last: AgentDraft | None, channel_key: str, *, said: str = "", thread: str = ""
 ) -> Block:
-    """The form of a new agent: a draft to look over perhaps, with the settings that the channel used last."""
+    """The form of a new agent: a draft to look over perhaps, with the settings that the channel used last.
+
+    Without a channel the form asks for one.
+    """
     given, kept = draft or AgentDraft(), last or AgentDraft()
     policy = given.policy if given.policy != Policy() else kept.policy
     budget = kept.budget if given.budget is None else given.budget
     blocks = [context(said)] if said else []
+    blocks += [] if channel_key else [labelled("Channel", CHANNEL, "channel", optional=False)]
     blocks += entries("name", "Name", given.name, placeholder=DEFAULT_NAME)
     blocks += entries("role", "Role", given.role, placeholder=DEFAULT_ROLE)
     goals = "\n".join(given.goals)

@@ -134,6 +134,14 @@ class AgentViews:
         """A file's content; raise CommandError when it cannot be read."""
         return await self.workspaces.of(await self.agent(channel, agent_id)).read(path)
 
+    async def file_to_share(
+        self, by: Actor, channel: ChannelScope, agent_id: AgentId, path: str
+    ) -> tuple[Agent, bytes]:
+        """A file that this person may put before everybody in the channel; raise NotAllowed, CommandError."""
+        agent = await self.agent(channel, agent_id)
+        require_may_decide(agent, by, "upload files here")
+        return agent, await self.workspaces.of(agent).read(path)
+
     async def audit(self, channel: ChannelScope, agent_id: AgentId) -> tuple[AuditEntry, ...]:
         """What people did to the agent, oldest first."""
         async with self.database.begin() as work:

@@ -1,0 +1,118 @@
+"""What Slack sends → who did something, where, and Slack's own id of it. Nothing here is taken from a button."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+Body: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrival:
+    """`delivery` is the same whenever Slack sends the same thing again; `thread` is "" outside of threads.
+
+    `trigger` opens a form for three seconds, once; `response_url` answers the person alone, also where Signoff is not.
+    """
+
+    workspace: str
+    channel: str
+    person: str
+    delivery: str
+    thread: str = ""
+    trigger: str = ""
+    response_url: str = ""
+
+
+def workspaces_in(body: Body) -> Iterator[str]:
+    """Whose installation this may be for, the likeliest first.
+
+    In a channel shared between organisations the team that a person is of is not the one that Signoff is in.
+    """
+    for authorization in body.get("authorizations") or ():
+        yield from _named(authorization, "team_id", "enterprise_id")
+    yield from _named(body.get("message") or {}, "team")
+    yield from _named(body.get("view") or {}, "app_installed_team_id", "team_id")
+    yield from _named(body, "team_id", "enterprise_id")
+    for place in ("team", "enterprise"):
+        if isinstance(body.get(place), Mapping):
+            yield from _named(body[place], "id", "enterprise_id")
+
+
+def of_press(body: Body, workspace: str) -> Arrival:
+    """A button, a choice or a reply box; `channel` is "" where it stands in a form or on the Home tab."""
+    container, action = body.get("container") or {}, body["actions"][0]
+    channel = container.get("channel_id") or (body.get("channel") or {}).get("id") or ""
+    message = body.get("message") or {}
+    return Arrival(
+        workspace=workspace,
+        channel=channel,
+        person=body["user"]["id"],
+        delivery=f"slack/{workspace}/press/{body['user']['id']}/{action.get('action_ts') or body.get('trigger_id')}",
+        thread=container.get("thread_ts") or message.get("thread_ts") or "",
+        trigger=body.get("trigger_id") or "",
+        response_url=body.get("response_url") or "",
+    )
+
+
+def of_submission(body: Body, workspace: str, channel: str, thread: str = "") -> Arrival:
+    """A form that was sent. Where it belongs was written into it when it was opened, and Slack keeps that."""
+    return Arrival(
+        workspace=workspace,
+        channel=channel,
+        person=body["user"]["id"],
+        delivery=f"slack/{workspace}/form/{body['view']['id']}",
+        thread=thread,
+        trigger=body.get("trigger_id") or "",
+    )
+
+
+def of_command(body: Body, workspace: str) -> Arrival:
+    """A slash command."""
+    return Arrival(
+        workspace=workspace,
+        channel=body["channel_id"],
+        person=body["user_id"],
+        delivery=f"slack/{workspace}/command/{body['trigger_id']}",
+        trigger=body["trigger_id"],
+        response_url=body.get("response_url") or "",
+    )
+
+
+def of_message(event: Body, workspace: str) -> Arrival:
+    """A message. A mention comes twice, as `message` and as `app_mention`: both have this one delivery."""
+    return Arrival(
+        workspace=workspace,
+        channel=event["channel"],
+        person=event.get("user") or "",
+        delivery=f"slack/{workspace}/{event['channel']}/{event['ts']}",
+        thread=event.get("thread_ts") or "",
+    )
+
+
+def of_event(body: Body, workspace: str) -> Arrival:
+    """An event that is no message."""
+    event = body["event"]
+    return Arrival(
+        workspace=workspace,
+        channel=event.get("channel") or "",
+        person=event.get("user") or "",
+        delivery=f"slack/{workspace}/event/{body['event_id']}",
+        thread=event.get("thread_ts") or "",
+    )
+
+
+def with_thread(arrival: Arrival, ts: str) -> Arrival:
+    """The arrival, with the thread under its own message where it stood in none."""
+    return arrival if arrival.thread else replace(arrival, thread=ts)
+
+
+def is_from_person(event: Body) -> bool:
+    """Whether somebody wrote this: no bot, no edit, no notice of somebody who came or went."""
+    is_writing = event.get("subtype") in (None, "file_share", "thread_broadcast", "me_message")
+    return is_writing and bool(event.get("user")) and not event.get("bot_id") and not event.get("hidden")
+
+
+def _named(place: Body, *names: str) -> Iterator[str]:
+    for name in names:
+        if isinstance(place.get(name), str) and place[name]:
+            yield place[name]

@@ -1,0 +1,144 @@
+"""Slack's side of one process: its routes, its socket, and what keeps the two in step with what was missed."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
+from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
+from slack_bolt.async_app import AsyncApp
+from slack_sdk.errors import SlackApiError
+
+from adapters.slack.catchup import BEAT, CatchUp
+from adapters.slack.desk import Desk
+from adapters.slack.events import Doorkeeper, Events
+from agent_core.errors import DatabaseAway, SettingsError, SurfaceError
+
+logger = logging.getLogger(__name__)
+
+EVENTS = "/slack/events"
+PATIENCE = 20.0
+WRONG_KEY = "Slack refuses this token ({}): make one with the scope connections:write under Basic Information."
+
+
+@dataclass(slots=True, kw_only=True)
+class SlackConnection:
+    """Takes what Slack sends, by Socket Mode where there is an app token and by signed HTTP otherwise.
+
+    `behind` is how many times what was missed is still to be read: until then nothing counts as heard.
+    """
+
+    desk: Desk
+    events: Events
+    catch_up: CatchUp
+    signing_secret: str
+    app_token: str
+    more_routes: list[web.RouteDef] = field(default_factory=list)
+    bolt: AsyncApp = field(init=False)
+    behind: int = 0
+    ping_interval: float = 5.0
+
+    def __post_init__(self) -> None:
+        door = Doorkeeper(self.desk)
+        self.bolt = AsyncApp(
+            name="signoff",
+            logger=logging.getLogger("slack_bolt.signoff"),
+            signing_secret=self.signing_secret or "unused: nothing is received by HTTP",
+            client=self.desk.calls.tokens.without_token(),
+            before_authorize=door.find,
+            authorize=door.authorize,
+            process_before_response=True,  # an acknowledged click is a saved click
+            ssl_check_enabled=False,
+        )
+        self.events.listen(self.bolt)
+
+    @property
+    def routes(self) -> list[web.RouteDef]:
+        """What Slack, and people who install the app, reach by HTTP."""
+        by_http = [] if self.app_token else [web.post(EVENTS, self._receive)]
+        return [*by_http, *self.more_routes]
+
+    async def prepare(self) -> None:
+        """Find out whether the tokens work; raise SettingsError when Slack refuses one. Slack may be away."""
+        try:
+            await self.desk.calls.tokens.prepare()
+        except SurfaceError as fault:
+            logger.warning("slack not reached, trying again", extra={"why": str(fault)})
+        if self.app_token:
+            await self._check_app_token()
+
+    async def run(self) -> None:
+        """Listen until cancelled; whatever was missed is read as soon as Slack is heard."""
+        await self._prepared()
+        for install in await self.desk.calls.tokens.every():
+            self.desk.soon(self.desk.directory.warm(install.workspace))
+        try:
+            if self.app_token:
+                await self._by_socket()
+            else:
+                self.behind += 1
+                await self._on_hearing()
+                await self._keep_time(_always)
+        finally:
+            await self.desk.soon.close()
+
+    async def _check_app_token(self) -> None:
+        try:
+            await self.desk.calls.tokens.without_token().apps_connections_open(app_token=self.app_token)
+        except SlackApiError as error:
+            word = str(error.response.get("error", ""))
+            if word in ("invalid_auth", "not_authed", "not_allowed_token_type", "account_inactive", "missing_scope"):
+                raise SettingsError("SLACK_APP_TOKEN", WRONG_KEY.format(word), "xapp-…") from None
+        except (OSError, TimeoutError) as fault:
+            logger.warning("slack not reached, trying again", extra={"why": type(fault).__name__})
+
+    async def _prepared(self) -> None:
+        while True:
+            try:
+                return await self.desk.calls.tokens.prepare()
+            except SurfaceError:
+                await self.desk.clock.sleep(PATIENCE)
+
+    async def _by_socket(self) -> None:
+        client = self.desk.calls.tokens.without_token()
+        handler = AsyncSocketModeHandler(self.bolt, self.app_token, web_client=client, ping_interval=self.ping_interval)
+        handler.client.message_listeners.append(self._heard)
+        try:
+            await handler.client.connect()  # type: ignore[no-untyped-call]
+            await self._keep_time(handler.client.is_connected)
+        finally:
+            await handler.client.close()  # type: ignore[no-untyped-call]
+
+    async def _heard(self, _client: Any, message: dict[str, Any], _raw: str | None) -> None:
+        """Slack says hello at the beginning of every connection: what was said before it never comes by itself."""
+        if message.get("type") == "hello":
+            self.behind += 1
+            self.desk.soon(self._on_hearing())
+
+    async def _on_hearing(self) -> None:
+        while True:
+            try:
+                for install in await self.desk.calls.tokens.every():
+                    await self.catch_up.read(install.workspace)
+            except DatabaseAway:
+                await self.desk.clock.sleep(PATIENCE)
+            else:
+                self.behind -= 1
+                return
+
+    async def _keep_time(self, is_connected: Callable[[], Awaitable[bool]]) -> None:
+        while True:
+            await self.desk.clock.sleep(BEAT)
+            if not self.behind and await is_connected():
+                for install in await self.desk.calls.tokens.every():
+                    await self.catch_up.keep_time(install.workspace)
+
+    async def _receive(self, request: web.Request) -> web.Response:
+        """One signed request; Bolt checks the signature and its age before anything else looks at it."""
+        return await to_aiohttp_response(await self.bolt.async_dispatch(await to_bolt_request(request)))
+
+
+async def _always() -> bool:
+    return True

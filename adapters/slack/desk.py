@@ -1,0 +1,132 @@
+"""What every listener has at hand: the service's side, Slack's side, and how a person is answered alone."""
+
+import logging
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from slack_sdk.webhook.async_client import AsyncWebhookClient
+
+from adapters.intents import Intents
+from adapters.slack.arrivals import Arrival
+from adapters.slack.blocks import Block, Message
+from adapters.slack.calls import Calls, SlackRefused
+from adapters.slack.directory import SlackDirectory
+from adapters.slack.mentions import as_written
+from adapters.slack.soon import Soon
+from adapters.slack.surface import SlackSurface
+from agent_core.errors import NotPossible, SurfaceError
+from agent_core.model.people import Origin
+from agent_core.model.places import ChannelScope, ThreadRef
+from agent_core.ports.world import Clock
+from agent_core.service.drafting import AgentDrafting
+from agent_core.service.hearing import Hearing
+from agent_core.service.received import ReceivedFiles
+
+logger = logging.getLogger(__name__)
+
+TOO_SLOW = "Slack waits three seconds for a form, and this took longer. Press again."
+WENT_WRONG = "Something went wrong inside Signoff; its log says what. Nothing was decided: try again."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """Shared by all listeners."""
+
+    intents: Intents
+    drafting: AgentDrafting
+    received: ReceivedFiles
+    hearing: Hearing
+    surface: SlackSurface
+    directory: SlackDirectory
+    calls: Calls
+    soon: Soon
+    clock: Clock
+
+    async def origin(self, arrival: Arrival) -> Origin:
+        """Who asks and where, with what kind of member they are by what Slack says."""
+        channel = channel_of(arrival)
+        by = await self.directory.actor(channel, arrival.person)
+        return Origin(by=by, channel=channel, delivery=arrival.delivery)
+
+    async def as_written(self, text: str, workspace: str) -> str:
+        """What somebody wrote, without Slack's spelling and without Signoff's own name."""
+        install = await self.calls.tokens.install(workspace)
+        names = partial(self.directory.name_of, workspace)
+        return as_written(text, names, bot=install.bot_user if install else "")
+
+    async def tell(self, arrival: Arrival, said: str | Message) -> None:
+        """Answer one person where they are; nobody else sees it."""
+        message = Message.plain(said) if isinstance(said, str) else said
+        try:
+            await self.calls.ask(
+                arrival.workspace,
+                lambda client: client.chat_postEphemeral(
+                    channel=arrival.channel,
+                    user=arrival.person,
+                    thread_ts=arrival.thread or None,
+                    **_alone(message),
+                ),
+                place=f"{arrival.channel}/alone",
+            )
+        except SurfaceError:
+            if not arrival.response_url:
+                raise
+            webhook = AsyncWebhookClient(arrival.response_url)
+            await webhook.send_dict({**_alone(message), "response_type": "ephemeral", "replace_original": False})
+
+    async def post(self, arrival: Arrival, message: Message) -> None:
+        """Write into the thread of what arrived, or the channel."""
+        await self.calls.ask(
+            arrival.workspace,
+            lambda client: client.chat_postMessage(
+                channel=arrival.channel,
+                thread_ts=arrival.thread or None,
+                unfurl_links=False,
+                unfurl_media=False,
+                **message.arguments,
+            ),
+            place=arrival.channel,
+        )
+
+    async def react(self, arrival: Arrival, ts: str, name: str) -> None:
+        """Put a reaction under a message."""
+        await self.calls.ask(
+            arrival.workspace,
+            lambda client: client.reactions_add(channel=arrival.channel, timestamp=ts, name=name),
+            place=f"{arrival.channel}/reactions",
+        )
+
+    async def open(self, arrival: Arrival, view: Block) -> str:
+        """Open a form within the three seconds that Slack leaves for it, and return its id; raise NotPossible after."""
+        try:
+            answer: Any = await self.calls.ask(
+                arrival.workspace,
+                lambda client: client.views_open(trigger_id=arrival.trigger, view=view),
+                place="views.open",
+            )
+        except SlackRefused as refused:
+            if "trigger" in refused.error:
+                raise NotPossible(TOO_SLOW) from refused
+            raise
+        return str(answer["view"]["id"])
+
+    async def replace(self, workspace: str, view_id: str, view: Block) -> None:
+        """Put another form in place of one that is open."""
+        await self.calls.ask(
+            workspace, lambda client: client.views_update(view_id=view_id, view=view), place="views.update"
+        )
+
+
+def channel_of(arrival: Arrival) -> ChannelScope:
+    """The channel in which something was done."""
+    return ChannelScope("slack", arrival.workspace, arrival.channel)
+
+
+def thread_of(arrival: Arrival) -> ThreadRef:
+    """The thread in which something was done."""
+    return ThreadRef(channel_of(arrival), arrival.thread)
+
+
+def _alone(message: Message) -> dict[str, Any]:
+    return {"text": message.text, "blocks": message.blocks}

@@ -1,0 +1,112 @@
+"""`/agent …` in, service calls out. The answer is the acknowledgement itself, and only the person sees it."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from adapters.buttons import Button
+from adapters.intents import HELP as IN_THREAD
+from adapters.intents import Filled
+from adapters.slack import render, views
+from adapters.slack.arrivals import Arrival, Body, of_command
+from adapters.slack.blocks import Message
+from adapters.slack.desk import WENT_WRONG, Desk
+from adapters.slack.links import link_to
+from adapters.subcommands import (
+    HELP,
+    Helping,
+    Listing,
+    NewForm,
+    NewFrom,
+    NewSentence,
+    OnAgent,
+    agent_called,
+    subcommand_of,
+)
+from agent_core.errors import PersonError
+from agent_core.model.agent import Agent
+from agent_core.model.draft import AgentDraft
+from agent_core.model.people import Origin
+
+logger = logging.getLogger(__name__)
+
+Ack = Callable[..., Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Slash:
+    """Carries out a slash command. A form is opened first, whatever it is filled with."""
+
+    desk: Desk
+
+    async def run(self, ack: Ack, body: Body, workspace: str) -> None:
+        """Answer one command."""
+        arrival = of_command(body, workspace)
+        try:
+            answer = await self._answer(body.get("text") or "", arrival)
+        except PersonError as error:
+            answer = str(error)
+        except Exception:
+            logger.exception("command failed")
+            answer = WENT_WRONG
+        if not answer:
+            await ack()
+            return
+        message = Message.plain(answer) if isinstance(answer, str) else answer
+        await ack(text=message.text, blocks=message.blocks)
+
+    async def _answer(self, text: str, arrival: Arrival) -> str | Message:
+        origin = await self.desk.origin(arrival)
+        match subcommand_of(text):
+            case NewForm():
+                self.desk.soon(self._open_form(arrival, origin))
+                return ""
+            case NewSentence(sentence):
+                self.desk.soon(self._draft(sentence, arrival, origin))
+                return ""
+            case NewFrom(draft):
+                agent = await self.desk.intents.service.create(await self._like_the_last(draft, origin), origin)
+                return made_text(agent)
+            case Listing():
+                agents = await self.desk.intents.views.agents(origin.channel)
+                return render.agents_message(agents, self.desk.clock.now(), link_to)
+            case OnAgent(verb, name):
+                return await self._on_agent(verb, name, origin)
+            case Helping(said):
+                return Message.plain("\n\n".join(filter(None, (said, HELP, IN_THREAD))))
+
+    async def _on_agent(self, verb: str, name: str, origin: Origin) -> str | Message:
+        agent = await agent_called(self.desk.intents.views, origin.channel, name)
+        match verb:
+            case "stop" | "resume" as word:
+                return (await self.desk.intents.press(Button(word, agent.id), Filled(), origin)).text
+            case "delete":
+                return render.delete_question(agent)
+            case "files":
+                files = await self.desk.intents.views.files(origin.channel, agent.id)
+                return render.files_message(agent, files)
+            case _:
+                return render.agent_message(agent, self.desk.clock.now(), link_to)
+
+    async def _like_the_last(self, draft: AgentDraft, origin: Origin) -> AgentDraft:
+        """The one-line form says nothing of policy and budget: they are as they were in the channel's last form."""
+        last = await self.desk.intents.views.offered_draft(origin.channel)
+        return draft.like(last) if last else draft
+
+    async def _open_form(self, arrival: Arrival, origin: Origin) -> None:
+        last = await self.desk.intents.views.offered_draft(origin.channel)
+        await self.desk.open(arrival, views.agent_form(AgentDraft(), last, origin.channel.key))
+
+    async def _draft(self, sentence: str, arrival: Arrival, origin: Origin) -> None:
+        """Open a form that says it is being filled in, and fill it in."""
+        view_id = await self.desk.open(arrival, views.drafting_view())
+        drafted = await self.desk.drafting.draft(sentence)
+        last = await self.desk.intents.views.offered_draft(origin.channel)
+        form = views.agent_form(drafted.draft, last, origin.channel.key, said=drafted.said)
+        await self.desk.replace(arrival.workspace, view_id, form)
+
+
+def made_text(agent: Agent) -> str:
+    """What the person who made an agent is told."""
+    return f"{agent.name} is made and begins to think. Its thread opens in this channel."

@@ -1,0 +1,41 @@
+"""What follows an acknowledgement: tasks that are owned, and whose faults end in the log."""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from typing import Any
+
+from agent_core.errors import SignoffError
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Soon:
+    """Runs things after the answer to Slack went out; `close` lets them end."""
+
+    tasks: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def __call__(self, work: Coroutine[Any, Any, object]) -> None:
+        """Do it soon."""
+        task = asyncio.create_task(_told(work))
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    async def close(self, seconds: float = 2.0) -> None:
+        """Wait a little for what is under way, then end it."""
+        if self.tasks:
+            _, late = await asyncio.wait(self.tasks, timeout=seconds)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+
+async def _told(work: Coroutine[Any, Any, object]) -> None:
+    try:
+        await work
+    except SignoffError as fault:
+        logger.warning("not shown", extra={"fault": type(fault).__name__, "why": str(fault)[:300]})
+    except Exception:
+        logger.exception("follow-up failed")

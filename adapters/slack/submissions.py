@@ -1,0 +1,95 @@
+"""Forms that were sent, service calls out. A form that cannot be used stays open with everything that was written."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from adapters.buttons import Button
+from adapters.forms import argument_names
+from adapters.intents import Filled
+from adapters.slack import fields
+from adapters.slack.arrivals import Arrival, Body, of_submission
+from adapters.slack.desk import WENT_WRONG, Desk
+from adapters.slack.fields import Place
+from adapters.slack.slash import made_text
+from adapters.slack.views import sentence_view
+from agent_core.errors import InvalidInput, PersonError
+from agent_core.model.ids import TurnId
+from agent_core.model.places import ChannelScope
+
+logger = logging.getLogger(__name__)
+
+Ack = Callable[..., Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Submissions:
+    """Carries out one form in one short transaction; the answer says what is wrong beside each field."""
+
+    desk: Desk
+
+    async def submit(self, ack: Ack, body: Body, workspace: str) -> None:
+        """Take a form."""
+        view = body["view"]
+        try:
+            await self._carry_out(body, view, workspace)
+        except InvalidInput as error:
+            await self._give_back(ack, view, await self._errors(view, error))
+        except PersonError as error:
+            await self._give_back(ack, view, fields.errors_of(view, {"": str(error)}), str(error))
+        except Exception:
+            logger.exception("form failed")
+            await self._give_back(ack, view, fields.errors_of(view, {"": WENT_WRONG}), WENT_WRONG)
+        else:
+            await ack()
+
+    async def _carry_out(self, body: Body, view: Body, workspace: str) -> None:
+        if view["callback_id"] == "signoff.new":
+            await self._create(body, view, workspace)
+            return
+        place = fields.place_of(view)
+        origin = await self.desk.origin(of_submission(body, workspace, place.scope.channel))
+        match view["callback_id"]:
+            case "signoff.edit":
+                _, turn = await self.desk.intents.views.turn(origin.channel, _turn_in(place))
+                spec = self.desk.intents.views.spec(turn.proposal.call.name)
+                filled = Filled(arguments=fields.changed_arguments(view, turn, spec))
+                await self.desk.intents.press(Button("edit", turn.id), filled, origin)
+            case "signoff.reject":
+                filled = Filled(text=fields.text_of(view))
+                await self.desk.intents.press(Button("reject", _turn_in(place)), filled, origin)
+            case "signoff.times":
+                button = Button("approve", _turn_in(place), fields.number_of(view))
+                await self.desk.intents.press(button, Filled(), origin)
+            case _:
+                pass
+
+    async def _create(self, body: Body, view: Body, workspace: str) -> None:
+        place = fields.place_of(view)
+        channel = place.scope if place.channel else ChannelScope("slack", workspace, fields.chosen_channel(view))
+        arrival = of_submission(body, workspace, channel.channel, place.thread)
+        agent = await self.desk.intents.service.create(fields.draft_of(view), await self.desk.origin(arrival))
+        self.desk.soon(self._tell_of(arrival, made_text(agent)))
+
+    async def _tell_of(self, arrival: Arrival, text: str) -> None:
+        await self.desk.tell(arrival, text)
+
+    async def _errors(self, view: Body, error: InvalidInput) -> dict[str, str]:
+        """What is wrong, by the field it belongs to; the fields of an edit are named like the arguments."""
+        if view["callback_id"] != "signoff.edit":
+            return fields.errors_of(view, error.problems)
+        place = fields.place_of(view)
+        _, turn = await self.desk.intents.views.turn(place.scope, _turn_in(place))
+        names = argument_names(turn, self.desk.intents.views.spec(turn.proposal.call.name))
+        return fields.errors_of(view, error.problems, names)
+
+    async def _give_back(self, ack: Ack, view: Body, errors: dict[str, str], said: str = "") -> None:
+        if errors:
+            await ack(response_action="errors", errors=errors)
+        else:
+            await ack(response_action="update", view=sentence_view("Not done", said or "This form cannot be used."))
+
+
+def _turn_in(place: Place) -> TurnId:
+    return TurnId(Button.parse(place.about).subject)

@@ -1,0 +1,109 @@
+"""What people write in Slack, service calls out: replies in an agent's thread, mentions, direct messages, files."""
+
+import asyncio
+import logging
+from dataclasses import dataclass, field, replace
+from typing import Any
+from weakref import WeakValueDictionary
+
+from adapters.intents import Answer
+from adapters.slack.arrivals import Arrival, Body, is_from_person, of_message, with_thread
+from adapters.slack.desk import Desk, channel_of, thread_of
+from adapters.slack.downloads import Downloads
+from adapters.slack.render import explanation_message, kept_message, offer_message
+from agent_core.errors import CommandError, PersonError
+from agent_core.model.agent import Agent
+from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, AgentDraft
+from agent_core.model.people import Origin
+
+logger = logging.getLogger(__name__)
+
+KEPT, DECIDED = "eyes", "white_check_mark"
+ASKING_FOR_HELP = frozenset({"", "help", "hi", "hello", "hey", "?", "!help"})
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Takes every message once, in the order of its thread, whether it came alive or was read up on later."""
+
+    desk: Desk
+    downloads: Downloads
+    locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
+
+    async def take(self, event: Body, workspace: str) -> None:
+        """A message: for the agent whose thread it is in, or for Signoff where it is named, or nothing."""
+        if not is_from_person(event):
+            return
+        arrival = of_message(event, workspace)
+        agent = await self._agent_of(arrival, event)
+        if agent:
+            await self._to_agent(agent, event, arrival)
+        elif event.get("channel_type") == "im" or event.get("type") == "app_mention":
+            await self._to_signoff(event, with_thread(arrival, event["ts"]))
+
+    async def _agent_of(self, arrival: Arrival, event: Body) -> Agent | None:
+        if not arrival.thread or arrival.thread == event["ts"]:
+            return None
+        return await self.desk.intents.views.in_thread(thread_of(arrival))
+
+    async def _to_agent(self, agent: Agent, event: Body, arrival: Arrival) -> None:
+        lock = self.locks.setdefault(agent.id, asyncio.Lock())
+        try:
+            async with lock:
+                origin = await self.desk.origin(arrival)
+                said = await self.desk.as_written(event.get("text") or "", arrival.workspace)
+                if said:
+                    self._acknowledge(await self.desk.intents.say(agent.id, said, origin), agent, event, arrival)
+        except PersonError as error:
+            self.desk.soon(self.desk.tell(arrival, str(error)))
+            return
+        for file in event.get("files") or ():
+            self.desk.soon(self._take_file(agent, file, arrival, origin))
+
+    def _acknowledge(self, answer: Answer, agent: Agent, event: Body, arrival: Arrival) -> None:
+        if answer.is_wanted:
+            self.desk.soon(self._tell_once(arrival, answer.text))
+            return
+        self.desk.soon(self.desk.react(arrival, event["ts"], KEPT if answer.kept else DECIDED))
+        if answer.kept and answer.kept.agent.is_at_rest:
+            self.desk.soon(self.desk.tell(arrival, kept_message(agent, answer.text)))
+
+    async def _tell_once(self, arrival: Arrival, text: str) -> None:
+        if await self.desk.hearing.first_time(f"{arrival.delivery}/answer"):
+            await self.desk.tell(arrival, text)
+
+    async def _take_file(self, agent: Agent, file: dict[str, Any], arrival: Arrival, origin: Origin) -> None:
+        """Fetch a file and put it into the workspace; if this process dies meanwhile, the thread is read up on."""
+        try:
+            name, data = await self.downloads.fetch(arrival.workspace, file)
+            delivery = f"{arrival.delivery}/{file['id']}"
+            put = Origin(by=origin.by, channel=origin.channel, delivery=delivery)
+            path = await self.desk.received.receive(agent.id, name, data, put)
+        except (PersonError, CommandError) as error:
+            await self.desk.tell(arrival, str(error))
+            return
+        if path:
+            await self.desk.react(arrival, arrival.delivery.rpartition("/")[2], KEPT)
+
+    async def _to_signoff(self, event: Body, arrival: Arrival) -> None:
+        """Answer where nobody's thread is: offer an agent for what was asked, or explain."""
+        if not await self.desk.hearing.first_time(arrival.delivery):
+            return
+        said = await self.desk.as_written(event.get("text") or "", arrival.workspace)
+        if said.casefold().strip(" !.") in ASKING_FOR_HELP:
+            self.desk.soon(self.desk.post(arrival, explanation_message()))
+        else:
+            self.desk.soon(self._offer(said, event["ts"], arrival))
+
+    async def _offer(self, sentence: str, ts: str, arrival: Arrival) -> None:
+        self.desk.soon(self.desk.react(arrival, ts, KEPT))
+        drafted = await self.desk.drafting.draft(sentence)
+        await self.desk.post(
+            arrival, offer_message(await self._offered(drafted.draft, arrival), sentence, said=drafted.said)
+        )
+
+    async def _offered(self, draft: AgentDraft, arrival: Arrival) -> AgentDraft:
+        """The draft as it would be made here, with the settings that the channel used last."""
+        last = await self.desk.intents.views.offered_draft(channel_of(arrival))
+        whole = replace(draft, name=draft.name or DEFAULT_NAME, role=draft.role or DEFAULT_ROLE)
+        return whole.like(last) if last else whole

@@ -1,0 +1,109 @@
+"""Slack's side, put together from the settings. Only a process that serves Slack loads this."""
+
+from dataclasses import dataclass
+from typing import Self
+from urllib.parse import urlsplit
+
+from aiohttp import web
+
+from adapters.intents import Intents
+from adapters.slack.calls import Calls
+from adapters.slack.catchup import CatchUp
+from adapters.slack.connection import SlackConnection
+from adapters.slack.desk import Desk
+from adapters.slack.directory import SlackDirectory
+from adapters.slack.downloads import Downloads
+from adapters.slack.events import SCOPES, Events
+from adapters.slack.installations import Installed
+from adapters.slack.oauth import SlackApp, oauth_flow, routes
+from adapters.slack.soon import Soon
+from adapters.slack.surface import SlackSurface
+from adapters.slack.tokens import Tokens
+from adapters.slack.web_api import SLACK_API
+from adapters.slack.words import Words
+from agent_core.ports.database import Database
+from agent_core.ports.world import Clock
+from agent_core.service.drafting import AgentDrafting
+from agent_core.service.hearing import Hearing
+from agent_core.service.received import ReceivedFiles
+from bot.settings import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlackSide:
+    """What shows agents in Slack; `connected` adds what takes in what people do there."""
+
+    settings: Settings
+    database: Database
+    clock: Clock
+    installed: Installed | None
+    calls: Calls
+    soon: Soon
+    surface: SlackSurface
+
+    @classmethod
+    def of(cls, settings: Settings, database: Database, clock: Clock, model: str) -> Self:
+        """For one workspace by its token, or for many by the app's client id."""
+        soon, base_url = Soon(), settings.slack_api_url or SLACK_API
+        secret = settings.slack_client_secret.get_secret_value()
+        installed = Installed(database=database, clock=clock, client_secret=secret) if secret else None
+        if installed:
+            client_id = settings.slack_client_id
+            tokens = Tokens.many(
+                installed=installed, clock=clock, client_id=client_id, client_secret=secret, base_url=base_url
+            )
+        else:
+            tokens = Tokens.single(bot_token=settings.slack_bot_token.get_secret_value(), base_url=base_url)
+        calls = Calls(tokens=tokens, clock=clock)
+        surface = SlackSurface(calls=calls, soon=soon, model=model)
+        return cls(
+            settings=settings,
+            database=database,
+            clock=clock,
+            installed=installed,
+            calls=calls,
+            soon=soon,
+            surface=surface,
+        )
+
+    def connected(self, intents: Intents, drafting: AgentDrafting, received: ReceivedFiles) -> SlackConnection:
+        """The listeners, with the routes and the socket they hear by."""
+        desk = Desk(
+            intents=intents,
+            drafting=drafting,
+            received=received,
+            hearing=Hearing(self.database, self.clock),
+            surface=self.surface,
+            directory=SlackDirectory(calls=self.calls, soon=self.soon, clock=self.clock),
+            calls=self.calls,
+            soon=self.soon,
+            clock=self.clock,
+        )
+        words = Words(desk, Downloads(self.calls, urlsplit(self.calls.tokens.base_url).netloc))
+        return SlackConnection(
+            desk=desk,
+            events=Events(desk=desk, words=words, installed=self.installed),
+            catch_up=CatchUp(desk, words),
+            signing_secret=self.settings.slack_signing_secret.get_secret_value(),
+            app_token=self.settings.slack_app_token.get_secret_value(),
+            more_routes=self._install_pages(),
+        )
+
+    async def close(self) -> None:
+        """Let what is under way end, then every connection."""
+        await self.soon.close()
+        await self.calls.tokens.close()
+
+    def _install_pages(self) -> list[web.RouteDef]:
+        if self.installed is None:
+            return []
+        app = SlackApp(
+            client_id=self.settings.slack_client_id,
+            client_secret=self.settings.slack_client_secret.get_secret_value(),
+            scopes=SCOPES,
+            public_url=self.settings.public_url,
+        )
+        flow = oauth_flow(
+            app, installed=self.installed, tokens=self.calls.tokens, database=self.database, clock=self.clock
+        )
+        return routes(flow)
