@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
 from aiohttp import ClientError
-from slack_sdk.errors import SlackApiError, SlackRequestError
+from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
@@ -77,9 +77,10 @@ class Calls:
         try:
             answer = await ask(await self.tokens.client(workspace))
         except SlackApiError as fault:
-            raise self._meaning(key, fault) from fault
-        except (ClientError, SlackRequestError, TimeoutError, OSError) as fault:
-            raise self._closed(key, f"Slack cannot be reached ({type(fault).__name__})", None) from fault
+            raise self._meaning(key, fault) from None  # the SDK's error holds the request with its token
+        except (ClientError, SlackClientError, TimeoutError, OSError, AttributeError) as fault:
+            # AttributeError is what the SDK makes of an answer in plain text.
+            raise self._closed(key, f"Slack cannot be reached ({type(fault).__name__})", None) from None
         self.gates.pop(key, None)
         return answer
 
@@ -91,12 +92,17 @@ class Calls:
 
     def _meaning(self, key: str, fault: SlackApiError) -> SurfaceError:
         response: Any = fault.response
-        status, error = getattr(response, "status_code", 200), str(response.get("error", ""))
-        if status == 429 or status >= 500 or error in PASSING:
+        data = getattr(response, "data", None)
+        told = data if isinstance(data, dict) else {}
+        status, error = (
+            int(getattr(response, "status_code", 0) or getattr(response, "status", 503)),
+            told.get("error", ""),
+        )
+        if status == 429 or status >= 500 or error in PASSING or not error:
             return self._closed(key, f"Slack is busy ({error or status})", _retry_after(response))
         if error in GONE:
             return ThreadGone(GONE[error])
-        return SlackRefused(error, "; ".join((response.get("response_metadata") or {}).get("messages") or ()))
+        return SlackRefused(error, "; ".join((told.get("response_metadata") or {}).get("messages") or ()))
 
     def _closed(self, key: str, why: str, seconds: float | None) -> SurfaceBusy:
         faults = self.gates[key].faults + 1 if key in self.gates else 1

@@ -13,7 +13,7 @@ from slack_sdk.errors import SlackApiError
 
 from adapters.slack.catchup import BEAT, CatchUp
 from adapters.slack.desk import Desk
-from adapters.slack.events import Doorkeeper, Events
+from adapters.slack.events import Doorkeeper, Events, authorize
 from agent_core.errors import DatabaseAway, SettingsError, SurfaceError
 
 logger = logging.getLogger(__name__)
@@ -41,14 +41,13 @@ class SlackConnection:
     ping_interval: float = 5.0
 
     def __post_init__(self) -> None:
-        door = Doorkeeper(self.desk)
         self.bolt = AsyncApp(
             name="signoff",
             logger=logging.getLogger("slack_bolt.signoff"),
             signing_secret=self.signing_secret or "unused: nothing is received by HTTP",
             client=self.desk.calls.tokens.without_token(),
-            before_authorize=door.find,
-            authorize=door.authorize,
+            before_authorize=Doorkeeper(self.desk).find,
+            authorize=authorize,
             process_before_response=True,  # an acknowledged click is a saved click
             ssl_check_enabled=False,
         )

@@ -116,17 +116,18 @@ class Doorkeeper:
                 break
         await next_()
 
-    async def authorize(self, context: dict[str, Any]) -> Any:
-        """Let Bolt know its own token and names, so that it does not answer itself; None turns the arrival away."""
-        install: Install | None = context.get(INSTALL)
-        if install is None:
-            return None
-        return AuthorizeResult(
-            enterprise_id=install.enterprise or None,
-            team_id=install.workspace,
-            bot_user_id=install.bot_user,
-            bot_token=install.bot_token,
-        )
+
+async def authorize(context: dict[str, Any]) -> Any:
+    """Let Bolt know its own token and names, so that it does not answer itself; None turns the arrival away."""
+    install: Install | None = context.get(INSTALL)
+    if install is None:
+        return None
+    return AuthorizeResult(
+        enterprise_id=install.enterprise or None,
+        team_id=install.workspace,
+        bot_user_id=install.bot_user,
+        bot_token=install.bot_token,
+    )
 
 
 def _of_workspace(listener: Callable[[Body, str], Awaitable[None]]) -> Callable[..., Awaitable[None]]:

@@ -11,11 +11,13 @@ from agent_core.testing.stage import Stage
 from tests.scenario.chat import Chat, Story
 from tests.scenario.core import CoreChat
 from tests.scenario.desk import DeskChat
+from tests.scenario.office import Office, Transport, at_work
 from tests.scenario.page import PageChat
 from tests.scenario.served import served
+from tests.scenario.team import SlackChat
 
 
-@pytest.fixture(params=["core", "web", "terminal"])
+@pytest.fixture(params=["core", "web", "terminal", "slack-http", "slack-socket"])
 async def ana(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Chat]:
     """Ana at each of the surfaces."""
     model = ScriptedModel(*Story().replies)
@@ -26,6 +28,10 @@ async def ana(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[C
     elif request.param == "terminal":
         async with DeskChat.opened(Stage(model=model, surface=TerminalSurface())) as chat:
             yield chat
+    elif request.param.startswith("slack"):
+        transport: Transport = "http" if request.param == "slack-http" else "socket"
+        async with Office.opened() as office, at_work(office, model, tmp_path, transport=transport) as running:
+            yield SlackChat(office, running, office.ana)
     else:
         async with served(model, tmp_path) as address, PageChat.opened(address, "ana") as chat:
             yield chat
