@@ -47,9 +47,7 @@ Link = Callable[[Agent], str]
 NAME, ROLE, GOALS, SHORT = 160, 1000, 8000, 150
 MOST_LISTED, MOST_UPLOADS = 40, 20
 RESTING = ("stopped", "paused", "finished")
-HOW_TO_TALK = (
-    "Reply in this thread to talk to it; !help lists what else it understands. Nothing runs before you approve."
-)
+HOW_TO_TALK = "Reply in this thread to talk to it, or write !help. Nothing runs before you approve."
 EXPLANATION = (
     "Signoff puts agents to work in your team's chat, and nothing runs until somebody signs it off.",
     "Mention Signoff with what you want done, or press New agent:",
@@ -119,7 +117,7 @@ def agent_message(agent: Agent, now: datetime, link: Link) -> Message:
     buttons += [element(Button("revoke", agent.id))] if agent.lease else []
     standing = standing_text(agent, now)
     about = _about(agent.name, agent.role, agent.goals)
-    return Message(notification(standing), [*about, section(standing), context(*facts), actions(*buttons)])
+    return Message(notification(standing), [*about, section(standing), context("\n".join(facts)), actions(*buttons)])
 
 
 def files_message(agent: Agent, entries: Sequence[FileEntry]) -> Message:

@@ -29,15 +29,15 @@ from adapters.slack.blocks import (
 from adapters.slack.card import one_line
 from adapters.slack.controls import APPROVE_N, element, rest_button
 from adapters.slack.fields import ARGUMENT, Place
-from adapters.slack.inputs import FIELD, entries
+from adapters.slack.inputs import FIELD, PIECE, entries
 from adapters.slack.render import EXAMPLE, EXPLANATION, Link, linked, standing_text
-from adapters.slack.texts import cut
+from adapters.slack.texts import beginning, cut
 from adapters.slack.whole import drawn, packed, parts_of, thoughts_of
 from adapters.words import age
 from agent_core.model.agent import Agent
 from agent_core.model.command import RISK_CLASSES, CommandSpec
 from agent_core.model.decision import FEWEST_TIMES, MOST_TIMES
-from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, AgentDraft
+from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, GOAL_LENGTH, MOST_GOALS, AgentDraft
 from agent_core.model.policy import Policy
 from agent_core.model.turn import Turn
 
@@ -66,9 +66,9 @@ def agent_form(
     budget = kept.budget if given.budget is None else given.budget
     blocks = [context(said)] if said else []
     blocks += [] if channel_key else [labelled("Channel", CHANNEL, "channel", optional=False)]
-    blocks += entries("name", "Name", given.name, placeholder=DEFAULT_NAME)
-    blocks += entries("role", "Role", given.role, placeholder=DEFAULT_ROLE)
-    goals = "\n".join(given.goals)
+    blocks += entries("name", "Name", beginning(given.name, PIECE), placeholder=DEFAULT_NAME)
+    blocks += entries("role", "Role", beginning(given.role, PIECE), placeholder=DEFAULT_ROLE)
+    goals = beginning("\n".join(given.goals), MOST_GOALS * (2 * GOAL_LENGTH + 1))
     blocks += entries("goals", "Goals", goals, hint="One per line, 1 to 5.", multiline=True, optional=False)
     blocks += [divider(), heading("More")]
     blocks += [context(f"As {last.name} had it, the last agent of this channel.")] if last and last.name else []
@@ -156,17 +156,18 @@ def sentence_view(title: str, text: str) -> Block:
 
 def home(mine: Sequence[Agent], waiting: Sequence[tuple[Agent, Turn]], now: datetime, link: Link) -> Block:
     """The Home tab: what waits for this person, their agents and what those spent."""
-    blocks: list[Block] = [actions(element(Opening("new agent", "home"), style="primary"))]
+    blocks: list[Block] = []
     if waiting:
         blocks += [heading("Waiting for you"), *(_asking(*each, now, link) for each in waiting[:MOST_WAITING])]
         blocks += _rest(len(waiting) - MOST_WAITING)
+    if not (mine or waiting):
+        blocks += [section(EXPLANATION[0]), section(f"{EMPTY_HOME}\n@Signoff {EXAMPLE}")]
+    blocks.append(actions(element(Opening("new agent", "home"), style="primary")))
     if mine:
         spent = sum((agent.budget.spent for agent in mine), Decimal(0))
         blocks += [heading("Your agents"), context(f"{len(mine):,} in all · {money(spent)} spent")]
         blocks += [block for agent in mine[:MOST_MINE] for block in _mine(agent, now, link)]
         blocks += _rest(len(mine) - MOST_MINE)
-    if not (mine or waiting):
-        blocks = [section(EXPLANATION[0]), section(f"{EMPTY_HOME}\n@Signoff {EXAMPLE}"), *blocks]
     return {"type": "home", "blocks": blocks}
 
 

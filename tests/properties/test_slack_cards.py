@@ -1,0 +1,403 @@
+"""Whatever a model, a person or a command writes: Slack takes the message, nothing is forged, and nothing is lost."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapters.buttons import Button, Opening
+from adapters.cards import as_text, turn_card, visible
+from adapters.slack.blocks import Message
+from adapters.slack.fields import Place, changed_arguments
+from adapters.slack.inputs import entries, written
+from adapters.slack.offers import Offer
+from adapters.slack.render import (
+    agents_message,
+    note_message,
+    notice_message,
+    offer_message,
+    pressed,
+    root_message,
+    turn_message,
+)
+from adapters.slack.texts import cut, pieces, units
+from adapters.slack.views import agent_form, edit_form, home, show_all, thoughts_view
+from agent_core.model.agent import Agent, Paused
+from agent_core.model.command import RISK_CLASSES, Arguments, CommandCall, CommandSpec, Preview, Proposal, Thoughts
+from agent_core.model.decision import Approve, ApproveEdited, Reject
+from agent_core.model.draft import AgentDraft
+from agent_core.model.ids import AgentId
+from agent_core.model.lease import Lease
+from agent_core.model.policy import Policy
+from agent_core.model.result import Failed, Succeeded
+from agent_core.model.turn import Turn
+from agent_core.testing.examples import ANA, BEN, NOON, a_notice, a_turn, an_agent
+
+LATER = NOON + timedelta(minutes=5)
+PLACE = Place("slack/T1/C1", "edit:turn:1", "12.3")
+NASTY = (
+    *(
+        "<!channel>",
+        "<@U1>",
+        "<#C1>",
+        "@here",
+        "```",
+        "`*_~",
+        "&lt;!here&gt;",
+        "👩‍👩‍👧",
+        "مرحبا",
+        "\u202eabc",
+        "\ud800",
+    ),
+    *("\x00", "\r\n", "\n\n", " ", "\t", ":smile:", "https://x.y", "✓ done · approved by @ana", "Approve"),
+)
+
+characters = st.text(st.characters(exclude_categories=()), max_size=12)
+short = st.lists(st.sampled_from(NASTY) | characters, max_size=4).map("".join)
+huge = st.builds(lambda text, times: text * times, short.filter(bool), st.integers(1, 1500))
+texts = st.one_of(short, short, huge)
+leaves = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts
+values = st.recursive(leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(short, inner, max_size=3))
+few = st.dictionaries(short, values, max_size=4)
+many = st.integers(5, 60).flatmap(
+    lambda count: st.lists(texts, min_size=3, max_size=3).map(
+        lambda drawn: {f"argument {number}": drawn[number % 3] for number in range(count)}
+    )
+)
+arguments = few | many
+thoughts = st.builds(Thoughts, text=texts, reasoning=texts, plan=texts, criticism=texts, speak=texts)
+previews = st.none() | st.builds(Preview, title=texts, body=texts, kind=st.sampled_from(["text", "diff"]))
+policies = st.builds(Policy, verbosity=st.sampled_from(["full", "brief"]))
+lease = Lease(granted_by=ANA, granted_at=NOON, total=5, left=3, classes=("write",))
+agents = st.builds(
+    lambda name, policy, lent: an_agent(name=name[:80], policy=policy, lease=lent),
+    short,
+    policies,
+    st.sampled_from([None, lease]),
+)
+STATES = (
+    *("proposed", "approved", "running", "interrupted", "rejected", "withdrawn"),
+    *("stopped", "succeeded", "failed"),
+)
+
+
+@st.composite
+def turns(draw: st.DrawFn, agent: Agent, among: Sequence[str] = STATES) -> Turn:
+    """A turn in any state, reached as it is in life."""
+    call = CommandCall(draw(short.filter(str.strip)), draw(arguments))
+    proposal = Proposal(thoughts=draw(thoughts), call=call, preview=draw(previews))
+    risks = draw(st.sampled_from([("read",), ("write",), ("execute", "publish")]))
+    turn = a_turn(agent, proposal=proposal, risks=risks, remark=draw(st.just("") | short))
+    text = draw(texts)
+    approved = turn.decide(Approve(5), by=ANA, at=NOON)
+    edited = turn.decide(ApproveEdited({"path": text}), by=BEN, at=NOON)
+    states = {
+        "proposed": turn,
+        "approved": edited,
+        "running": approved.start(NOON),
+        "interrupted": approved.start(NOON).interrupt(),
+        "rejected": turn.decide(Reject(text), by=BEN, at=NOON),
+        "withdrawn": turn.stop(BEN, NOON),
+        "stopped": approved.start(NOON).stop(BEN, LATER),
+        "succeeded": approved.start(NOON).finish(Succeeded(text), LATER),
+        "failed": edited.start(NOON).finish(Failed(text), LATER),
+    }
+    return states[draw(st.sampled_from(among))]
+
+
+pairs = agents.flatmap(lambda agent: st.tuples(st.just(agent), turns(agent)))
+proposed = agents.flatmap(lambda agent: st.tuples(st.just(agent), turns(agent, ["proposed"])))
+
+
+def objects(value: object) -> Iterator[dict[str, Any]]:
+    """Every object in the blocks."""
+    if isinstance(value, dict):
+        yield value
+        for inner in value.values():
+            yield from objects(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from objects(inner)
+
+
+def without_halves(value: Any) -> Any:
+    """The value as replies of a model are read: half characters are replaced."""
+    return json.loads(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
+
+
+def length(text: str) -> int:
+    return sum(2 if character > "\uffff" else 1 for character in text)
+
+
+MOST = {"button": 75, "option": 75, "title": 100, "question": 300, "answer": 30, "label": 2000, "placeholder": 150}
+
+
+def check_text(text: Any, most: int) -> None:
+    assert text["type"] == "plain_text"
+    assert text["emoji"] is False
+    assert text["text"].strip()
+    assert length(text["text"]) <= most
+
+
+def check_element(element: dict[str, Any]) -> None:
+    match element:
+        case {"type": "button"}:
+            check_text(element["text"], MOST["button"])
+            assert 0 < length(element["value"]) <= 2000
+        case {"type": "static_select"}:
+            check_text(element["placeholder"], MOST["placeholder"])
+            for option in element["options"]:
+                check_text(option["text"], MOST["option"])
+                assert 0 < length(option["value"]) <= 150
+        case {"type": "plain_text_input"}:
+            assert length(element.get("initial_value", "x")) <= 3000
+        case _:
+            assert element["type"] in ("checkboxes", "radio_buttons")
+    assert 0 < length(element["action_id"]) <= 255
+    if asked := element.get("confirm"):
+        for name, kind in {"title": "title", "text": "question", "confirm": "answer", "deny": "answer"}.items():
+            check_text(asked[name], MOST[kind])
+
+
+def check_block(block: dict[str, Any]) -> None:
+    elements = block.get("elements", [])
+    match block["type"]:
+        case "section":
+            check_text(block["text"], 3000)
+        case "input":
+            check_text(block["label"], MOST["label"])
+        case "context":
+            assert 0 < len(elements) <= 10
+            for element in elements:
+                check_text(element, 3000)
+        case "actions":
+            assert 0 < len(elements) <= 25
+            assert len({element["action_id"] for element in elements}) == len(elements)
+        case "rich_text":
+            assert all(0 < length(text) <= 3000 for text in words(block))
+            assert all(each["elements"] for each in objects(block) if "elements" in each)
+        case _:
+            assert block == {"type": "divider"}
+
+
+def check_blocks(blocks: list[dict[str, Any]], most: int) -> None:
+    """What Slack would refuse, or what could notify: there is no mrkdwn in which it might."""
+    assert 0 < len(blocks) <= most
+    for block in blocks:
+        check_block(block)
+    for element in filter(lambda each: "action_id" in each, objects(blocks)):
+        check_element(element)
+    ids = [block["block_id"] for block in blocks if "block_id" in block]
+    assert len(set(ids)) == len(ids)
+    assert all(length(each) <= 255 for each in ids)
+    assert not [each for each in objects(blocks) if each.get("type") == "mrkdwn"]
+    sent = json.dumps(blocks, ensure_ascii=False).encode()
+    assert b"\x00" not in sent
+
+
+def check_message(message: Message) -> None:
+    check_blocks(message.blocks, 50)
+    assert sum(map(length, words(message.blocks))) <= 12_000
+    assert message.text.strip()
+    assert "<" not in message.text
+    assert ">" not in message.text
+    message.text.encode()
+
+
+def check_view(view: dict[str, Any]) -> None:
+    check_blocks(view["blocks"], 100)
+    assert len(json.dumps(view)) <= 250_000
+    if view["type"] == "modal":
+        check_text(view["title"], 24)
+        assert length(view.get("private_metadata", "")) <= 3000
+        assert "submit" in view or not any(block["type"] == "input" for block in view["blocks"])
+
+
+def words(blocks: object) -> list[str]:
+    return [each["text"] for each in objects(blocks) if isinstance(each.get("text"), str)]
+
+
+def boxes(blocks: list[dict[str, Any]]) -> set[str]:
+    """What stands in boxes, each as a whole: preformatted, or a run of code."""
+    found = {"".join(words(each)) for each in objects(blocks) if each.get("type") == "rich_text_preformatted"}
+    return found | {each["text"] for each in objects(blocks) if each.get("style") == {"code": True}}
+
+
+def drawn_buttons(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Every action that a press in these blocks could send."""
+    found: list[dict[str, Any]] = []
+    for each in objects(blocks):
+        if each.get("type") == "static_select":
+            kept = {"type": "static_select", "action_id": each["action_id"]}
+            found += [kept | {"selected_option": option} for option in each["options"]]
+        elif each.get("type") == "button":
+            found.append(each)
+        elif each.get("type") == "input":
+            found.append({**each["element"], "block_id": each["block_id"], "value": "Hello"})
+    return found
+
+
+def sent(view: dict[str, Any]) -> dict[str, Any]:
+    """The form as Slack sends it when nothing was touched."""
+    values = {
+        block["block_id"]: {"value": {"type": "plain_text_input", "value": block["element"].get("initial_value")}}
+        for block in view["blocks"]
+        if block["type"] == "input"
+    }
+    return view | {"state": {"values": values}}
+
+
+def spec_of(turn: Turn, **properties: object) -> CommandSpec:
+    return CommandSpec(
+        name=turn.call.name,
+        label="A command",
+        description="",
+        parameters={"type": "object", "properties": properties},
+        risks=("write",),
+        category="test",
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(pairs)
+def test_slack_takes_the_card_of_any_turn(pair: tuple[Agent, Turn]) -> None:
+    check_message(turn_message(*pair))
+
+
+@settings(max_examples=40, deadline=None)
+@given(pairs)
+def test_every_button_of_a_card_is_read_back(pair: tuple[Agent, Turn]) -> None:
+    agent, turn = pair
+    read = [pressed(action) for action in drawn_buttons(turn_message(agent, turn).blocks)]
+    expected = {*turn_card(agent, turn).buttons}
+    if turn.state == "proposed":
+        expected |= {Button("reply", agent.id)}
+        assert Opening("another number", turn.id) in read
+    assert {button for button in read if isinstance(button, Button)} == expected
+    others = [each for each in read if not isinstance(each, Button)]
+    assert all(isinstance(each, Opening) and each.subject == turn.id for each in others)
+
+
+@settings(max_examples=40, deadline=None)
+@given(proposed)
+def test_an_argument_is_on_the_card_verbatim_or_the_card_offers_all_of_it(pair: tuple[Agent, Turn]) -> None:
+    agent, turn = pair
+    blocks = turn_message(agent, turn).blocks
+    shown, given_arguments = boxes(blocks), {visible(as_text(value)) for value in turn.call.arguments.values()} - {""}
+    offers_all = Opening("show all", turn.id) in [pressed(action) for action in drawn_buttons(blocks)]
+    assert given_arguments <= shown or offers_all
+    preview = turn.proposal.preview
+    asked = sum(len(json.dumps(as_text(value))) + 300 for value in turn.call.arguments.values())
+    asked += len(json.dumps([preview.title, preview.body])) + 300 if preview else 0
+    if asked < 4000 and all(len(name) < 20 for name in turn.call.arguments) and not (preview and preview.title):
+        assert given_arguments <= shown
+        assert not offers_all
+
+
+@settings(max_examples=40, deadline=None)
+@given(pairs)
+def test_all_of_a_turn_stands_in_the_parts_of_show_all(pair: tuple[Agent, Turn]) -> None:
+    agent, turn = pair
+    card = turn_card(agent, turn)
+    views, number, is_last = [], 0, False
+    while not is_last:
+        number += 1
+        view = show_all(card, PLACE, number)
+        check_view(view)
+        views.append(view)
+        is_last = "Next part" not in words(view["blocks"])
+    assert (f"Part 1 of {len(views):,}" in words(views[0]["blocks"])) == (len(views) > 1)
+    rich = [block for view in views for block in view["blocks"] if block["type"] == "rich_text"]
+    said = "".join(words(rich))
+    thoughts = turn.proposal.thoughts
+    whole = [thoughts.text, thoughts.reasoning, thoughts.criticism, thoughts.speak, card.outcome, turn.remark]
+    whole += [card.preview.body] if card.preview else []
+    whole += [as_text(value) for value in turn.call.arguments.values()]
+    assert [text for text in whole if visible(text) not in said] == []
+    check_view(thoughts_view(card, PLACE))
+
+
+@settings(max_examples=40, deadline=None)
+@given(arguments.map(without_halves))
+def test_a_form_that_nobody_touched_gives_the_very_same_arguments(given_arguments: Arguments) -> None:
+    turn = a_turn(an_agent(), proposal=Proposal(thoughts=Thoughts(), call=CommandCall("any", given_arguments)))
+    spec = spec_of(turn, more={"type": "string"})
+    view = edit_form(turn, spec, PLACE)
+    if view is None:
+        assert sum(len(json.dumps(visible(as_text(value)))) for value in given_arguments.values()) > 100_000
+        return
+    check_view(view)
+    unchanged = changed_arguments(sent(view), turn, spec)
+    assert [*unchanged] == [*turn.call.arguments]
+    assert all(unchanged[name] is value for name, value in turn.call.arguments.items())
+
+
+@settings(max_examples=40, deadline=None)
+@given(texts.map(lambda text: visible(text).replace("\r", "")), st.integers(1, 50))
+def test_a_text_in_pieces_is_the_same_text(text: str, most: int) -> None:
+    found = pieces(text, 2 * most)
+    assert "".join(found) == text
+    assert max(map(units, found)) <= 2 * most
+    blocks = entries("text", "Text", text)
+    assert written(sent({"blocks": blocks})["state"]["values"]) == {"text": text}
+
+
+@given(short.map(visible), st.integers(1, 40))
+def test_a_text_is_cut_between_characters(text: str, most: int) -> None:
+    shown = cut(text, most)
+    assert units(shown) == length(shown) <= most
+    assert shown == text or text.startswith(shown.removesuffix("…"))
+
+
+drafts = st.builds(
+    AgentDraft,
+    name=short,
+    role=texts,
+    goals=st.lists(texts, max_size=5).map(tuple),
+    budget=st.none() | st.decimals(0, 100, places=2),
+    policy=st.builds(
+        Policy,
+        approvers=st.sampled_from(["anyone", "owner"]),
+        free=st.lists(st.sampled_from(RISK_CLASSES), unique=True).map(tuple),
+    ),
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(drafts, texts)
+def test_an_offered_draft_comes_back_with_its_buttons_or_its_sentence_does(draft: AgentDraft, sentence: str) -> None:
+    message = offer_message(draft, sentence)
+    check_message(message)
+    for action in drawn_buttons(message.blocks):
+        offer = pressed(action)
+        assert isinstance(offer, Offer)
+        assert str(offer) == action["value"]
+        if offer.draft is None:
+            assert visible(sentence).startswith(visible(offer.sentence)[:100])
+        else:
+            assert replace(offer.draft, name="", role="", goals=()) == replace(draft, name="", role="", goals=())
+            assert visible(offer.draft.role) == visible(draft.role)
+    check_view(agent_form(draft, draft, "slack/T1/C1", said=sentence))
+
+
+@settings(max_examples=40, deadline=None)
+@given(agents, texts, st.integers(0, 120))
+def test_slack_takes_any_list_notice_and_home(agent: Agent, text: str, count: int) -> None:
+    several = [replace(agent, id=AgentId(f"agent-{number}"), status=Paused(text)) for number in range(count)]
+    asking = [(each, a_turn(each)) for each in several]
+    described = replace(agent, role=text, goals=(text,) * 5)
+    messages = [
+        agents_message(several, LATER, lambda _: "https://slack.example/1"),
+        notice_message(agent, a_notice(agent, kind="stopped", text=text)),
+        notice_message(agent, a_notice(agent, kind="changed", text=text)),
+        note_message(agent, BEN, text),
+        root_message(described, model=text[:100], status_line=text),
+    ]
+    for message in messages:
+        check_message(message)
+    view = home(several, asking, LATER, lambda _: "https://slack.example/1")
+    check_view(view)

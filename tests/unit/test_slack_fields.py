@@ -1,0 +1,169 @@
+"""What people fill into Slack's forms, and where each fault stands."""
+
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from adapters.slack.fields import Place, changed_arguments, draft_of, errors_of, number_of, place_of, text_of
+from adapters.slack.views import agent_form, edit_form, number_form, reason_form
+from agent_core.errors import InvalidInput, NotPossible
+from agent_core.model.command import Arguments, CommandCall, CommandSpec, Proposal, Thoughts
+from agent_core.model.draft import AgentDraft
+from agent_core.model.policy import Policy
+from agent_core.model.turn import Turn
+from agent_core.testing.examples import a_turn, an_agent
+
+AGENT = an_agent()
+PLACE = Place("slack/T1/C1", "edit:turn:1")
+SPEC = CommandSpec(
+    name="write",
+    label="Write",
+    description="",
+    parameters={"properties": {"path": {"type": "string"}, "times": {"type": "integer"}, "mode": {"type": "string"}}},
+    risks=("write",),
+    category="files",
+)
+GIVEN: dict[str, object] = {"path": "a.txt", "times": 2, "tags": ["a", {"b": None}], "text": "one\r\ntwo\x00\r\n"}
+
+
+def asking(arguments: Arguments) -> Turn:
+    return a_turn(AGENT, proposal=Proposal(thoughts=Thoughts(), call=CommandCall("write", arguments)))
+
+
+TURN = asking(GIVEN)
+
+
+def form(turn: Turn = TURN) -> dict[str, Any]:
+    view = edit_form(turn, SPEC, PLACE)
+    assert view is not None
+    return view
+
+
+def sent(view: dict[str, Any], **typed: str | None) -> dict[str, Any]:
+    """The form as Slack sends it, with other texts in the fields of these labels."""
+    values = {
+        block["block_id"]: {"value": _state(block, typed)} for block in view["blocks"] if block["type"] == "input"
+    }
+    return view | {"state": {"values": values}}
+
+
+def _state(block: dict[str, Any], typed: dict[str, str | None]) -> dict[str, Any]:
+    element, label = block["element"], block["label"]["text"]
+    match element["type"]:
+        case "checkboxes":
+            return {"selected_options": element.get("initial_options", [])}
+        case "radio_buttons":
+            return {"selected_option": element.get("initial_option")}
+        case _:
+            initial = element.get("initial_value")
+            # Slack has its own line ends.
+            return {"value": typed.get(label, initial.replace("\r\n", "\n") if initial else None)}
+
+
+def changed(turn: Turn = TURN, **typed: str | None) -> Arguments:
+    return changed_arguments(sent(form(turn), **typed), turn, SPEC)
+
+
+def test_an_untouched_form_gives_the_very_same_values() -> None:
+    unchanged = changed()
+    assert [*unchanged] == [*GIVEN]
+    assert all(unchanged[name] is value for name, value in GIVEN.items())
+
+
+def test_a_changed_text_is_taken_as_it_stands() -> None:
+    assert changed(path="b.txt") == {**GIVEN, "path": "b.txt"}
+
+
+def test_what_was_no_text_is_read_as_json() -> None:
+    assert changed(times="3", tags="[1]") == {**GIVEN, "times": 3, "tags": [1]}
+
+
+def test_an_argument_that_was_not_given_can_be_added() -> None:
+    assert changed(mode="append") == {**GIVEN, "mode": "append"}
+
+
+def test_an_emptied_text_is_empty() -> None:
+    assert changed(path=None) == {**GIVEN, "path": ""}
+
+
+def test_what_is_no_json_is_told_at_its_field() -> None:
+    with pytest.raises(InvalidInput) as fault:
+        changed(times="three")
+    names = (*GIVEN, "mode")
+    assert errors_of(form(), fault.value.problems, names) == {
+        "argument.1": "times: this is not valid JSON, such as 7, true or [1, 2]."
+    }
+
+
+def test_a_change_in_one_part_of_a_long_text_leaves_the_others_exact() -> None:
+    lines = [f"{number:>5} {'x' * 90}" for number in range(100)]
+    turn = asking({"text": "\n".join(lines)})
+    view = form(turn)
+    second = view["blocks"][1]["element"]["initial_value"]
+    result = changed(turn, **{view["blocks"][1]["label"]["text"]: second.replace("x", "y")})
+    text = str(result["text"])
+    assert text.replace("y", "x") == "\n".join(lines)
+    assert 0 < text.count("y") < text.count("x")
+
+
+def test_a_form_about_something_that_changed_since_is_not_taken() -> None:
+    view = sent(form())
+    with pytest.raises(NotPossible):
+        changed_arguments(view, asking({**GIVEN, "path": "c.txt"}), SPEC)
+
+
+def test_a_new_agent_is_read_from_its_form() -> None:
+    policy = Policy(approvers="owner", free=("read", "network"), verbosity="brief")
+    draft = AgentDraft(name="Ada", role="a poet", goals=("One", "Two"), budget=Decimal("2.5"), model="m", policy=policy)
+    assert draft_of(sent(agent_form(draft, None, "slack/T1/C1"))) == draft
+
+
+def test_an_empty_form_is_an_empty_draft() -> None:
+    assert draft_of(sent(agent_form(None, None, "slack/T1/C1"))) == AgentDraft()
+
+
+def test_goals_too_long_for_one_field_come_back_whole() -> None:
+    draft = AgentDraft(goals=tuple("g" * 1900 for _ in range(5)))
+    assert draft_of(sent(agent_form(draft, None, "slack/T1/C1"))) == draft
+
+
+def test_each_problem_stands_at_its_field_and_any_other_at_the_first() -> None:
+    view = agent_form(None, None, "slack/T1/C1")
+    problems = {"goals": "Goals: write one.", "channel": "Not here.", "moon": "Nor there."}
+    assert errors_of(view, problems) == {"goals": "Goals: write one.", "name": "Not here. Nor there."}
+
+
+def test_a_problem_of_a_text_in_parts_stands_at_its_first_part() -> None:
+    turn = asking({"path": "a", "text": "x" * 9000})
+    assert errors_of(form(turn), {"text": "No."}, ("path", "text")) == {"argument.1/1/on": "No."}
+
+
+def test_a_form_without_fields_has_no_place_for_a_problem() -> None:
+    assert errors_of({"blocks": []}, {"a": "b"}) == {}
+
+
+def test_a_reason_may_be_left_out() -> None:
+    view = reason_form(AGENT, TURN, PLACE)
+    assert [text_of(sent(view)), text_of(sent(view, Reason="Use b.txt"))] == ["", "Use b.txt"]
+
+
+def test_a_number_is_read_and_anything_else_refused() -> None:
+    view = number_form(TURN, PLACE)
+    assert number_of(sent(view, **{"How many commands": "7"})) == 7
+    with pytest.raises(InvalidInput) as fault:
+        number_of(sent(view, **{"How many commands": "7.5"}))
+    assert [*fault.value.problems] == ["times"]
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", "null", '{"channel": 1}', '{"channel": "a", "other": "b"}'])
+def test_a_form_of_somebody_else_has_no_place(text: str) -> None:
+    with pytest.raises(InvalidInput):
+        place_of({"private_metadata": text})
+
+
+def test_a_place_is_read_back() -> None:
+    place = replace(PLACE, thread="17.1", shown="abc")
+    assert place_of({"private_metadata": str(place)}) == place
+    assert place.scope.channel == "C1"
