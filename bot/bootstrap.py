@@ -14,7 +14,7 @@ from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.registry import Commands
 from agent_core.engines.local import LocalEngine
-from agent_core.errors import SettingsError
+from agent_core.errors import SettingsError, SurfaceError
 from agent_core.loop.acting import Hands
 from agent_core.loop.advance import AgentLoop
 from agent_core.loop.thinking import Mind
@@ -114,7 +114,12 @@ def probes(settings: Settings) -> Probes:
     """How the doctor looks at what is configured."""
     base_url = settings.openai_base_url or "https://api.openai.com/v1"
     endpoint = partial(endpoint_fault, base_url, settings.openai_api_key.get_secret_value())
-    return Probes(endpoint=endpoint, local_servers=local_servers, database=partial(_tables, settings))
+    return Probes(
+        endpoint=endpoint,
+        local_servers=local_servers,
+        database=partial(_tables, settings),
+        slack=partial(_slack_fault, settings),
+    )
 
 
 async def _tables(settings: Settings) -> Tables:
@@ -122,6 +127,23 @@ async def _tables(settings: Settings) -> Tables:
         return Tables(version=await version(settings.database_url))
     except OSError as fault:
         return Tables(fault=f"cannot be reached ({type(fault).__name__})")
+
+
+async def _slack_fault(settings: Settings) -> str | None:
+    from adapters.slack.tokens import Tokens  # loads Slack's SDK
+    from adapters.slack.web_api import SLACK_API
+
+    base_url = settings.slack_api_url or SLACK_API
+    tokens = Tokens.single(bot_token=settings.slack_bot_token.get_secret_value(), base_url=base_url)
+    try:
+        await tokens.prepare()
+    except SettingsError as error:
+        return error.fault
+    except SurfaceError as error:
+        return str(error)
+    finally:
+        await tokens.close()
+    return None
 
 
 def make_model(settings: Settings) -> LanguageModel:

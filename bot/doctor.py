@@ -14,6 +14,9 @@ State = Literal["on", "off", "fault"]
 
 PATIENCE = 3.0
 LATER = "comes in a later version"
+GUIDE = "docs/how-to/connect-slack.md"
+BOTH_TOKENS = "SLACK_BOT_TOKEN with SLACK_APP_TOKEN"
+SLACK = ("SLACK_BOT_TOKEN", "SLACK_CLIENT_ID", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,22 +60,25 @@ class Server(Protocol):
 class Probes:
     """How to look at what only the composition knows. None of them raises; each is given three seconds.
 
-    `endpoint` says what is wrong with the language model's endpoint, or None. `database` is asked of a SQLite
-    database only when its file is there.
+    `endpoint` says what is wrong with the language model's endpoint, or None; `slack` the same of the bot token, and is
+    asked only where one is set. `database` is asked of a SQLite database only when its file is there.
     """
 
     endpoint: Callable[[], Awaitable[str | None]]
     local_servers: Callable[[], Awaitable[Sequence[Server]]]
     database: Callable[[], Awaitable[Tables]]
+    slack: Callable[[], Awaitable[str | None]]
 
 
 async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
     """Every surface, then every provider."""
-    models, database = await asyncio.gather(_models(settings, probes), _database(settings, probes))
+    slack, models, database = await asyncio.gather(
+        _slack(settings, probes), _models(settings, probes), _database(settings, probes)
+    )
     return (
         _web(settings),
         Finding(name="terminal", state="on", why="python -m bot solo"),
-        Finding(name="slack", state="off", why=LATER),
+        slack,
         Finding(name="discord", state="off", why=LATER),
         *models,
         database,
@@ -112,6 +118,30 @@ def _answered(status: int, content_type: str) -> str | None:
     if status in (404, 405) or (status == 200 and not content_type.endswith("json")):
         return "lists no models; its address usually ends in /v1"
     return None if status == 200 else f"answers {status}"
+
+
+async def _slack(settings: Settings, probes: Probes) -> Finding:
+    if not settings.has_slack:
+        return Finding(name="slack", state="off", why=f"{GUIDE} turns it on", variable=BOTH_TOKENS)
+    if settings.slack_bot_token and (fault := await _token_fault(probes)):
+        return Finding(name="slack", state="fault", why=fault, variable="SLACK_BOT_TOKEN")
+    variables = ", ".join(name for name in SLACK if getattr(settings, name.lower()))
+    return Finding(name="slack", state="on", why=_slack_way(settings), variable=variables)
+
+
+async def _token_fault(probes: Probes) -> str | None:
+    try:
+        async with asyncio.timeout(PATIENCE):
+            return await probes.slack()
+    except TimeoutError:
+        return f"Slack {_silent()}"
+
+
+def _slack_way(settings: Settings) -> str:
+    way = "by Socket Mode" if settings.slack_app_token else f"by HTTP at {settings.address}/slack/events"
+    if settings.slack_client_id:
+        return f"many workspaces {way}, install at {settings.public_url}/slack/install"
+    return f"one workspace {way}"
 
 
 async def _models(settings: Settings, probes: Probes) -> tuple[Finding, ...]:

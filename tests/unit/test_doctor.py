@@ -1,5 +1,8 @@
 """What is on, what is off, why, and which variable changes it."""
 
+import asyncio
+import subprocess
+import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -7,9 +10,21 @@ import pytest
 
 from agent_core.providers.detection import LocalServer
 from bot import doctor
+from bot.bootstrap import probes
 from bot.doctor import Finding, Probes, Tables, endpoint_fault, findings, report
 from bot.settings import Settings, load
 from tests.standins.openai import Fails, Hangs, SaysPlain, openai_standin
+from tests.standins.slack.server import SlackStandin
+
+BOT = {"SLACK_BOT_TOKEN": "xoxb-one"}
+SOCKET = {"SLACK_APP_TOKEN": "xapp-1"}
+HTTP = {"SLACK_SIGNING_SECRET": "s3cret"}
+MANY = {
+    "SLACK_CLIENT_ID": "1.2",
+    "SLACK_CLIENT_SECRET": "cs",
+    "PUBLIC_URL": "https://s.org",
+    "WEB_TOKEN": "a-token-of-some-length",
+}
 
 
 @dataclass
@@ -19,6 +34,7 @@ class World:
     endpoint_fault: str | None = None
     servers: tuple[LocalServer, ...] = ()
     tables: Tables = field(default_factory=Tables)
+    slack_fault: str | None = None
     asked: list[str] = field(default_factory=list)
 
     async def endpoint(self) -> str | None:
@@ -33,9 +49,19 @@ class World:
         self.asked.append("database")
         return self.tables
 
+    async def slack(self) -> str | None:
+        self.asked.append("slack")
+        return self.slack_fault
+
+    async def forever(self) -> str | None:
+        await asyncio.Event().wait()
+        return None
+
     @property
     def probes(self) -> Probes:
-        return Probes(endpoint=self.endpoint, local_servers=self.local_servers, database=self.database)
+        return Probes(
+            endpoint=self.endpoint, local_servers=self.local_servers, database=self.database, slack=self.slack
+        )
 
 
 def settings_with(tmp_path: Path, **variables: str) -> Settings:
@@ -94,6 +120,88 @@ async def test_an_endpoint_that_refuses_is_a_fault_with_its_reason(tmp_path: Pat
     assert seen["model"].variable == "OPENAI_API_KEY, OPENAI_BASE_URL"
 
 
+async def test_slack_is_off_until_somebody_gives_its_tokens(tmp_path: Path) -> None:
+    slack = (await found(settings_with(tmp_path), world := World()))["slack"]
+    assert (slack.state, slack.variable) == ("off", "SLACK_BOT_TOKEN with SLACK_APP_TOKEN")
+    assert slack.why == f"{doctor.GUIDE} turns it on"
+    assert "slack" not in world.asked
+
+
+def test_the_guide_that_the_doctor_names_is_there() -> None:
+    assert Path(doctor.__file__).parents[1].joinpath(doctor.GUIDE).is_file()
+
+
+@pytest.mark.parametrize(
+    ("variables", "why", "variable"),
+    [
+        (BOT | SOCKET, "one workspace by Socket Mode", "SLACK_BOT_TOKEN, SLACK_APP_TOKEN"),
+        (
+            BOT | HTTP,
+            "one workspace by HTTP at http://127.0.0.1:8700/slack/events",
+            "SLACK_BOT_TOKEN, SLACK_SIGNING_SECRET",
+        ),
+        (
+            MANY | HTTP,
+            "many workspaces by HTTP at https://s.org/slack/events, install at https://s.org/slack/install",
+            "SLACK_CLIENT_ID, SLACK_SIGNING_SECRET",
+        ),
+        (
+            MANY | SOCKET,
+            "many workspaces by Socket Mode, install at https://s.org/slack/install",
+            "SLACK_CLIENT_ID, SLACK_APP_TOKEN",
+        ),
+    ],
+    ids=["one by socket", "one by http", "many by http", "many by socket"],
+)
+async def test_slack_says_for_whom_it_is_on_and_how_it_comes(
+    tmp_path: Path, variables: dict[str, str], why: str, variable: str
+) -> None:
+    slack = (await found(settings_with(tmp_path, **variables), world := World()))["slack"]
+    assert (slack.state, slack.why, slack.variable) == ("on", why, variable)
+    assert ("slack" in world.asked) == ("SLACK_BOT_TOKEN" in variables)
+
+
+async def test_a_bot_token_that_slack_knows_is_no_fault(tmp_path: Path) -> None:
+    async with SlackStandin.started() as standin:
+        standin.team("T1", bot_token="xoxb-one")
+        settings = settings_with(tmp_path, SLACK_API_URL=standin.api_url, **BOT, **SOCKET)
+        assert await probes(settings).slack() is None
+
+
+async def test_a_bot_token_that_slack_refuses_is_a_fault_that_does_not_show_it(tmp_path: Path) -> None:
+    async with SlackStandin.started() as standin:
+        settings = settings_with(tmp_path, SLACK_API_URL=standin.api_url, **BOT, **SOCKET)
+        world = World()
+        looks = replace(world.probes, slack=probes(settings).slack)
+        slack = next(finding for finding in await findings(settings, looks) if finding.name == "slack")
+    assert (slack.state, slack.variable) == ("fault", "SLACK_BOT_TOKEN")
+    assert slack.why.startswith("Slack refuses this token (invalid_auth)")
+    assert "xoxb-one" not in report((slack,))
+
+
+async def test_slack_that_is_not_there_is_told_and_not_raised(tmp_path: Path) -> None:
+    settings = settings_with(tmp_path, SLACK_API_URL="http://127.0.0.1:9/api", **BOT, **SOCKET)
+    assert await probes(settings).slack() == "Slack cannot be reached."
+
+
+async def test_slack_that_does_not_answer_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "PATIENCE", 0.1)
+    looks = replace((world := World()).probes, slack=world.forever)
+    everything = await findings(settings_with(tmp_path, **BOT, **SOCKET), looks)
+    slack = next(finding for finding in everything if finding.name == "slack")
+    assert (slack.state, slack.why) == ("fault", "Slack did not answer within 0 seconds")
+
+
+def test_slacks_sdk_is_not_loaded_by_looking(tmp_path: Path) -> None:
+    lines = "import sys; from bot.__main__ import main; sys.argv[1:] = ['doctor']"
+    told = "sys.stderr.write(' '.join(name for name in sys.modules if name.startswith('slack_')))"
+    code = f"{lines}\ntry:\n    main()\nfinally:\n    {told}"
+    environ = {"PYTHONPATH": str(Path.cwd()), "PATH": ""}
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environ, capture_output=True, check=False)
+    assert b"slack" in done.stdout
+    assert done.stderr == b""
+
+
 @pytest.mark.parametrize(
     ("tables", "state", "why"),
     [
@@ -112,10 +220,9 @@ async def test_what_does_not_answer_is_a_fault(tmp_path: Path, monkeypatch: pyte
     async with openai_standin() as standin:
         standin.listing = Hangs()
         monkeypatch.setattr(doctor, "PATIENCE", 0.1)
-        world = World()
-        probes = replace(world.probes, endpoint=lambda: endpoint_fault(standin.base_url, ""))
+        looks = replace(World().probes, endpoint=lambda: endpoint_fault(standin.base_url, ""))
         settings = settings_with(tmp_path, OPENAI_BASE_URL=standin.base_url)
-        model = next(finding for finding in await findings(settings, probes) if finding.name == "model")
+        model = next(finding for finding in await findings(settings, looks) if finding.name == "model")
     assert model.state == "fault"
     assert "did not answer within" in model.why
 
