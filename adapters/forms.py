@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from typing import TypeAlias
 
@@ -17,20 +18,31 @@ Form: TypeAlias = Mapping[str, str]
 
 
 def draft_of(form: Form) -> AgentDraft:
-    """The form of a new agent."""
+    """The form of a new agent; raise InvalidInput with every field at fault where the budget is no amount."""
     policy = Policy(
         approvers="owner" if form.get("approvers") == "owner" else "anyone",
         free=tuple(risk for risk in RISK_CLASSES if form.get(f"free.{risk}")),
         verbosity="brief" if form.get("verbosity") == "brief" else "full",
     )
-    return AgentDraft(
+    draft = AgentDraft(
         name=form.get("name", ""),
         role=form.get("role", ""),
         goals=tuple(form.get("goals", "").splitlines()),
-        budget=dollars(form.get("budget", "")),
         model=form.get("model", "").strip(),
         policy=policy,
     )
+    try:
+        return replace(draft, budget=dollars(form.get("budget", "")))
+    except InvalidInput as wrong:
+        raise InvalidInput({**_problems(draft), **wrong.problems}) from None
+
+
+def _problems(draft: AgentDraft) -> dict[str, str]:
+    try:
+        draft.tidied()
+    except InvalidInput as wrong:
+        return wrong.problems
+    return {}
 
 
 def fields_of(draft: AgentDraft) -> dict[str, str]:

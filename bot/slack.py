@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Self
 from urllib.parse import urlsplit
 
-from aiohttp import web
+from slack_bolt.oauth.async_oauth_flow import AsyncOAuthFlow
 
 from adapters.intents import Intents
 from adapters.slack.calls import Calls
@@ -15,7 +15,7 @@ from adapters.slack.directory import SlackDirectory
 from adapters.slack.downloads import Downloads
 from adapters.slack.events import SCOPES, Events
 from adapters.slack.installations import Installed
-from adapters.slack.oauth import SlackApp, oauth_flow, routes
+from adapters.slack.oauth import SlackApp, oauth_flow
 from adapters.slack.soon import Soon
 from adapters.slack.surface import SlackSurface
 from adapters.slack.tokens import Tokens
@@ -86,7 +86,7 @@ class SlackSide:
             catch_up=CatchUp(desk, words),
             signing_secret=self.settings.slack_signing_secret.get_secret_value(),
             app_token=self.settings.slack_app_token.get_secret_value(),
-            more_routes=self._install_pages(),
+            oauth=self._flow(),
         )
 
     async def close(self) -> None:
@@ -94,16 +94,14 @@ class SlackSide:
         await self.soon.close()
         await self.calls.tokens.close()
 
-    def _install_pages(self) -> list[web.RouteDef]:
+    def _flow(self) -> AsyncOAuthFlow | None:
         if self.installed is None:
-            return []
+            return None
         app = SlackApp(
             client_id=self.settings.slack_client_id,
             client_secret=self.settings.slack_client_secret.get_secret_value(),
             scopes=SCOPES,
             public_url=self.settings.public_url,
         )
-        flow = oauth_flow(
-            app, installed=self.installed, tokens=self.calls.tokens, database=self.database, clock=self.clock
-        )
-        return routes(flow)
+        tokens = self.calls.tokens
+        return oauth_flow(app, installed=self.installed, tokens=tokens, database=self.database, clock=self.clock)

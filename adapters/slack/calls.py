@@ -94,10 +94,7 @@ class Calls:
         response: Any = fault.response
         data = getattr(response, "data", None)
         told = data if isinstance(data, dict) else {}
-        status, error = (
-            int(getattr(response, "status_code", 0) or getattr(response, "status", 503)),
-            told.get("error", ""),
-        )
+        status, error = getattr(response, "status_code", 503), str(told.get("error") or "")
         if status == 429 or status >= 500 or error in PASSING or not error:
             return self._closed(key, f"Slack is busy ({error or status})", _retry_after(response))
         if error in GONE:

@@ -9,14 +9,18 @@ from aiohttp import web
 from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
+from slack_bolt.oauth.async_oauth_flow import AsyncOAuthFlow
 from slack_sdk.errors import SlackApiError
 
+from adapters.slack import oauth
 from adapters.slack.catchup import BEAT, CatchUp
 from adapters.slack.desk import Desk
-from adapters.slack.events import Doorkeeper, Events, authorize
+from adapters.slack.events import Doorkeeper, Events
 from agent_core.errors import DatabaseAway, SettingsError, SurfaceError
 
 logger = logging.getLogger(__name__)
+quiet = logging.getLogger("slack_bolt.signoff")
+quiet.setLevel(logging.ERROR)  # it warns of variables in the environment that it looks at by itself
 
 EVENTS = "/slack/events"
 PATIENCE = 20.0
@@ -35,19 +39,21 @@ class SlackConnection:
     catch_up: CatchUp
     signing_secret: str
     app_token: str
-    more_routes: list[web.RouteDef] = field(default_factory=list)
+    oauth: AsyncOAuthFlow | None = None
     bolt: AsyncApp = field(init=False)
     behind: int = 0
     ping_interval: float = 5.0
 
     def __post_init__(self) -> None:
+        door = Doorkeeper(self.desk.calls.tokens)
         self.bolt = AsyncApp(
             name="signoff",
-            logger=logging.getLogger("slack_bolt.signoff"),
+            logger=quiet,
             signing_secret=self.signing_secret or "unused: nothing is received by HTTP",
             client=self.desk.calls.tokens.without_token(),
-            before_authorize=Doorkeeper(self.desk).find,
-            authorize=authorize,
+            before_authorize=door.find,
+            authorize=door,  # type: ignore[arg-type]
+            oauth_flow=self.oauth,
             process_before_response=True,  # an acknowledged click is a saved click
             ssl_check_enabled=False,
         )
@@ -57,7 +63,7 @@ class SlackConnection:
     def routes(self) -> list[web.RouteDef]:
         """What Slack, and people who install the app, reach by HTTP."""
         by_http = [] if self.app_token else [web.post(EVENTS, self._receive)]
-        return [*by_http, *self.more_routes]
+        return [*by_http, *(oauth.routes(self.oauth) if self.oauth else [])]
 
     async def prepare(self) -> None:
         """Find out whether the tokens work; raise SettingsError when Slack refuses one. Slack may be away."""

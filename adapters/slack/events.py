@@ -8,6 +8,8 @@ from typing import Any
 
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
+from slack_bolt.authorization.async_authorize import AsyncAuthorize
+from slack_bolt.context.async_context import AsyncBoltContext
 
 from adapters.buttons import Button
 from adapters.intents import Filled
@@ -18,6 +20,7 @@ from adapters.slack.home import Home
 from adapters.slack.installations import Install, Installed
 from adapters.slack.slash import Slash
 from adapters.slack.submissions import Submissions
+from adapters.slack.tokens import Tokens
 from adapters.slack.words import Words
 from agent_core.errors import PersonError
 
@@ -102,32 +105,31 @@ class Events:
             await self._removed(body, workspace)
 
 
-@dataclass(frozen=True, slots=True)
-class Doorkeeper:
+class Doorkeeper(AsyncAuthorize):
     """Whose installation an arrival is for, looked up without asking Slack."""
 
-    desk: Desk
+    def __init__(self, tokens: Tokens) -> None:
+        self._tokens = tokens
 
     async def find(self, body: dict[str, Any], context: dict[str, Any], next_: Callable[[], Awaitable[None]]) -> None:
         """Put the installation into Bolt's context, where there is one."""
         for workspace in dict.fromkeys(workspaces_in(body)):
-            if install := await self.desk.calls.tokens.install(workspace):
+            if install := await self._tokens.install(workspace):
                 context[INSTALL] = install
                 break
         await next_()
 
-
-async def authorize(context: dict[str, Any]) -> Any:
-    """Let Bolt know its own token and names, so that it does not answer itself; None turns the arrival away."""
-    install: Install | None = context.get(INSTALL)
-    if install is None:
-        return None
-    return AuthorizeResult(
-        enterprise_id=install.enterprise or None,
-        team_id=install.workspace,
-        bot_user_id=install.bot_user,
-        bot_token=install.bot_token,
-    )
+    async def __call__(self, *, context: AsyncBoltContext, **_told: Any) -> AuthorizeResult | None:
+        """Let Bolt know its own names, so that it does not answer itself; None turns the arrival away."""
+        install: Install | None = context.get(INSTALL)
+        if install is None:
+            return None
+        return AuthorizeResult(
+            enterprise_id=install.enterprise or None,
+            team_id=install.workspace,
+            bot_user_id=install.bot_user,
+            bot_token=install.bot_token,
+        )
 
 
 def _of_workspace(listener: Callable[[Body, str], Awaitable[None]]) -> Callable[..., Awaitable[None]]:

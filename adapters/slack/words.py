@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakValueDictionary
@@ -57,8 +58,8 @@ class Words:
         except PersonError as error:
             self.desk.soon(self.desk.tell(arrival, str(error)))
             return
-        for file in event.get("files") or ():
-            self.desk.soon(self._take_file(agent, file, arrival, origin))
+        if files := event.get("files"):
+            self.desk.soon(self._take_files(agent, files, arrival, origin))
 
     def _acknowledge(self, answer: Answer, agent: Agent, event: Body, arrival: Arrival) -> None:
         if answer.is_wanted:
@@ -71,6 +72,12 @@ class Words:
     async def _tell_once(self, arrival: Arrival, text: str) -> None:
         if await self.desk.hearing.first_time(f"{arrival.delivery}/answer"):
             await self.desk.tell(arrival, text)
+
+    async def _take_files(
+        self, agent: Agent, files: Sequence[dict[str, Any]], arrival: Arrival, origin: Origin
+    ) -> None:
+        for file in files:
+            await self._take_file(agent, file, arrival, origin)
 
     async def _take_file(self, agent: Agent, file: dict[str, Any], arrival: Arrival, origin: Origin) -> None:
         """Fetch a file and put it into the workspace; if this process dies meanwhile, the thread is read up on."""

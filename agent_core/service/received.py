@@ -1,12 +1,15 @@
 """Files that people hand to an agent."""
 
+import asyncio
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import PurePosixPath
+from weakref import WeakValueDictionary
 
 from agent_core.errors import InvalidInput
+from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId
 from agent_core.model.note import Note
 from agent_core.model.people import Origin
@@ -28,6 +31,7 @@ class ReceivedFiles:
     workspaces: Workspaces
     waker: Waker
     clock: Clock
+    locks: WeakValueDictionary[AgentId, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def receive(self, agent_id: AgentId, filename: str, data: bytes, origin: Origin) -> str:
         """Keep the file and tell the agent by a note; return its path, or "" where the delivery took effect before.
@@ -39,11 +43,15 @@ class ReceivedFiles:
         async with self.database.begin() as work:
             agent = await work.agents.get(origin.channel, agent_id)
         require_may_decide(agent, origin.by, "add files here")
+        async with self.locks.setdefault(agent_id, asyncio.Lock()):
+            return await self._keep(agent, filename, data, origin)
+
+    async def _keep(self, agent: Agent, filename: str, data: bytes, origin: Origin) -> str:
         files = self.workspaces.of(agent)
         path = free_name(tidy_name(filename), (entry.path for entry in await files.listing()))
 
         async def act(work: UnitOfWork) -> str:
-            present = await work.agents.get(origin.channel, agent_id)
+            present = await work.agents.get(origin.channel, agent.id)
             if origin.delivery and not await work.deliveries.first_time(origin.delivery, self.clock.now()):
                 return ""
             await files.write(path, data)
@@ -52,7 +60,7 @@ class ReceivedFiles:
             return path
 
         kept = await in_one_unit(self.database, act)
-        self.waker.wake(agent_id)
+        self.waker.wake(agent.id)
         return kept
 
 
