@@ -1,7 +1,7 @@
 """Slack's Block Kit as values: small builders that keep to its limits. What is shown is decided elsewhere.
 
-Whatever somebody else wrote goes into plain text or rich text, where nothing notifies, links or formats. A length is
-counted in UTF-16 units, as Slack does.
+Everything is plain text or rich text, where nothing notifies, links or formats, whoever wrote it. A length is counted
+in UTF-16 units, as Slack does.
 """
 
 import json
@@ -19,12 +19,12 @@ Metadata: TypeAlias = Mapping[str, Any]
 MESSAGE_BLOCKS, VIEW_BLOCKS = 50, 100
 TEXT, LABEL, HINT, PLACEHOLDER = 3000, 2000, 2000, 150
 BUTTON_TEXT, VALUE = 75, 2000
-OPTION_TEXT, OPTION_VALUE = 75, 150
+OPTION_TEXT = 75
 CONTEXT_ELEMENTS, ACTION_ELEMENTS = 10, 25
 CONFIRM_TITLE, CONFIRM_TEXT, CONFIRM_BUTTON = 100, 300, 30
 IDENTIFIER = 255
 INPUT = 3000
-VIEW_TITLE, VIEW_BUTTON, VIEW_METADATA = 24, 24, 3000
+VIEW_TITLE, VIEW_BUTTON = 24, 24
 VIEW_SIZE = 250_000
 # A message is refused with msg_blocks_too_long from about 13,200 on (github.com/slackapi/bolt-js/issues/2509).
 MESSAGE_TEXT = 12_000
@@ -79,11 +79,6 @@ def plain(text: str, most: int = TEXT) -> Block:
     """A plain text, never empty."""
     shown = cut(clean(text), most)
     return {"type": "plain_text", "text": shown if shown.strip() else NOTHING, "emoji": False}
-
-
-def mrkdwn(text: str) -> Block:
-    """Text that formats: for our own words, and `escaped` for anybody else's."""
-    return {"type": "mrkdwn", "text": cut(text, TEXT) or NOTHING}
 
 
 def section(text: str, accessory: Block | None = None, *, most: int = TEXT) -> Block:

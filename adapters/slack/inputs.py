@@ -7,11 +7,11 @@ line ends where that can be, and the id of each block says how it is joined to t
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from adapters.slack.blocks import Block, labelled, text_input
+from adapters.slack.blocks import INPUT, Block, labelled, text_input
 from adapters.slack.texts import beginning, carried, fits
 
 FIELD = "value"
-PIECE = 2400  # leaves people room to add something
+PIECE = INPUT - 600  # leaves people room to add something
 JOINS = {"line": "\n", "on": ""}
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from adapters.buttons import Button, Opening
 from adapters.cards import lease_text, spend_text, status_text, summary_text, turn_card
 from adapters.slack.blocks import (
+    MESSAGE_BLOCKS,
     TEXT,
     Block,
     Message,
@@ -45,7 +46,7 @@ from agent_core.model.turn import Turn
 
 Link = Callable[[Agent], str]
 NAME, ROLE, GOALS, SHORT = 160, 1000, 8000, 150
-MOST_LISTED, MOST_UPLOADS = 40, 20
+MOST_LISTED, MOST_UPLOADS = MESSAGE_BLOCKS - 10, 20
 RESTING = ("stopped", "paused", "finished")
 HOW_TO_TALK = "Reply in this thread to talk to it, or write !help. Nothing runs before you approve."
 EXPLANATION = (
