@@ -1,6 +1,7 @@
 """Draws the pictures of these pages from the running product: `python -m docs.pictures.draw`.
 
-Real server, real files, real browser. What the agents say is written here, or comes from the rehearsal model.
+Real server, real files, real browser. What the agents say is written here, or comes from the rehearsal model; `cards`
+draws the states of a card from the values in `scenes`.
 """
 
 import asyncio
@@ -19,6 +20,7 @@ from agent_core.ports.minds import LanguageModel
 from agent_core.providers.files import FolderFiles
 from agent_core.providers.rehearsal import RehearsalModel
 from agent_core.testing.model import ScriptedModel
+from docs.pictures.cards import draw_cards
 from tests.browser.browsing import BrowserChat
 from tests.browser.conftest import ARGUMENTS, chromium
 from tests.scenario.served import served
@@ -87,6 +89,7 @@ async def main() -> None:
         browser = await playwright.chromium.launch(executable_path=path, args=list(ARGUMENTS))
         await draw_workspace(browser)
         await draw_tutorial(browser)
+        await draw_cards(browser)
         await browser.close()
 
 
