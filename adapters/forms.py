@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from adapters.cards import as_text
 from agent_core.errors import InvalidInput
-from agent_core.model.command import RISK_CLASSES, Arguments, CommandSpec
+from agent_core.model.command import RISK_CLASSES, Arguments, CommandSpec, in_whole_characters
 from agent_core.model.decision import FEWEST_TIMES, MOST_TIMES
 from agent_core.model.draft import AgentDraft
 from agent_core.model.policy import Policy
@@ -114,7 +114,7 @@ def _value(name: str, text: str, before: object, spec: CommandSpec) -> object:
     if isinstance(before, str) or _takes_text(name, spec):
         return sent
     try:
-        return json.loads(sent)
+        return in_whole_characters(json.loads(sent))
     except ValueError:
         raise InvalidInput({name: f"{name}: this is not valid JSON, such as 7, true or [1, 2]."}) from None
 

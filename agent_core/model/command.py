@@ -96,6 +96,19 @@ class Proposal:
         return not same_target or (self.preview is not None and now is not None and self.preview.basis == now.basis)
 
 
+def in_whole_characters(value: object) -> object:
+    """The value with halves of characters replaced, which JSON can spell and no file can hold."""
+    match value:
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case dict():
+            return {in_whole_characters(name): in_whole_characters(item) for name, item in value.items()}
+        case list():
+            return [in_whole_characters(item) for item in value]
+        case _:
+            return value
+
+
 def _digest(call: CommandCall, preview: Preview | None) -> str:
     stood_on = [preview.target, preview.basis] if preview else []
-    return hashlib.sha256("\0".join([call.canonical, *stood_on]).encode()).hexdigest()
+    return hashlib.sha256("\0".join([call.canonical, *stood_on]).encode(errors="surrogatepass")).hexdigest()

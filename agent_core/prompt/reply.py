@@ -10,7 +10,7 @@ from typing import cast
 import json_repair
 
 from agent_core.errors import UnusableReply
-from agent_core.model.command import CommandCall, CommandSpec, Thoughts
+from agent_core.model.command import CommandCall, CommandSpec, Thoughts, in_whole_characters
 from agent_core.model.messages import Reply
 
 THOUGHTS = ("text", "reasoning", "plan", "criticism", "speak")
@@ -67,7 +67,7 @@ def json_object(text: str) -> Mapping[str, object]:
         answer = _repaired(text[start:])
     if not isinstance(answer, dict):
         raise UnusableReply("it was not a JSON object.")
-    return cast("Mapping[str, object]", _whole(answer))
+    return cast("Mapping[str, object]", in_whole_characters(answer))
 
 
 def _narrow(schema: object) -> object:
@@ -88,19 +88,6 @@ def _is_wide(name: str, value: object) -> bool:
 def _without_musing(text: str) -> str:
     """The text after a reasoning model's inline `<think>…</think>`."""
     return text.rpartition("</think>")[2] if text.lstrip().startswith("<think>") else text
-
-
-def _whole(value: object) -> object:
-    """The value with halves of characters replaced, which JSON can spell and no file can hold."""
-    match value:
-        case str():
-            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        case dict():
-            return {_whole(name): _whole(item) for name, item in value.items()}
-        case list():
-            return [_whole(item) for item in value]
-        case _:
-            return value
 
 
 def _repaired(text: str) -> object:
