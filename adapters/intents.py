@@ -7,6 +7,7 @@ from typing import get_args
 
 from adapters.buttons import Button
 from adapters.cards import spend_text, status_text
+from adapters.words import Help
 from agent_core.errors import InvalidInput, NotPossible, PersonError
 from agent_core.model.agent import Agent
 from agent_core.model.decision import Approve, ApproveEdited, Reject, Settlement
@@ -15,8 +16,20 @@ from agent_core.model.people import Origin
 from agent_core.service.agents import AgentService, Kept
 from agent_core.service.views import AgentViews
 
-HELP = """In the thread: `!approve`, `!approve 5`, `!reject why`, `!stop`, `!resume`, `!status`, `!files`, `!help`.
-Anything else is a reply to the agent: while it asks, a reply is the same as Reject with that reason."""
+HELP = Help(
+    "In the agent's thread",
+    (
+        ("!approve", "the command runs as shown"),
+        ("!approve 5", "this command and the next four run unasked"),
+        ("!reject why", "it does not run; the agent reads why"),
+        ("!stop", "what it does is ended, and it stands still"),
+        ("!resume", "it goes on"),
+        ("!status", "what it does, and what it spent"),
+        ("!files", "its files"),
+        ("!help", "these lines"),
+    ),
+    "Anything else is a reply to the agent. While it asks, a reply is the same as Reject with that reason.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +99,7 @@ class Intents:
                     "\n".join(f"{file.path} · {file.size:,} bytes" for file in files) or "No files yet.", is_wanted=True
                 )
             case _:
-                return Answer(HELP, is_wanted=True)
+                return Answer(HELP.text, is_wanted=True)
 
     async def _on_open_turn(self, agent_id: AgentId, verb: str, what: int | str, origin: Origin) -> Answer:
         turn = await self.views.newest_turn(origin.channel, agent_id)

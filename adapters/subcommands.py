@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal, TypeAlias, cast, get_args
 
+from adapters.words import Help
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Agent
 from agent_core.model.draft import AgentDraft
@@ -12,11 +13,21 @@ from agent_core.service.views import AgentViews
 
 AgentVerb = Literal["show", "stop", "resume", "delete", "files"]
 WORDS = ("new", "list", *get_args(AgentVerb), "help")
-HELP = """*In a channel*
-`/agent new` opens a form · `/agent new research the best tennis strings` drafts one from a sentence · \
-`/agent new Name | role | goal; goal` makes the agent at once
-`/agent list` · `/agent show NAME` · `/agent files NAME` · `/agent stop NAME` · `/agent resume NAME` · \
-`/agent delete NAME`. Where a channel has one agent, NAME may be left out."""
+HELP = Help(
+    "In a channel",
+    (
+        ("/agent new", "opens the form of a new agent"),
+        ("/agent new research the best tennis strings", "fills the form in from a sentence"),
+        ("/agent new Name | role | goal; goal", "makes the agent at once"),
+        ("/agent list", "the agents of this channel"),
+        ("/agent show NAME", "one agent, with all that is settled about it"),
+        ("/agent files NAME", "its files"),
+        ("/agent stop NAME", "what it does is ended, and it stands still"),
+        ("/agent resume NAME", "it goes on"),
+        ("/agent delete NAME", "removes it with its history, memory and files"),
+    ),
+    "Where a channel has one agent, NAME may be left out.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +91,7 @@ async def agent_called(views: AgentViews, channel: ChannelScope, name: str) -> A
         return found
     agents = await views.agents(channel)
     if not agents:
-        raise InvalidInput({"name": "There is no agent in this channel yet. `/agent new` makes one."})
+        raise InvalidInput({"name": "There is no agent in this channel yet. /agent new makes one."})
     if not name and len(agents) == 1:
         return agents[0]
     names = [agent.name for agent in agents]

@@ -1,6 +1,7 @@
 """Sentences and measures that several surfaces show around their cards."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from agent_core.model.command import RISK_CLASSES, RiskClass
@@ -11,6 +12,21 @@ STOP_MEANS = "What it is doing is ended and it stands still until Resume."
 DELETE_MEANS = "This removes its history, memory and files."
 CUT_TO_FIT = "Not all of the command fits here. Look at the rest before you approve."
 TOO_LONG_TO_EDIT = "The arguments are too long for a form here: reject with what should be different."
+
+
+@dataclass(frozen=True, slots=True)
+class Help:
+    """What can be typed in one place, each with what it does; surfaces draw it in their own way."""
+
+    title: str
+    commands: tuple[tuple[str, str], ...]
+    closing: str
+
+    @property
+    def text(self) -> str:
+        """One command a line, without any marks."""
+        lines = [f"{command} – {meaning}" for command, meaning in self.commands]
+        return "\n".join([f"{self.title}:", *lines, self.closing])
 
 
 def covered_text(risks: Sequence[RiskClass]) -> str:

@@ -34,8 +34,8 @@ from adapters.slack.controls import (
     upload_button,
 )
 from adapters.slack.offers import Deletion, Offer, Upload
-from adapters.slack.texts import beginning_by_weight, clean, cut, shares, weight
-from adapters.words import DELETE_MEANS, age, size_text
+from adapters.slack.texts import beginning_by_weight, clean, cut, escaped, shares, weight
+from adapters.words import DELETE_MEANS, Help, age, size_text
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Agent, Awaiting
 from agent_core.model.draft import AgentDraft
@@ -68,8 +68,8 @@ def turn_message(agent: Agent, turn: Turn, *, badge: str = "") -> Message:
 
 def root_message(agent: Agent, *, model: str, status_line: str = "") -> Message:
     """The message under which the agent's thread hangs."""
-    facts = f"Started by {agent.owner} · {model} · {spend_text(agent)}"
-    blocks = [*_about(agent.name, agent.role, agent.goals), context(facts), context(HOW_TO_TALK)]
+    facts = [part for part in (f"Started by {agent.owner}", model, agent.model, spend_text(agent)) if part]
+    blocks = [*_about(agent.name, agent.role, agent.goals), context(" · ".join(facts)), context(HOW_TO_TALK)]
     blocks += [context(f"● {one_line(status_line)}", most=SHORT)] if status_line.strip() else []
     said = f"{agent.name}: {agent.role}"
     return Message(notification(said), blocks, metadata("signoff_agent", agent=agent.id))
@@ -78,8 +78,10 @@ def root_message(agent: Agent, *, model: str, status_line: str = "") -> Message:
 def notice_message(agent: Agent, notice: Notice) -> Message:
     """What Signoff tells the thread; with Resume where the agent stands still."""
     resume = element(Button("resume", agent.id)) if notice.kind in RESTING else None
-    block = section(notice.text, resume) if resume else context(notice.text)
-    return Message(notification(f"{agent.name}: {notice.text}"), [block], metadata("signoff_notice", notice=notice.id))
+    name = cut(one_line(agent.name), NAME)
+    said = notice.text if notice.text.startswith(f"{name} is ") else f"{name}: {notice.text}"
+    block = section(said, resume) if resume else context(said)
+    return Message(notification(said), [block], metadata("signoff_notice", notice=notice.id))
 
 
 def note_message(agent: Agent, by: Actor, text: str) -> Message:
@@ -144,6 +146,13 @@ def explanation_message() -> Message:
     return Message(notification(first), [*blocks, actions(element(Opening("new agent", "here"), style="primary"))])
 
 
+def help_message(*helps: Help, said: str = "") -> Message:
+    """What can be typed, one command a line; `said` comes first. A screen reader has the same lines as text."""
+    text = "\n\n".join(filter(None, (said, *(each.text for each in helps))))
+    blocks = [*([section(said)] if said else []), *map(_help, helps)]
+    return Message(escaped(clean(text)), blocks)
+
+
 def offer_message(draft: AgentDraft, sentence: str = "", *, said: str = "") -> Message:
     """An agent drafted from a sentence, to be created as it is or changed first."""
     create = element(Offer("create", draft, sentence), style="primary")
@@ -200,6 +209,13 @@ def _about(name: str, role: str, goals: Sequence[str]) -> list[Block]:
         for text, most in zip(texts, given, strict=True)
     ]
     return [rich(head, numbered(*fitted)) if fitted else rich(head)]
+
+
+def _help(each: Help) -> Block:
+    runs = [run(f"{each.title}\n", "bold")]
+    for command, meaning in each.commands:
+        runs += [run(command, "code"), run(f" – {meaning}\n")]
+    return rich(line(*runs, run(each.closing)))
 
 
 def _file(agent: Agent, entry: FileEntry) -> Block:

@@ -74,7 +74,7 @@ class Slash:
             case OnAgent(verb, name):
                 return await self._on_agent(verb, name, origin)
             case Helping(said):
-                return Message.plain("\n\n".join(filter(None, (said, HELP, IN_THREAD))))
+                return render.help_message(HELP, IN_THREAD, said=said)
 
     async def _on_agent(self, verb: str, name: str, origin: Origin) -> str | Message:
         agent = await agent_called(self.desk.intents.views, origin.channel, name)
