@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from decimal import Decimal
 from typing import Literal
 
@@ -31,9 +32,8 @@ class Labelled:
 class Card:
     """A turn as people see it. `headline` is also the notification and what a screen reader says first.
 
-    `state` is where the turn stands in a few words, `closing` who ended it and when. `unasked` says what approved it
-    where nobody was asked. `details` are the thoughts that a brief card keeps behind a Thoughts button. `lease` is what
-    is left of the permission that the command runs under.
+    `state` is where the turn stands, with who decided and when; `question` is what people are asked about it. A brief
+    card keeps `details` behind a Thoughts button. `lease` is what is left of the permission that the command has.
     """
 
     turn: TurnId
@@ -41,6 +41,7 @@ class Card:
     command: str
     number: int
     state: str
+    question: str
     tone: Tone
     says: str
     plan: tuple[str, ...]
@@ -56,6 +57,11 @@ class Card:
     outcome: str
     buttons: tuple[Button, ...]
 
+    @property
+    def standing(self) -> str:
+        """Where the turn stands, and what is asked about that."""
+        return f"{self.state}. {self.question}" if self.question else self.state
+
 
 def turn_card(agent: Agent, turn: Turn) -> Card:
     """The card of a turn in its present state."""
@@ -67,6 +73,7 @@ def turn_card(agent: Agent, turn: Turn) -> Card:
         command=turn.call.name,
         number=turn.number,
         state=_state(turn),
+        question="What became of it?" if turn.state == "interrupted" else "",
         tone=_tone(turn),
         says=thoughts.text,
         plan=_steps(thoughts.plan),
@@ -88,15 +95,15 @@ def summary_text(agent: Agent, turn: Turn) -> str:
     """A turn in one line, as a notification says it and a screen reader begins."""
     card = turn_card(agent, turn)
     about = card.preview.title if card.preview else brief_arguments(card)
-    said = f"{agent.name} asks to run {card.command} (turn {card.number})"
-    if turn.state != "proposed":
-        said = f"{card.headline} · {card.state}"
-    return " ".join(f"{said}: {about}".split()) if about else said
+    said, mark = f"{card.headline} · {card.standing}", " · "
+    if turn.state == "proposed":
+        said, mark = f"{agent.name} asks to run {card.command} (turn {card.number})", ": "
+    return " ".join(f"{said}{mark}{about}".split()) if about else said
 
 
 def brief_arguments(card: Card) -> str:
     """The arguments on one line."""
-    return " · ".join(" ".join(f"{argument.label} {argument.text}".split()) for argument in card.arguments)
+    return " · ".join(" ".join(f"{argument.label}: {argument.text}".split()) for argument in card.arguments)
 
 
 def status_text(status: AgentStatus) -> str:
@@ -177,26 +184,34 @@ def _state(turn: Turn) -> str:
         case "rejected":
             return _rejected(turn.approvals[-1])
         case "withdrawn":
-            return f"withdrawn: stopped by {turn.ended_by}{_at(turn)}"
+            return f"withdrawn: stopped by {turn.ended_by}{_at(turn.ended_at)}"
         case "done":
-            return f"{_ended(turn)} · {_approved(turn.approvals)}{_at(turn)}"
+            return _done(turn)
+
+
+def _done(turn: Turn) -> str:
+    """Each time stands behind the person who acted then; where nobody was asked it is that of the end."""
+    last = turn.approvals[-1]
+    is_unasked = isinstance(last.decision, Approve) and bool(last.decision.under)
+    at_end = _at(turn.ended_at) if is_unasked or _was_stopped(turn) else ""
+    return f"{_ended(turn)}{at_end} · {_approved(turn.approvals)}{'' if is_unasked else _at(last.at)}"
 
 
 def _ended(turn: Turn) -> str:
-    match turn.result:
-        case Failed():
-            return "failed"
-        case Interrupted():
-            return f"stopped by {turn.ended_by}" if turn.ended_by else "stopped"
-        case _:
-            return "done"
+    if isinstance(turn.result, Interrupted):
+        return f"stopped by {turn.ended_by}" if turn.ended_by else "stopped"
+    return "failed" if isinstance(turn.result, Failed) else "done"
+
+
+def _was_stopped(turn: Turn) -> bool:
+    return isinstance(turn.result, Interrupted) and turn.ended_by is not None
 
 
 def _approved(approvals: Sequence[Approval]) -> str:
     last = approvals[-1]
     match last.decision:
         case Approve(under="policy"):
-            return "runs unasked by the policy"
+            return "allowed by the policy"
         case Approve(under="lease"):
             return f"approved by {last.by} in advance"
         case Approve(times) if times > 1:
@@ -210,11 +225,11 @@ def _approved(approvals: Sequence[Approval]) -> str:
 def _rejected(last: Approval) -> str:
     reason = last.decision.reason if isinstance(last.decision, Reject) else ""
     said = f" · “{reason}”" if reason else ""
-    return f"rejected by {last.by}, {last.at:%H:%M} UTC{said}"
+    return f"rejected by {last.by}{_at(last.at)}{said}"
 
 
-def _at(turn: Turn) -> str:
-    return f", {turn.ended_at:%H:%M} UTC" if turn.ended_at else ""
+def _at(time: datetime | None) -> str:
+    return f", {time:%H:%M} UTC" if time else ""
 
 
 def _tone(turn: Turn) -> Tone:
@@ -228,7 +243,7 @@ def _tone(turn: Turn) -> Tone:
         case "withdrawn":
             return "quiet"
         case "done":
-            return "good" if isinstance(turn.result, Succeeded) else "bad"
+            return "good" if isinstance(turn.result, Succeeded) else "quiet" if _was_stopped(turn) else "bad"
 
 
 def _visible_preview(preview: Preview | None) -> Preview | None:
@@ -279,5 +294,7 @@ def _buttons(agent: Agent, turn: Turn) -> tuple[Button, ...]:
                 Button("skip", turn.id),
                 Button("stop", agent.id),
             )
+        case "done" if turn.number == agent.turns and _is_under_lease(agent, turn):
+            return (Button("revoke", agent.id),)
         case _:
             return ()

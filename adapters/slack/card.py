@@ -48,8 +48,9 @@ def card_blocks(card: Card, controls: Sequence[Block], footer: Sequence[str]) ->
     parts = [_head(card), _folded(card), _outcome(card)]
     shown = [block for part in parts for block in part.blocks]
     is_cut = any(part.is_cut for part in parts) or bool(card.plan or card.details)
-    more = [actions(show_all_button(card))] if is_cut else []
-    return [*shown, context(" · ".join(footer), most=FOOTER), *more, *controls]
+    pressable = [show_all_button(card)] if is_cut else []
+    pressable += [each for row in controls for each in row["elements"]]
+    return [*shown, context(" · ".join(footer), most=FOOTER), *([actions(*pressable)] if pressable else [])]
 
 
 def show_all_button(card: Card) -> Block:
@@ -77,7 +78,7 @@ def _open(card: Card, controls: Sequence[Block], footer: Sequence[str]) -> list[
 
 
 def _head(card: Card) -> Part:
-    headline, state = one_line(card.headline), one_line(card.state)
+    headline, state = one_line(card.headline), one_line(card.standing)
     runs = [run(cut(headline, HEADLINE), "bold")]
     if not _is_proposed(card):
         runs.append(run(f"\n{SIGNS[card.tone]} {cut(state, STATE)}"))
@@ -97,7 +98,8 @@ def _thoughts(card: Card) -> list[Block]:
 
 def _command(card: Card, room: int) -> Part:
     arguments = card.arguments[:MOST_ARGUMENTS]
-    shown, beyond = [*arguments, *_preview(card)], len(card.arguments) - len(arguments)
+    preview = _preview(card)
+    shown, beyond = [*preview, *arguments], len(card.arguments) - len(arguments)
     if not shown:
         return Part([context("No arguments.")])
     labels = [one_line(part.label) or "?" for part in shown]
@@ -109,7 +111,7 @@ def _command(card: Card, room: int) -> Part:
     fitted = [beginning_by_weight(text, share) for text, share in zip(texts, given, strict=True)]
     elements: list[Block] = []
     for which, (name, text, part) in enumerate(zip(names, texts, fitted, strict=True)):
-        elements += _argument(name, text, part) if which < len(arguments) else _boxed(name, text, part)
+        elements += _boxed(name, text, part) if which < len(preview) else _argument(name, text, part)
     if beyond:
         elements.append(line(run(f"… {beyond:,} more arguments: Show all", "italic")))
     return Part([rich(*_joined(elements))], beyond > 0 or fitted != texts or names != labels)

@@ -86,7 +86,7 @@ def value_text(text: str, look: Look) -> str:
 def _head(card: Card, look: Look) -> list[str]:
     styles = TONES.get(card.tone, [])
     rows = ["", look.paint(f"━━ {one_line(card.headline)}", "bold")]
-    rows += [look.paint(row, *styles) for row in _barred(one_line(card.state), look)]
+    rows += [look.paint(row, *styles) for row in _barred(one_line(card.standing), look)]
     return [*rows, *_barred(card.remark, look)] if card.remark else rows
 
 

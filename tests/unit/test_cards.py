@@ -16,7 +16,7 @@ from agent_core.model.command import CommandCall, Preview, Proposal, RiskClass, 
 from agent_core.model.decision import Approve, ApproveEdited, Reject
 from agent_core.model.lease import Lease
 from agent_core.model.policy import Policy
-from agent_core.model.result import Failed, Succeeded
+from agent_core.model.result import Failed, Interrupted, Succeeded
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Budget, Usage
 from agent_core.oversight.lease import grant
@@ -86,7 +86,7 @@ def test_a_command_that_ran() -> None:
     assert words(turn_card(AGENT, done)) == snapshot(
         {
             "headline": "Ada · turn 1 · write_to_file",
-            "state": "done · approved by @ana, 12:05 UTC",
+            "state": "done · approved by @ana, 12:00 UTC",
             "tone": "good",
             "footer": "$0.012",
             "outcome": "a.txt now holds 3 characters.",
@@ -100,7 +100,7 @@ def test_a_command_that_failed() -> None:
     assert words(turn_card(AGENT, failed)) == snapshot(
         {
             "headline": "Ada · turn 1 · write_to_file",
-            "state": "failed · edited and approved by @ben, 12:05 UTC",
+            "state": "failed · edited and approved by @ben, 12:00 UTC",
             "tone": "bad",
             "footer": "$0.012",
             "outcome": "Error: No room is left.",
@@ -120,6 +120,31 @@ def test_a_rejection() -> None:
             "buttons": [],
         }
     )
+
+
+def test_each_time_stands_behind_whose_it_is_and_a_stop_is_no_failure() -> None:
+    asked, leased, free = (
+        TURN.decide(decision, by=BEN, at=NOON).start(NOON)
+        for decision in (Approve(), Approve(under="lease"), Approve(under="policy"))
+    )
+    ran = [turn.finish(Succeeded(""), LATER) for turn in (asked, leased, free)]
+    ended = (*ran, asked.stop(ANA, LATER), asked.finish(Interrupted(), LATER))
+    assert [(card.state, card.tone) for card in (turn_card(AGENT, turn) for turn in ended)] == snapshot(
+        [
+            ("done · approved by @ben, 12:00 UTC", "good"),
+            ("done, 12:05 UTC · approved by @ben in advance", "good"),
+            ("done, 12:05 UTC · allowed by the policy", "good"),
+            ("stopped by @ana, 12:05 UTC · approved by @ben, 12:00 UTC", "quiet"),
+            ("stopped · approved by @ben, 12:00 UTC", "bad"),
+        ]
+    )
+
+
+def test_an_interruption_asks_what_became_of_it() -> None:
+    interrupted = TURN.decide(Approve(), by=ANA, at=NOON).start(LATER).interrupt()
+    asked = (turn_card(AGENT, interrupted).standing, summary_text(AGENT, interrupted))
+    assert all("it may have run. What became of it?" in text for text in asked)
+    assert turn_card(AGENT, TURN).standing == "waiting for a decision"
 
 
 def test_a_withdrawn_proposal() -> None:
@@ -215,9 +240,16 @@ def test_a_command_that_runs_under_a_lease_says_what_is_left_and_can_have_it_rev
     )
 
 
-def test_what_ran_under_a_lease_says_what_is_left_of_it() -> None:
-    card = turn_card(LENT, run(TURN.decide(Approve(5), by=ANA, at=NOON), Succeeded("")))
-    assert (card.lease, card.buttons) == ("3 of 5 left · granted by @ana", ())
+def test_what_ran_under_a_lease_says_what_is_left_of_it_and_the_newest_can_have_it_revoked() -> None:
+    ran = run(TURN.decide(Approve(5), by=ANA, at=NOON), Succeeded(""))
+    newest, older = (turn_card(replace(LENT, turns=turns), ran) for turns in (ran.number, ran.number + 1))
+    assert (newest.lease, newest.buttons) == ("3 of 5 left · granted by @ana", (Button("revoke", AGENT.id),))
+    assert (older.lease, older.buttons) == ("3 of 5 left · granted by @ana", ())
+
+
+def test_a_command_of_a_lease_that_is_over_offers_no_revoke() -> None:
+    ran = run(TURN.decide(Approve(5), by=ANA, at=NOON), Succeeded(""))
+    assert turn_card(replace(AGENT, turns=ran.number), ran).buttons == ()
 
 
 @pytest.mark.parametrize(
@@ -238,8 +270,8 @@ def test_a_turn_in_one_line_says_who_asks_for_what() -> None:
     assert [summary_text(AGENT, turn) for turn in (TURN, done, WITHOUT_PREVIEW)] == snapshot(
         [
             "Ada asks to run write_to_file (turn 1): a.txt · new file",
-            "Ada · turn 1 · write_to_file · done · approved by @ana, 12:05 UTC: a.txt · new file",
-            "Ada asks to run write_to_file (turn 1): filename a.txt · text one · times 2",
+            "Ada · turn 1 · write_to_file · done · approved by @ana, 12:00 UTC · a.txt · new file",
+            "Ada asks to run write_to_file (turn 1): filename: a.txt · text: one · times: 2",
         ]
     )
 

@@ -65,6 +65,13 @@ def test_an_interrupted_command_has_three_answers_and_no_other() -> None:
         settlement("y")
 
 
+def test_an_interrupted_command_asks_what_became_of_it() -> None:
+    interrupted = a_turn(AGENT).decide(Approve(), by=ANA, at=NOON).start(NOON).interrupt()
+    assert "│ interrupted: the process died while this ran, so it may have run. What became of it?" in card_text(
+        AGENT, interrupted, Look()
+    )
+
+
 def test_every_argument_stands_on_the_card_to_its_last_character() -> None:
     text = "x" * 100 + "  two  spaces\n\n\tend"
     rows = card_text(AGENT, a_proposal({"filename": "a.txt", "text": text}), PLAIN).split("\n")
