@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from adapters import cards
 from adapters.buttons import Button
+from adapters.words import age, first_lines, size_text
 from agent_core.model.agent import Agent
 from agent_core.model.note import Note, Notice
 from agent_core.model.places import ChannelScope
@@ -19,7 +19,6 @@ from agent_core.model.turn import Turn
 from agent_core.service.views import Entry
 
 HERE = Path(__file__).parent
-FIRST_LINES, FIRST_CHARACTERS = 12, 1200
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +40,6 @@ def diff_lines(body: str) -> list[DiffLine]:
     return [DiffLine(kinds.get(line[:1], "keep"), line) for line in body.splitlines()]
 
 
-def first_lines(text: str) -> tuple[str, bool]:
-    """The beginning of a result for the card, and whether that is not all."""
-    lines = text.splitlines()
-    part = "\n".join(lines[:FIRST_LINES])[:FIRST_CHARACTERS]
-    return part, len(part) < len(text.rstrip("\n"))
-
-
 def channel_path(channel: ChannelScope) -> str:
     """Where a channel's page is."""
     return f"/c/{channel.key}"
@@ -56,15 +48,6 @@ def channel_path(channel: ChannelScope) -> str:
 def agent_path(agent: Agent) -> str:
     """Where an agent's thread is."""
     return f"{channel_path(agent.channel)}/a/{agent.id}"
-
-
-def age(since: datetime, now: datetime) -> str:
-    """How long ago, in one unit."""
-    seconds = max(0, int((now - since).total_seconds()))
-    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= size:
-            return f"{seconds // size} {unit}"
-    return "just now"
 
 
 def kind_of(entry: Entry) -> str:
@@ -81,11 +64,6 @@ def kind_of(entry: Entry) -> str:
 def file_path(agent: Agent, path: str) -> str:
     """Where a file is downloaded."""
     return f"{agent_path(agent)}/files/{quote(path)}"
-
-
-def size_text(size: int) -> str:
-    """Bytes for people."""
-    return f"{size / 1024:,.0f} KB" if size >= 10_240 else f"{size:,} B"
 
 
 @cache
