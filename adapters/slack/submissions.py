@@ -14,13 +14,15 @@ from adapters.slack.desk import WENT_WRONG, Desk
 from adapters.slack.fields import Place
 from adapters.slack.slash import made_text
 from adapters.slack.views import sentence_view
-from agent_core.errors import InvalidInput, PersonError
+from agent_core.errors import InvalidInput, PersonError, SurfaceError
+from agent_core.model.agent import Agent
 from agent_core.model.ids import TurnId
 from agent_core.model.places import ChannelScope
 
 logger = logging.getLogger(__name__)
 
 Ack = Callable[..., Awaitable[Any]]
+MADE_ELSEWHERE = "is made. Its thread opens in the channel that you chose, once Signoff is a member there."
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +72,14 @@ class Submissions:
         channel = place.scope if place.channel else ChannelScope("slack", workspace, fields.chosen_channel(view))
         arrival = of_submission(body, workspace, channel.channel, place.thread)
         agent = await self.desk.intents.service.create(fields.draft_of(view), await self.desk.origin(arrival))
-        self.desk.soon(self._tell_of(arrival, made_text(agent)))
+        self.desk.soon(self._tell_of(arrival, agent))
 
-    async def _tell_of(self, arrival: Arrival, text: str) -> None:
-        await self.desk.tell(arrival, text)
+    async def _tell_of(self, arrival: Arrival, agent: Agent) -> None:
+        """Tell the person where the agent is, or directly where Signoff may not write: a form leaves no other way."""
+        try:
+            await self.desk.tell(arrival, made_text(agent))
+        except SurfaceError:
+            await self.desk.surface.say_to(arrival.workspace, arrival.person, f"{agent.name} {MADE_ELSEWHERE}")
 
     async def _errors(self, view: Body, error: InvalidInput) -> dict[str, str]:
         """What is wrong, by the field it belongs to; the fields of an edit are named like the arguments."""

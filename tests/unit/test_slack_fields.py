@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,10 @@ from agent_core.model.draft import AgentDraft
 from agent_core.model.policy import Policy
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import a_turn, an_agent
+from agent_core.testing.model import ScriptedModel
+from tests.scenario.chat import writing
+from tests.scenario.office import Office, at_work
+from tests.scenario.office import text_of as words_of
 
 AGENT = an_agent()
 PLACE = Place("slack/T1/C1", "edit:turn:1")
@@ -78,6 +83,17 @@ def test_a_changed_text_is_taken_as_it_stands() -> None:
 
 def test_what_was_no_text_is_read_as_json() -> None:
     assert changed(times="3", tags="[1]") == {**GIVEN, "times": 3, "tags": [1]}
+
+
+def test_half_a_character_that_json_can_spell_is_replaced_so_that_the_change_can_be_kept() -> None:
+    call = CommandCall("write", changed(tags='["\\ud800", {"\\udc00": "a"}]'))
+    assert call.arguments["tags"] == ["\ufffd", {"\ufffd": "a"}]
+    assert Proposal(thoughts=Thoughts(), call=call).still_holds(call, None)
+
+
+def test_half_a_character_in_an_argument_has_a_digest_too() -> None:
+    broken = Proposal(thoughts=Thoughts(), call=CommandCall("write", {"path": "\ud800"}))
+    assert broken.shown_hash != Proposal(thoughts=Thoughts(), call=CommandCall("write", {"path": "?"})).shown_hash
 
 
 def test_an_argument_that_was_not_given_can_be_added() -> None:
@@ -167,3 +183,29 @@ def test_a_place_is_read_back() -> None:
     place = replace(PLACE, thread="17.1", shown="abc")
     assert place_of({"private_metadata": str(place)}) == place
     assert place.scope.channel == "C1"
+
+
+@pytest.mark.parametrize("may_write", [True, False])
+async def test_who_made_an_agent_is_told_where_they_are_or_directly_where_signoff_may_not_write(
+    tmp_path: Path, *, may_write: bool
+) -> None:
+    async with Office.opened() as office, at_work(office, ScriptedModel(), tmp_path):
+        if not may_write:
+            office.slack.fails("chat.postEphemeral", error="not_in_channel")
+        await office.ana.types("/agent", "new", office.general)
+        await office.ana.submits(await office.form(office.ana, "New agent"), {"Name": "Clerk", "Goals": "Write"})
+        told = office.ana.ephemerals if may_write else office.team.direct(office.ana).messages
+        await office.slack.until(lambda: any("Clerk is made" in words_of(message) for message in told))
+
+
+@pytest.mark.parametrize("own", ["", "small"])
+async def test_every_card_names_the_model_unless_the_form_gave_the_agent_its_own(tmp_path: Path, own: str) -> None:
+    label = "Rehearsal · scripted, no AI"
+    model = ScriptedModel(writing("a.txt", "one"), label=label, waits=True)
+    async with Office.opened() as office, at_work(office, model, tmp_path):
+        await office.ana.types("/agent", "new", office.general)
+        filled = {"Name": "Clerk", "Goals": "Write", "Model": own}
+        await office.ana.submits(await office.form(office.ana, "New agent"), filled)
+        assert (label in words_of(await office.card(1))) == (not own)
+        await office.ana.clicks(await office.card(1), "Approve")
+        assert (label in words_of(await office.card(1, "done · approved by @ana"))) == (not own)
