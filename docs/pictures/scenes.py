@@ -88,7 +88,7 @@ async def scenes(now: datetime) -> tuple[Scene, ...]:
     read = reads.decide(Approve(), by=BEN, at=now).start(now).finish(Succeeded(RATINGS), now)
     deletes = _turn(asks.agent, now, "delete_file", {"filename": "ratings.csv"}, "I have what I need and tidy up.")
     rejected = deletes.decide(Reject("Keep it: the desk works with it too."), by=ANA, at=now)
-    running = write.decide(Approve(), by=BEN, at=now).start(now)
+    running = write.decide(Approve(), by=BEN, at=write.proposed_at).start(write.proposed_at)
     at_rest = _placed("rest", asks.agent, running.stop(ANA, now), Stopped(ANA))
     told = Notice.to(at_rest.agent, "stopped", f"stopped by {ANA}. Resume to let it think anew.", now)
     return (

@@ -1,14 +1,17 @@
 """What stands in Slack: whole messages, views and the Home tab, and what each is careful about."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
 from inline_snapshot import snapshot
 
+from adapters import intents, subcommands
 from adapters.buttons import Button, Opening
 from adapters.cards import turn_card
 from adapters.slack.blocks import Message
@@ -20,6 +23,7 @@ from adapters.slack.render import (
     delete_question,
     explanation_message,
     files_message,
+    help_message,
     kept_message,
     note_message,
     notice_message,
@@ -54,8 +58,10 @@ from agent_core.model.result import Failed, Succeeded
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Budget, Usage
 from agent_core.testing.examples import ANA, BEN, NOON, a_notice, a_turn, an_agent
+from docs.pictures.scenes import scenes
 
 LATER = NOON + timedelta(minutes=5)
+HELPS = (subcommands.HELP, intents.HELP)
 CHANNEL = ChannelScope("slack", "T1", "C1")
 AGENT = an_agent(name="Energy-GPT", channel=CHANNEL, budget=Budget(limit=Decimal(2), spent=Decimal("0.41")))
 THOUGHTS = Thoughts(
@@ -191,6 +197,25 @@ def test_a_proposal_to_write_a_file() -> None:
                         {
                             "type": "rich_text_section",
                             "elements": [
+                                {"type": "text", "text": "report.md · 2 lines · +1 −1", "style": {"bold": True}}
+                            ],
+                        },
+                        {
+                            "type": "rich_text_preformatted",
+                            "elements": [
+                                {
+                                    "type": "text",
+                                    "text": """\
+@@ -1 +1 @@
+-Coal looks cheapest.
++NXG looks cheapest.\
+""",
+                                }
+                            ],
+                        },
+                        {
+                            "type": "rich_text_section",
+                            "elements": [
                                 {"type": "text", "text": "filename", "style": {"bold": True}},
                                 {"type": "text", "text": " "},
                                 {"type": "text", "text": "report.md", "style": {"code": True}},
@@ -206,25 +231,6 @@ def test_a_proposal_to_write_a_file() -> None:
                                     "text": """\
 # Report
 NXG looks cheapest.\
-""",
-                                }
-                            ],
-                        },
-                        {
-                            "type": "rich_text_section",
-                            "elements": [
-                                {"type": "text", "text": "report.md · 2 lines · +1 −1", "style": {"bold": True}}
-                            ],
-                        },
-                        {
-                            "type": "rich_text_preformatted",
-                            "elements": [
-                                {
-                                    "type": "text",
-                                    "text": """\
-@@ -1 +1 @@
--Coal looks cheapest.
-+NXG looks cheapest.\
 """,
                                 }
                             ],
@@ -331,7 +337,7 @@ def test_a_command_that_runs_under_a_lease() -> None:
     message = turn_message(replace(AGENT, lease=LEASE), running)
     assert (message.text, read(message.blocks)) == snapshot(
         (
-            "Energy-GPT · turn 7 · write_to_file · approved ×5 by @ana · running: report.md · 2 lines · +1 −1",
+            "Energy-GPT · turn 7 · write_to_file · approved ×5 by @ana · running · report.md · 2 lines · +1 −1",
             [
                 """\
 Energy-GPT · turn 7 · write_to_file
@@ -343,11 +349,11 @@ Energy-GPT · turn 7 · write_to_file
                 "Criticism: be brief",
                 "Speak: May I?",
                 """\
-filename report.md
-text|# Report
-NXG looks cheapest.|report.md · 2 lines · +1 −1|@@ -1 +1 @@
+report.md · 2 lines · +1 −1|@@ -1 +1 @@
 -Coal looks cheapest.
-+NXG looks cheapest.|\
++NXG looks cheapest.|filename report.md
+text|# Report
+NXG looks cheapest.|\
 """,
                 "write · $0.012 · 3 of 5 left · granted by @ana",
                 "[Stop] [Revoke]",
@@ -360,14 +366,14 @@ def test_a_long_result() -> None:
     message = turn_message(AGENT, done("\n".join(f"line {number}" for number in range(40))))
     assert (message.text, read(message.blocks)) == snapshot(
         (
-            "Energy-GPT · turn 7 · write_to_file · done · approved by @ana, 12:05 UTC: report.md · 2 lines · +1 −1",
+            "Energy-GPT · turn 7 · write_to_file · done · approved by @ana, 12:00 UTC · report.md · 2 lines · +1 −1",
             [
                 """\
 Energy-GPT · turn 7 · write_to_file
-✓ done · approved by @ana, 12:05 UTC\
+✓ done · approved by @ana, 12:00 UTC\
 """,
                 "ratings.csv has all three.",
-                "filename report.md · text # Report NXG looks cheapest.",
+                "filename: report.md · text: # Report NXG looks cheapest.",
                 """\
 |line 0
 line 1
@@ -397,7 +403,7 @@ def test_a_command_that_may_have_run() -> None:
         [
             """\
 Energy-GPT · turn 7 · write_to_file
-▲ interrupted: the process died while this ran, so it may have run\
+▲ interrupted: the process died while this ran, so it may have run. What became of it?\
 """,
             "ratings.csv has all three.",
             "Plan: write the comparison → finish",
@@ -405,16 +411,33 @@ Energy-GPT · turn 7 · write_to_file
             "Criticism: be brief",
             "Speak: May I?",
             """\
-filename report.md
-text|# Report
-NXG looks cheapest.|report.md · 2 lines · +1 −1|@@ -1 +1 @@
+report.md · 2 lines · +1 −1|@@ -1 +1 @@
 -Coal looks cheapest.
-+NXG looks cheapest.|\
++NXG looks cheapest.|filename report.md
+text|# Report
+NXG looks cheapest.|\
 """,
             "write · $0.012 · $0.41 of $2.00 · next ≈ $0.012",
             "[Run again] [It ran] [Skip] [Stop]",
         ]
     )
+
+
+def test_a_stop_is_no_failure_and_says_its_own_time() -> None:
+    stopped = TURN.decide(Approve(), by=BEN, at=NOON).start(NOON).stop(ANA, LATER)
+    assert read(turn_message(AGENT, stopped).blocks)[0] == snapshot("""\
+Energy-GPT · turn 7 · write_to_file
+– stopped by @ana, 12:05 UTC · approved by @ben, 12:00 UTC\
+""")
+
+
+def test_the_newest_card_under_a_lease_can_have_it_revoked_when_it_is_done() -> None:
+    under_lease = TURN.decide(Approve(5), by=ANA, at=NOON).start(NOON).finish(Succeeded("Written."), LATER)
+    agent = replace(AGENT, lease=LEASE, turns=TURN.number)
+    assert read(turn_message(agent, under_lease).blocks)[-2:] == snapshot(
+        ["write · $0.012 · 3 of 5 left · granted by @ana", "[Show all] [Revoke]"]
+    )
+    assert pressed(button(turn_message(agent, under_lease).blocks, "Revoke")) == Button("revoke", AGENT.id)
 
 
 def test_what_was_rejected_or_failed_or_withdrawn_is_one_short_card() -> None:
@@ -428,17 +451,17 @@ Energy-GPT · turn 7 · write_to_file
 ✗ rejected by @ben, 12:00 UTC · “Leave out coal”\
 """,
                 "ratings.csv has all three.",
-                "filename report.md · text # Report NXG looks cheapest.",
+                "filename: report.md · text: # Report NXG looks cheapest.",
                 "write · $0.012",
                 "[Show all]",
             ],
             [
                 """\
 Energy-GPT · turn 7 · write_to_file
-✗ failed · approved by @ana, 12:05 UTC\
+✗ failed · approved by @ana, 12:00 UTC\
 """,
                 "ratings.csv has all three.",
-                "filename report.md · text # Report NXG looks cheapest.",
+                "filename: report.md · text: # Report NXG looks cheapest.",
                 "|Error: No room is left.|",
                 "write · $0.012",
                 "[Show all]",
@@ -449,7 +472,7 @@ Energy-GPT · turn 7 · write_to_file
 – withdrawn: stopped by @ben, 12:05 UTC\
 """,
                 "ratings.csv has all three.",
-                "filename report.md · text # Report NXG looks cheapest.",
+                "filename: report.md · text: # Report NXG looks cheapest.",
                 "write · $0.012",
                 "[Show all]",
             ],
@@ -481,15 +504,28 @@ a careful writer
 
 @pytest.mark.parametrize("kind", ["stopped", "paused", "finished"])
 def test_a_notice_of_an_agent_that_rests_has_a_resume_button(kind: str) -> None:
-    message = notice_message(AGENT, a_notice(AGENT, kind=kind, text="Stopped by @ana."))
-    assert read(message.blocks) == ["Stopped by @ana. [Resume]"]
+    message = notice_message(AGENT, a_notice(AGENT, kind=kind, text="stopped by @ana."))
+    assert read(message.blocks) == ["Energy-GPT: stopped by @ana. [Resume]"]
     assert message.written_by == {"event_type": "signoff_notice", "event_payload": {"notice": "notice-1"}}
 
 
 def test_any_other_notice_is_small_print() -> None:
     message = notice_message(AGENT, a_notice(AGENT, kind="lease ended", text="The lease ended."))
-    assert (message.text, read(message.blocks)) == ("Energy-GPT: The lease ended.", ["The lease ended."])
+    assert (message.text, read(message.blocks)) == ("Energy-GPT: The lease ended.", ["Energy-GPT: The lease ended."])
     assert message.blocks[0]["type"] == "context"
+
+
+def test_a_notice_that_begins_with_the_agent_does_not_name_it_twice() -> None:
+    message = notice_message(AGENT, a_notice(AGENT, kind="finished", text="Energy-GPT is done: all three compared."))
+    assert read(message.blocks) == ["Energy-GPT is done: all three compared. [Resume]"]
+
+
+def test_help_is_one_command_a_line_and_a_screen_reader_has_the_same_lines() -> None:
+    message = help_message(*HELPS, said="“sing” is none of my words.")
+    assert read(message.blocks) == ["“sing” is none of my words.", *(each.text.replace(":", "", 1) for each in HELPS)]
+    assert message.text == f"“sing” is none of my words.\n\n{HELPS[0].text}\n\n{HELPS[1].text}"
+    drawn = [run["text"] for run in message.blocks[1]["elements"][0]["elements"] if run.get("style") == {"code": True}]
+    assert drawn == [command for command, _ in HELPS[0].commands]
 
 
 def test_a_note_is_shown_to_the_others_with_its_writer() -> None:
@@ -642,6 +678,11 @@ def test_nothing_in_an_argument_can_close_its_box_or_notify() -> None:
     assert "<" not in message.text
 
 
+def test_the_preview_stands_before_the_arguments_that_it_is_of() -> None:
+    block = next(line for line in read(turn_message(AGENT, TURN).blocks) if "|" in line)
+    assert block.index("report.md · 2 lines") < block.index("+NXG looks cheapest.") < block.index("# Report")
+
+
 def test_what_is_cut_says_so_and_has_a_button_beside_it() -> None:
     blocks = turn_message(AGENT, asking({"text": "word " * 10_000, "path": "a.txt"})).blocks
     lines = read(blocks)
@@ -683,6 +724,18 @@ def test_a_remark_and_a_badge_are_on_the_card() -> None:
     assert any(line.endswith("Rehearsal · scripted, no AI") for line in read(blocks))
 
 
+async def test_the_reference_shows_the_texts_of_the_cards_that_are_drawn_there() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "slack-cards.md").read_text(encoding="utf-8")
+    shown = [" ".join(text.split()) for text in re.findall(r"\*\*text\*\*: “(.+?)”\n", page, re.DOTALL)]
+    drawn = await scenes(NOON.replace(hour=14, minute=6))
+    assert shown == [scene.message.text for scene in drawn]
+
+
+def test_a_root_message_names_the_model_and_the_agents_own() -> None:
+    own = root_message(replace(AGENT, model="small"), model="Rehearsal · scripted, no AI")
+    assert read(own.blocks)[1] == "Started by @ana · Rehearsal · scripted, no AI · small · $0.41 of $2.00"
+
+
 def test_approving_a_guarded_command_more_than_once_covers_its_class_too() -> None:
     blocks = turn_message(AGENT, replace(TURN, risks=("execute",))).blocks
     several = next(part for part in elements(blocks) if part["type"] == "static_select")
@@ -698,9 +751,9 @@ def test_a_short_result_needs_no_button() -> None:
         [
             """\
 Energy-GPT · turn 7 · any_command
-✓ done · approved by @ana, 12:05 UTC\
+✓ done · approved by @ana, 12:00 UTC\
 """,
-            "path a",
+            "path: a",
             "|one line|",
             "read · $0.012",
         ]

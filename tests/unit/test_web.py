@@ -13,6 +13,8 @@ from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.database import in_one_unit
 from agent_core.testing.examples import NOON
 from agent_core.testing.model import ScriptedModel, reply_text
+from bot.doctor import Probes, Server, Tables, findings, report
+from bot.settings import load
 from tests.scenario.chat import writing
 from tests.scenario.page import PageChat, text_of
 from tests.scenario.served import served
@@ -105,6 +107,13 @@ async def test_another_number_is_taken_and_a_wrong_one_is_refused(ana: PageChat)
     assert (refused, "a number from 2 to 50, not 51" in page) == (422, True)
     await ana.send("press", {"button": f"approve:{card.turn}:0", "times": "7"})
     assert await ana.sees("6 of 7 left · granted by @ana")
+
+
+async def test_what_is_left_of_a_lease_can_be_revoked_in_one_place(ana: PageChat) -> None:
+    await ana.new_agent("Clerk", "writes", "Write a file")
+    await (await ana.asks("write_to_file")).press("Approve ×3")
+    assert await ana.sees("2 of 3 left · granted by @ana · covers")
+    assert (await ana.page()).count(">Revoke<") == 1
 
 
 async def test_an_edit_that_is_no_json_keeps_what_was_written(ana: PageChat) -> None:
@@ -223,3 +232,21 @@ async def test_behind_tls_cookies_stay_there_and_metrics_ask_for_the_token(tmp_p
             assert (await session.get(f"{base}/metrics")).status == 401
             known = await session.get(f"{base}/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
             assert known.status == 200
+
+
+async def test_the_tutorial_shows_what_a_first_start_says(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "tutorial" / "first-agent.md").read_text(encoding="utf-8")
+    _, *shown = page.partition("Signoff is at")[2].partition("```")[0].splitlines()
+
+    async def nothing() -> None:
+        return None
+
+    async def no_servers() -> tuple[Server, ...]:
+        return ()
+
+    async def no_tables() -> Tables:
+        return Tables()
+
+    probes = Probes(endpoint=nothing, local_servers=no_servers, database=no_tables, slack=nothing)
+    said = report(await findings(load({"SIGNOFF_HOME": str(tmp_path)}, None), probes)).splitlines()
+    assert [line for line in shown if line != "…" and line not in said] == []
