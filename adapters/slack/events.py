@@ -55,12 +55,13 @@ class Events:
 
     def listen(self, app: AsyncApp) -> None:
         """Register everything."""
-        for name, listener in self.by_name.items():
-            app.event(name)(_of_workspace(listener))
         clicks, home, slash, forms = Clicks(self.desk), Home(self.desk), Slash(self.desk), Submissions(self.desk)
-        app.command(COMMAND)(_acknowledging(slash.run))
+        # Bolt asks each in turn whether it listens, so what people wait for stands first.
         app.action({"type": "block_actions", "action_id": OURS})(_acknowledging(_by_place(clicks, home)))
         app.view(OURS)(_acknowledging(forms.submit))
+        app.command(COMMAND)(_acknowledging(slash.run))
+        for name, listener in self.by_name.items():
+            app.event(name)(_of_workspace(listener))
 
     @property
     def by_name(self) -> dict[str, Callable[[Body, str], Awaitable[None]]]:
@@ -89,7 +90,7 @@ class Events:
             await self.desk.intents.press(Button("stop", agent.id), Filled(), await self.desk.origin(arrival))
         except PersonError as error:
             self.desk.soon(self.desk.tell(arrival, str(error)))
-        self.desk.surface.standings.pop(agent.id, None)
+        self.desk.surface.forget_status(agent)
         self.desk.soon(self.desk.surface.status(agent))
 
     async def _person(self, body: Body, workspace: str) -> None:

@@ -18,6 +18,7 @@ from agent_core.model.places import SurfaceName, ThreadRef
 from agent_core.model.turn import Turn
 
 MOST_DRAWN = 5_000
+SETTLES = 0.2  # seconds; what lasts no longer only flickers, and costs Slack and us a call
 SessionStatus = Literal["processing", "suspended", "active", "closed"]
 SESSIONS: dict[str, SessionStatus] = {
     "thinking": "processing",
@@ -35,7 +36,8 @@ class SlackSurface:
     """Shows agents in Slack.
 
     `drawn` tells what messages show already, so that nothing is sent twice; `standings` what people see that an agent
-    does, `lines` whose root message says it, `to_tell` what is being sent. Any of it may be lost: then more is sent.
+    does, `sessions` what Slack's own indicator says of it, `lines` whose root message says it, and `to_tell` what is
+    being sent. Any of it may be lost: then more is sent.
     """
 
     calls: Calls
@@ -44,6 +46,7 @@ class SlackSurface:
     name: SurfaceName = "slack"
     drawn: OrderedDict[str, bytes] = field(default_factory=OrderedDict)
     standings: dict[AgentId, str] = field(default_factory=dict)
+    sessions: dict[AgentId, SessionStatus] = field(default_factory=dict)
     lines: set[AgentId] = field(default_factory=set)
     to_tell: dict[AgentId, Agent] = field(default_factory=dict)
     without_sessions: set[str] = field(default_factory=set)
@@ -73,12 +76,17 @@ class SlackSurface:
 
     async def status(self, agent: Agent) -> None:
         """Have it shown soon what the agent does; of several changes in a row only the last is sent."""
-        if agent.thread is None or self.standings.get(agent.id) == status_text(agent.status):
-            return
         is_under_way = agent.id in self.to_tell
+        if agent.thread is None or (not is_under_way and self.standings.get(agent.id) == status_text(agent.status)):
+            return
         self.to_tell[agent.id] = agent
         if not is_under_way:
             self.soon(self._tell_status(agent.id))
+
+    def forget_status(self, agent: Agent) -> None:
+        """Have the agent's state sent again, for Slack changed its indicator by itself."""
+        self.standings.pop(agent.id, None)
+        self.sessions.pop(agent.id, None)
 
     async def lost(self, agent: Agent, reason: str) -> None:
         """Write to the owner directly, for their thread is gone."""
@@ -120,13 +128,13 @@ class SlackSurface:
             ),
             place=agent.channel.channel,
         )
-        self._remember(f"{agent.channel.key}/{answer['ts']}", message)
+        self._remember(f"{agent.channel.key}/{answer['ts']}", message.digest)
         return str(answer["ts"])
 
     async def _edit(self, agent: Agent, ts: str, message: Message) -> bool:
         """Say whether the message is there; where it looks the same already nothing is sent."""
-        key = f"{agent.channel.key}/{ts}"
-        if self.drawn.get(key) == message.digest:
+        key, digest = f"{agent.channel.key}/{ts}", message.digest
+        if self.drawn.get(key) == digest:
             return True
         try:
             await self.calls.ask(
@@ -138,18 +146,19 @@ class SlackSurface:
             if refused.error == "message_not_found":
                 return False
             raise
-        self._remember(key, message)
+        self._remember(key, digest)
         return True
 
-    def _remember(self, key: str, message: Message) -> None:
-        self.drawn[key] = message.digest
+    def _remember(self, key: str, digest: bytes) -> None:
+        self.drawn[key] = digest
         self.drawn.move_to_end(key)
         while len(self.drawn) > MOST_DRAWN:
             self.drawn.popitem(last=False)
 
     async def _tell_status(self, agent_id: AgentId) -> None:
-        told = ""
+        told = self.standings.get(agent_id, "")
         try:
+            await self.calls.clock.sleep(SETTLES)
             while (text := status_text(self.to_tell[agent_id].status)) != told:
                 await self._stand(self.to_tell[agent_id], text)
                 told = self.standings[agent_id] = text
@@ -169,6 +178,8 @@ class SlackSurface:
         """Say whether the workspace has Slack's indicator for agents."""
         if agent.channel.workspace in self.without_sessions:
             return False
+        if self.sessions.get(agent.id) == SESSIONS[agent.status.kind]:
+            return True
         asked: dict[str, Any] = {
             "channel_id": agent.channel.channel,
             "thread_ts": thread_of(agent).thread,
@@ -186,6 +197,7 @@ class SlackSurface:
             return False
         except SurfaceError:
             return True
+        self.sessions[agent.id] = SESSIONS[agent.status.kind]
         return True
 
 

@@ -16,6 +16,7 @@ quiet.setLevel(logging.INFO)  # below that the SDK writes down what Slack answer
 
 SLACK_API = "https://slack.com/api/"
 SECONDS = 10
+MOST_CLIENTS = 1_000
 NOT_NOW = frozenset(
     {"", "ratelimited", "rate_limited", "internal_error", "fatal_error", "service_unavailable", "request_timeout"}
 )
@@ -58,18 +59,25 @@ class Api:
     def __init__(self, base_url: str) -> None:
         self.base_url = base_url.rstrip("/") + "/"
         self._session: ClientSession | None = None
+        self._clients: dict[str | None, AsyncWebClient] = {}
 
     def client(self, token: str | None = None) -> AsyncWebClient:
-        """A client that does not try again by itself."""
+        """A client that does not try again by itself; making one costs a tenth of a call, so the last ones are kept."""
+        session = self._open()
+        if client := self._clients.get(token):
+            return client
         client = AsyncWebClient(
             token=token,
             base_url=self.base_url,
             timeout=SECONDS,
-            session=self._open(),
+            session=session,
             retry_handlers=[],
             logger=quiet,
         )
         client.proxy = None  # the SDK's choice knows no NO_PROXY; the session's does
+        if len(self._clients) >= MOST_CLIENTS:
+            self._clients.clear()
+        self._clients[token] = client
         return client
 
     async def close(self) -> None:
@@ -79,6 +87,7 @@ class Api:
 
     def _open(self) -> ClientSession:
         if self._session is None or self._session.closed:
+            self._clients.clear()
             self._session = ClientSession(timeout=ClientTimeout(total=SECONDS), trust_env=True)
         return self._session
 

@@ -8,13 +8,14 @@ Any of these steps may be the last before the process dies: what is saved says w
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from agent_core.errors import CommandError, NotFound, Superseded, SurfaceBusy, ThreadGone
 from agent_core.loop.acting import Hands
 from agent_core.loop.consequences import complain, conclude, delay, move, pause, propose
 from agent_core.loop.hold import Hold
 from agent_core.loop.outcome import Outcome
+from agent_core.loop.room import Place, Room
 from agent_core.loop.thinking import Delayed, Mind, Proposed, Refused, Thought, Unusable
 from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Thinking
 from agent_core.model.ids import AgentId, TurnId
@@ -39,6 +40,7 @@ class AgentLoop:
     hands: Hands
     surfaces: Mapping[SurfaceName, ChatSurface]
     clock: Clock
+    room: Room = field(default_factory=Room)
 
     async def advance(self, agent_id: AgentId) -> None:
         """Carry the agent on. Harmless when it has nothing to do, was deleted, or another worker takes it."""
@@ -68,20 +70,22 @@ class AgentLoop:
 
     async def _carry_on(self, hold: Hold) -> None:
         agent = await hold.catch_up()
-        while True:
-            await hold.surface.status(agent)
-            match agent.status:
-                case Acting():
-                    agent = await self._act(hold, agent)
-                case Thinking() if agent.wake_at is None or agent.wake_at <= self.clock.now():
-                    agent = await self._think(hold, agent)
-                case _:
-                    return await hold.let_go()
+        async with self.room.entered() as place:
+            while True:
+                await hold.surface.status(agent)
+                match agent.status:
+                    case Acting():
+                        agent = await self._act(hold, agent, place)
+                    case Thinking() if agent.wake_at is None or agent.wake_at <= self.clock.now():
+                        agent = await self._think(hold, agent, place)
+                    case _:
+                        return await hold.let_go()
 
-    async def _think(self, hold: Hold, agent: Agent) -> Agent:
+    async def _think(self, hold: Hold, agent: Agent, place: Place) -> Agent:
         await hold.seize()
         turns, notes = await self._memories(agent)
-        thought = await self.mind.think(agent, turns, notes)
+        async with place.left():
+            thought = await self.mind.think(agent, turns, notes)
 
         async def taken_in(_work: UnitOfWork, present: Agent) -> Outcome:
             paid = present.pay(thought.usage) if isinstance(thought, Proposed | Unusable) else present
@@ -111,21 +115,21 @@ class AgentLoop:
             case Refused(why):
                 return pause(agent, why, now)
 
-    async def _act(self, hold: Hold, agent: Agent) -> Agent:
+    async def _act(self, hold: Hold, agent: Agent, place: Place) -> Agent:
         async with self.database.begin() as work:
             (turn,) = await work.turns.of(agent, last=1)
         match turn.state:
             case "approved":
-                return await self._start(hold, agent, turn)
+                return await self._start(hold, agent, turn, place)
             case "running" if turn.only_reads:
                 await hold.seize()
-                return await self._run(hold, agent, turn)
+                return await self._run(hold, agent, turn, place)
             case "running":
                 return (await self._change(hold, turn.id, Turn.interrupt, Awaiting())).agent
             case _:
                 raise Superseded(agent.id)
 
-    async def _start(self, hold: Hold, agent: Agent, turn: Turn) -> Agent:
+    async def _start(self, hold: Hold, agent: Agent, turn: Turn, place: Place) -> Agent:
         try:
             preview = await self.hands.foresee(agent, turn.call)
         except CommandError as error:
@@ -134,10 +138,12 @@ class AgentLoop:
             changed = await self._change(hold, turn.id, lambda now: now.show_again(preview, CHANGED), Awaiting())
             return changed.agent
         await self._change(hold, turn.id, lambda now: now.start(self.clock.now()), Acting())
-        return await self._run(hold, agent, turn)
+        return await self._run(hold, agent, turn, place)
 
-    async def _run(self, hold: Hold, agent: Agent, turn: Turn) -> Agent:
-        return await self._finish(hold, turn.id, await self.hands.run(agent, turn.call))
+    async def _run(self, hold: Hold, agent: Agent, turn: Turn, place: Place) -> Agent:
+        async with place.left():
+            result = await self.hands.run(agent, turn.call)
+        return await self._finish(hold, turn.id, result)
 
     async def _change(
         self, hold: Hold, turn_id: TurnId, change: Callable[[Turn], Turn], status: AgentStatus

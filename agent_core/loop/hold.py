@@ -4,6 +4,7 @@ Every save checks the fence taken at the start, so a worker that was paused whil
 What is shown on the surface is recorded with the next save, so that a turn costs few transactions.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
@@ -21,7 +22,9 @@ Step = Callable[[UnitOfWork, Agent], Awaitable[Outcome]]
 
 @dataclass(slots=True, kw_only=True)
 class Hold:
-    """The fence, the surface, and what was shown but not yet recorded; `stands` is where cards went since the start.
+    """The fence, the surface, and what was shown but not yet recorded.
+
+    `stands` is where cards went since the start, and `stages` what they show.
 
     The raised fence is saved with the first save, or by `seize` where something costly comes before it.
     """
@@ -34,6 +37,7 @@ class Hold:
     shown: list[tuple[Turn, str]] = field(default_factory=list)
     told: list[Notice] = field(default_factory=list)
     stands: dict[TurnId, str] = field(default_factory=dict)
+    stages: dict[TurnId, str] = field(default_factory=dict)
 
     @classmethod
     async def take(cls, database: Database, surfaces: Callable[[Agent], ChatSurface], agent_id: AgentId) -> "Hold":
@@ -49,7 +53,7 @@ class Hold:
         """
         agent = self.agent
         async with self.database.begin() as work:
-            turns, notices = await work.turns.unshown(agent), await work.notes.untold(agent)
+            turns, notices = await asyncio.gather(work.turns.unshown(agent), work.notes.untold(agent))
             newest = await work.turns.of(agent, last=1) if agent.thread is None else ()
         if agent.thread is None and agent.is_at_rest:
             self._count_as_shown(turns, notices)
@@ -112,9 +116,12 @@ class Hold:
         """
         try:
             for turn in turns:
+                if self.stages.get(turn.id) == turn.stage:
+                    continue
                 standing = replace(turn, shown_as=self.stands.get(turn.id, turn.shown_as))
                 may_stand = fresh is None or turn is not fresh.made
                 self.stands[turn.id] = await self.surface.show(agent, standing, may_stand=may_stand)
+                self.stages[turn.id] = turn.stage
                 self.shown.append((turn, self.stands[turn.id]))
             for notice in notices:
                 await self.surface.notice(agent, notice, may_stand=fresh is None)

@@ -68,8 +68,12 @@ class Turn:
 
     @property
     def stage(self) -> str:
-        """What the card's looks depend on: a card shown at another stage is out of date."""
-        return f"{self.state}/{len(self.approvals)}{'/changed' if self.remark else ''}"
+        """What the card's looks depend on: a card shown at another stage is out of date.
+
+        To people an approved command runs: the moment before it does is no stage of its own.
+        """
+        state = "running" if self.state == "approved" else self.state
+        return f"{state}/{len(self.approvals)}{'/changed' if self.remark else ''}"
 
     def decide(self, decision: Decision, *, by: Actor, at: datetime, needed: int = 1) -> Self:
         """Add a decision; the turn is approved once `needed` people approved.

@@ -14,7 +14,6 @@ from agent_core.persistence.connections import Connections
 
 Values: TypeAlias = Mapping[str, object]
 
-BEGIN = {"sqlite": "BEGIN IMMEDIATE", "postgresql": "BEGIN"}
 SQLITE_CONTENTION = (5, 6)  # SQLITE_BUSY, SQLITE_LOCKED
 POSTGRES_CONTENTION = ("40001", "40P01")  # serialization_failure, deadlock_detected
 
@@ -74,16 +73,8 @@ class Buffer:
 
 
 def _run(connection: Connection, writes: Sequence[Write]) -> None:
-    connection.exec_driver_sql(BEGIN[connection.dialect.name])
-    try:
-        for write in writes:
-            write.run(connection)
-        connection.exec_driver_sql("COMMIT")
-    except BaseException:
-        # A cancelled statement has cost the connection already, and the transaction with it.
-        if not connection.invalidated:
-            connection.exec_driver_sql("ROLLBACK")
-        raise
+    for write in writes:
+        write.run(connection)
 
 
 @contextmanager

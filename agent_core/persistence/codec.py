@@ -50,15 +50,24 @@ def _adapter(kind: type[T]) -> TypeAdapter[T]:
 
 
 def _plain(value: object) -> object:
+    if names := _fields(type(value)):
+        return {name: getattr(value, name) for name in names}
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, Decimal):
         return str(value)
     if isinstance(value, Mapping):
         return dict(value)
-    if is_dataclass(value):
-        return {field.name: getattr(value, field.name) for field in fields(value)}
     raise TypeError(f"{type(value).__name__} is not a value of the model")
+
+
+def _fields(kind: type[object]) -> tuple[str, ...]:
+    if kind not in _FIELDS:
+        _FIELDS[kind] = tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
+    return _FIELDS[kind]
+
+
+_FIELDS: dict[type[object], tuple[str, ...]] = {}
 
 
 _ADAPTERS: dict[type[object], TypeAdapter[Any]] = {}

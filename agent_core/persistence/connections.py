@@ -2,31 +2,47 @@
 
 What a function does in SQLite costs one trip to a thread, however many statements it runs; a trip is most of what a
 statement costs there. A function that was begun is never left half-way: it ends before its caller is cancelled.
+
+SQLite takes one writer at a time, and the disk's word that a commit is safe takes longer than its statements. So the
+writing thread takes all that waits at once, each in a savepoint of its own, and has the disk asked once.
 """
 
 import asyncio
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from sqlite3 import OperationalError
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 T = TypeVar("T")
+Change: TypeAlias = Callable[[Connection], None]
 
 DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg"}
 PRAGMAS = ("busy_timeout = 5000", "synchronous = FULL", "foreign_keys = ON")
 WRITE_AHEAD = "PRAGMA journal_mode = WAL"
 ATTEMPTS = 20
 READERS = 4
+MOST_AT_ONCE = 64
+BEGIN = {"sqlite": "BEGIN IMMEDIATE", "postgresql": "BEGIN"}
 OPTIONS: dict[str, Any] = {  # no connection opens a transaction by itself: a buffer does, for its commit
     "isolation_level": "AUTOCOMMIT",
     "skip_autocommit_rollback": True,
     "pool_reset_on_return": None,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A change that waits to be saved, and who waits for that."""
+
+    change: Change
+    saved: "Future[None]"
 
 
 class Connections(Protocol):
@@ -36,8 +52,8 @@ class Connections(Protocol):
         """Run what only reads."""
         ...
 
-    async def write(self, change: Callable[[Connection], T]) -> T:
-        """Run what writes; it begins and ends its own transaction."""
+    async def write(self, change: Change) -> None:
+        """Run what writes in a transaction: all of it is saved, or nothing when it raises."""
         ...
 
     async def close(self) -> None:
@@ -54,14 +70,18 @@ class FileConnections:
         event.listen(self._engine, "connect", _prepare)
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="reads")
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="writes")
+        self._waiting: deque[Waiting] = deque()
 
     async def read(self, ask: Callable[[Connection], T]) -> T:
         """Run it in a thread that reads."""
         return await self._run(self._readers, ask)
 
-    async def write(self, change: Callable[[Connection], T]) -> T:
-        """Run it in the thread that writes: commits queue there instead of polling SQLite's lock."""
-        return await self._run(self._writer, change)
+    async def write(self, change: Change) -> None:
+        """Have it run by the thread that writes, with whatever else waits there by then."""
+        waiting = Waiting(change, Future())
+        self._waiting.append(waiting)
+        self._writer.submit(self._save_all)
+        await _unbroken(asyncio.wrap_future(waiting.saved))
 
     async def close(self) -> None:
         """Close the connections and end the threads."""
@@ -72,6 +92,22 @@ class FileConnections:
     async def _run(self, threads: ThreadPoolExecutor, work: Callable[[Connection], T]) -> T:
         loop = asyncio.get_running_loop()
         return await _unbroken(loop.run_in_executor(threads, partial(_connected, self._engine, work)))
+
+    def _save_all(self) -> None:
+        """Save what waits; an earlier call may have taken it along."""
+        taken = [self._waiting.popleft() for _ in range(min(len(self._waiting), MOST_AT_ONCE))]
+        if not taken:
+            return
+        faults: Sequence[Exception | None]
+        try:
+            faults = _connected(self._engine, partial(_saved, changes=[each.change for each in taken]))
+        except Exception as error:
+            faults = [error] * len(taken)
+        for each, fault in zip(taken, faults, strict=True):
+            if fault is None:
+                each.saved.set_result(None)
+            else:
+                each.saved.set_exception(fault)
 
 
 class ServerConnections:
@@ -84,9 +120,9 @@ class ServerConnections:
         """Run it on any connection."""
         return await _unbroken(asyncio.ensure_future(self._run(ask)))
 
-    async def write(self, change: Callable[[Connection], T]) -> T:
+    async def write(self, change: Change) -> None:
         """Run it on any connection: the server sees to who is first."""
-        return await self.read(change)
+        await self.read(partial(_alone, change=change))
 
     async def close(self) -> None:
         """Close the connections."""
@@ -124,6 +160,42 @@ def async_url(url: str) -> URL:
 def _connected(engine: Engine, work: Callable[[Connection], T]) -> T:
     with engine.connect() as connection:
         return work(connection)
+
+
+def _alone(connection: Connection, change: Change) -> None:
+    connection.exec_driver_sql(BEGIN["postgresql"])
+    try:
+        change(connection)
+        connection.exec_driver_sql("COMMIT")
+    except BaseException:
+        # A cancelled statement has cost the connection already, and the transaction with it.
+        if not connection.invalidated:
+            connection.exec_driver_sql("ROLLBACK")
+        raise
+
+
+def _saved(connection: Connection, changes: Sequence[Change]) -> list[Exception | None]:
+    """Run several changes in one transaction, each all or nothing; what went wrong with each, if anything did."""
+    connection.exec_driver_sql(BEGIN["sqlite"])
+    try:
+        faults = [_within(connection, change) for change in changes]
+        connection.exec_driver_sql("COMMIT")
+    except BaseException:
+        connection.exec_driver_sql("ROLLBACK")
+        raise
+    return faults
+
+
+def _within(connection: Connection, change: Change) -> Exception | None:
+    connection.exec_driver_sql("SAVEPOINT one")
+    try:
+        change(connection)
+    except Exception as fault:
+        connection.exec_driver_sql("ROLLBACK TO one")
+        connection.exec_driver_sql("RELEASE one")
+        return fault
+    connection.exec_driver_sql("RELEASE one")
+    return None
 
 
 async def _unbroken(step: "asyncio.Future[T]") -> T:

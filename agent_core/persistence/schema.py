@@ -8,8 +8,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent_core.errors import SettingsError
-from agent_core.persistence.buffer import BEGIN
-from agent_core.persistence.connections import make_engine
+from agent_core.persistence.connections import BEGIN, make_engine
 
 if TYPE_CHECKING:
     from alembic.config import Config

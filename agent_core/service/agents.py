@@ -3,6 +3,7 @@
 The rights of the person are checked here at every call, whatever a button showed. No model and no platform is called.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -92,9 +93,11 @@ class AgentService:
         """
 
         async def act(work: UnitOfWork) -> tuple[Agent, Turn]:
-            turn = await work.turns.get(origin.channel, turn_id)
+            turn, is_repeated = await asyncio.gather(
+                work.turns.get(origin.channel, turn_id), self._is_repeated(work, origin)
+            )
             agent = await work.agents.get(origin.channel, turn.agent_id)
-            if await self._is_repeated(work, origin):
+            if is_repeated:
                 return agent, turn
             return decided(work, agent, turn, checked(decision, turn, self.commands), by=origin.by, at=self.clock.now())
 

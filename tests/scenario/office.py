@@ -1,7 +1,7 @@
 """A team's Slack and Signoff at work in it: the real SDK over real sockets, real SQLite; the model is scripted."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,6 +88,12 @@ class Office:
         assert person.view
         return person.view
 
+    async def changed(self, person: Person, view: Json) -> Json:
+        """What stands in place of a view, once it does."""
+        await self.slack.until(lambda: bool(person.view) and (person.view or {})["hash"] != view["hash"])
+        assert person.view
+        return person.view
+
 
 @dataclass(frozen=True, slots=True)
 class Running:
@@ -134,16 +140,8 @@ async def at_work(
         workspaces=FolderWorkspaces(folder / "workspaces"),
         clock=time,
     )
-    intents = Intents(service=stage.service, views=stage.views)
-    received = ReceivedFiles(database=database, workspaces=stage.workspaces, waker=stage.engine, clock=time)
-    connection = side.connected(intents, AgentDrafting(model), received)
-    connection.ping_interval = 0.2
-    app = web.Application()
-    app.add_routes(connection.routes)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    address = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    connection = _connected(side, stage, model)
+    runner, address = await _served(connection)
     if not chosen.slack_app_token:
         office.slack.deliver_to(f"{address}/slack/events")
     await connection.prepare()
@@ -153,12 +151,35 @@ async def at_work(
             await office.slack.connected()
         yield Running(stage, connection, address)
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await _ended(tasks)
         await runner.cleanup()
         await side.close()
         await database.close()
+
+
+def _connected(side: SlackSide, stage: Stage, model: LanguageModel) -> SlackConnection:
+    intents = Intents(service=stage.service, views=stage.views)
+    received = ReceivedFiles(
+        database=stage.database, workspaces=stage.workspaces, waker=stage.engine, clock=stage.clock
+    )
+    connection = side.connected(intents, AgentDrafting(model), received)
+    connection.ping_interval = 0.2
+    return connection
+
+
+async def _served(connection: SlackConnection) -> tuple[web.AppRunner, str]:
+    app = web.Application()
+    app.add_routes(connection.routes)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    return runner, f"http://127.0.0.1:{runner.addresses[0][1]}"
+
+
+async def _ended(tasks: Sequence[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def kind_of(message: Json) -> str:

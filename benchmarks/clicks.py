@@ -1,0 +1,309 @@
+"""Clicks in Slack over signed HTTP: until they are durably saved and acknowledged, and until the card is edited."""
+
+import asyncio
+import hashlib
+import hmac
+import json
+import os
+import random
+import sys
+import tempfile
+import time
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from urllib.parse import urlencode
+
+from aiohttp import ClientError, ClientSession, ClientTimeout, TCPConnector
+
+from agent_core.commands.files import FILE_COMMANDS
+from agent_core.commands.registry import CommandContext, Commands
+from agent_core.model.agent import Agent, Awaiting
+from agent_core.model.command import CommandCall, Preview, Proposal, Thoughts
+from agent_core.model.draft import AgentDraft
+from agent_core.model.ids import TurnId, new_id
+from agent_core.model.people import Actor, Origin
+from agent_core.model.places import ChannelScope, ThreadRef
+from agent_core.model.turn import Turn
+from agent_core.model.usage import Usage
+from agent_core.persistence.database import SqlDatabase
+from agent_core.persistence.schema import upgrade
+from agent_core.providers.clock import SystemClock
+from agent_core.providers.files import FolderWorkspaces
+from benchmarks.clicks_slack import LeanSlack, served
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results"
+SECRET = "bench"
+CHANNELS = 60
+RATES, LONG_RATES = (
+    ((100, 10), (200, 3), (400, 3), (600, 3)),
+    ((100, 30), (200, 5), (300, 5), (400, 5), (500, 5), (600, 5), (800, 5)),
+)
+DOUBLED, REPLAYED = 0.1, 0.1
+BROKEN = 1.0
+PATIENCE = 60.0
+
+
+@dataclass(slots=True, kw_only=True)
+class Click:
+    """One Approve: `ack` and `edit` are seconds after it was due, None while they did not come."""
+
+    card: str
+    turn: str
+    due: float = 0.0
+    ack: float | None = None
+    edit: float | None = None
+    statuses: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What came of one rate."""
+
+    rate: int
+    clicks: Sequence[Click]
+
+    def ack(self, share: float) -> float:
+        """Milliseconds until that share of the clicks was acknowledged."""
+        return percentile([click.ack for click in self.clicks], share)
+
+    def edit(self, share: float) -> float:
+        """Milliseconds until that share of the cards was edited."""
+        return percentile([click.edit for click in self.clicks], share)
+
+
+def main() -> None:
+    RESULTS.mkdir(exist_ok=True)
+    rates = LONG_RATES if "--long" in sys.argv else RATES
+    with tempfile.TemporaryDirectory(dir=RESULTS, prefix="clicks-") as folder:
+        asyncio.run(measure(Path(folder), rates))
+
+
+async def measure(home: Path, rates: Sequence[tuple[int, int]]) -> None:
+    """Fill the database, start Signoff beside a Slack, click, and count what became of it."""
+    cards = await fill(home, sum(rate * seconds for rate, seconds in rates))
+    slack, steps = LeanSlack(), []
+    async with served(slack) as address, running(home, address) as signoff:
+        await quiet(slack)
+        async with ClientSession(connector=TCPConnector(limit=0), timeout=ClientTimeout(total=PATIENCE)) as session:
+            for rate, seconds in rates:
+                clicks = [cards.pop() for _ in range(rate * seconds)]
+                await press(session, f"{signoff}/slack/events", clicks, rate)
+                await edited(slack, clicks)
+                steps.append(Step(rate=rate, clicks=clicks))
+                say(line(steps[-1]))
+        await quiet(slack)
+    report(steps, *await found(home, [click for step in steps for click in step.clicks]))
+
+
+async def press(session: ClientSession, url: str, clicks: Sequence[Click], rate: int) -> None:
+    """Click at an even rate, whatever comes back; some twice, by somebody else or by the network."""
+    chance, begun = random.Random(7), time.perf_counter() + 0.2
+    async with asyncio.TaskGroup() as group:
+        for number, click in enumerate(clicks):
+            click.due = begun + number / rate
+            await _until(click.due)
+            body = payload(click, "U1", f"{number}.1")
+            group.create_task(_send(session, url, click, body))
+            if chance.random() < DOUBLED:
+                group.create_task(_send(session, url, click, payload(click, "U2", f"{number}.2"), is_first=False))
+            if chance.random() < REPLAYED:
+                group.create_task(_send(session, url, click, body, is_first=False))
+
+
+async def _until(due: float) -> None:
+    loop = asyncio.get_running_loop()
+    if (left := due - time.perf_counter()) > 0:
+        woken = loop.create_future()
+        loop.call_later(left, woken.set_result, None)
+        await woken
+
+
+async def _send(session: ClientSession, url: str, click: Click, body: bytes, *, is_first: bool = True) -> None:
+    stamp = str(int(time.time()))
+    signature = hmac.new(SECRET.encode(), b"v0:" + stamp.encode() + b":" + body, hashlib.sha256).hexdigest()
+    headers = {
+        "Content-Type": "application/x-www-form-urlencoded",
+        "X-Slack-Request-Timestamp": stamp,
+        "X-Slack-Signature": f"v0={signature}",
+    }
+    try:
+        async with session.post(url, data=body, headers=headers) as answer:
+            click.statuses.append(answer.status)
+    except (ClientError, TimeoutError):
+        click.statuses.append(0)
+    if is_first and click.statuses[-1] == 200:
+        click.ack = time.perf_counter() - click.due
+
+
+def payload(click: Click, person: str, ts: str) -> bytes:
+    """What Slack sends for a press of Approve."""
+    channel = click.card.partition("/")[0]
+    action = {"type": "button", "action_id": "signoff.approve", "value": f"approve:{click.turn}:1"}
+    said = {
+        "type": "block_actions",
+        "user": {"id": person, "team_id": "T1"},
+        "team": {"id": "T1"},
+        "container": {"type": "message", "channel_id": channel, "thread_ts": "1.0", "message_ts": click.card},
+        "channel": {"id": channel},
+        "message": {"team": "T1", "ts": click.card},
+        "trigger_id": f"t.{click.turn}.{person}",
+        "response_url": "http://127.0.0.1:1/",
+        "actions": [{**action, "action_ts": f"{click.turn}.{ts}"}],
+    }
+    return urlencode({"payload": json.dumps(said)}).encode()
+
+
+async def edited(slack: LeanSlack, clicks: Sequence[Click]) -> None:
+    """Wait until every card was edited, and note when."""
+    end = time.perf_counter() + PATIENCE
+    while any(click.card.partition("/")[2] not in slack.edited for click in clicks) and time.perf_counter() < end:
+        await _until(time.perf_counter() + 0.05)
+    for click in clicks:
+        if at := slack.edited.get(click.card.partition("/")[2]):
+            click.edit = at - click.due
+
+
+async def quiet(slack: LeanSlack, seconds: float = 1.5) -> None:
+    """Wait until nothing was asked of Slack for a while."""
+    end = time.perf_counter() + 3 * PATIENCE
+    while time.perf_counter() - slack.asked_at < seconds and time.perf_counter() < end:
+        await _until(time.perf_counter() + 0.1)
+
+
+async def fill(home: Path, agents: int) -> list[Click]:
+    """Save agents that ask in many channels, as they are found after a restart."""
+    url = f"sqlite:///{home / 'signoff.db'}"
+    await upgrade(url)
+    database, now, clicks = SqlDatabase(url), SystemClock().now(), []
+    preview = await foreseen(home, now)
+    for first in range(0, agents, 500):
+        async with database.begin() as work:
+            for number in range(first, min(first + 500, agents)):
+                agent, turn = asking(number, now, preview)
+                card = f"1000.{number:06}"
+                work.agents.add(agent)
+                work.turns.add(turn)
+                work.turns.mark_shown(turn, f"1.0/{card}")
+                clicks.append(Click(card=f"{agent.channel.channel}/{card}", turn=turn.id))
+            await work.commit()
+    await database.close()
+    return clicks
+
+
+async def foreseen(home: Path, now: datetime) -> Preview | None:
+    """What the command is going to do, which is the same for every agent."""
+    agent, turn = asking(0, now, None)
+    context = CommandContext(agent=agent, files=FolderWorkspaces(home / "workspaces").of(agent))
+    return await Commands.of(*FILE_COMMANDS).get(turn.call.name).preview(turn.call.arguments, context)
+
+
+def asking(number: int, now: datetime, preview: Preview | None) -> tuple[Agent, Turn]:
+    """An agent and its first proposal: a line added to a file."""
+    channel = ChannelScope("slack", "T1", f"C{number % CHANNELS}")
+    origin = Origin(by=Actor(id="U1", display="person-1", workspace="T1"), channel=channel)
+    draft = AgentDraft(name=f"Clerk {number}", goals=("Keep notes",)).tidied()
+    agent = replace(draft.made(origin, now).become(Awaiting(), now), thread=ThreadRef(channel, "1.0"), turns=1)
+    call = CommandCall("append_to_file", {"filename": "notes.md", "text": "one line\n"})
+    proposal = Proposal(thoughts=Thoughts(text="I add a line."), call=call, preview=preview)
+    turn = Turn(
+        id=TurnId(new_id(now)),
+        agent_id=agent.id,
+        channel=channel,
+        number=1,
+        proposal=proposal,
+        risks=("write",),
+        usage=Usage(prompt=1000, completion=300),
+        proposed_at=now,
+    )
+    return agent, turn
+
+
+async def found(home: Path, clicks: Sequence[Click]) -> tuple[int, int]:
+    """How many clicks were acknowledged but are not in the database or did not run, and how many ran twice."""
+    database = SqlDatabase(f"sqlite:///{home / 'signoff.db'}")
+    lost = twice = 0
+    for click in clicks:
+        channel = ChannelScope("slack", "T1", click.card.partition("/")[0])
+        async with database.begin() as work:
+            turn = await work.turns.get(channel, TurnId(click.turn))
+        lines = sum(
+            path.read_text().count("\n") for path in (home / "workspaces").rglob(f"{turn.agent_id}/**/notes.md")
+        )
+        lost += click.ack is not None and (len(turn.approvals) != 1 or lines == 0)
+        twice += lines > 1
+    await database.close()
+    return lost, twice
+
+
+@asynccontextmanager
+async def running(home: Path, slack: str) -> AsyncIterator[str]:
+    """`python -m bot run` for this Slack; its address. Ended with the block."""
+    from benchmarks.start import free_port
+
+    port = free_port()
+    given = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "PYTHONPATH": str(HERE.parent),
+        "SIGNOFF_HOME": str(home),
+        "PORT": str(port),
+        "SLACK_API_URL": f"{slack}/api",
+        "SLACK_BOT_TOKEN": "xoxb-bench",
+        "SLACK_SIGNING_SECRET": SECRET,
+    }
+    null = asyncio.subprocess.DEVNULL
+    process: Process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "bot", "run", cwd=home, env=given, stdout=asyncio.subprocess.PIPE, stderr=null
+    )
+    try:
+        assert process.stdout
+        async with asyncio.timeout(PATIENCE):
+            await process.stdout.readline()
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+def percentile(seconds: Sequence[float | None], share: float) -> float:
+    """Milliseconds; what never came counts as the longest wait there is."""
+    ordered = sorted(PATIENCE if each is None else each for each in seconds)
+    return 1000 * ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def line(step: Step) -> str:
+    """A row of the table."""
+    times = (step.ack(0.5), step.ack(0.99), step.edit(0.5), step.edit(0.99))
+    return f"{step.rate:>6}/s{len(step.clicks):>8}" + "".join(f"{each:>12.1f}" for each in times)
+
+
+def report(steps: Sequence[Step], lost: int, twice: int) -> None:
+    """What became of the promises."""
+    first = steps[0]
+    broken = next((step.rate for step in steps if step.ack(0.99) >= 1000 * BROKEN), None)
+    say(f"ack p99 reaches 1 s at {broken}/s" if broken else f"ack p99 stays below 1 s up to {steps[-1].rate}/s")
+    verdict("100 clicks/s: ack p99 at most 50 ms", first.ack(0.99), 50)
+    verdict("100 clicks/s: card edited p99 at most 150 ms", first.edit(0.99), 150)
+    verdict("acknowledged and lost: 0", lost, 0)
+    verdict("run twice: 0", twice, 0)
+
+
+def verdict(promise: str, found: float, most: float) -> None:
+    """A promise and what was found."""
+    say(f"promise: {promise}: {found:,.0f} · {'met' if found <= most else 'NOT MET'}")
+
+
+def say(text: str) -> None:
+    """Print at once."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    say(f"{'rate':>8}{'clicks':>8}{'ack p50 ms':>12}{'ack p99':>12}{'edit p50':>12}{'edit p99':>12}")
+    main()
