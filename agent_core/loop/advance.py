@@ -7,6 +7,7 @@
 Any of these steps may be the last before the process dies: what is saved says where to go on.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -15,7 +16,6 @@ from agent_core.loop.acting import Hands
 from agent_core.loop.consequences import complain, conclude, delay, move, pause, propose
 from agent_core.loop.hold import Hold
 from agent_core.loop.outcome import Outcome
-from agent_core.loop.room import Place, Room
 from agent_core.loop.thinking import Delayed, Mind, Proposed, Refused, Thought, Unusable
 from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Thinking
 from agent_core.model.ids import AgentId, TurnId
@@ -28,6 +28,7 @@ from agent_core.ports.surface import ChatSurface
 from agent_core.ports.world import Clock
 
 RECENT = 40
+DESKS = 1  # so many agents save at a time: a burst of clicks must not wait behind the work that it makes
 CHANGED = "What this stood on changed since it was shown. This is how it is now."
 
 
@@ -40,12 +41,12 @@ class AgentLoop:
     hands: Hands
     surfaces: Mapping[SurfaceName, ChatSurface]
     clock: Clock
-    room: Room = field(default_factory=Room)
+    desks: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(DESKS))
 
     async def advance(self, agent_id: AgentId) -> None:
         """Carry the agent on. Harmless when it has nothing to do, was deleted, or another worker takes it."""
         try:
-            await self._carry_on(await Hold.take(self.database, self._surface_of, agent_id))
+            await self._carry_on(await Hold.take(self.database, self._surface_of, agent_id, self.desks))
         except (NotFound, Superseded, SurfaceBusy):
             return
         except ThreadGone as gone:
@@ -70,22 +71,20 @@ class AgentLoop:
 
     async def _carry_on(self, hold: Hold) -> None:
         agent = await hold.catch_up()
-        async with self.room.entered() as place:
-            while True:
-                await hold.surface.status(agent)
-                match agent.status:
-                    case Acting():
-                        agent = await self._act(hold, agent, place)
-                    case Thinking() if agent.wake_at is None or agent.wake_at <= self.clock.now():
-                        agent = await self._think(hold, agent, place)
-                    case _:
-                        return await hold.let_go()
+        while True:
+            await hold.surface.status(agent)
+            match agent.status:
+                case Acting():
+                    agent = await self._act(hold, agent)
+                case Thinking() if agent.wake_at is None or agent.wake_at <= self.clock.now():
+                    agent = await self._think(hold, agent)
+                case _:
+                    return await hold.let_go()
 
-    async def _think(self, hold: Hold, agent: Agent, place: Place) -> Agent:
+    async def _think(self, hold: Hold, agent: Agent) -> Agent:
         await hold.seize()
         turns, notes = await self._memories(agent)
-        async with place.left():
-            thought = await self.mind.think(agent, turns, notes)
+        thought = await self.mind.think(agent, turns, notes)
 
         async def taken_in(_work: UnitOfWork, present: Agent) -> Outcome:
             paid = present.pay(thought.usage) if isinstance(thought, Proposed | Unusable) else present
@@ -96,7 +95,7 @@ class AgentLoop:
         return (await hold.save(taken_in)).agent
 
     async def _memories(self, agent: Agent) -> tuple[tuple[Turn, ...], tuple[Note, ...]]:
-        async with self.database.begin() as work:
+        async with self.desks, self.database.begin() as work:
             turns = await work.turns.of(agent, last=RECENT)
             is_cut = bool(turns) and turns[0].number > 1
             notes = await work.notes.of(agent, since=turns[0].proposed_at if is_cut else None)
@@ -115,21 +114,21 @@ class AgentLoop:
             case Refused(why):
                 return pause(agent, why, now)
 
-    async def _act(self, hold: Hold, agent: Agent, place: Place) -> Agent:
+    async def _act(self, hold: Hold, agent: Agent) -> Agent:
         async with self.database.begin() as work:
             (turn,) = await work.turns.of(agent, last=1)
         match turn.state:
             case "approved":
-                return await self._start(hold, agent, turn, place)
+                return await self._start(hold, agent, turn)
             case "running" if turn.only_reads:
                 await hold.seize()
-                return await self._run(hold, agent, turn, place)
+                return await self._run(hold, agent, turn)
             case "running":
                 return (await self._change(hold, turn.id, Turn.interrupt, Awaiting())).agent
             case _:
                 raise Superseded(agent.id)
 
-    async def _start(self, hold: Hold, agent: Agent, turn: Turn, place: Place) -> Agent:
+    async def _start(self, hold: Hold, agent: Agent, turn: Turn) -> Agent:
         try:
             preview = await self.hands.foresee(agent, turn.call)
         except CommandError as error:
@@ -138,12 +137,10 @@ class AgentLoop:
             changed = await self._change(hold, turn.id, lambda now: now.show_again(preview, CHANGED), Awaiting())
             return changed.agent
         await self._change(hold, turn.id, lambda now: now.start(self.clock.now()), Acting())
-        return await self._run(hold, agent, turn, place)
+        return await self._run(hold, agent, turn)
 
-    async def _run(self, hold: Hold, agent: Agent, turn: Turn, place: Place) -> Agent:
-        async with place.left():
-            result = await self.hands.run(agent, turn.call)
-        return await self._finish(hold, turn.id, result)
+    async def _run(self, hold: Hold, agent: Agent, turn: Turn) -> Agent:
+        return await self._finish(hold, turn.id, await self.hands.run(agent, turn.call))
 
     async def _change(
         self, hold: Hold, turn_id: TurnId, change: Callable[[Turn], Turn], status: AgentStatus

@@ -30,6 +30,7 @@ class Hold:
     """
 
     database: Database
+    desks: asyncio.Semaphore
     surface: ChatSurface
     agent: Agent
     fence: int
@@ -40,11 +41,17 @@ class Hold:
     stages: dict[TurnId, str] = field(default_factory=dict)
 
     @classmethod
-    async def take(cls, database: Database, surfaces: Callable[[Agent], ChatSurface], agent_id: AgentId) -> "Hold":
+    async def take(
+        cls,
+        database: Database,
+        surfaces: Callable[[Agent], ChatSurface],
+        agent_id: AgentId,
+        desks: asyncio.Semaphore,
+    ) -> "Hold":
         """Take the agent from any worker that had it; raise NotFound when it was deleted."""
         async with database.begin() as work:
             agent = await work.agents.locate(agent_id)
-        return cls(database=database, surface=surfaces(agent), agent=agent, fence=agent.fence + 1)
+        return cls(database=database, desks=desks, surface=surfaces(agent), agent=agent, fence=agent.fence + 1)
 
     async def catch_up(self) -> Agent:
         """Open the thread, and show and tell whatever was saved but not shown; return the agent as it is.
@@ -85,7 +92,8 @@ class Hold:
             self._record(work)
             return outcome
 
-        outcome = await in_one_unit(self.database, fenced)
+        async with self.desks:
+            outcome = await in_one_unit(self.database, fenced)
         self.is_taken = True
         self.shown.clear()
         self.told.clear()

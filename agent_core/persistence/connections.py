@@ -8,6 +8,7 @@ writing thread takes all that waits at once, each in a savepoint of its own, and
 """
 
 import asyncio
+import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -27,7 +28,7 @@ DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg", "po
 PRAGMAS = ("busy_timeout = 5000", "synchronous = FULL", "foreign_keys = ON")
 WRITE_AHEAD = "PRAGMA journal_mode = WAL"
 ATTEMPTS = 20
-READERS = 4
+READERS = 2  # more only wait for one another: what a thread does here is half Python
 MOST_AT_ONCE = 64
 BEGIN = {"sqlite": "BEGIN IMMEDIATE", "postgresql": "BEGIN"}
 OPTIONS: dict[str, Any] = {  # no connection opens a transaction by itself: a buffer does, for its commit
@@ -71,6 +72,7 @@ class FileConnections:
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="reads")
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="writes")
         self._waiting: deque[Waiting] = deque()
+        self._held = Held(self._engine)
 
     async def read(self, ask: Callable[[Connection], T]) -> T:
         """Run it in a thread that reads."""
@@ -87,11 +89,12 @@ class FileConnections:
         """Close the connections and end the threads."""
         for threads in (self._readers, self._writer):
             threads.shutdown()
+        self._held.close()
         self._engine.dispose()
 
     async def _run(self, threads: ThreadPoolExecutor, work: Callable[[Connection], T]) -> T:
         loop = asyncio.get_running_loop()
-        return await _unbroken(loop.run_in_executor(threads, partial(_connected, self._engine, work)))
+        return await _unbroken(loop.run_in_executor(threads, partial(self._held.run, work)))
 
     def _save_all(self) -> None:
         """Save what waits; an earlier call may have taken it along."""
@@ -100,7 +103,7 @@ class FileConnections:
             return
         faults: Sequence[Exception | None]
         try:
-            faults = _connected(self._engine, partial(_saved, changes=[each.change for each in taken]))
+            faults = self._held.run(partial(_saved, changes=[each.change for each in taken]))
         except Exception as error:
             faults = [error] * len(taken)
         for each, fault in zip(taken, faults, strict=True):
@@ -157,9 +160,33 @@ def async_url(url: str) -> URL:
     return address
 
 
-def _connected(engine: Engine, work: Callable[[Connection], T]) -> T:
-    with engine.connect() as connection:
-        return work(connection)
+class Held:
+    """A connection for each thread, kept open: to fetch one and give it back costs as much as a small statement."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._own = threading.local()
+        self._open: set[Connection] = set()
+
+    def run(self, work: Callable[[Connection], T]) -> T:
+        """Run it on this thread's connection; one on which something failed is not used again."""
+        connection: Connection | None = getattr(self._own, "connection", None)
+        if connection is None:
+            connection = self._own.connection = self._engine.connect()
+            self._open.add(connection)
+        try:
+            return work(connection)
+        except Exception:
+            self._own.connection = None
+            self._open.discard(connection)
+            connection.close()
+            raise
+
+    def close(self) -> None:
+        """Close them all, once no thread uses them any more."""
+        for connection in self._open:
+            connection.close()
+        self._open.clear()
 
 
 def _alone(connection: Connection, change: Change) -> None:
