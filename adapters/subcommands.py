@@ -116,4 +116,4 @@ def _new(rest: str) -> Subcommand:
 
 def _not_understood(verb: str) -> str:
     near = get_close_matches(verb, WORDS, n=1, cutoff=0.6)
-    return f"“{verb[:40]}” is none of my words{f'; did you mean `/agent {near[0]}`?' if near else '.'}"
+    return f"“{verb[:40]}” is none of my words{f'; did you mean /agent {near[0]}?' if near else '.'}"

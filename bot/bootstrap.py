@@ -23,6 +23,7 @@ from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade, version
 from agent_core.ports.database import Database
 from agent_core.ports.minds import LanguageModel
+from agent_core.ports.precedence import Precedence
 from agent_core.ports.surface import ChatSurface
 from agent_core.ports.world import Clock, Workspaces
 from agent_core.providers.clock import SystemClock
@@ -194,7 +195,7 @@ def _wired(
     slack: "SlackSide | None",
     clock: Clock,
 ) -> Signoff:
-    commands = make_commands(settings)
+    commands, precedence = make_commands(settings), Precedence()
     workspaces = FolderWorkspaces(settings.home / "workspaces")
     engine = LocalEngine(database=database, clock=clock, surfaces=tuple(surfaces))
     mind = Mind(model=model, commands=commands, workspaces=workspaces, tokens=EstimatedTokens(), clock=clock)
@@ -205,7 +206,9 @@ def _wired(
         model=model,
         surfaces=surfaces,
         engine=engine,
-        loop=AgentLoop(database=database, mind=mind, hands=hands, surfaces=surfaces, clock=clock),
+        loop=AgentLoop(
+            database=database, mind=mind, hands=hands, surfaces=surfaces, clock=clock, precedence=precedence
+        ),
         service=AgentService(
             database=database,
             commands=commands,
@@ -213,6 +216,7 @@ def _wired(
             waker=engine,
             clock=clock,
             default_budget=settings.default_budget_usd,
+            precedence=precedence,
         ),
         views=AgentViews(database=database, commands=commands, workspaces=workspaces, clock=clock),
         database=database,

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from adapters.cards import status_text
 from adapters.slack.blocks import Message
-from adapters.slack.calls import Calls, SlackRefused
+from adapters.slack.calls import GONE, Calls, SlackRefused
 from adapters.slack.render import notice_message, root_message, turn_message
 from adapters.slack.soon import Soon
 from adapters.slack.standing import Standing
@@ -192,7 +192,10 @@ class SlackSurface:
                 lambda client: client.agents_sessions_setStatus(**asked),
                 place=f"{agent.channel.channel}/session",
             )
-        except (SlackRefused, ThreadGone):
+        except (SlackRefused, ThreadGone) as refused:
+            # A thread that is gone says nothing of the workspace; a permission that is missing does.
+            if isinstance(refused, ThreadGone) and str(refused) != GONE["missing_scope"]:
+                return True
             self.without_sessions.add(agent.channel.workspace)
             return False
         except SurfaceError:

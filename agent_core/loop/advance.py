@@ -7,7 +7,6 @@
 Any of these steps may be the last before the process dies: what is saved says where to go on.
 """
 
-import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -24,11 +23,11 @@ from agent_core.model.places import SurfaceName
 from agent_core.model.result import Failed, Result
 from agent_core.model.turn import Turn
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
+from agent_core.ports.precedence import Precedence
 from agent_core.ports.surface import ChatSurface
 from agent_core.ports.world import Clock
 
 RECENT = 40
-DESKS = 1  # so many agents save at a time: a burst of clicks must not wait behind the work that it makes
 CHANGED = "What this stood on changed since it was shown. This is how it is now."
 
 
@@ -41,12 +40,12 @@ class AgentLoop:
     hands: Hands
     surfaces: Mapping[SurfaceName, ChatSurface]
     clock: Clock
-    desks: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(DESKS))
+    precedence: Precedence = field(default_factory=Precedence)
 
     async def advance(self, agent_id: AgentId) -> None:
         """Carry the agent on. Harmless when it has nothing to do, was deleted, or another worker takes it."""
         try:
-            await self._carry_on(await Hold.take(self.database, self._surface_of, agent_id, self.desks))
+            await self._carry_on(await Hold.take(self.database, self._surface_of, agent_id, self.precedence))
         except (NotFound, Superseded, SurfaceBusy):
             return
         except ThreadGone as gone:
@@ -95,7 +94,7 @@ class AgentLoop:
         return (await hold.save(taken_in)).agent
 
     async def _memories(self, agent: Agent) -> tuple[tuple[Turn, ...], tuple[Note, ...]]:
-        async with self.desks, self.database.begin() as work:
+        async with self.precedence.after(), self.database.begin() as work:
             turns = await work.turns.of(agent, last=RECENT)
             is_cut = bool(turns) and turns[0].number > 1
             notes = await work.notes.of(agent, since=turns[0].proposed_at if is_cut else None)

@@ -15,6 +15,7 @@ from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.note import Notice
 from agent_core.model.turn import Turn
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
+from agent_core.ports.precedence import Precedence
 from agent_core.ports.surface import ChatSurface
 
 Step = Callable[[UnitOfWork, Agent], Awaitable[Outcome]]
@@ -30,7 +31,7 @@ class Hold:
     """
 
     database: Database
-    desks: asyncio.Semaphore
+    precedence: Precedence
     surface: ChatSurface
     agent: Agent
     fence: int
@@ -46,12 +47,14 @@ class Hold:
         database: Database,
         surfaces: Callable[[Agent], ChatSurface],
         agent_id: AgentId,
-        desks: asyncio.Semaphore,
+        precedence: Precedence,
     ) -> "Hold":
         """Take the agent from any worker that had it; raise NotFound when it was deleted."""
         async with database.begin() as work:
             agent = await work.agents.locate(agent_id)
-        return cls(database=database, desks=desks, surface=surfaces(agent), agent=agent, fence=agent.fence + 1)
+        return cls(
+            database=database, precedence=precedence, surface=surfaces(agent), agent=agent, fence=agent.fence + 1
+        )
 
     async def catch_up(self) -> Agent:
         """Open the thread, and show and tell whatever was saved but not shown; return the agent as it is.
@@ -92,7 +95,7 @@ class Hold:
             self._record(work)
             return outcome
 
-        async with self.desks:
+        async with self.precedence.after():
             outcome = await in_one_unit(self.database, fenced)
         self.is_taken = True
         self.shown.clear()

@@ -21,6 +21,8 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
+from agent_core.ports.precedence import IS_AWAITED
+
 T = TypeVar("T")
 Change: TypeAlias = Callable[[Connection], None]
 
@@ -70,13 +72,14 @@ class FileConnections:
         self._engine = create_engine(address, connect_args={"check_same_thread": False}, **OPTIONS)
         event.listen(self._engine, "connect", _prepare)
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="reads")
+        self._first = ThreadPoolExecutor(1, thread_name_prefix="reads-first")
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="writes")
         self._waiting: deque[Waiting] = deque()
         self._held = Held(self._engine)
 
     async def read(self, ask: Callable[[Connection], T]) -> T:
-        """Run it in a thread that reads."""
-        return await self._run(self._readers, ask)
+        """Run it in a thread that reads: one is kept for what somebody waits for."""
+        return await self._run(self._first if IS_AWAITED.get() else self._readers, ask)
 
     async def write(self, change: Change) -> None:
         """Have it run by the thread that writes, with whatever else waits there by then."""
@@ -87,7 +90,7 @@ class FileConnections:
 
     async def close(self) -> None:
         """Close the connections and end the threads."""
-        for threads in (self._readers, self._writer):
+        for threads in (self._readers, self._first, self._writer):
             threads.shutdown()
         self._held.close()
         self._engine.dispose()

@@ -5,9 +5,9 @@ The rights of the person are checked here at every call, whatever a button showe
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from agent_core.commands.registry import Commands
 from agent_core.errors import InvalidInput, NotPossible
@@ -25,9 +25,12 @@ from agent_core.oversight.lease import grant
 from agent_core.oversight.policy import may_decide, require_may_decide, require_may_speak
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.ports.engine import Waker
+from agent_core.ports.precedence import Precedence
 from agent_core.ports.world import Clock, Workspaces
 from agent_core.service.decisions import checked, decided, settled
 from agent_core.service.remembered import remember
+
+T = TypeVar("T")
 
 MOST_NOTE = 20_000
 
@@ -62,6 +65,7 @@ class AgentService:
     waker: Waker
     clock: Clock
     default_budget: Decimal | None = None
+    precedence: Precedence = field(default_factory=Precedence)
 
     async def create(self, draft: AgentDraft, origin: Origin) -> Agent:
         """Make an agent and let it think; raise InvalidInput with every field at fault, the name taken among them."""
@@ -82,7 +86,7 @@ class AgentService:
             self._audit(work, agent, origin, "created", f"{agent.role} · {'; '.join(agent.goals)}")
             return agent
 
-        agent = await in_one_unit(self.database, act)
+        agent = await self._saved(act)
         self.waker.wake(agent.id)
         return agent
 
@@ -101,7 +105,7 @@ class AgentService:
                 return agent, turn
             return decided(work, agent, turn, checked(decision, turn, self.commands), by=origin.by, at=self.clock.now())
 
-        agent, turn = await in_one_unit(self.database, act)
+        agent, turn = await self._saved(act)
         self.waker.wake(agent.id)
         return agent, turn
 
@@ -127,7 +131,7 @@ class AgentService:
             work.notes.add(note)
             return Kept(self._objected(work, agent, origin), note)
 
-        outcome = await in_one_unit(self.database, act)
+        outcome = await self._saved(act)
         self.waker.wake(agent_id)
         return outcome
 
@@ -179,7 +183,7 @@ class AgentService:
             work.agents.save(changed)
             return changed, answered
 
-        agent, turn = await in_one_unit(self.database, act)
+        agent, turn = await self._saved(act)
         self.waker.wake(agent.id)
         return agent, turn
 
@@ -229,7 +233,7 @@ class AgentService:
             work.agents.remove(agent)
             return agent
 
-        agent = await in_one_unit(self.database, act)
+        agent = await self._saved(act)
         self.waker.interrupt(agent.id)
         await self.workspaces.remove(agent)
         return agent
@@ -244,9 +248,14 @@ class AgentService:
             work.agents.save(changed)
             return changed
 
-        agent = await in_one_unit(self.database, act)
+        agent = await self._saved(act)
         self.waker.wake(agent.id)
         return agent
+
+    async def _saved(self, act: Callable[[UnitOfWork], Awaitable[T]]) -> T:
+        """Save it before any work of agents: somebody waits for it."""
+        with self.precedence.first():
+            return await in_one_unit(self.database, act)
 
     def _objected(self, work: UnitOfWork, agent: Agent, origin: Origin) -> Agent:
         if agent.lease is None or may_decide(agent, origin.by):

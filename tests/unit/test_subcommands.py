@@ -35,7 +35,7 @@ from agent_core.testing.stage import Stage
         ("list", Listing()),
         ("stop Al the clerk", OnAgent("stop", "Al the clerk")),
         ("files", OnAgent("files", "")),
-        ("lst", Helping("“lst” is none of my words; did you mean `/agent list`?")),
+        ("lst", Helping("“lst” is none of my words; did you mean /agent list?")),
         ("sing", Helping("“sing” is none of my words.")),
     ],
 )
