@@ -60,7 +60,7 @@ PROMISES: dict[str, str] = {
     "slack:rights": "Guests and people of other organisations are refused in Slack, and only they are told.",
     "slack:sentence": "A sentence behind /agent new opens the form first, and then fills it in.",
     "slack:signature": "A request that Slack did not sign within five minutes is refused.",
-    "slack:thread-gone": "An agent whose channel is lost pauses, its owner is told directly, and Resume goes on where it stood.",
+    "slack:thread-gone": "An agent whose channel is lost pauses and its owner is told; Resume goes on where it stood.",
     "slack:whole": "What does not fit on a Slack card can be read whole and edited whole from the card.",
     "start:one-line": "A start that cannot be is told in one line that names the variable.",
     "stop:open": "Stop withdraws the open proposal, and Resume thinks anew.",

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-DESKS = 4
+DESKS = 2
 PATIENCE = 0.5
 IS_AWAITED: ContextVar[bool] = ContextVar("is_awaited", default=False)
 
@@ -21,8 +21,8 @@ def _open() -> asyncio.Event:
 class Precedence:
     """Shared by what people call and what moves agents on, in one process.
 
-    At most four agents save at a time, and each lets people go first for up to half a second: a burst of clicks sets
-    hundreds of agents to work, which would make the next click wait for seconds. `IS_AWAITED` tells a database the same.
+    At most two agents save at a time, and each lets people go first for up to half a second: a burst of clicks sets
+    hundreds of agents to work, and the next click would wait for seconds. `IS_AWAITED` tells a database the same.
     """
 
     people: int = 0

@@ -270,3 +270,27 @@ async def test_a_commit_that_is_cancelled_is_whole_or_nothing(database: Database
         async with database.begin() as work:
             is_there = await work.agents.named(CHANNEL, agent.name) is not None
             assert len(await work.turns.of(agent, last=1)) == len(await work.audit.of(agent)) == int(is_there)
+
+
+async def test_of_many_units_saved_at_once_the_one_that_conflicts_is_undone_alone(database: Database) -> None:
+    await keep(database, ADA)
+    async with database.begin() as early:
+        read = await early.agents.get(CHANNEL, ADA.id)
+        async with database.begin() as faster:
+            faster.agents.save(replace(await faster.agents.get(CHANNEL, ADA.id), turns=1))
+            await faster.commit()
+        early.agents.save(replace(read, turns=9))
+        early.preferences.put(CHANNEL, "lost", "with it")
+        others = [_put(database, str(number)) for number in range(10)]
+        outcomes = await asyncio.gather(early.commit(), *others, return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [Conflict, *[type(None)] * 10]
+    async with database.begin() as work:
+        kept = [await work.preferences.get(CHANNEL, str(number)) for number in range(10)]
+        assert (kept, await work.preferences.get(CHANNEL, "lost")) == (["kept"] * 10, None)
+        assert (await work.agents.get(CHANNEL, ADA.id)).turns == 1
+
+
+async def _put(database: Database, key: str) -> None:
+    async with database.begin() as work:
+        work.preferences.put(CHANNEL, key, "kept")
+        await work.commit()
