@@ -12,51 +12,25 @@ import time
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlencode
 
 from aiohttp import ClientError, ClientSession, ClientTimeout, TCPConnector
 
-from agent_core.commands.files import FILE_COMMANDS
-from agent_core.commands.registry import CommandContext, Commands
-from agent_core.model.agent import Agent, Awaiting
-from agent_core.model.command import CommandCall, Preview, Proposal, Thoughts
-from agent_core.model.draft import AgentDraft
-from agent_core.model.ids import TurnId, new_id
-from agent_core.model.people import Actor, Origin
-from agent_core.model.places import ChannelScope, ThreadRef
-from agent_core.model.turn import Turn
-from agent_core.model.usage import Usage
-from agent_core.persistence.database import SqlDatabase
-from agent_core.persistence.schema import upgrade
-from agent_core.providers.clock import SystemClock
-from agent_core.providers.files import FolderWorkspaces
+from benchmarks.clicks_cards import Click, fill, found
 from benchmarks.clicks_slack import LeanSlack, served
+from benchmarks.start import free_port
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 SECRET = "bench"
-CHANNELS = 60
 WARM_UP = (50, 3)
 RATES = ((100, 10), (150, 4), (200, 4), (300, 4))
 LONG_RATES = ((100, 60), (150, 10), (200, 10), (300, 10), (400, 10), (500, 10), (600, 10), (800, 10))
 DOUBLED, REPLAYED = 0.1, 0.1
 BROKEN = 1.0
 PATIENCE = 60.0
-
-
-@dataclass(slots=True, kw_only=True)
-class Click:
-    """One Approve: `ack` and `edit` are seconds after it was due, None while they did not come."""
-
-    card: str
-    turn: str
-    due: float = 0.0
-    ack: float | None = None
-    edit: float | None = None
-    statuses: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,76 +149,9 @@ async def quiet(slack: LeanSlack, seconds: float = 1.5) -> None:
         await _until(time.perf_counter() + 0.1)
 
 
-async def fill(home: Path, agents: int) -> list[Click]:
-    """Save agents that ask in many channels, as they are found after a restart."""
-    url = f"sqlite:///{home / 'signoff.db'}"
-    await upgrade(url)
-    database, now, clicks = SqlDatabase(url), SystemClock().now(), []
-    preview = await foreseen(home, now)
-    for first in range(0, agents, 500):
-        async with database.begin() as work:
-            for number in range(first, min(first + 500, agents)):
-                agent, turn = asking(number, now, preview)
-                card = f"1000.{number:06}"
-                work.agents.add(agent)
-                work.turns.add(turn)
-                work.turns.mark_shown(turn, f"1.0/{card}")
-                clicks.append(Click(card=f"{agent.channel.channel}/{card}", turn=turn.id))
-            await work.commit()
-    await database.close()
-    return clicks
-
-
-async def foreseen(home: Path, now: datetime) -> Preview | None:
-    """What the command is going to do, which is the same for every agent."""
-    agent, turn = asking(0, now, None)
-    context = CommandContext(agent=agent, files=FolderWorkspaces(home / "workspaces").of(agent))
-    return await Commands.of(*FILE_COMMANDS).get(turn.call.name).preview(turn.call.arguments, context)
-
-
-def asking(number: int, now: datetime, preview: Preview | None) -> tuple[Agent, Turn]:
-    """An agent and its first proposal: a line added to a file."""
-    channel = ChannelScope("slack", "T1", f"C{number % CHANNELS}")
-    origin = Origin(by=Actor(id="U1", display="person-1", workspace="T1"), channel=channel)
-    draft = AgentDraft(name=f"Clerk {number}", goals=("Keep notes",)).tidied()
-    agent = replace(draft.made(origin, now).become(Awaiting(), now), thread=ThreadRef(channel, "1.0"), turns=1)
-    call = CommandCall("append_to_file", {"filename": "notes.md", "text": "one line\n"})
-    proposal = Proposal(thoughts=Thoughts(text="I add a line."), call=call, preview=preview)
-    turn = Turn(
-        id=TurnId(new_id(now)),
-        agent_id=agent.id,
-        channel=channel,
-        number=1,
-        proposal=proposal,
-        risks=("write",),
-        usage=Usage(prompt=1000, completion=300),
-        proposed_at=now,
-    )
-    return agent, turn
-
-
-async def found(home: Path, clicks: Sequence[Click]) -> tuple[int, int]:
-    """How many clicks were acknowledged but are not in the database or did not run, and how many ran twice."""
-    database = SqlDatabase(f"sqlite:///{home / 'signoff.db'}")
-    lost = twice = 0
-    for click in clicks:
-        channel = ChannelScope("slack", "T1", click.card.partition("/")[0])
-        async with database.begin() as work:
-            turn = await work.turns.get(channel, TurnId(click.turn))
-        lines = sum(
-            path.read_text().count("\n") for path in (home / "workspaces").rglob(f"{turn.agent_id}/**/notes.md")
-        )
-        lost += click.ack is not None and (len(turn.approvals) != 1 or lines == 0)
-        twice += lines > 1
-    await database.close()
-    return lost, twice
-
-
 @asynccontextmanager
 async def running(home: Path, slack: str) -> AsyncIterator[str]:
     """`python -m bot run` for this Slack; its address. Ended with the block."""
-    from benchmarks.start import free_port
-
     port = free_port()
     given = {
         "PATH": os.environ["PATH"],

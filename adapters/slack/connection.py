@@ -10,12 +10,12 @@ from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.oauth.async_oauth_flow import AsyncOAuthFlow
-from slack_sdk.errors import SlackApiError
 
 from adapters.slack import oauth
 from adapters.slack.catchup import BEAT, CatchUp
 from adapters.slack.desk import Desk
 from adapters.slack.events import Doorkeeper, Events
+from adapters.slack.web_api import Refused, answered
 from agent_core.errors import DatabaseAway, SettingsError, SurfaceError
 
 logger = logging.getLogger(__name__)
@@ -90,14 +90,13 @@ class SlackConnection:
             await self.desk.soon.close()
 
     async def _check_app_token(self) -> None:
+        client = self.desk.calls.tokens.without_token()
         try:
-            await self.desk.calls.tokens.without_token().apps_connections_open(app_token=self.app_token)
-        except SlackApiError as error:
-            word = str(error.response.get("error", ""))
-            if word in ("invalid_auth", "not_authed", "not_allowed_token_type", "account_inactive", "missing_scope"):
-                raise SettingsError("SLACK_APP_TOKEN", WRONG_KEY.format(word), "xapp-…") from None
-        except (OSError, TimeoutError) as fault:
-            logger.warning("slack not reached, trying again", extra={"why": type(fault).__name__})
+            await answered(client.apps_connections_open(app_token=self.app_token))
+        except Refused as refusal:
+            raise SettingsError("SLACK_APP_TOKEN", WRONG_KEY.format(refusal.word), "xapp-…") from None
+        except SurfaceError as fault:
+            logger.warning("slack not reached, trying again", extra={"why": str(fault)})
 
     async def _prepared(self) -> None:
         while True:

@@ -119,12 +119,6 @@ def number_form(turn: Turn, place: Place) -> Block:
     return _form(f"Approve turn {turn.number}", "times", [block], place, submit=APPROVE_N)
 
 
-def reply_form(agent: Agent, place: Place) -> Block:
-    """Asks what to tell an agent."""
-    blocks = entries("text", f"Reply to {agent.name}", multiline=True, optional=False)
-    return _form("Reply", "reply", blocks, place, submit="Reply")
-
-
 def show_all(card: Card, place: Place, part: int = 1) -> Block:
     """Everything of a turn in full; a part of it where it is long."""
     parts = parts_of(card)

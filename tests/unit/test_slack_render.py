@@ -39,7 +39,6 @@ from adapters.slack.views import (
     home,
     number_form,
     reason_form,
-    reply_form,
     sentence_view,
     show_all,
     thoughts_view,
@@ -835,12 +834,11 @@ def test_a_command_without_arguments_says_so_in_the_form() -> None:
 
 
 def test_the_small_forms() -> None:
-    views = (reason_form(AGENT, TURN, PLACE), number_form(TURN, PLACE), reply_form(AGENT, PLACE))
+    views = (reason_form(AGENT, TURN, PLACE), number_form(TURN, PLACE))
     assert [(view["callback_id"], view["submit"]["text"], read(view["blocks"])) for view in views] == snapshot(
         [
             ("signoff.reject", "Reject", ["Reason: <>"]),
             ("signoff.times", "Approve ×N", ["How many commands: <>"]),
-            ("signoff.reply", "Reply", ["Reply to Energy-GPT: <>"]),
         ]
     )
     assert [read(view["blocks"]) for view in (drafting_view(), sentence_view("Oh", "No room."))] == snapshot(
