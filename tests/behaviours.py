@@ -56,6 +56,7 @@ PROMISES: dict[str, str] = {
     "slack:missed": "Replies written while Slack could not be heard are taken once, in their order.",
     "slack:once": "An event that Slack sends again takes effect once.",
     "slack:quiet": "Nothing that a model or a person writes notifies anybody in Slack or passes for a card.",
+    "slack:refused-once": "A word refused in a Slack thread never decides a later proposal when it is read again.",
     "slack:restart": "A card from before a restart can be pressed, and one that had moved on is brought up to date.",
     "slack:rights": "Guests and people of other organisations are refused in Slack, and only they are told.",
     "slack:sentence": "A sentence behind /agent new opens the form first, and then fills it in.",

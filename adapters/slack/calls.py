@@ -12,6 +12,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from adapters.slack.tokens import Tokens
+from adapters.slack.web_api import NOT_NOW, retry_after
 from agent_core.errors import SurfaceBusy, SurfaceError, ThreadGone
 from agent_core.ports.world import Clock
 
@@ -38,9 +39,6 @@ GONE = {
     "token_revoked": REMOVED,
     "team_access_not_granted": REMOVED,
 }
-PASSING = frozenset(
-    {"ratelimited", "rate_limited", "internal_error", "fatal_error", "service_unavailable", "request_timeout"}
-)
 
 
 class SlackRefused(SurfaceError):
@@ -95,8 +93,8 @@ class Calls:
         data = getattr(response, "data", None)
         told = data if isinstance(data, dict) else {}
         status, error = getattr(response, "status_code", 503), str(told.get("error") or "")
-        if status == 429 or status >= 500 or error in PASSING or not error:
-            return self._closed(key, f"Slack is busy ({error or status})", _retry_after(response))
+        if status == 429 or status >= 500 or error in NOT_NOW:
+            return self._closed(key, f"Slack is busy ({error or status})", retry_after(response))
         if error in GONE:
             return ThreadGone(GONE[error])
         return SlackRefused(error, "; ".join((told.get("response_metadata") or {}).get("messages") or ()))
@@ -108,12 +106,3 @@ class Calls:
             seconds = min(LONGEST_WAIT, 2**faults) * (0.5 + random.random() / 2)  # noqa: S311 - no secret
         self.gates[key] = Gate(self.clock.now() + timedelta(seconds=seconds), faults)
         return SurfaceBusy(why, seconds)
-
-
-def _retry_after(response: Any) -> float | None:
-    headers = getattr(response, "headers", None) or {}
-    told = {name.lower(): value for name, value in headers.items()}.get("retry-after")
-    try:
-        return None if told is None else max(0.0, float(told[0] if isinstance(told, list) else told))
-    except ValueError:
-        return None

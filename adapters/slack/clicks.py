@@ -1,9 +1,8 @@
 """Buttons, choices and reply boxes in, service calls out: saved first, then acknowledged, then shown."""
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from adapters.buttons import Button, Opening
 from adapters.cards import turn_card
@@ -11,7 +10,7 @@ from adapters.intents import Filled
 from adapters.slack import views
 from adapters.slack.arrivals import Arrival, Body, of_press
 from adapters.slack.blocks import Message
-from adapters.slack.desk import WENT_WRONG, Desk
+from adapters.slack.desk import WENT_WRONG, Ack, Desk
 from adapters.slack.fields import Place
 from adapters.slack.offers import Deletion, Offer, Upload
 from adapters.slack.render import kept_message, note_message, pressed
@@ -24,7 +23,6 @@ from agent_core.model.people import Origin
 
 logger = logging.getLogger(__name__)
 
-Ack = Callable[..., Awaitable[Any]]
 GONE = "This card belongs to an agent that was deleted."
 
 

@@ -1,9 +1,9 @@
 """What every listener has at hand: the service's side, Slack's side, and how a person is answered alone."""
 
-import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from slack_sdk.webhook.async_client import AsyncWebhookClient
 
@@ -23,7 +23,7 @@ from agent_core.service.drafting import AgentDrafting
 from agent_core.service.hearing import Hearing
 from agent_core.service.received import ReceivedFiles
 
-logger = logging.getLogger(__name__)
+Ack: TypeAlias = Callable[..., Awaitable[Any]]
 
 TOO_SLOW = "Slack waits three seconds for a form, and this took longer. Press again."
 WENT_WRONG = "Something went wrong inside Signoff; its log says what. Nothing was decided: try again."

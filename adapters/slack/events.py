@@ -91,7 +91,7 @@ class Events:
         except PersonError as error:
             self.desk.soon(self.desk.tell(arrival, str(error)))
         self.desk.surface.forget_status(agent)
-        self.desk.soon(self.desk.surface.status(agent))
+        await self.desk.surface.status(await self.desk.intents.views.agent(agent.channel, agent.id))
 
     async def _person(self, body: Body, workspace: str) -> None:
         self.desk.directory.learn(workspace, body["event"]["user"])

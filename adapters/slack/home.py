@@ -1,16 +1,14 @@
 """The Home tab: what waits for a person, their agents and what those spent."""
 
 import logging
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from adapters.buttons import Button, Opening
 from adapters.cards import turn_card
 from adapters.intents import Filled
 from adapters.slack import views
 from adapters.slack.arrivals import Arrival, Body, of_event, of_press
-from adapters.slack.desk import WENT_WRONG, Desk
+from adapters.slack.desk import WENT_WRONG, Ack, Desk
 from adapters.slack.fields import home_channel, place_of
 from adapters.slack.links import link_to
 from adapters.slack.render import pressed
@@ -21,8 +19,6 @@ from agent_core.model.people import Origin
 from agent_core.model.turn import Turn
 
 logger = logging.getLogger(__name__)
-
-Ack = Callable[..., Awaitable[Any]]
 
 
 @dataclass(frozen=True, slots=True)

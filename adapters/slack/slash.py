@@ -1,9 +1,7 @@
 """`/agent …` in, service calls out. The answer is the acknowledgement itself, and only the person sees it."""
 
 import logging
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
 
 from adapters.buttons import Button
 from adapters.intents import HELP as IN_THREAD
@@ -11,7 +9,7 @@ from adapters.intents import Filled
 from adapters.slack import render, views
 from adapters.slack.arrivals import Arrival, Body, of_command
 from adapters.slack.blocks import Message
-from adapters.slack.desk import WENT_WRONG, Desk
+from adapters.slack.desk import WENT_WRONG, Ack, Desk
 from adapters.slack.links import link_to
 from adapters.subcommands import (
     HELP,
@@ -30,8 +28,6 @@ from agent_core.model.draft import AgentDraft
 from agent_core.model.people import Origin
 
 logger = logging.getLogger(__name__)
-
-Ack = Callable[..., Awaitable[Any]]
 
 
 @dataclass(frozen=True, slots=True)

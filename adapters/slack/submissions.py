@@ -1,16 +1,14 @@
 """Forms that were sent, service calls out. A form that cannot be used stays open with everything that was written."""
 
 import logging
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
 
 from adapters.buttons import Button
 from adapters.forms import argument_names
 from adapters.intents import Filled
 from adapters.slack import fields
 from adapters.slack.arrivals import Arrival, Body, of_submission
-from adapters.slack.desk import WENT_WRONG, Desk
+from adapters.slack.desk import WENT_WRONG, Ack, Desk
 from adapters.slack.fields import Place
 from adapters.slack.slash import made_text
 from adapters.slack.views import sentence_view
@@ -21,7 +19,6 @@ from agent_core.model.places import ChannelScope
 
 logger = logging.getLogger(__name__)
 
-Ack = Callable[..., Awaitable[Any]]
 MADE_ELSEWHERE = "is made. Its thread opens in the channel that you chose, once Signoff is a member there."
 
 

@@ -59,7 +59,7 @@ class SlackSurface:
 
     async def show(self, agent: Agent, turn: Turn, *, may_stand: bool) -> str:
         """Post the card or edit it; nothing is sent where it looks the same already."""
-        thread, message = thread_of(agent), turn_message(agent, turn, badge="" if agent.model else self.model)
+        thread, message = thread_of(agent), self._card(agent, turn)
         stands = ts_in(thread, turn.shown_as)
         if not stands and may_stand:
             stands = await Standing(self.calls).reply(thread, message.written_by, turn.proposed_at)
@@ -114,7 +114,10 @@ class SlackSurface:
         """Bring a card up to date that somebody pressed although it had moved on."""
         if agent.thread and (stands := ts_in(agent.thread, turn.shown_as)):
             self.drawn.pop(f"{agent.channel.key}/{stands}", None)
-            await self._edit(agent, stands, turn_message(agent, turn, badge="" if agent.model else self.model))
+            await self._edit(agent, stands, self._card(agent, turn))
+
+    def _card(self, agent: Agent, turn: Turn) -> Message:
+        return turn_message(agent, turn, badge="" if agent.model else self.model)
 
     async def _post(self, agent: Agent, message: Message, *, thread: str | None) -> str:
         answer = await self.calls.ask(

@@ -3,6 +3,7 @@
 import base64
 import logging
 from collections.abc import Awaitable
+from typing import Any
 
 from aiohttp import ClientError, ClientSession, ClientTimeout
 from slack_sdk.errors import SlackApiError, SlackClientError
@@ -38,7 +39,7 @@ async def answered(call: Awaitable[AsyncSlackResponse]) -> AsyncSlackResponse:
         data = getattr(error.response, "data", None)
         word = str(data.get("error", "")) if isinstance(data, dict) else ""
         if word in NOT_NOW:
-            raise SurfaceBusy("Slack cannot answer now.", _retry_after(error)) from None
+            raise SurfaceBusy("Slack cannot answer now.", retry_after(error.response)) from None
         raise Refused(word) from None
     except (ClientError, TimeoutError, SlackClientError, AttributeError):  # the last for an answer of plain text
         raise SurfaceBusy("Slack cannot be reached.") from None
@@ -92,6 +93,11 @@ class Api:
         return self._session
 
 
-def _retry_after(error: SlackApiError) -> float | None:
-    told = str(getattr(error.response, "headers", {}).get("Retry-After", ""))
-    return float(told) if told.isdecimal() else None
+def retry_after(response: Any) -> float | None:
+    """The seconds that an answer asks to wait, where it does."""
+    headers = getattr(response, "headers", None) or {}
+    told = {name.lower(): value for name, value in headers.items()}.get("retry-after")
+    try:
+        return None if told is None else max(0.0, float(told[0] if isinstance(told, list) else told))
+    except ValueError:
+        return None

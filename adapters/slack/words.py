@@ -1,7 +1,6 @@
 """What people write in Slack, service calls out: replies in an agent's thread, mentions, direct messages, files."""
 
 import asyncio
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -9,6 +8,7 @@ from weakref import WeakValueDictionary
 
 from adapters.intents import Answer
 from adapters.slack.arrivals import Arrival, Body, is_from_person, of_message, with_thread
+from adapters.slack.blocks import Message
 from adapters.slack.desk import Desk, channel_of, thread_of
 from adapters.slack.downloads import Downloads
 from adapters.slack.render import explanation_message, kept_message, offer_message
@@ -16,8 +16,6 @@ from agent_core.errors import CommandError, PersonError
 from agent_core.model.agent import Agent
 from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, AgentDraft
 from agent_core.model.people import Origin
-
-logger = logging.getLogger(__name__)
 
 KEPT, DECIDED = "eyes", "white_check_mark"
 ASKING_FOR_HELP = frozenset({"", "help", "hi", "hello", "hey", "?", "!help"})
@@ -48,18 +46,28 @@ class Words:
         return await self.desk.intents.views.in_thread(thread_of(arrival))
 
     async def _to_agent(self, agent: Agent, event: Body, arrival: Arrival) -> None:
-        lock = self.locks.setdefault(agent.id, asyncio.Lock())
         try:
-            async with lock:
-                origin = await self.desk.origin(arrival)
-                said = await self.desk.as_written(event.get("text") or "", arrival.workspace)
-                if said:
-                    self._acknowledge(await self.desk.intents.say(agent.id, said, origin), agent, event, arrival)
+            origin = await self.desk.origin(arrival)
         except PersonError as error:
             self.desk.soon(self.desk.tell(arrival, str(error)))
             return
+        said = await self.desk.as_written(event.get("text") or "", arrival.workspace)
+        async with self.locks.setdefault(agent.id, asyncio.Lock()):
+            if said and not await self._say(agent, said, event, arrival, origin):
+                return
         if files := event.get("files"):
             self.desk.soon(self._take_files(agent, files, arrival, origin))
+
+    async def _say(self, agent: Agent, said: str, event: Body, arrival: Arrival, origin: Origin) -> bool:
+        """Say it to the agent; a refused word is done with, so that read again it never meets a later proposal."""
+        try:
+            answer = await self.desk.intents.say(agent.id, said, origin)
+        except PersonError as error:
+            if await self.desk.hearing.first_time(arrival.delivery):
+                self.desk.soon(self.desk.tell(arrival, str(error)))
+            return False
+        self._acknowledge(answer, agent, event, arrival)
+        return True
 
     def _acknowledge(self, answer: Answer, agent: Agent, event: Body, arrival: Arrival) -> None:
         if answer.is_wanted:
@@ -67,11 +75,11 @@ class Words:
             return
         self.desk.soon(self.desk.react(arrival, event["ts"], KEPT if answer.kept else DECIDED))
         if answer.kept and answer.kept.agent.is_at_rest:
-            self.desk.soon(self.desk.tell(arrival, kept_message(agent, answer.text)))
+            self.desk.soon(self._tell_once(arrival, kept_message(agent, answer.text)))
 
-    async def _tell_once(self, arrival: Arrival, text: str) -> None:
+    async def _tell_once(self, arrival: Arrival, said: str | Message) -> None:
         if await self.desk.hearing.first_time(f"{arrival.delivery}/answer"):
-            await self.desk.tell(arrival, text)
+            await self.desk.tell(arrival, said)
 
     async def _take_files(
         self, agent: Agent, files: Sequence[dict[str, Any]], arrival: Arrival, origin: Origin

@@ -209,6 +209,26 @@ async def test_replies_missed_while_signoff_was_down_are_taken_at_the_start(
         assert await notes(running) == ["And hurry"]
 
 
+@pytest.mark.proves("slack:refused-once")
+async def test_a_word_that_was_refused_never_decides_a_later_proposal(office: Office, tmp_path: Path) -> None:
+    model = ScriptedModel(WRITE, waits=True)
+    async with at_work(office, model, tmp_path) as running:
+        chat = await begun(office, running)
+        await (await chat.asks("write_to_file")).press("Approve")
+        await office.card(1, "done")
+        await chat.says("!approve")
+        await office.told(office.ana, "already approved by @ana")
+    async with at_work(office, ScriptedModel(NOTHING), tmp_path) as running:
+        chat = SlackChat(office, running, office.ana, name="Clerk", seen=chat.seen)
+        await chat.asks("do_nothing")
+        await running.connection.catch_up.read("T1")
+        await office.slack.settled()
+        turn = await running.stage.views.newest_turn(GENERAL, (await running.agent()).id)
+        assert turn
+        assert (turn.number, turn.state) == (2, "proposed")
+        assert sum("already approved" in text_of(told) for told in office.ana.ephemerals) == 1
+
+
 @pytest.mark.proves("slack:thread-gone")
 @pytest.mark.parametrize("loss", ["archived", "removed"])
 async def test_a_place_that_is_lost_pauses_the_agent_and_the_owner_is_told_directly(
