@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import get_args
 
 from adapters.buttons import Button
@@ -75,16 +76,19 @@ class Intents:
                 await self.service.decide(turn_id, Approve(button.times), origin)
                 return Answer("approved" if button.times == 1 else f"approved ×{button.times}")
 
-    async def say(self, agent_id: AgentId, text: str, origin: Origin) -> Answer:
-        """Do what a line typed in the thread says: a `!verb`, or a reply."""
+    async def say(self, agent_id: AgentId, text: str, origin: Origin, written_at: datetime | None = None) -> Answer:
+        """Do what a line typed in the thread says: a `!verb`, or a reply.
+
+        Where a line may come late, `written_at` keeps it from deciding what was asked only after it.
+        """
         if not text.startswith("!"):
             return await self._reply(agent_id, text, origin)
         verb, _, rest = text[1:].strip().partition(" ")
         match verb.casefold():
             case "approve":
-                return await self._on_open_turn(agent_id, "approve", _times(rest), origin)
+                return await self._on_open_turn(agent_id, _times(rest), origin, written_at)
             case "reject":
-                return await self._on_open_turn(agent_id, "reject", rest, origin)
+                return await self._on_open_turn(agent_id, rest, origin, written_at)
             case "stop" | "resume" as word:
                 return await self._on_agent(Button(word, agent_id), Filled(), origin)
             case "status":
@@ -101,10 +105,14 @@ class Intents:
             case _:
                 return Answer(HELP.text, is_wanted=True)
 
-    async def _on_open_turn(self, agent_id: AgentId, verb: str, what: int | str, origin: Origin) -> Answer:
+    async def _on_open_turn(
+        self, agent_id: AgentId, what: int | str, origin: Origin, written_at: datetime | None
+    ) -> Answer:
         turn = await self.views.newest_turn(origin.channel, agent_id)
         if turn is None:
             raise NotPossible("Nothing waits for a decision.")
+        if written_at and written_at < turn.proposed_at:
+            raise NotPossible(f"You wrote this before turn {turn.number} was asked: look at its card and decide again.")
         if isinstance(what, int):
             return await self.press(Button("approve", turn.id, what), Filled(), origin)
         return await self.press(Button("reject", turn.id), Filled(text=what), origin)

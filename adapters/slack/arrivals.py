@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 Body: TypeAlias = Mapping[str, Any]
@@ -104,6 +105,11 @@ def of_event(body: Body, workspace: str) -> Arrival:
 def with_thread(arrival: Arrival, ts: str) -> Arrival:
     """The arrival, with the thread under its own message where it stood in none."""
     return arrival if arrival.thread else replace(arrival, thread=ts)
+
+
+def written_at(event: Body) -> datetime:
+    """When a message was written, by Slack's clock."""
+    return datetime.fromtimestamp(float(event["ts"]), UTC)
 
 
 def is_from_person(event: Body) -> bool:

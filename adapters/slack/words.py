@@ -7,7 +7,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from adapters.intents import Answer
-from adapters.slack.arrivals import Arrival, Body, is_from_person, of_message, with_thread
+from adapters.slack.arrivals import Arrival, Body, is_from_person, of_message, with_thread, written_at
 from adapters.slack.blocks import Message
 from adapters.slack.desk import Desk, channel_of, thread_of
 from adapters.slack.downloads import Downloads
@@ -61,7 +61,7 @@ class Words:
     async def _say(self, agent: Agent, said: str, event: Body, arrival: Arrival, origin: Origin) -> bool:
         """Say it to the agent; a refused word is done with, so that read again it never meets a later proposal."""
         try:
-            answer = await self.desk.intents.say(agent.id, said, origin)
+            answer = await self.desk.intents.say(agent.id, said, origin, written_at(event))
         except PersonError as error:
             if await self.desk.hearing.first_time(arrival.delivery):
                 self.desk.soon(self.desk.tell(arrival, str(error)))
