@@ -22,6 +22,7 @@ LABEL = "Rehearsal · scripted, no AI"
 CONNECT = "To connect a model, set OPENAI_API_KEY or OPENAI_BASE_URL, or start a local server such as Ollama."
 NO_GOALS = "This is a rehearsal: a script without AI, which can only carry out an agent's goals."
 LONGEST_TITLE, LONGEST_QUOTE, LONGEST_REASON, MOST_PLANNED = 120, 300, 3900, 10
+WINDOW = 16_000
 
 Fate = Literal["done", "failed", "rejected", "withdrawn", "not proposed", "unknown"]
 MARK = re.compile(r"Step (\d+) of \d+ · (.*)")
@@ -63,12 +64,22 @@ class RehearsalModel:
         return "rehearsal"
 
     async def complete(
-        self, messages: Sequence[Message], *, schema: Mapping[str, object] | None, model: str, max_tokens: int
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Mapping[str, object] | None,
+        model: str,
+        max_tokens: int,
+        temperature: float | None = None,
     ) -> Reply:
         """The next step of the script."""
         text, count = answer(messages), EstimatedTokens().count
         prompt = sum(count(message.content) for message in messages)
         return Reply(text=text, usage=Usage(prompt=prompt, completion=count(text)))
+
+    def window(self, model: str) -> int:
+        """Room for a good number of past turns, of which the script needs to see each once."""
+        return WINDOW
 
     def price(self, usage: Usage, model: str) -> Decimal | None:
         """Nothing."""

@@ -27,7 +27,7 @@ def reply_text(command: str, args: Mapping[str, object] | None = None, text: str
 
 
 class ScriptedModel:
-    """Plays its replies in order, raises those that are exceptions, and keeps the prompts it got.
+    """Plays its replies in order, raises those that are exceptions, and keeps what it was asked with each prompt.
 
     Without a reply left it refuses, or waits for `say` when it is made with `waits`. Every call costs `cost`.
     """
@@ -39,10 +39,14 @@ class ScriptedModel:
         label: str = "Scripted",
         default_model: str = "scripted",
         waits: bool = False,
+        window: int = 16_000,
     ) -> None:
         self.cost, self.label, self.default_model, self.waits = cost, label, default_model, waits
         self.prompts: list[tuple[Message, ...]] = []
         self.models: list[str] = []
+        self.schemas: list[Mapping[str, object] | None] = []
+        self.temperatures: list[float | None] = []
+        self._window = window
         self._replies: asyncio.Queue[Scripted] = asyncio.Queue()
         self.say(*replies)
 
@@ -57,11 +61,19 @@ class ScriptedModel:
         return self._replies.qsize()
 
     async def complete(
-        self, messages: Sequence[Message], *, schema: Mapping[str, object] | None, model: str, max_tokens: int
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Mapping[str, object] | None,
+        model: str,
+        max_tokens: int,
+        temperature: float | None = None,
     ) -> Reply:
         """The next reply."""
         self.prompts.append(tuple(messages))
         self.models.append(model or self.default_model)
+        self.schemas.append(schema)
+        self.temperatures.append(temperature)
         match await self._next():
             case Reply() as reply:
                 return reply
@@ -69,6 +81,10 @@ class ScriptedModel:
                 return Reply(text=text, usage=_estimated(messages, text))
             case Exception() as error:
                 raise error
+
+    def window(self, model: str) -> int:
+        """What was configured, whatever the model."""
+        return self._window
 
     def price(self, usage: Usage, model: str) -> Decimal | None:
         """What was configured, whatever was used."""
