@@ -10,7 +10,9 @@ SignoffError
 ├── ModelError                 the loop waits, pauses or tells the model
 │   ├── ModelUnavailable       try again, perhaps at a told time
 │   ├── ModelRefused           trying again will not help
+│   ├── OverBudget             the call was not made
 │   └── UnusableReply          the model is told what was wrong
+├── MemoryAway                 the agent goes on without its long-term memory, which catches up
 ├── CommandError               the model reads it as the command's result
 │   └── OutsideWorkspace       a path that leaves the agent's folder
 ├── SurfaceError               the loop shows it later or pauses the agent
@@ -85,8 +87,16 @@ class ModelRefused(ModelError):
     """The endpoint will not answer this however often it is asked: a wrong key, an unknown model."""
 
 
+class OverBudget(ModelError):
+    """The call may cost more than a budget leaves, so it was not made; the message says what to do."""
+
+
 class UnusableReply(ModelError):
     """The reply holds no command that can be run; the message tells the model what was wrong."""
+
+
+class MemoryAway(SignoffError):
+    """The index of long-term memory cannot be reached, or refuses; the message says why, without a key."""
 
 
 class CommandError(SignoffError):

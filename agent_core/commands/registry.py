@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 from agent_core.errors import CommandError, UnusableReply
 from agent_core.model.agent import Agent
 from agent_core.model.command import Arguments, CommandCall, CommandSpec, Preview
+from agent_core.oversight.budget import Purse
 from agent_core.ports.world import Files
 
 if TYPE_CHECKING:
@@ -21,10 +22,11 @@ Given = TypeVar("Given", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandContext:
-    """What a command may use: the agent it runs for and that agent's own ports."""
+    """What a command may use: the agent it runs for, that agent's own files, and what it may spend on models."""
 
     agent: Agent
     files: Files
+    purse: Purse = field(default_factory=Purse)
 
 
 Run: TypeAlias = Callable[[Arguments, CommandContext], Awaitable[str]]

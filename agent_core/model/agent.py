@@ -1,15 +1,16 @@
 """A persistent worker with a name, a role, goals, a budget and a thread."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal, Self, TypeAlias
 
-from agent_core.model.ids import AgentId
+from agent_core.model.ids import AgentId, MemoryId
 from agent_core.model.lease import Lease
 from agent_core.model.people import Actor
 from agent_core.model.places import ChannelScope, ThreadRef
 from agent_core.model.policy import Policy
-from agent_core.model.usage import Budget, Usage
+from agent_core.model.usage import Budget, CallKind, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,15 @@ class Finished:
     kind: Literal["finished"] = "finished"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Digest:
+    """What stands in the prompt for the turns up to number `upto`: a summary, and what was recalled with it."""
+
+    upto: int = 0
+    summary: str = ""
+    recalled: tuple[str, ...] = ()
+
+
 AgentStatus: TypeAlias = Thinking | Awaiting | Acting | Paused | Stopped | Finished
 
 
@@ -68,8 +78,9 @@ class Agent:
 
     `turns` is the number of its last turn, `unusable` how many replies in a row could not be used, `complaint` what
     was wrong with the last, and `unbilled` what calls took that belong to no turn yet. `fence` grows whenever a worker
-    takes the agent. `wake_at` is when it has work although nobody does anything. `usage` counts every call; the budget
-    what they cost.
+    takes the agent. `wake_at` is when it has work although nobody does anything. `usage` counts every call, `calls` by
+    their kind; the budget what they cost. `remembered` is the number of the last turn that went into long-term memory,
+    `recalled` what of it was shown since the last digest, `forgetful` why it cannot be reached now.
     """
 
     id: AgentId
@@ -84,6 +95,7 @@ class Agent:
     budget: Budget = Budget()
     usage: Usage = Usage()
     unbilled: Usage = Usage()
+    calls: Mapping[CallKind, Usage] = field(default_factory=dict)
     policy: Policy = Policy()
     status: AgentStatus = Thinking()
     since: datetime
@@ -91,6 +103,10 @@ class Agent:
     turns: int = 0
     unusable: int = 0
     complaint: str = ""
+    digest: Digest = Digest()
+    remembered: int = 0
+    recalled: tuple[MemoryId, ...] = ()
+    forgetful: str = ""
     fence: int = 0
     wake_at: datetime | None = None
     parent: AgentId | None = None
@@ -105,12 +121,15 @@ class Agent:
         changed = replace(self, status=status, since=at, wake_at=None)
         return replace(changed, lease=None) if changed.is_at_rest else changed
 
-    def pay(self, usage: Usage) -> Self:
-        """The agent after a call to a model."""
+    def pay(self, spent: Mapping[CallKind, Usage]) -> Self:
+        """The agent after calls to models."""
+        usage = sum(spent.values(), Usage())
+        calls = {kind: self.calls.get(kind, Usage()) + spent.get(kind, Usage()) for kind in {**self.calls, **spent}}
         return replace(
             self,
             usage=self.usage + usage,
             unbilled=self.unbilled + usage,
+            calls=calls,
             budget=self.budget.spend(usage.cost),
         )
 

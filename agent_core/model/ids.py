@@ -9,6 +9,7 @@ AgentId = NewType("AgentId", str)
 TurnId = NewType("TurnId", str)
 NoteId = NewType("NoteId", str)
 NoticeId = NewType("NoticeId", str)
+MemoryId = NewType("MemoryId", str)
 
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 LENGTH = 24

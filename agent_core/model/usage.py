@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Self
+from typing import Literal, Self, TypeAlias
 
 FREE = Decimal(0)
+
+CallKind: TypeAlias = Literal["chat", "summary", "repair", "review", "draft", "function", "embedding", "image", "audio"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,10 +4,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from agent_core.persistence.agents import SqlAgents
+from agent_core.persistence.budgets import SqlBudgets
 from agent_core.persistence.buffer import Buffer
 from agent_core.persistence.connections import connections_to
 from agent_core.persistence.installations import SqlInstallations
 from agent_core.persistence.ledgers import SqlAudit, SqlDeliveries, SqlPreferences
+from agent_core.persistence.memories import SqlMemories
 from agent_core.persistence.notes import SqlNotes
 from agent_core.persistence.turns import SqlTurns
 
@@ -22,6 +24,8 @@ class SqlUnitOfWork:
         self.deliveries = SqlDeliveries(buffer)
         self.audit = SqlAudit(buffer)
         self.preferences = SqlPreferences(buffer)
+        self.memories = SqlMemories(buffer)
+        self.budgets = SqlBudgets(buffer)
         self.installations = SqlInstallations(buffer)
         self._buffer = buffer
 

@@ -1,12 +1,13 @@
 """The tables. `data` holds a whole value; the other columns are copies to search by.
 
-Two columns are no copies but the truth: `turns.shown_as` and `notes.taken_into`.
+These columns are no copies but the truth: `turns.shown_as`, `notes.taken_into`, `memories.place`, `memories.vector`.
 """
 
 import re
 from datetime import UTC, datetime
 
 from sqlalchemy import (
+    BigInteger,
     Boolean,
     Column,
     DateTime,
@@ -14,6 +15,7 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     Table,
     Text,
@@ -174,4 +176,37 @@ installations = Table(
     Column("name", AnyText, nullable=False),
     Column("sealed", AnyText, nullable=False),
     Column("installed_at", UtcDateTime, nullable=False),
+)
+
+NOWHERE = ""  # the place of a memory that no index was given yet
+memories = Table(
+    "memories",
+    metadata,
+    Column("id", AnyText, primary_key=True),
+    Column("channel", AnyText, nullable=False),
+    _owner(),
+    Column("at", UtcDateTime, nullable=False),
+    Column("place", AnyText, nullable=False),
+    Column("data", Text, nullable=False),
+    Column("vector", LargeBinary),  # last, so that SQLite reads the rest without it
+    Index("memories_of", "agent_id", "channel", "id"),
+    Index("memories_in", "agent_id", "channel", "place", "id"),
+    Index("memories_placed", "place", "agent_id"),
+)
+
+memory_changes = Table(
+    "memory_changes",
+    metadata,
+    Column("agent_id", AnyText, ForeignKey("agents.id", ondelete="CASCADE"), primary_key=True),
+    Column("channel", AnyText, nullable=False),
+    Column("added", BigInteger, nullable=False),
+    Column("removed", BigInteger, nullable=False),
+)
+
+budgets = Table(
+    "budgets",
+    metadata,
+    Column("channel", AnyText, primary_key=True),
+    Column("allowed", BigInteger),
+    Column("spent", BigInteger, nullable=False),
 )

@@ -5,7 +5,17 @@ from contextlib import AbstractAsyncContextManager, suppress
 from typing import Protocol, TypeVar
 
 from agent_core.errors import Conflict
-from agent_core.ports.records import Agents, Audit, Deliveries, Installations, Notes, Preferences, Turns
+from agent_core.ports.records import (
+    Agents,
+    Audit,
+    Budgets,
+    Deliveries,
+    Installations,
+    Memories,
+    Notes,
+    Preferences,
+    Turns,
+)
 
 
 class UnitOfWork(Protocol):
@@ -42,6 +52,16 @@ class UnitOfWork(Protocol):
     @property
     def preferences(self) -> Preferences:
         """Small texts by channel and key."""
+        ...
+
+    @property
+    def memories(self) -> Memories:
+        """What agents can recall later."""
+        ...
+
+    @property
+    def budgets(self) -> Budgets:
+        """What channels may spend."""
         ...
 
     @property

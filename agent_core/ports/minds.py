@@ -1,10 +1,12 @@
 """What thinks and remembers: language models, token counters, embedders, memory indexes."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Protocol
 
-from agent_core.model.memory import Memory, MemorySpace
+from agent_core.model.ids import MemoryId
+from agent_core.model.memory import Memory, MemorySpace, Vector
 from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import Usage
 
@@ -23,12 +25,23 @@ class LanguageModel(Protocol):
         ...
 
     async def complete(
-        self, messages: Sequence[Message], *, schema: Mapping[str, object] | None, model: str, max_tokens: int
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Mapping[str, object] | None,
+        model: str,
+        max_tokens: int,
+        temperature: float | None = None,
     ) -> Reply:
         """Answer, in the shape of the JSON Schema where the endpoint can.
 
-        Raise ModelUnavailable when asking again may help, ModelRefused when it will not.
+        `temperature` holds where the operator set none. Raise ModelUnavailable when asking again may help,
+        ModelRefused when it will not.
         """
+        ...
+
+    def window(self, model: str) -> int:
+        """Tokens that the model takes in one call, prompt and reply together; a cautious guess where nobody says."""
         ...
 
     def price(self, usage: Usage, model: str) -> Decimal | None:
@@ -37,7 +50,7 @@ class LanguageModel(Protocol):
 
 
 class TokenCounter(Protocol):
-    """Counts tokens without blocking the loop. `is_exact` says whether it counts or estimates."""
+    """Counts the tokens of one model, without blocking the loop. `is_exact` says whether it counts or estimates."""
 
     @property
     def is_exact(self) -> bool:
@@ -49,32 +62,73 @@ class TokenCounter(Protocol):
         ...
 
 
+class TokenCounters(Protocol):
+    """The counter of each model."""
+
+    def of(self, model: str) -> TokenCounter:
+        """The model's own tokenizer once it is loaded, until then and for unknown models another one or an estimate."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Embedding:
+    """The vectors of texts in their order, and what they took: `usage.prompt` is their tokens."""
+
+    vectors: tuple[Vector, ...]
+    usage: Usage
+
+
 class Embedder(Protocol):
-    """Turns texts into vectors. `dimension` is their length; `is_semantic` is False for mere word hashing."""
+    """Turns texts into vectors of unit length."""
 
-    dimension: int
-    is_semantic: bool
+    @property
+    def name(self) -> str:
+        """Which embedder this is: vectors of different names are never compared."""
+        ...
 
-    async def embed(self, texts: Sequence[str]) -> tuple[tuple[float, ...], ...]:
-        """One vector of unit length for each text, in the order given."""
+    @property
+    def is_semantic(self) -> bool:
+        """Whether likeness is one of meaning; False for mere hashing of words."""
+        ...
+
+    async def embed(self, texts: Sequence[str]) -> Embedding:
+        """One vector for each text, all of the same length; what is too long for it is embedded by its beginning.
+
+        Raise ModelUnavailable when asking again may help, ModelRefused when it will not.
+        """
+        ...
+
+    def price(self, usage: Usage) -> Decimal | None:
+        """US dollars for these tokens, or None when no price is known."""
         ...
 
 
 class MemoryIndex(Protocol):
-    """Long-term memory: nearest first, and never across spaces."""
+    """Finds memories by nearness, never across spaces.
 
-    async def add(self, space: MemorySpace, memories: Sequence[Memory]) -> None:
-        """Keep memories; one with a known id replaces the one before."""
+    The database's `Memories` are the truth: what is saved there with its vector is then added here, and all of it can
+    be added anew. Every call raises MemoryAway when the index cannot be reached or refuses.
+    """
+
+    @property
+    def name(self) -> str:
+        """Which index this is; another name means that everything has to be added anew."""
         ...
 
-    async def nearest(self, space: MemorySpace, vector: Sequence[float], most: int) -> tuple[tuple[Memory, float], ...]:
-        """Up to `most` memories with their cosine similarity, nearest first."""
+    async def add(self, space: MemorySpace, place: str, memories: Sequence[tuple[Memory, Vector]]) -> None:
+        """Make them findable in `place`; one with a known id replaces the one before."""
         ...
 
-    async def forget(self, space: MemorySpace, memory_id: str) -> None:
-        """Remove one memory; nothing happens when it is not there."""
+    async def nearest(
+        self, space: MemorySpace, place: str, vector: Vector, most: int
+    ) -> tuple[tuple[MemoryId, float], ...]:
+        """Up to `most` ids in `place` with their cosine, nearest first."""
+        ...
+
+    async def forget(self, space: MemorySpace, ids: Sequence[MemoryId]) -> None:
+        """Remove these; nothing happens for one that is not there."""
         ...
 
     async def drop(self, space: MemorySpace) -> None:
-        """Remove the space with all its memories."""
+        """Remove the space with all its memories, in every place."""
         ...

@@ -1,16 +1,19 @@
 """Where records are kept: one protocol for each kind, all reached through a unit of work."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import Protocol
 
 from agent_core.model.agent import Agent, Headcount
 from agent_core.model.audit import AuditEntry
-from agent_core.model.ids import AgentId, TurnId
+from agent_core.model.ids import AgentId, MemoryId, TurnId
 from agent_core.model.installation import Installation
+from agent_core.model.memory import Memory, MemoryChanges, Vector
 from agent_core.model.note import Note, Notice
 from agent_core.model.places import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.turn import Turn
+from agent_core.model.usage import Budget
 
 
 class Agents(Protocol):
@@ -199,4 +202,76 @@ class Installations(Protocol):
 
     def remove(self, surface: SurfaceName, workspace: str) -> None:
         """Remove it, if it is there. The workspace's agents stay."""
+        ...
+
+
+class Memories(Protocol):
+    """What agents can recall later: the truth of it, whatever an index holds. Reads stay within agent and channel.
+
+    `place` names an embedder and an index together: in it, a memory has a vector and can be found by nearness.
+    """
+
+    async def of(self, agent: Agent, *, most: int, before: MemoryId | None = None) -> tuple[Memory, ...]:
+        """The newest `most` made before that one, newest first."""
+        ...
+
+    async def some(self, agent: Agent, ids: Sequence[MemoryId]) -> tuple[Memory, ...]:
+        """Those of these ids that there are, in the order given."""
+        ...
+
+    async def count(self, agent: Agent) -> int:
+        """How many there are."""
+        ...
+
+    async def unplaced(self, agent: Agent, place: str, *, most: int) -> tuple[Memory, ...]:
+        """Those that are not in `place` yet, oldest first."""
+        ...
+
+    async def vectors(
+        self, agent: Agent, place: str, *, after: MemoryId | None = None, most: int
+    ) -> tuple[tuple[MemoryId, Vector], ...]:
+        """Ids and vectors of those in `place`, by id, from the first one after `after`."""
+        ...
+
+    async def changes(self, agent: Agent) -> MemoryChanges:
+        """How often vectors came and went, in any process: the same as before means that none did since."""
+        ...
+
+    async def behind(self, place: str, *, most: int) -> tuple[AgentId, ...]:
+        """Agents of any channel with memories that are not in `place`, in the order of their ids."""
+        ...
+
+    def add(self, agent: Agent, memories: Sequence[Memory]) -> None:
+        """Save new ones, in no place."""
+        ...
+
+    def put(self, agent: Agent, place: str, vectors: Mapping[MemoryId, Vector]) -> None:
+        """Record that these are in `place` with these vectors, instead of where they were. Never conflicts.
+
+        May follow an `add` of the same unit of work.
+        """
+        ...
+
+    def remove(self, agent: Agent, ids: Sequence[MemoryId]) -> None:
+        """Remove them; one that is not there is left out. Never conflicts."""
+        ...
+
+    def clear(self, agent: Agent) -> None:
+        """Remove all of the agent's. Never conflicts."""
+        ...
+
+
+class Budgets(Protocol):
+    """What all agents of a channel together may spend, and have spent."""
+
+    async def of(self, channel: ChannelScope) -> Budget:
+        """The channel's; without a limit and with nothing spent at first."""
+        ...
+
+    def limit(self, channel: ChannelScope, limit: Decimal | None) -> None:
+        """Set what may be spent in US dollars; None is no limit. Never conflicts."""
+        ...
+
+    def spend(self, channel: ChannelScope, cost: Decimal) -> None:
+        """Add to what was spent. Never conflicts, and loses nothing that others add at the same time."""
         ...

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from agent_core.testing.installations import MemoryInstallations
+from agent_core.testing.memories import MemoryBudgets, MemoryMemories
 from agent_core.testing.records import (
     MemoryAgents,
     MemoryAudit,
@@ -25,6 +26,8 @@ class InMemoryUnitOfWork:
         self.deliveries = MemoryDeliveries(buffer)
         self.audit = MemoryAudit(buffer)
         self.preferences = MemoryPreferences(buffer)
+        self.memories = MemoryMemories(buffer)
+        self.budgets = MemoryBudgets(buffer)
         self.installations = MemoryInstallations(buffer)
         self._buffer = buffer
 

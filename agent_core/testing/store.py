@@ -10,9 +10,11 @@ from agent_core.model.agent import Agent
 from agent_core.model.audit import AuditEntry
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.installation import Installation
+from agent_core.model.memory import Memory, MemoryChanges, Vector
 from agent_core.model.note import Note, Notice
 from agent_core.model.places import ChannelScope
 from agent_core.model.turn import Turn
+from agent_core.model.usage import Budget
 
 T = TypeVar("T")
 Said = TypeVar("Said", Note, Notice, AuditEntry)
@@ -30,6 +32,17 @@ class Row(Generic[T]):
     shown: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class KeptMemory:
+    """A memory, whose it is, and where it can be found by which vector."""
+
+    memory: Memory
+    agent_id: AgentId
+    channel: ChannelScope
+    place: str = ""
+    vector: Vector | None = None
+
+
 Rows: TypeAlias = dict[str, Row[T]]
 
 
@@ -45,6 +58,9 @@ class Store:
     deliveries: dict[str, datetime] = field(default_factory=dict)
     preferences: dict[tuple[str, str], str] = field(default_factory=dict)
     installations: dict[tuple[str, str], Installation] = field(default_factory=dict)
+    memories: dict[str, KeptMemory] = field(default_factory=dict)
+    memory_changes: dict[tuple[AgentId, ChannelScope], MemoryChanges] = field(default_factory=dict)
+    budgets: dict[ChannelScope, Budget] = field(default_factory=dict)
 
     def change(self, changes: tuple["Change", ...]) -> None:
         """Make every change, or none when one of them raises Conflict."""
@@ -75,6 +91,8 @@ class Store:
         self.notes = {key: row for key, row in self.notes.items() if row.value.agent_id != agent.id}
         self.notices = {key: row for key, row in self.notices.items() if row.value.agent_id != agent.id}
         self.audit = {key: row for key, row in self.audit.items() if row.value.agent_id != agent.id}
+        self.memories = {key: kept for key, kept in self.memories.items() if kept.agent_id != agent.id}
+        self.memory_changes.pop((agent.id, agent.channel), None)
 
     def insert_turn(self, turn: Turn) -> None:
         """Add a new turn."""
@@ -130,6 +148,33 @@ class Store:
     def remove_installation(self, place: tuple[str, str]) -> None:
         """Drop an installation, if it is there."""
         self.installations.pop(place, None)
+
+    def insert_memories(self, memories: Sequence[KeptMemory]) -> None:
+        """Add new memories of an agent that is in this channel."""
+        for kept in memories:
+            self._must_be_there(kept.agent_id)
+            if kept.memory.id in self.memories or self.agents[kept.agent_id].value.channel != kept.channel:
+                raise Conflict(IN_THE_WAY)
+            self.memories[kept.memory.id] = kept
+
+    def memories_of(self, agent: Agent) -> list[KeptMemory]:
+        """Those of the agent in its channel."""
+        whose = (agent.id, agent.channel)
+        return [each for each in self.memories.values() if (each.agent_id, each.channel) == whose]
+
+    def replace_memory(self, old: KeptMemory, new: KeptMemory | None) -> None:
+        """Change or drop a memory, and count the vectors that come and go."""
+        whose = (old.agent_id, old.channel)
+        counts = self.memory_changes.get(whose, MemoryChanges())
+        self.memory_changes[whose] = MemoryChanges(counts.added + bool(new), counts.removed + bool(old.place))
+        if new:
+            self.memories[old.memory.id] = new
+        else:
+            del self.memories[old.memory.id]
+
+    def change_budget(self, channel: ChannelScope, change: Callable[[Budget], Budget]) -> None:
+        """Change what a channel may spend or has spent."""
+        self.budgets[channel] = change(self.budgets.get(channel, Budget()))
 
     def _must_be_free(self, agent: Agent) -> None:
         others = (row.value for row in self.agents.values() if row.value.id != agent.id)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event
 
+from agent_core.model.ids import MemoryId
 from agent_core.model.places import ThreadRef
 from agent_core.persistence.connections import FileConnections
 from agent_core.persistence.database import SqlDatabase
@@ -14,7 +15,8 @@ from agent_core.ports.database import UnitOfWork
 from agent_core.testing.examples import CHANNEL, NOON, an_agent
 
 ADA = an_agent()
-OF_WHAT_IS_LEFT = ("turns_unshown", "notices_untold")  # indexes that hold nothing of what is over
+LAST = MemoryId("m-1")
+OF_WHAT_IS_LEFT = ("turns_unshown", "notices_untold", "behind")  # what holds nothing of what is over
 
 
 @contextmanager
@@ -56,6 +58,41 @@ QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[object]], list[str]]] 
     "unshown": (lambda work: work.turns.unshown(ADA), ["turns_unshown"]),
     "waiting": (lambda work: work.notes.waiting(ADA), ["notes_waiting"]),
     "untold": (lambda work: work.notes.untold(ADA), ["notices_untold"]),
+    "newest memories": (
+        lambda work: work.memories.of(ADA, most=9),
+        ["memories_of (agent_id=? AND channel=?)"],
+    ),
+    "earlier memories": (
+        lambda work: work.memories.of(ADA, most=9, before=LAST),
+        ["memories_of (agent_id=? AND channel=? AND id<?)"],
+    ),
+    "some memories": (lambda work: work.memories.some(ADA, [LAST]), ["autoindex_memories_1 (id=?)"]),
+    "memories": (
+        lambda work: work.memories.count(ADA),
+        ["COVERING INDEX memories_of (agent_id=? AND channel=?)"],
+    ),
+    "unplaced": (
+        lambda work: work.memories.unplaced(ADA, "here", most=9),
+        [
+            "COVERING INDEX memories_in (agent_id=? AND channel=? AND place<?)",
+            "COVERING INDEX memories_in (agent_id=? AND channel=? AND place>?)",
+            "autoindex_memories_1 (id=?)",
+        ],
+    ),
+    "vectors": (
+        lambda work: work.memories.vectors(ADA, "here", most=9),
+        ["memories_in (agent_id=? AND channel=? AND place=?)"],
+    ),
+    "later vectors": (
+        lambda work: work.memories.vectors(ADA, "here", after=LAST, most=9),
+        ["memories_in (agent_id=? AND channel=? AND place=? AND id>?)"],
+    ),
+    "changes": (lambda work: work.memories.changes(ADA), ["autoindex_memory_changes_1 (agent_id=?)"]),
+    "behind": (
+        lambda work: work.memories.behind("here", most=9),
+        ["COVERING INDEX memories_placed (place<?)", "COVERING INDEX memories_placed (place>?)"],
+    ),
+    "budget": (lambda work: work.budgets.of(CHANNEL), ["autoindex_budgets_1 (channel=?)"]),
 }
 
 

@@ -3,14 +3,17 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 from sqlalchemy import Connection, text
 
 from agent_core.model.agent import Agent, Finished
 from agent_core.model.ids import AgentId
+from agent_core.model.memory import Memory, MemoryChanges, Vector
 from agent_core.model.people import Actor
 from agent_core.model.places import ChannelScope, ThreadRef
+from agent_core.model.usage import Budget
 from agent_core.persistence import schema
 from agent_core.persistence.codec import encode
 from agent_core.persistence.connections import make_engine
@@ -104,3 +107,38 @@ async def test_the_way_down_keeps_what_the_first_release_had(url: str) -> None:
     assert await run(url, _turns) == 1
     await schema.upgrade(url)
     assert await run(url, _turns) == 1
+
+
+async def test_agents_of_the_second_release_remember_and_spend_after_the_way_up(url: str) -> None:
+    await schema.move(url, "0001")
+    await run(url, _add)
+    await schema.move(url, "0002")
+    await schema.upgrade(url)
+    database = SqlDatabase(url)
+    memory = Memory.of("Ducks quack.", source="turn 1", at=NOON, turn=1)
+    async with database.begin() as work:
+        assert await everyone(work) == AGENTS
+        assert await work.memories.behind("here", most=9) == ()
+        assert await work.budgets.of(HERE) == Budget()
+        work.memories.add(ADA, [memory])
+        work.memories.put(ADA, "here", {memory.id: Vector(b"1234")})
+        work.budgets.spend(HERE, Decimal(1))
+        await work.commit()
+    async with database.begin() as work:
+        assert await work.memories.of(ADA, most=9) == (memory,)
+        assert await work.memories.changes(ADA) == MemoryChanges(added=1)
+        assert await work.budgets.of(HERE) == Budget(spent=Decimal(1))
+        assert await work.turns.of(ADA, last=9) == (TURN,)
+    await database.close()
+
+
+async def test_the_way_down_to_the_second_release_keeps_its_agents_and_turns(url: str) -> None:
+    await schema.move(url, "0001")
+    await run(url, _add)
+    await schema.move(url, "0002")
+    before = await run(url, _kept)
+    await schema.upgrade(url)
+    await schema.move(url, "0002")
+    assert (await run(url, _kept), await run(url, _turns)) == (before, 1)
+    await schema.upgrade(url)
+    assert (await run(url, _kept), await run(url, _turns)) == (before, 1)

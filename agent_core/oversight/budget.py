@@ -1,0 +1,67 @@
+"""What may be spent: every call to a model is weighed against the budgets of agent and channel before it is made."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from agent_core.errors import OverBudget
+from agent_core.model.usage import FREE, Budget, CallKind, Usage
+
+NOTHING = Budget()
+
+
+@dataclass(slots=True)
+class Purse:
+    """What one step of an agent may spend and has spent. `held` is what calls under way may cost at most.
+
+    `channel` is the channel's budget as it was read, `others` what purses of other agents hold of it now.
+    """
+
+    agent: Budget = NOTHING
+    channel: Budget = NOTHING
+    spent: dict[CallKind, Usage] = field(default_factory=dict)
+    held: Decimal = FREE
+    others: list["Purse"] = field(default_factory=list, repr=False)
+
+    @property
+    def total(self) -> Usage:
+        """All calls together."""
+        return sum(self.spent.values(), Usage())
+
+    @contextmanager
+    def call(self, estimate: Decimal | None, model: str) -> Iterator[None]:
+        """Make a call that may cost up to `estimate` US dollars; raise OverBudget instead where that is too much."""
+        if why := self._why_not(estimate, model):
+            raise OverBudget(why)
+        self.held += estimate or FREE
+        try:
+            yield
+        finally:
+            self.held -= estimate or FREE
+
+    def pay(self, kind: CallKind, usage: Usage) -> None:
+        """Record what a call took."""
+        self.spent[kind] = self.spent.get(kind, Usage()) + usage
+
+    def settle(self) -> dict[CallKind, Usage]:
+        """What was spent since the last time, to be saved: from here on the budgets count it."""
+        spent, self.spent = self.spent, {}
+        cost = sum(spent.values(), Usage()).cost
+        self.agent, self.channel = self.agent.spend(cost), self.channel.spend(cost)
+        return spent
+
+    def _why_not(self, estimate: Decimal | None, model: str) -> str:
+        if self.agent.limit is None and self.channel.limit is None:
+            return ""
+        if estimate is None:
+            return f"No price is known for {model}, so the budget cannot be kept. Set MODEL_PRICES, or lift the budget."
+        elsewhere = sum((purse.held + purse.total.cost for purse in self.others if purse is not self), FREE)
+        for budget, whose, committed in ((self.agent, "The", FREE), (self.channel, "The channel's", elsewhere)):
+            spent = budget.spent + self.total.cost
+            if not budget.affords(self.total.cost + self.held + committed + estimate):
+                return (
+                    f"{whose} budget is reached: ${spent:.2f} of ${budget.limit:.2f} is spent and the next call may "
+                    f"cost ${estimate:.3f}. Raise the budget, then Resume."
+                )
+        return ""
