@@ -1,4 +1,4 @@
-"""What tokens cost, and how many there may be."""
+"""What tokens cost."""
 
 from decimal import Decimal
 
@@ -6,7 +6,6 @@ import pytest
 
 from agent_core.model.usage import Usage
 from agent_core.providers.prices import Prices, is_loopback
-from agent_core.providers.tokens import EstimatedTokens
 
 USAGE = Usage(prompt=1_000_000, cached=400_000, completion=10_000)
 
@@ -66,11 +65,3 @@ def test_a_price_has_nine_places() -> None:
 )
 def test_this_machine_is_known_by_its_address(address: str, here: bool) -> None:
     assert is_loopback(address) is here
-
-
-@pytest.mark.parametrize(
-    ("text", "tokens"), [("", 0), ("abc", 1), ("abcd", 2), ("你好", 2), ("!?!?!?", 6), ("1234567", 3), ("\ud800", 1)]
-)
-def test_an_estimate_counts_bytes_or_signs(text: str, tokens: int) -> None:
-    assert EstimatedTokens().count(text) == tokens
-    assert not EstimatedTokens().is_exact

