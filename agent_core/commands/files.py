@@ -126,7 +126,7 @@ def _text_or_nothing(data: bytes) -> str:
         return ""
 
 
-FILE = {"file": "filename", "path": "filename"}
+FILE = {"file": "filename", "path": "filename", "file_path": "filename"}
 TEXT = {**FILE, "content": "text", "contents": "text"}
 FILE_COMMANDS: tuple[Command, ...] = (
     declared(
@@ -158,7 +158,7 @@ FILE_COMMANDS: tuple[Command, ...] = (
         risks=("read",),
         category="files",
         synonyms=("search_files",),
-        aliases={"path": "directory", "folder": "directory"},
+        aliases={"path": "directory", "folder": "directory", "dir": "directory"},
     ),
     declared(
         Filename, delete_file, preview_delete, label="Delete file", risks=("write",), category="files", aliases=FILE

@@ -35,5 +35,6 @@ FINISH_COMMANDS: tuple[Command, ...] = (
         category="finish",
         finishes=True,
         synonyms=("finish", "shutdown"),
+        aliases={"summary": "reason", "result": "reason", "message": "reason"},
     ),
 )

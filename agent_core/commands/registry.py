@@ -1,13 +1,15 @@
 """Commands by name: declaring one, finding one, and checking that a call can run."""
 
 import json
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from agent_core.commands.arguments import allowed, fitted, plain
 from agent_core.errors import CommandError, UnusableReply
 from agent_core.model.agent import Agent
 from agent_core.model.command import Arguments, CommandCall, CommandSpec, Preview
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
 
 Given = TypeVar("Given", bound=BaseModel)
+LONGEST_FAULT = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +111,9 @@ class Commands:
         """The command of that name; raise UnusableReply when there is none."""
         if command := self._found(name):
             return command
-        raise UnusableReply(f"there is no command {name!r}. Commands are: {_list(self.by_name)}.")
+        near = self._near(name)
+        hint = f" Did you mean {near}?" if near else ""
+        raise UnusableReply(f"there is no command {name[:80]!r}.{hint} Commands are: {', '.join(self.by_name)}.")
 
     def finishes(self, name: str) -> bool:
         """Whether success of the command of that name ends the agent's work."""
@@ -123,21 +128,35 @@ class Commands:
     def checked(self, call: CommandCall) -> CommandCall:
         """The call under its proper names; raise UnusableReply when it names no command or its arguments do not fit."""
         spec = self.get(call.name).spec
-        arguments = {spec.aliases.get(name, name): value for name, value in call.arguments.items()}
+        arguments = fitted(spec, call.arguments)
         if faults := faults_of(spec, arguments):
-            raise UnusableReply(f"{spec.name}: {' '.join(faults)}")
+            raise UnusableReply(f"{spec.name}: {' '.join(faults)} {allowed(spec)}")
         return CommandCall(spec.name, arguments)
 
     def _found(self, name: str) -> Command | None:
         if command := self.by_name.get(name):
             return command
-        return next((command for command in self.by_name.values() if name in command.spec.synonyms), None)
+        return next((command for command in self.by_name.values() if plain(name) in _names(command)), None)
+
+    def _near(self, name: str) -> str:
+        names = {other: command.spec.name for command in self.by_name.values() for other in _names(command)}
+        return next((names[other] for other in get_close_matches(plain(name[:80]), names, n=1)), "")
+
+
+def _names(command: Command) -> list[str]:
+    return [plain(name) for name in (command.spec.name, *command.spec.synonyms)]
 
 
 def faults_of(spec: CommandSpec, arguments: Arguments) -> list[str]:
     """What is wrong with the arguments, a sentence each, in the words of the command's schema."""
     errors = _validator(json.dumps(spec.parameters)).iter_errors(dict(arguments))
-    return [f"{'.'.join(map(str, error.absolute_path)) or 'arguments'}: {error.message}." for error in errors]
+    return [f"{'.'.join(map(str, error.absolute_path)) or 'arguments'}: {_short(error.message)}." for error in errors]
+
+
+def _short(message: str) -> str:
+    """A fault without the middle of a value that it repeats."""
+    half = LONGEST_FAULT // 2
+    return message if len(message) <= LONGEST_FAULT else f"{message[:half]} … {message[-half:]}"
 
 
 @lru_cache(maxsize=256)
@@ -145,7 +164,3 @@ def _validator(parameters: str) -> "Draft202012Validator":
     from jsonschema import Draft202012Validator  # a tenth of a second that a start does not need
 
     return Draft202012Validator(json.loads(parameters))
-
-
-def _list(names: Iterable[str]) -> str:
-    return ", ".join(names)

@@ -1,22 +1,25 @@
 """From a model's text to thoughts and a command call, or to a sentence that tells it what was wrong.
 
-A repair may close a bracket too many but never complete a command: a reply that was cut off is not used.
+A spelling may be mended but never a command completed: a reply that was cut off is not used.
 """
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import cast
-
-import json_repair
 
 from agent_core.errors import UnusableReply
-from agent_core.model.command import CommandCall, CommandSpec, Thoughts, in_whole_characters
+from agent_core.model.command import CommandCall, CommandSpec, Thoughts
 from agent_core.model.messages import Reply
+from agent_core.prompt.calls import call_in, is_whole, one_of
+from agent_core.prompt.grounds import is_grounded
+from agent_core.prompt.loose import CUT_OFF, NOT_JSON
+from agent_core.prompt.objects import Found, objects_in
+
+__all__ = ["CUT_OFF", "json_object", "parse", "reply_schema", "require_whole"]
 
 THOUGHTS = ("text", "reasoning", "plan", "criticism", "speak")
 WIDEST = 1000  # llama.cpp of 2025 and 2026 refuses a schema for one bound of 2000 (its issues 17473, 25746, 27087)
 BOUNDS = ("maxLength", "minLength", "maxItems", "minItems")
-CUT_OFF = "it was cut off before its end. Answer more briefly."
+CUT_SHORT = ("length", "content_filter")
 
 
 def reply_schema(commands: Sequence[CommandSpec]) -> Mapping[str, object]:
@@ -48,26 +51,71 @@ def reply_schema(commands: Sequence[CommandSpec]) -> Mapping[str, object]:
 
 
 def parse(reply: Reply) -> tuple[Thoughts, CommandCall]:
-    """Read a reply; raise UnusableReply with a sentence for the model."""
-    if reply.finish_reason == "length":
+    """Read a reply; raise UnusableReply with a sentence for the model.
+
+    A reply is cut off when the endpoint says so, or when its text ends inside a string, inside the command or after
+    a comma. Only the last brace of the object around a whole command may be missing: it adds nothing to the command.
+    """
+    require_whole(reply)
+    objects = objects_in(reply.text)
+    if not objects:
+        raise UnusableReply("it held no JSON object.")
+    calls = [call for found in objects if (call := _call_of(found, reply.text))]
+    return _thoughts_in(objects), one_of(calls)
+
+
+def require_whole(reply: Reply) -> None:
+    """Raise UnusableReply when the endpoint says that the reply was cut off."""
+    if reply.finish_reason in CUT_SHORT:
         raise UnusableReply(CUT_OFF)
-    answer = json_object(reply.text)
-    return _thoughts(answer.get("thoughts")), _call(answer.get("command"))
 
 
 def json_object(text: str) -> Mapping[str, object]:
-    """The first JSON object in a text, mended where nothing is to be guessed; raise UnusableReply for none."""
-    text = _without_musing(text)
-    start = text.find("{")
-    if start < 0:
+    """The first JSON object in a text, read where nothing is to be guessed; raise UnusableReply for none."""
+    objects = objects_in(text)
+    if not objects:
         raise UnusableReply("it held no JSON object.")
-    try:
-        answer, _ = json.JSONDecoder(strict=False).raw_decode(text, start)
-    except ValueError:
-        answer = _repaired(text[start:])
-    if not isinstance(answer, dict):
-        raise UnusableReply("it was not a JSON object.")
-    return cast("Mapping[str, object]", in_whole_characters(answer))
+    if not objects[0].is_closed:
+        raise UnusableReply(CUT_OFF)
+    return objects[0].value
+
+
+def _call_of(found: Found, text: str) -> CommandCall | None:
+    call = call_in(found.value)
+    if call and not found.is_closed and not is_whole(found.value):
+        raise UnusableReply(CUT_OFF)
+    if call and not found.is_strict and not is_grounded(call, text):
+        raise UnusableReply(f"{NOT_JSON}, and it is not clear where its strings begin and end.")
+    return call
+
+
+def _thoughts_in(objects: Sequence[Found]) -> Thoughts:
+    """The thoughts of the first object that has some, under their own name or beside the command."""
+    for found in objects:
+        given = {name.strip().casefold(): value for name, value in found.value.items()}
+        thoughts = given.get("thoughts") or given.get("thought")
+        if thoughts or any(part in given for part in THOUGHTS):
+            return _thoughts(thoughts or given)
+    return Thoughts()
+
+
+def _thoughts(given: object) -> Thoughts:
+    if not isinstance(given, dict):
+        return Thoughts(text=_as_text(given))
+    parts = {str(name).strip().casefold(): value for name, value in given.items()}
+    return Thoughts(**{part: _as_text(parts.get(part)) for part in THOUGHTS})
+
+
+def _as_text(part: object) -> str:
+    match part:
+        case None:
+            return ""
+        case str():
+            return part.strip()
+        case list():
+            return "\n".join(f"- {_as_text(item)}" for item in part)
+        case _:
+            return json.dumps(part, ensure_ascii=False)
 
 
 def _narrow(schema: object) -> object:
@@ -83,69 +131,3 @@ def _narrow(schema: object) -> object:
 
 def _is_wide(name: str, value: object) -> bool:
     return name in BOUNDS and isinstance(value, int) and value > WIDEST
-
-
-def _without_musing(text: str) -> str:
-    """The text after a reasoning model's inline `<think>…</think>`."""
-    return text.rpartition("</think>")[2] if text.lstrip().startswith("<think>") else text
-
-
-def _repaired(text: str) -> object:
-    end = _end_of_object(text)
-    if not end:
-        raise UnusableReply(CUT_OFF)
-    return cast("object", json_repair.loads(text[:end]))
-
-
-def _end_of_object(text: str) -> int:
-    """Where the object that opens the text is closed again, or 0 when a bracket or string stays open."""
-    depth, in_string, escaped = 0, False, False
-    for at, letter in enumerate(text, 1):
-        if in_string:
-            in_string = escaped or letter != '"'
-            escaped = not escaped and letter == "\\"
-        elif letter == '"':
-            in_string = True
-        elif letter in "{[":
-            depth += 1
-        elif letter in "}]":
-            depth -= 1
-            if depth == 0:
-                return at
-    return 0
-
-
-def _thoughts(given: object) -> Thoughts:
-    if isinstance(given, str):
-        return Thoughts(text=given)
-    if not isinstance(given, dict):
-        return Thoughts()
-    return Thoughts(**{part: _as_text(given.get(part)) for part in THOUGHTS})
-
-
-def _as_text(part: object) -> str:
-    match part:
-        case None:
-            return ""
-        case str():
-            return part.strip()
-        case list():
-            return "\n".join(f"- {_as_text(item)}" for item in part)
-        case _:
-            return json.dumps(part, ensure_ascii=False)
-
-
-def _call(given: object) -> CommandCall:
-    match given:
-        case None:
-            raise UnusableReply('it held no "command" object.')
-        case {"name": str(name), "args": dict(arguments)} if name.strip():
-            return CommandCall(name.strip(), arguments)
-        case {"name": str(name)} if name.strip() and "args" not in cast("dict[str, object]", given):
-            return CommandCall(name.strip(), {})
-        case {"name": str(name)} if name.strip():
-            raise UnusableReply('"args" of the command was not an object.')
-        case dict():
-            raise UnusableReply('the command had no "name".')
-        case _:
-            raise UnusableReply('"command" was not an object.')

@@ -1,90 +1,25 @@
 """What the model reads and how its answers are read."""
 
 import json
-from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from agent_core.commands.arguments import fitted
 from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.registry import Commands
 from agent_core.errors import UnusableReply
 from agent_core.model.command import CommandCall
 from agent_core.model.decision import Approve
-from agent_core.model.messages import Reply
 from agent_core.model.result import Succeeded
-from agent_core.model.usage import Usage
 from agent_core.prompt.packing import Situation, pack
-from agent_core.prompt.reply import parse, reply_schema
+from agent_core.prompt.reply import reply_schema
 from agent_core.prompt.system import standing_prompt
 from agent_core.testing.examples import ANA, NOON, a_note, a_turn, an_agent
-from agent_core.testing.model import reply_text
 
 COMMANDS = Commands.of(*FILE_COMMANDS, *FINISH_COMMANDS)
-WRITE = reply_text("write_to_file", {"filename": "a.txt", "text": 'say "hi" {x}'})
-CALL = CommandCall("write_to_file", {"filename": "a.txt", "text": 'say "hi" {x}'})
-
-
-def said(text: str, finish_reason: str = "stop") -> Reply:
-    return Reply(text=text, usage=Usage(), finish_reason=finish_reason)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        WRITE,
-        f"```json\n{WRITE}\n```",
-        f"Sure! Here it is:\n{WRITE}\nShall I go on?",
-        f"<think>maybe {{x}}</think>{WRITE}",
-        WRITE.replace('"},', '",},').replace('"args": {', '"args":{'),
-        WRITE.replace('{"thoughts"', "{'thoughts'"),
-    ],
-)
-def test_a_whole_reply_is_read_whatever_stands_around_it(text: str) -> None:
-    assert parse(said(text))[1] == CALL
-
-
-@pytest.mark.proves("reply:cut-off")
-@pytest.mark.parametrize("end", range(WRITE.index('"command"'), len(WRITE), 7))
-def test_a_reply_that_was_cut_off_is_never_completed_to_a_command(end: int) -> None:
-    with pytest.raises(UnusableReply):
-        parse(said(WRITE[:end]))
-
-
-def test_a_reply_that_met_the_limit_is_not_used_even_when_it_reads_well() -> None:
-    with pytest.raises(UnusableReply, match="cut off"):
-        parse(said(WRITE, "length"))
-
-
-@pytest.mark.parametrize(
-    ("text", "fault"),
-    [
-        ("", "no JSON object"),
-        ("I will write a file.", "no JSON object"),
-        ('{"thoughts": {}}', 'no "command" object'),
-        ('{"command": "write"}', '"command" was not an object'),
-        ('{"command": {"args": {}}}', 'no "name"'),
-        ('{"command": {"name": "x", "args": [1]}}', '"args" of the command was not an object'),
-    ],
-)
-def test_the_model_is_told_what_was_wrong(text: str, fault: str) -> None:
-    with pytest.raises(UnusableReply, match=fault):
-        parse(said(text))
-
-
-@given(st.text(max_size=300))
-def test_no_text_whatever_breaks_the_reading(text: str) -> None:
-    with suppress(UnusableReply):
-        parse(said(text))
-
-
-def test_half_a_character_is_replaced() -> None:
-    text = '{"command": {"name": "x", "args": {"text": "a\\ud800b"}}}'
-    assert parse(said(text))[1].arguments == {"text": "a\ufffdb"}
 
 
 @pytest.mark.parametrize(
@@ -92,6 +27,13 @@ def test_half_a_character_is_replaced() -> None:
     [
         (CommandCall("create_file", {"file": "a", "content": "b"}), {"filename": "a", "text": "b"}),
         (CommandCall("append_file", {"filename": "a", "text": "b"}), {"filename": "a", "text": "b"}),
+        (CommandCall("Write to file", {"File Name": "a", "Text": "b"}), {"filename": "a", "text": "b"}),
+        (CommandCall("read-file", {"file_path": "a", "start": "12"}), {"filename": "a", "start": 12}),
+        (CommandCall("read_file", {"file": "a", "start": None}), {"filename": "a"}),
+        (CommandCall("delete_file", {"file": "a", "filename": "a"}), {"filename": "a"}),
+        (CommandCall("search_files", {"path": "a"}), {"directory": "a"}),
+        (CommandCall("list_files", {}), {}),
+        (CommandCall("shutdown", {"summary": "Done."}), {"reason": "Done."}),
     ],
 )
 def test_other_names_for_a_command_and_its_arguments_are_understood(
@@ -104,14 +46,46 @@ def test_other_names_for_a_command_and_its_arguments_are_understood(
     ("call", "fault"),
     [
         (CommandCall("fly", {}), "there is no command 'fly'. Commands are: write_to_file"),
+        (CommandCall("writ_to_fil", {}), "'writ_to_fil'. Did you mean write_to_file. Commands are: write_to_file"),
+        (CommandCall("delete_files", {}), "Did you mean delete_file"),
         (CommandCall("read_file", {}), "'filename' is a required property"),
         (CommandCall("read_file", {"filename": "a", "x": 1}), "'x' was unexpected"),
         (CommandCall("read_file", {"filename": 7}), "filename: 7 is not of type 'string'"),
+        (CommandCall("read_file", {"filename": None}), "filename: None is not of type 'string'"),
+        (CommandCall("read_file", {"filename": "a", "start": "12b"}), "start: '12b' is not of type 'integer'"),
+        (CommandCall("read_file", {"filename": "a", "x": None}), "'x' was unexpected"),
+        (CommandCall("read_file", {}), "Its arguments are: filename, start .may be left out.."),
+        (CommandCall("do_nothing", {"x": 1}), "It takes no arguments."),
+        (CommandCall("read_file", {"file": "a", "path": "b"}), '"filename" was given under two names'),
+        (CommandCall("read_file", {"filename": "x" * 9000}), "^.{300,500}$"),
     ],
 )
 def test_a_call_that_cannot_run_is_told_which_and_what_is_allowed(call: CommandCall, fault: str) -> None:
     with pytest.raises(UnusableReply, match=fault):
         COMMANDS.checked(call)
+
+
+@pytest.mark.parametrize(
+    ("kind", "given_text", "meant"),
+    [
+        ({"type": "integer"}, " 7 ", 7),
+        ({"type": "integer"}, "7.0", "7.0"),
+        ({"type": "integer"}, "9" * 30, "9" * 30),
+        ({"type": "number"}, "-7.5e2", -750.0),
+        ({"type": "number"}, "1e999", "1e999"),
+        ({"type": "boolean"}, "True", True),
+        ({"type": "boolean"}, "yes", "yes"),
+        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "7", 7),
+        ({"type": ["integer", "string"]}, "7", "7"),
+        ({"enum": ["7"]}, "7", "7"),
+    ],
+)
+def test_a_number_or_truth_value_in_quotes_is_one_where_nothing_else_may_be_meant(
+    kind: dict[str, object], given_text: str, meant: object
+) -> None:
+    spec = replace(FILE_COMMANDS[0].spec, parameters={"type": "object", "properties": {"x": kind}})
+    fitting = fitted(spec, {"x": given_text})["x"]
+    assert (type(fitting), fitting) == (type(meant), meant)
 
 
 def test_a_command_name_cannot_be_taken_twice() -> None:

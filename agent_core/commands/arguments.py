@@ -1,0 +1,79 @@
+"""Arguments as a model gave them → arguments as a command names them. Nothing is guessed."""
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import cast
+
+from agent_core.errors import UnusableReply
+from agent_core.model.command import Arguments, CommandSpec
+
+WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
+NUMBER = re.compile(r"[+-]?\d{1,18}(\.\d{1,18})?([eE][+-]?\d{1,2})?", re.ASCII)
+
+
+def fitted(spec: CommandSpec, given: Arguments) -> Arguments:
+    """The arguments under their own names, in the types of the schema where their text says so.
+
+    What is null and may be left out is left out. Raise UnusableReply when two names mean one argument and differ.
+    """
+    properties = _properties(spec)
+    names = {plain(alias): name for alias, name in spec.aliases.items()} | {plain(name): name for name in properties}
+    required = cast("Iterable[str]", spec.parameters.get("required", ()))
+    meant: dict[str, object] = {}
+    for name, value in given.items():
+        proper = name if name in properties else names.get(plain(name), name)
+        fitting = _fitting(value, _types(properties.get(proper, {})))
+        if proper in meant and _spelt(meant[proper]) != _spelt(fitting):
+            raise UnusableReply(f'{spec.name}: "{proper}" was given under two names, with different content.')
+        meant[proper] = fitting
+    return {
+        name: value for name, value in meant.items() if value is not None or name not in {*properties} - {*required}
+    }
+
+
+def allowed(spec: CommandSpec) -> str:
+    """A sentence that names the arguments a command takes."""
+    required = cast("Iterable[str]", spec.parameters.get("required", ()))
+    names = [name if name in required else f"{name} (may be left out)" for name in _properties(spec)]
+    return f"Its arguments are: {', '.join(names)}." if names else "It takes no arguments."
+
+
+def plain(name: str) -> str:
+    """A name without what models write differently: capitals, hyphens, blanks, underscores."""
+    return re.sub(r"[\s_-]+", "", name).casefold()
+
+
+def _properties(spec: CommandSpec) -> Mapping[str, Mapping[str, object]]:
+    return cast("Mapping[str, Mapping[str, object]]", spec.parameters.get("properties", {}))
+
+
+def _types(schema: Mapping[str, object]) -> set[str]:
+    """The JSON types that a schema allows."""
+    match schema:
+        case {"type": str(kind)}:
+            return {kind}
+        case {"type": [*kinds]}:
+            return {str(kind) for kind in kinds}
+        case {"anyOf": [*choices]}:
+            return {kind for choice in choices if isinstance(choice, dict) for kind in _types(choice)}
+        case _:
+            return {"string"}
+
+
+def _fitting(value: object, types: set[str]) -> object:
+    if not isinstance(value, str) or "string" in types:
+        return value
+    text = value.strip()
+    if types & {"integer", "number"} and WHOLE.fullmatch(text):
+        return int(text)
+    if "number" in types and NUMBER.fullmatch(text) and math.isfinite(float(text)):
+        return float(text)
+    if "boolean" in types and text.casefold() in ("true", "false"):
+        return text.casefold() == "true"
+    return value
+
+
+def _spelt(value: object) -> str:
+    return json.dumps(value, sort_keys=True)

@@ -1,0 +1,247 @@
+"""Reads an object that is JSON but for its spelling, where it can be read in one way only; refuses all else.
+
+Nothing is completed and nothing dropped: every string is a piece of the text as it stands, and where the text ends
+inside the object it was cut off. Spellings taken: other quotes, bare names, quotes and line ends inside strings,
+trailing or missing commas, comments, Python's words, full-width punctuation, doubled braces.
+"""
+
+import math
+import re
+from collections.abc import Iterable
+from typing import Literal, NoReturn, TypeAlias
+
+from agent_core.errors import UnusableReply
+
+CUT_OFF = "it was cut off before its end. Answer more briefly."
+NOT_JSON = "it was no valid JSON"
+DEEPEST, LONGEST, MOST_DIGITS = 40, 200_000, 40
+Within: TypeAlias = Literal["key", "member", "item"]
+
+# The second of each pair is the full-width one.
+OPEN, CLOSE, OPEN_LIST, CLOSE_LIST = "{\uff5b", "}\uff5d", "[\uff3b", "]\uff3d"
+COMMA, COLON = ",\uff0c", ":\uff1a"
+CLOSERS = {'"': '"', "'": "'", "`": "`", "“": "”", "„": "“”", "‘": "’", "«": "»", "\uff02": "\uff02"}
+QUOTES, ANY_QUOTE = "".join(CLOSERS), "".join({*CLOSERS, *"".join(CLOSERS.values())})
+
+# Bounded, so that a thousand things that look like comments take no more than a thousand times 500 steps.
+SPACE = re.compile(
+    r"(?:[\s\ufeff\u200b]++|(?://|\#)[^\n]{0,500}+(?=\n|\Z)|/\*(?s:.{0,500}?)\*/|<think>(?s:.{0,500}?)</think>)*+"
+)
+ENDS = {quote: re.compile(rf"\\.|[{closers}]", re.DOTALL) for quote, closers in CLOSERS.items()}
+KEY = re.compile(rf"[{QUOTES}][^{ANY_QUOTE}\\\n]{{1,80}}[{ANY_QUOTE}]\s*+[{COLON}]")
+BARE_KEY = re.compile(rf"[A-Za-z_$][\w$-]{{0,80}}\s*+[{COLON}]")
+BARE = re.compile(rf"[^\s{ANY_QUOTE}{COMMA}{COLON}{{}}\uff5b\uff5d\[\]\uff3b\uff3d]+")
+NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
+ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+MEANT = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\", '"': '"', "'": "'", "_": "_"}
+WORDS: dict[str, object] = {"true": True, "false": False, "null": None, "none": None, "undefined": None}
+
+
+class LooseReader:
+    """Reads the object that begins at a place of a text. `at` is then where it ends.
+
+    `is_closed` is False when all that is missing is the last brace of the outermost object; `is_mended` is True when
+    a string was told from what follows it by more than its quotes.
+    """
+
+    def __init__(self, text: str, start: int) -> None:
+        if len(text) - start > LONGEST:
+            raise UnusableReply(f"{NOT_JSON}, and too long to find out what was meant.")
+        self.text, self.at, self.depth, self.end = text, start, 0, len(text.rstrip("` \t\r\n"))
+        self.is_closed, self.is_mended = True, False
+
+    def read(self) -> dict[str, object]:
+        """The object; raise UnusableReply when the text ends inside it or it can be read in two ways."""
+        self._open()
+        is_double = self._takes(OPEN)
+        members: list[tuple[str, object]] = []
+        while not self._takes(CLOSE):
+            members.append(self._member())
+            if not self._takes(COMMA) and self.depth == 1 and self._peek() == "":
+                self.is_closed = False
+                return joined(members)
+        if is_double and not self._takes(CLOSE):
+            self._fail("a brace is missing")
+        self.depth -= 1
+        return joined(members)
+
+    def _member(self) -> tuple[str, object]:
+        key = self._string("key") if self._next() in QUOTES else self._bare()
+        if not isinstance(key, str):
+            self._fail("a name is missing")
+        self._next()
+        if not self._takes(COLON):
+            self._fail("a colon is missing")
+        return key, self._value("member")
+
+    def _value(self, within: Within) -> object:
+        letter = self._next()
+        if letter in OPEN:
+            return self.read()
+        if letter in OPEN_LIST:
+            return self._list()
+        if letter in QUOTES:
+            return self._string(within)
+        return (
+            _meaning(self._bare())
+            if letter not in CLOSE + COMMA + COLON + CLOSE_LIST
+            else self._fail("a value is missing")
+        )
+
+    def _list(self) -> list[object]:
+        self._open()
+        items: list[object] = []
+        while not self._takes(CLOSE_LIST):
+            items.append(self._value("item"))
+            if not self._takes(COMMA) and self._next() not in CLOSE_LIST:
+                self._fail("a comma is missing")
+        self.depth -= 1
+        return items
+
+    def _string(self, within: Within) -> str:
+        quote, start = self.text[self.at], self.at + 1
+        if quote in "\"'" and self.text.startswith(quote * 3, self.at):
+            return self._block(quote * 3)
+        inner = 0
+        for found in ENDS[quote].finditer(self.text, start, self.end):
+            at = found.start()
+            if found.group()[0] == "\\" or self._is_apostrophe(at):
+                continue
+            if self._closes(at + 1, within):
+                if inner % 2 or (inner and within == "key"):
+                    break
+                self.at, self.is_mended = at + 1, self.is_mended or bool(inner)
+                return _decoded(self.text[start:at], quote)
+            inner += 1
+            if self.text[at + 1 if inner % 2 else at - 1].isspace():
+                break  # it does not open, or not close, a quotation
+        if not inner:
+            raise UnusableReply(CUT_OFF)
+        return self._fail("quotes inside a string are not escaped")
+
+    def _block(self, quotes: str) -> str:
+        start = self.at + 3
+        end = self.text.find(quotes, start)
+        if end < 0:
+            raise UnusableReply(CUT_OFF)
+        self.at, self.is_mended = end + 3, True
+        return _decoded(self.text[start:end], quotes[0])
+
+    def _is_apostrophe(self, at: int) -> bool:
+        around = self.text[at - 1], self.text[at + 1 : at + 2]
+        return self.text[at] in "'’" and all(letter.isalnum() for letter in around)
+
+    def _closes(self, at: int, within: Within) -> bool:
+        """Whether a quote that ends before `at` is followed by what follows a string."""
+        at = self._after_space(at)
+        following = self.text[at : min(at + 1, self.end)]
+        match within:
+            case _ if not following:
+                return True
+            case "key":
+                return following in COLON
+            case "item":
+                return following in CLOSE_LIST + COMMA
+            case "member":
+                if following in COMMA:
+                    return self._begins_member(self._after_space(at + 1))
+                return following in CLOSE or KEY.match(self.text, at) is not None
+
+    def _begins_member(self, at: int) -> bool:
+        if at >= self.end or self.text[at] in CLOSE:
+            return True
+        return (KEY.match(self.text, at) or BARE_KEY.match(self.text, at)) is not None
+
+    def _bare(self) -> str:
+        found = BARE.match(self.text, self.at, self.end)
+        if not found:
+            self._fail("something is missing")
+        self.at = found.end()
+        return found.group()
+
+    def _open(self) -> None:
+        self.at += 1
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise UnusableReply("it was nested too deeply.")
+
+    def _takes(self, letters: str) -> bool:
+        letter = self._peek()
+        found = letter != "" and letter in letters
+        self.at += found
+        return found
+
+    def _next(self) -> str:
+        return self._peek() or _cut_off()
+
+    def _peek(self) -> str:
+        self.at = self._after_space(self.at)
+        return self.text[self.at : min(self.at + 1, self.end)]
+
+    def _after_space(self, at: int) -> int:
+        found = SPACE.match(self.text, at, self.end)
+        return found.end() if found else at
+
+    def _fail(self, why: str) -> NoReturn:
+        near = " ".join(self.text[max(self.at - 30, 0) : self.at + 10].split())
+        raise UnusableReply(f"{NOT_JSON}: {why} near {near!r}.")
+
+
+def joined(members: Iterable[tuple[str, object]]) -> dict[str, object]:
+    """The members as an object; raise UnusableReply when two of one name differ."""
+    whole: dict[str, object] = {}
+    for name, value in members:
+        if name in whole and (type(whole[name]), whole[name]) != (type(value), value):
+            raise UnusableReply(f'"{name[:80]}" stood twice in one object, with different content.')
+        whole[name] = value
+    return whole
+
+
+def finite(digits: str) -> float:
+    """The number; raise UnusableReply for one that JSON cannot hold."""
+    number = float(digits)
+    if not math.isfinite(number):
+        raise UnusableReply(f"{digits[:20]} is no number that JSON has.")
+    return number
+
+
+def whole_number(digits: str) -> int:
+    """The number; raise UnusableReply for one that nobody means."""
+    if len(digits) > MOST_DIGITS:
+        raise UnusableReply(f"a number of {len(digits)} digits is too long.")
+    return int(digits)
+
+
+def unescaped(raw: str) -> str:
+    """The text with JSON's escapes resolved; other backslashes stay, but before an apostrophe or underscore."""
+    return ESCAPE.sub(lambda found: chr(int(found[1], 16)) if found[1] else MEANT.get(found[2], found[0]), raw)
+
+
+def _meaning(word: str) -> object:
+    if number := NUMBER.fullmatch(word):
+        return finite(word) if number[1] or number[2] else whole_number(word)
+    if word.casefold() in WORDS:
+        return WORDS[word.casefold()]
+    if word.casefold().lstrip("+-") in ("nan", "inf", "infinity"):
+        raise UnusableReply(f"{word} is no number that JSON has.")
+    if not re.fullmatch(r"[A-Za-z_][\w./-]*", word):
+        raise UnusableReply(f"{NOT_JSON}: quotes are missing around {word[:80]!r}.")
+    return word
+
+
+def _decoded(raw: str, quote: str) -> str:
+    """What a string says, its escapes resolved.
+
+    A backslash before a letter that is no escape stands for itself, as in a Windows path, but not beside a real
+    escape: then one of the two was meant otherwise.
+    """
+    escapes = list(ESCAPE.finditer(raw))
+    is_strange = any(found[2] and found[2].isalnum() and found[2] not in MEANT for found in escapes)
+    is_plain = any(found[1] or found[2] in "ntrbf_'" for found in escapes)
+    if (is_strange and is_plain) or (quote == '"' and re.search(r"'\\'|\\''", raw)):
+        raise UnusableReply(f"{NOT_JSON}: a backslash can be read in two ways in {raw[:80]!r}.")
+    return unescaped(raw)
+
+
+def _cut_off() -> NoReturn:
+    raise UnusableReply(CUT_OFF)

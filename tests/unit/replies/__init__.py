@@ -1,0 +1,1 @@
+"""Replies as models really write them, each with what must come of it."""
