@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
@@ -18,6 +19,19 @@ OUT_OF_CREDIT = ("insufficient_quota", "billing_hard_limit_reached", "billing_no
 TRY_AGAIN = (408, 409, 429)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ability:
+    """What an endpoint was asked for, and the settings that say which endpoint and which model."""
+
+    name: str
+    address: str
+    model: str
+
+
+CHAT = Ability(name="chat completions", address="OPENAI_BASE_URL", model="SMART_MODEL")
+EMBEDDINGS = Ability(name="embeddings", address="EMBEDDING_BASE_URL", model="EMBEDDING_MODEL")
+
+
 def expected() -> tuple[type[Exception], ...]:
     """What a call through the SDK may raise. Asked for when the SDK is loaded."""
     from openai import OpenAIError
@@ -25,7 +39,7 @@ def expected() -> tuple[type[Exception], ...]:
     return OpenAIError, TimeoutError, ValueError
 
 
-def told(error: Exception, *, host: str, model: str, secret: str, now: datetime) -> ModelError:
+def told(error: Exception, *, host: str, model: str, secret: str, now: datetime, ability: Ability = CHAT) -> ModelError:
     """The error of the SDK, or of our own deadline, for the loop and for people."""
     from openai import APIConnectionError, APIStatusError, APITimeoutError  # loaded by now: it raised the error
 
@@ -36,6 +50,8 @@ def told(error: Exception, *, host: str, model: str, secret: str, now: datetime)
             return ModelUnavailable(f"{host} cannot be reached ({type(error.__cause__ or error).__name__}).")
         case APIStatusError():
             words = tidied(sentence_of(error.body) or error.message, secret)
+            if error.status_code == 404:
+                return ModelRefused(_not_found(words, host, model, ability))
             return _by_status(error, words, host=host, model=model, now=now)
         case _:
             return ModelUnavailable(f"{host} gave an answer that cannot be read ({type(error).__name__}).")
@@ -104,12 +120,10 @@ def _by_status(error: "APIStatusError", words: str, *, host: str, model: str, no
             f"{host} does not accept the key ({status}). Set OPENAI_API_KEY to a key that may use {model or 'it'}, "
             "then restart Signoff."
         )
-    if status == 404:
-        return ModelRefused(_not_found(words, host, model))
     return ModelRefused(f"{host} refused the request ({status}): {words}")
 
 
-def _not_found(words: str, host: str, model: str) -> str:
+def _not_found(words: str, host: str, model: str, ability: Ability) -> str:
     if "model" in words.lower():
-        return f"{host} has no model {model}: {words} Set SMART_MODEL to one it offers, then restart Signoff."
-    return f"{host} has no chat completions at this address: check OPENAI_BASE_URL, which usually ends in /v1."
+        return f"{host} has no model {model}: {words} Set {ability.model} to one it offers, then restart Signoff."
+    return f"{host} has no {ability.name} at this address: check {ability.address}, which usually ends in /v1."

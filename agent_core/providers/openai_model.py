@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Literal, Self, cast
-from urllib.parse import urlsplit
+from typing import Any, Literal, Self, cast
 
 from agent_core.errors import ModelError, ModelRefused
 from agent_core.model.messages import Message, Reply
@@ -17,22 +16,30 @@ from agent_core.model.usage import Usage
 from agent_core.ports.minds import TokenCounter
 from agent_core.ports.world import Clock
 from agent_core.providers.clock import SystemClock
+from agent_core.providers.openai_client import OPENAI_URL as OPENAI_URL
+from agent_core.providers.openai_client import Connection
 from agent_core.providers.openai_errors import complaint_of, expected, told
-from agent_core.providers.prices import Prices, is_loopback
+from agent_core.providers.prices import Prices
 from agent_core.providers.tokens import EstimatedTokens
+from agent_core.providers.windows import Windows, named
 
-if TYPE_CHECKING:
-    from openai import AsyncOpenAI
-
-OPENAI_URL = "https://api.openai.com/v1"
 DEFAULT_MODEL = "gpt-5.4-mini"
-MOST_MODELS_LISTED = 200
+LISTING_SECONDS = 10
 
 Format = Literal["json_schema", "json_object", "none"]
 LOWER: Mapping[Format, Format] = {"json_schema": "json_object", "json_object": "none"}
 FORMAT_WORDS = ("response_format", "json_schema", "json_object", "json mode", "structured output", "grammar")
 TOO_LONG = ("context", "too large", "too long")
 MAY_BE_DIALECT = (400, 422, 500, 501)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What a call asks for beside its prompt."""
+
+    schema: Mapping[str, object] | None
+    max_tokens: int
+    temperature: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,17 +63,15 @@ class Dialect:
             return replace(self, temperature=False)
         return None
 
-    def options(
-        self, schema: Mapping[str, object] | None, max_tokens: int, temperature: float | None
-    ) -> dict[str, object]:
+    def options(self, wish: Wish) -> dict[str, object]:
         """The parameters of a request beside its model and messages."""
-        options: dict[str, object] = {self.limit: max_tokens}
-        if temperature is not None and self.temperature:
-            options["temperature"] = temperature
-        if schema is not None and self.format == "json_schema":
-            named = {"name": "turn", "schema": schema, "strict": False}
+        options: dict[str, object] = {self.limit: wish.max_tokens}
+        if wish.temperature is not None and self.temperature:
+            options["temperature"] = wish.temperature
+        if wish.schema is not None and self.format == "json_schema":
+            named = {"name": "turn", "schema": wish.schema, "strict": False}
             options["response_format"] = {"type": "json_schema", "json_schema": named}
-        elif schema is not None and self.format == "json_object":
+        elif wish.schema is not None and self.format == "json_object":
             options["response_format"] = {"type": "json_object"}
         return options
 
@@ -75,26 +80,32 @@ class Dialect:
 class OpenAIModel:
     """An endpoint by its address. `model` is used where an agent names none; empty takes what the endpoint offers.
 
-    `seconds` bounds a whole call. Nothing is loaded and nobody is asked before `prepare` or the first call.
+    `context` is the operator's word on the window of every model. `seconds` bounds a whole call. Nothing is loaded and
+    nobody is asked before `prepare` or the first call.
     """
 
     base_url: str = OPENAI_URL
     api_key: str = field(default="", repr=False)
     model: str = ""
     temperature: float | None = None
+    context: int | None = None
     prices: Prices = field(default_factory=lambda: Prices({}))
     seconds: float = 120
     clock: Clock = field(default_factory=SystemClock)
     tokens: TokenCounter = field(default_factory=EstimatedTokens)
-    _client: "AsyncOpenAI | None" = field(default=None, init=False, repr=False)
+    _connection: Connection = field(init=False, repr=False)
     _dialects: dict[str, Dialect] = field(default_factory=dict, init=False, repr=False)
-    _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
+    _windows: Windows = field(init=False, repr=False)
+    _has_listed: bool = field(default=False, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._connection = Connection(base_url=self.base_url, api_key=self.api_key, seconds=self.seconds)
+        self._windows = Windows(base_url=self.base_url, own=self.context)
 
     @property
     def host(self) -> str:
         """The endpoint as people know it; no path, no credentials."""
-        address = urlsplit(self.base_url)
-        return f"{address.hostname}:{address.port}" if address.port else address.hostname or self.base_url
+        return self._connection.host
 
     @property
     def label(self) -> str:
@@ -107,45 +118,60 @@ class OpenAIModel:
         return self.model
 
     async def prepare(self) -> None:
-        """Load the SDK and find the default model; what goes wrong is met again at the first call."""
-        await self._connected()
+        """Load the SDK, find the default model and hear of windows; what goes wrong is met again at the first call."""
+        await self._connection.client()
         with suppress(ModelError):
             await self._named("")
+            await self._hear_of_windows()
 
     async def close(self) -> None:
         """Let go of the connections; a later call opens new ones."""
-        client, self._client = self._client, None
-        if client:
-            await client.close()
+        await self._connection.close()
 
     async def complete(
-        self, messages: Sequence[Message], *, schema: Mapping[str, object] | None, model: str, max_tokens: int
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Mapping[str, object] | None,
+        model: str,
+        max_tokens: int,
+        temperature: float | None = None,
     ) -> Reply:
         """Ask in the way that this model is known to take, and learn from a refusal of the way."""
         name = await self._named(model)
-        dialect = self._dialects.get(name) or self._first_dialect()
         sent = [{"role": message.role, "content": message.content} for message in messages]
-        answer, heard = await self._asked({"model": name, "messages": sent}, dialect, schema, max_tokens)
-        self._dialects[name] = heard
+        chosen = temperature if self.temperature is None else self.temperature
+        wish = Wish(schema=schema, max_tokens=max_tokens, temperature=chosen)
+        answer = await self._asked({"model": name, "messages": sent}, wish)
+        with suppress(ModelError):
+            await self._hear_of_windows()
+        self._has_listed = True
         return self._read(answer, messages)
+
+    def window(self, model: str) -> int:
+        """Tokens of one call, by the operator's word, the endpoint's, a list of models or a cautious guess."""
+        return self._windows.of(model or self.model or DEFAULT_MODEL)
 
     def price(self, usage: Usage, model: str) -> Decimal | None:
         """US dollars, or None when no price is known; before the default model is found, those of the usual one."""
         return self.prices.of(usage, model or self.model or DEFAULT_MODEL)
 
-    async def _asked(
-        self, request: dict[str, object], dialect: Dialect, schema: Mapping[str, object] | None, max_tokens: int
-    ) -> tuple[object, Dialect]:
-        client, tried = await self._connected(), {dialect}
+    async def _asked(self, request: dict[str, object], wish: Wish) -> object:
+        name = str(request["model"])
+        dialect = self._dialects.get(name) or self._first_dialect()
+        client, tried = await self._connection.client(), {dialect}
         while True:
-            options: Any = request | dialect.options(schema, max_tokens, self.temperature)
+            options: Any = request | dialect.options(wish)
             try:
                 async with asyncio.timeout(self.seconds):
-                    return await client.chat.completions.create(**options), dialect
+                    answer = await client.chat.completions.create(**options)
             except expected() as error:
                 other = self._other_way(error, dialect)
                 if other is None or other in tried:
-                    raise self._told(error, str(request["model"])) from None
+                    raise self._told(error, name) from None
+            else:
+                self._dialects[name] = dialect
+                return answer
             dialect = other
             tried.add(dialect)
 
@@ -157,8 +183,7 @@ class OpenAIModel:
         return told(error, host=self.host, model=model, secret=self.api_key, now=self.clock.now())
 
     def _first_dialect(self) -> Dialect:
-        own = urlsplit(self.base_url).hostname == urlsplit(OPENAI_URL).hostname
-        return Dialect(limit="max_completion_tokens" if own else "max_tokens")
+        return Dialect(limit="max_completion_tokens" if self._connection.is_openai else "max_tokens")
 
     async def _named(self, model: str) -> str:
         if not (model or self.model):
@@ -166,37 +191,23 @@ class OpenAIModel:
             self.model = offered[0] if len(offered) == 1 else DEFAULT_MODEL
         return model or self.model
 
+    async def _hear_of_windows(self) -> None:
+        if not (self._has_listed or self._connection.is_openai):
+            await self._offered()
+
     async def _offered(self) -> tuple[str, ...]:
-        client = await self._connected()
+        client = await self._connection.client()
         try:
-            async with asyncio.timeout(self.seconds):
+            async with asyncio.timeout(min(self.seconds, LISTING_SECONDS)):
                 page = await client.models.list()
         except expected() as error:
             if getattr(error, "status_code", 0) in (404, 405, 501):
                 return ()
             raise self._told(error, "") from None
-        listed = getattr(page, "data", None) or ()
-        return tuple(model.id for model in listed[:MOST_MODELS_LISTED] if isinstance(model.id, str))
-
-    async def _connected(self) -> "AsyncOpenAI":
-        async with self._lock:
-            if self._client is None:
-                self._client = await asyncio.to_thread(self._new_client)
-            return self._client
-
-    def _new_client(self) -> "AsyncOpenAI":
-        """Import the SDK, which takes most of a second: in a thread."""
-        from openai import AsyncOpenAI, DefaultAsyncHttpxClient
-
-        client = AsyncOpenAI(
-            api_key=self.api_key or "none",
-            base_url=self.base_url,
-            max_retries=0,
-            timeout=self.seconds,
-            http_client=DefaultAsyncHttpxClient(trust_env=False) if is_loopback(self.base_url) else None,
-        )
-        _ = client.chat.completions, client.models  # these are imported when first touched
-        return client
+        self._has_listed = True
+        listed = tuple(named(getattr(page, "data", None)))
+        self._windows.learn(listed)
+        return tuple(name for name, _ in listed)
 
     def _read(self, answer: object, messages: Sequence[Message]) -> Reply:
         if not hasattr(answer, "choices"):

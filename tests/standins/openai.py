@@ -1,6 +1,9 @@
 """An OpenAI-compatible endpoint on 127.0.0.1 that says what a test wrote for it and keeps what it was asked."""
 
 import asyncio
+import base64
+import hashlib
+import struct
 from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -49,7 +52,15 @@ class Hangs:
     """The answer does not come while anybody waits."""
 
 
-Answer: TypeAlias = Says | Fails | SaysPlain | CutsOff | Hangs
+@dataclass(frozen=True, slots=True)
+class Embeds:
+    """An answer to texts. `body` replaces all of it; without `usage` the texts' words are counted."""
+
+    body: object = None
+    usage: Mapping[str, object] | None = field(default_factory=dict)
+
+
+Answer: TypeAlias = Embeds | Says | Fails | SaysPlain | CutsOff | Hangs
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +74,17 @@ class Request:
 
 @dataclass(slots=True)
 class OpenAIStandIn:
-    """The endpoint. `refuses` are parameters and response formats it does not take; `key` is the only one it takes."""
+    """The endpoint. `refuses` are parameters and formats it does not take; `key` is the only one it takes.
+
+    `facts` stand beside a model's name where models are listed. A text gets the vector in `vectors`, else one made of
+    its letters; vectors are never of length 1 and come in reverse. `only_floats` passes over the encoding asked for.
+    """
 
     base_url: str = ""
     models: Sequence[str] = ("gpt-test",)
+    facts: dict[str, dict[str, object]] = field(default_factory=dict)
+    vectors: dict[str, Sequence[float]] = field(default_factory=dict)
+    only_floats: bool = False
     key: str = ""
     refuses: set[str] = field(default_factory=set)
     requests: list[Request] = field(default_factory=list)
@@ -83,6 +101,11 @@ class OpenAIStandIn:
         """The bodies of the completions that were asked for."""
         return [request.body for request in self.requests if request.path.endswith("/chat/completions")]
 
+    @property
+    def embeddings(self) -> list[dict[str, Any]]:
+        """The bodies of the embeddings that were asked for."""
+        return [request.body for request in self.requests if request.path.endswith("/embeddings")]
+
     async def list_models(self, request: web.Request) -> web.StreamResponse:
         """GET /v1/models."""
         self.requests.append(Request(request.path, request.headers.copy(), {}))
@@ -90,7 +113,8 @@ class OpenAIStandIn:
             return await self._give(fault, request)
         if self.listing:
             return await self._give(self.listing, request)
-        return web.json_response({"object": "list", "data": [{"id": name, "object": "model"} for name in self.models]})
+        listed = [{"id": name, "object": "model", **self.facts.get(name, {})} for name in self.models]
+        return web.json_response({"object": "list", "data": listed})
 
     async def complete(self, request: web.Request) -> web.StreamResponse:
         """POST /v1/chat/completions."""
@@ -99,9 +123,32 @@ class OpenAIStandIn:
         fault = self._wrong_key(request) or self._unknown_model(body) or self._refused(body)
         return await self._give(fault or (self._answers.popleft() if self._answers else Says()), request)
 
+    async def embed(self, request: web.Request) -> web.StreamResponse:
+        """POST /v1/embeddings."""
+        body = await request.json()
+        self.requests.append(Request(request.path, request.headers.copy(), body))
+        fault = self._wrong_key(request) or self._unknown_model(body) or self._refused(body) or _too_much(body)
+        answer = fault or (self._answers.popleft() if self._answers else Embeds())
+        if isinstance(answer, Embeds):
+            return web.json_response(self._embedded(answer, body))
+        return await self._give(answer, request)
+
     async def close(self) -> None:
         """Let go of everybody who still waits."""
         self._over.set()
+
+    def _embedded(self, answer: Embeds, body: Mapping[str, Any]) -> object:
+        if answer.body is not None:
+            return answer.body
+        is_packed = body.get("encoding_format") == "base64" and not self.only_floats
+        vectors = [self.vectors.get(text) or letters(text) for text in body["input"]]
+        listed = [
+            {"object": "embedding", "index": index, "embedding": packed(vector) if is_packed else list(vector)}
+            for index, vector in enumerate(vectors)
+        ]
+        words = sum(len(text.split()) for text in body["input"])
+        usage = None if answer.usage is None else {"prompt_tokens": words, "total_tokens": words, **answer.usage}
+        return {"object": "list", "model": body["model"], "data": listed[::-1], "usage": usage}
 
     def _wrong_key(self, request: web.Request) -> Fails | None:
         given = request.headers.get("Authorization", "")
@@ -115,14 +162,17 @@ class OpenAIStandIn:
         return Fails(404, f"The model `{body['model']}` does not exist.", code="model_not_found")
 
     def _refused(self, body: Mapping[str, Any]) -> Fails | None:
-        used = {*body, str(body.get("response_format", {}).get("type"))}
+        used = {*body, str(body.get("response_format", {}).get("type")), str(body.get("encoding_format"))}
         for name in sorted(used & self.refuses):
             param = "response_format" if name.startswith("json") else name
+            param = "encoding_format" if name == "base64" else param
             return Fails(400, f"Unsupported: '{name}'.", code="unsupported_parameter", param=param)
         return None
 
     async def _give(self, answer: Answer, request: web.Request) -> web.StreamResponse:
         match answer:
+            case Embeds():
+                return web.Response(status=500)
             case Says():
                 return web.json_response(_completion(answer))
             case Fails():
@@ -135,6 +185,24 @@ class OpenAIStandIn:
             case Hangs():
                 await self._over.wait()
                 return web.Response(status=503)
+
+
+def letters(text: str) -> tuple[float, ...]:
+    """Eight numbers from -1 to 1 that are the same for the same text."""
+    return tuple((byte - 127.5) / 127.5 for byte in hashlib.sha256(text.encode()).digest()[:8])
+
+
+def packed(vector: Sequence[float]) -> str:
+    """The vector as base64 of 32-bit floats."""
+    return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
+
+
+def _too_much(body: Mapping[str, Any]) -> Fails | None:
+    """What OpenAI refuses: no text or more than 2,048 of them, an empty one, one beyond about 8,192 tokens."""
+    texts = body["input"]
+    if not 0 < len(texts) <= 2048 or any(not text or len(text) > 8192 * 8 for text in texts):
+        return Fails(400, "Invalid 'input'.", param="input")
+    return None
 
 
 def _completion(answer: Says) -> object:
@@ -162,6 +230,7 @@ async def openai_standin() -> AsyncIterator[OpenAIStandIn]:
     app = web.Application()
     app.router.add_get("/v1/models", standin.list_models)
     app.router.add_post("/v1/chat/completions", standin.complete)
+    app.router.add_post("/v1/embeddings", standin.embed)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
