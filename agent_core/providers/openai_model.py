@@ -200,6 +200,8 @@ class OpenAIModel:
         try:
             async with asyncio.timeout(min(self.seconds, LISTING_SECONDS)):
                 page = await client.models.list()
+        except AttributeError:
+            return ()  # the SDK falls over a page that is no JSON
         except expected() as error:
             if getattr(error, "status_code", 0) in (404, 405, 501):
                 return ()
@@ -218,13 +220,21 @@ class OpenAIModel:
 
     def _used(self, answer: object, messages: Sequence[Message], text: str) -> Usage:
         usage = getattr(answer, "usage", None)
-        prompt, completion = getattr(usage, "prompt_tokens", None), getattr(usage, "completion_tokens", None)
-        cached = getattr(getattr(usage, "prompt_tokens_details", None), "cached_tokens", None)
+        prompt, completion = _told_count(usage, "prompt_tokens"), _told_count(usage, "completion_tokens")
+        if prompt is None:
+            prompt = sum(self.tokens.count(each.content) for each in messages)
+        cached = _told_count(getattr(usage, "prompt_tokens_details", None), "cached_tokens") or 0
         return Usage(
-            prompt=prompt if isinstance(prompt, int) else sum(self.tokens.count(each.content) for each in messages),
-            cached=cached if isinstance(cached, int) else 0,
-            completion=completion if isinstance(completion, int) else self.tokens.count(text),
+            prompt=prompt,
+            cached=min(cached, prompt),
+            completion=self.tokens.count(text) if completion is None else completion,
         )
+
+
+def _told_count(told: object, name: str) -> int | None:
+    """A number of tokens where the endpoint tells one that can be."""
+    count = getattr(told, name, None)
+    return count if isinstance(count, int) and not isinstance(count, bool) and count >= 0 else None
 
 
 def _said(choice: Any) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from agent_core.errors import ModelRefused, ModelUnavailable
 from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import Usage
 from agent_core.ports.minds import LanguageModel
-from agent_core.prompt.packing import Situation, pack
+from agent_core.prompt.packing import Room, Situation, pack
 from agent_core.prompt.reply import parse, reply_schema
 from agent_core.providers.openai_model import OpenAIModel
 from agent_core.providers.prices import Prices
@@ -51,7 +51,7 @@ async def model(request: pytest.FixtureRequest) -> AsyncIterator[LanguageModel]:
 def a_prompt() -> tuple[Message, ...]:
     agent = an_agent(goals=('Write "hello" to a.txt',))
     situation = Situation(agent=agent, commands=COMMANDS.specs, turns=(), notes=(), now=NOON)
-    return pack(situation, window=10_000, count=EstimatedTokens().count)
+    return pack(situation, Room(10_000, EstimatedTokens().count))
 
 
 async def ask(model: LanguageModel, name: str = "") -> Reply:
@@ -76,6 +76,17 @@ async def test_people_and_agents_can_name_it(model: LanguageModel) -> None:
     assert model.default_model
 
 
+async def test_a_temperature_can_be_asked_for(model: LanguageModel) -> None:
+    prompt = a_prompt()
+    reply = await model.complete(prompt, schema=None, model="", max_tokens=500, temperature=0.2)
+    assert reply.text
+
+
+@pytest.mark.parametrize("name", ["", "a model nobody knows"])
+def test_a_window_has_room_for_a_prompt_and_a_reply(model: LanguageModel, name: str) -> None:
+    assert model.window(name) >= 4_096
+
+
 async def test_these_cost_nothing(model: LanguageModel) -> None:
     assert model.price(Usage(prompt=1000, completion=1000), model.default_model) == Decimal(0)
 
@@ -89,6 +100,15 @@ async def test_the_script_is_played_in_order_and_then_refuses() -> None:
         await ask(model, "other")
     assert model.prompts == [a_prompt()] * 4
     assert model.models == ["scripted"] * 3 + ["other"]
+    assert model.schemas == [reply_schema(COMMANDS.specs)] * 4
+
+
+async def test_the_script_keeps_temperatures_and_says_the_window_it_was_given() -> None:
+    model = ScriptedModel("one", "two", window=4_096)
+    await model.complete(a_prompt(), schema=None, model="", max_tokens=5, temperature=0.2)
+    await model.complete(a_prompt(), schema=None, model="", max_tokens=5)
+    assert (model.temperatures, model.schemas) == ([0.2, None], [None, None])
+    assert (model.window("any"), ScriptedModel().window("any")) == (4_096, 16_000)
 
 
 async def test_a_script_that_waits_goes_on_when_it_is_told_more() -> None:

@@ -76,6 +76,19 @@ async def test_usage_that_is_not_told_is_estimated(endpoint: Endpoint) -> None:
     assert (await ask(endpoint.model())).usage == Usage(prompt=7, completion=2)
 
 
+@pytest.mark.parametrize("told", [-1, True, "7", None, 1.5])
+async def test_usage_that_cannot_be_is_estimated(endpoint: Endpoint, told: object) -> None:
+    usage = {"prompt_tokens": told, "completion_tokens": told, "prompt_tokens_details": {"cached_tokens": told}}
+    endpoint.standin.answers(Says("abcdef", usage=usage))
+    assert (await ask(endpoint.model())).usage == Usage(prompt=7, completion=2)
+
+
+async def test_no_more_is_cached_than_was_sent(endpoint: Endpoint) -> None:
+    usage = {"prompt_tokens": 10, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 64}}
+    endpoint.standin.answers(Says("{}", usage=usage))
+    assert (await ask(endpoint.model())).usage == Usage(prompt=10, cached=10, completion=1)
+
+
 @pytest.mark.parametrize("answer", [Says(None), Says(body={"id": "1", "object": "chat.completion", "choices": []})])
 async def test_an_answer_without_content_is_an_empty_text(endpoint: Endpoint, answer: Says) -> None:
     endpoint.standin.answers(answer)
@@ -136,6 +149,12 @@ async def test_a_temperature_is_sent_only_when_set_and_taken(endpoint: Endpoint)
     endpoint.standin.refuses = {"temperature"}
     await ask(endpoint.model(temperature=0.5))
     assert [body.get("temperature") for body in endpoint.standin.completions] == [None, 0.0, 0.5, None]
+
+
+async def test_the_operators_temperature_goes_before_the_callers(endpoint: Endpoint) -> None:
+    for model in (endpoint.model(), endpoint.model(temperature=0.9)):
+        await model.complete(PROMPT, schema=None, model="gpt-test", max_tokens=5, temperature=0.2)
+    assert [body.get("temperature") for body in endpoint.standin.completions] == [0.2, 0.9]
 
 
 def test_openai_itself_is_given_the_newer_limit() -> None:
@@ -290,3 +309,54 @@ async def test_a_closed_provider_opens_new_connections(endpoint: Endpoint) -> No
     await ask(model)
     await model.close()
     assert (await ask(model)).text
+
+
+async def test_an_endpoint_of_ones_own_is_asked_for_the_windows_of_its_models(endpoint: Endpoint) -> None:
+    endpoint.standin.facts = {"gpt-test": {"max_model_len": 32_768}}
+    model = endpoint.model()
+    before = model.window("gpt-test")
+    await model.prepare()
+    assert (before, model.window("gpt-test"), model.window(""), model.window("another")) == (
+        4_096,
+        32_768,
+        32_768,
+        4_096,
+    )
+
+
+async def test_a_window_not_heard_of_at_the_start_is_asked_for_once_after_a_reply(endpoint: Endpoint) -> None:
+    endpoint.standin.facts = {"gpt-test": {"meta": {"n_ctx": 8_192}}}
+    endpoint.standin.listing = Fails(503)
+    model = endpoint.model()
+    await model.prepare()
+    endpoint.standin.listing = None
+    for _ in range(2):
+        await ask(model)
+    assert model.window("gpt-test") == 8_192
+    assert [request.path for request in endpoint.standin.requests].count("/v1/models") == 2
+
+
+@pytest.mark.parametrize("listing", [Fails(404), Fails(500), SaysPlain("<html>"), SaysPlain("[1", "application/json")])
+async def test_no_call_fails_because_nothing_is_told_of_windows(endpoint: Endpoint, listing: Fails | SaysPlain) -> None:
+    endpoint.standin.listing = listing
+    model = endpoint.model()
+    await model.prepare()
+    assert (await ask(model)).text
+    assert (await ask(model)).text
+    assert len(endpoint.standin.requests) == 4
+    assert model.window("gpt-test") == 4_096
+
+
+async def test_the_operators_window_holds_for_every_model(endpoint: Endpoint) -> None:
+    endpoint.standin.facts = {"gpt-test": {"context_length": 32_768}}
+    model = endpoint.model(context=6_000)
+    await model.prepare()
+    assert (model.window("gpt-test"), model.window("gpt-4o")) == (6_000, 6_000)
+
+
+async def test_a_listing_of_anything_is_no_fault(endpoint: Endpoint) -> None:
+    for data in ({"a": 1}, ["gpt-test", None, 3, {"id": 7}, {"id": "gpt-test", "context_length": 9_000}], None):
+        endpoint.standin.listing = Says(body={"object": "list", "data": data})
+        model = endpoint.model(model="")
+        await model.prepare()
+        assert model.window("gpt-test") in (4_096, 9_000)
