@@ -76,7 +76,7 @@ async def test_usage_that_is_not_told_is_estimated(endpoint: Endpoint) -> None:
     assert (await ask(endpoint.model())).usage == Usage(prompt=7, completion=2)
 
 
-@pytest.mark.parametrize("told", [-1, True, "7", None, 1.5])
+@pytest.mark.parametrize("told", [-1, "many", None, 1.5])
 async def test_usage_that_cannot_be_is_estimated(endpoint: Endpoint, told: object) -> None:
     usage = {"prompt_tokens": told, "completion_tokens": told, "prompt_tokens_details": {"cached_tokens": told}}
     endpoint.standin.answers(Says("abcdef", usage=usage))
