@@ -12,7 +12,9 @@ from typing import TypeAlias
 from agent_core.ports.database import Database
 from agent_core.ports.minds import MemoryIndex
 from agent_core.providers.embedded_index import FEW, EmbeddedIndex
+from agent_core.providers.pinecone_index import PineconeIndex
 from agent_core.testing.index import InMemoryIndex
+from tests.standins.pinecone import KEY, new_name, pinecone_standin
 
 Opener: TypeAlias = Callable[[], AbstractAsyncContextManager[MemoryIndex]]
 Maker: TypeAlias = Callable[[Database, Path], Opener]
@@ -44,8 +46,24 @@ def embedded(few: int) -> Maker:
     return maker
 
 
+def pinecone(_database: Database, _folder: Path) -> Opener:
+    """The service, by its SDK."""
+    name = new_name()
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[MemoryIndex]:
+        async with pinecone_standin() as standin:
+            index = PineconeIndex(api_key=KEY, index=name, controller_host=standin.url)
+            yield index
+            await index.close()
+
+    return opened
+
+
 MAKERS: dict[str, Maker] = {
     "in memory": in_memory,
     "embedded": embedded(few=FEW),
     "embedded in files": embedded(few=0),
+    "pinecone": pinecone,
 }
+ANY_LENGTH = tuple(name for name in MAKERS if name != "pinecone")  # whose index has vectors of one length

@@ -17,7 +17,7 @@ from agent_core.ports.database import Database
 from agent_core.ports.minds import MemoryIndex
 from agent_core.testing.examples import CHANNEL, NOON, an_agent, keep
 from agent_core.testing.index import a_vector, likeness, some_vector
-from tests.contract.index_makers import MAKERS, Opener
+from tests.contract.index_makers import ANY_LENGTH, MAKERS, Opener
 
 ADA = an_agent()
 HERE, THERE = "words in an index", "a/b\\c 🦆 *?[x]"
@@ -153,6 +153,7 @@ async def test_nothing_is_found_in_another_place(database: Database, index: Memo
     assert await nearest(index, place=f"{HERE} 2") == ()
 
 
+@pytest.mark.parametrize("opener", ANY_LENGTH, indirect=True)
 async def test_places_may_have_vectors_of_different_lengths(database: Database, index: MemoryIndex) -> None:
     await remember(database, index, {"east": EAST})
     await remember(database, index, {"long": some_vector(1, 64)}, place=THERE)
