@@ -10,28 +10,38 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Literal
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, DotEnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from agent_core.errors import SettingsError
+from bot.addresses import (
+    LOOPBACK,
+    OPENAI_URL,
+    AzureAddress,
+    Endpoint,
+    Folder,
+    HostAddress,
+    ModelFile,
+    Secret,
+    WebAddress,
+    database_address,
+    passwords,
+    sqlite_file,
+    without_secrets,
+)
+from bot.pairs import LOCAL, RULES
 from bot.variables import VARIABLES
 
-LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-TOKEN_LENGTH = 16
-TOO_SHORT = "must have at least 16 characters, because HOST opens the page to others."
-UNGUARDED = "opens the page to others, so WEB_TOKEN must be set too."
 OWN_WORDS = "own words"
-ONE_OR_MANY = "is for one workspace and SLACK_CLIENT_ID for many: set one of the two."
-NO_WAY_IN = "needs SLACK_APP_TOKEN (Socket Mode) or SLACK_SIGNING_SECRET (HTTP) beside it."
-PREFIXES = {"slack_bot_token": "xoxb-", "slack_app_token": "xapp-"}
-DATABASES = ("sqlite", "postgresql", "postgres")
-LIKENESS = 0.83  # tells OPENAI_APIKEY from AZURE_OPENAI_API_KEY, which is somebody else's
+USUAL_EMBEDDINGS = "text-embedding-3-small"
+LIKENESS = 0.83  # tells OPENAI_APIKEY from OPENAI_ORG_ID, which is somebody else's
 
 Price = Annotated[Decimal, Field(ge=0, allow_inf_nan=False)]
 Names = tuple[str, ...]
+NONE = SecretStr("")
 
 
 class Settings(BaseSettings):
@@ -47,23 +57,39 @@ class Settings(BaseSettings):
         env_file_encoding="utf-8-sig",
     )
 
-    home: Path = Field(default=Path(".signoff"), validation_alias="signoff_home")
+    home: Folder = Field(default=Path(".signoff"), validation_alias="signoff_home")
     host: str = Field(default="127.0.0.1", pattern=r"^[A-Za-z0-9._:%-]+$")
     port: int = Field(default=8700, ge=1, le=65535)
-    web_token: SecretStr = SecretStr("")
-    public_url: str = ""
+    web_token: Secret = NONE
+    public_url: WebAddress = ""
     database_url: str = Field(default="", repr=False)
-    openai_api_key: SecretStr = SecretStr("")
-    openai_base_url: str = ""
+    openai_api_key: Secret = NONE
+    openai_base_url: WebAddress = ""
     smart_model: str = ""
-    slack_api_url: str = ""
-    slack_app_token: SecretStr = SecretStr("")
-    slack_signing_secret: SecretStr = SecretStr("")
-    slack_client_id: str = Field(default="", pattern=r"^([0-9]+\.[0-9]+)?$")
-    slack_client_secret: SecretStr = SecretStr("")
-    slack_bot_token: SecretStr = SecretStr("")
+    fast_model: str = ""
+    azure_openai_api_key: Secret = NONE
+    azure_openai_endpoint: AzureAddress = ""
+    local_model: ModelFile | None = None
+    context_window: int | None = Field(default=None, ge=1024, le=20_000_000)
+    prompt_profile: Literal["auto", "full", "compact"] = "auto"
     temperature: float | None = Field(default=None, ge=0, le=2)
     model_prices: Mapping[str, tuple[Price, Price]] = {}
+    tiktoken_cache_dir: Folder | None = None
+    embedding_base_url: WebAddress = ""
+    embedding_model: str = ""
+    pinecone_api_key: Secret = NONE
+    pinecone_index: str = Field(default="signoff", pattern=r"^[a-z0-9]([a-z0-9-]{0,43}[a-z0-9])?$")
+    pinecone_host: HostAddress = ""
+    pinecone_controller_host: HostAddress = ""
+    google_api_key: Secret = NONE
+    google_cse_id: str = Field(default="", pattern=r"^[A-Za-z0-9:_-]*$")
+    google_search_url: WebAddress = ""
+    slack_api_url: WebAddress = ""
+    slack_app_token: Secret = NONE
+    slack_signing_secret: Secret = NONE
+    slack_client_id: str = Field(default="", pattern=r"^([0-9]+\.[0-9]+)?$")
+    slack_client_secret: Secret = NONE
+    slack_bot_token: Secret = NONE
     default_budget_usd: Decimal | None = Field(default=None, gt=0, allow_inf_nan=False)
     disabled_commands: Names = ()
     disabled_categories: Names = ()
@@ -76,9 +102,38 @@ class Settings(BaseSettings):
         return self.host in LOOPBACK
 
     @property
+    def endpoint(self) -> Endpoint | None:
+        """Where the language model is, if it is at an address."""
+        return None if self.local_model else self._remote
+
+    @property
     def has_endpoint(self) -> bool:
-        """Whether a language model is configured; without one the rehearsal model answers."""
-        return bool(self.openai_api_key or self.openai_base_url)
+        """Whether there is one; without it and without LOCAL_MODEL the rehearsal model answers."""
+        return self.endpoint is not None
+
+    @property
+    def embedding_name(self) -> str:
+        """The model that embeds: `local`, or one of `embedding_endpoint`."""
+        is_openai = self.endpoint and urlsplit(self.endpoint.url).hostname == urlsplit(OPENAI_URL).hostname
+        return self.embedding_model or (USUAL_EMBEDDINGS if is_openai else LOCAL)
+
+    @property
+    def embedding_endpoint(self) -> Endpoint | None:
+        """Where it is, or None on this machine."""
+        if self.embedding_name == LOCAL:
+            return None
+        key = self.openai_api_key.get_secret_value()
+        return Endpoint(url=self.embedding_base_url, key=key) if self.embedding_base_url else self._remote
+
+    @property
+    def tokenizers(self) -> Path:
+        """The folder in which files of tokenizers are looked for before the package that has them."""
+        return self.tiktoken_cache_dir or self.home / "tiktoken"
+
+    @property
+    def has_google(self) -> bool:
+        """Whether the web is searched by Google's own API."""
+        return bool(self.google_api_key and self.google_cse_id)
 
     @property
     def has_slack(self) -> bool:
@@ -94,23 +149,28 @@ class Settings(BaseSettings):
     @property
     def sqlite_file(self) -> Path | None:
         """The database's file, or None when it is not SQLite."""
-        scheme, _, rest = self.database_url.partition(":///")
-        return Path(rest.partition("?")[0]) if scheme == "sqlite" else None
+        return sqlite_file(self.database_url)
 
     @property
     def shown_database(self) -> str:
         """The database as people may see it: no user, no password, no options."""
-        scheme, _, rest = self.database_url.partition("://")
-        return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}"
+        return without_secrets(self.database_url)
 
     @property
     def secrets(self) -> Names:
         """Every value that must never be shown, in all the spellings that may turn up."""
-        userinfo = "" if self.sqlite_file else self.database_url.partition("://")[2].rpartition("@")[0]
-        password = userinfo.partition(":")[2]
         kept = (value for value in dict(self).values() if isinstance(value, SecretStr))
-        found = (*(secret.get_secret_value() for secret in kept), password, unquote(password))
+        found = (*(secret.get_secret_value() for secret in kept), *passwords(self.database_url))
         return tuple(dict.fromkeys(secret for secret in found if secret))
+
+    @property
+    def _remote(self) -> Endpoint | None:
+        if self.azure_openai_endpoint:
+            key = self.azure_openai_api_key.get_secret_value()
+            return Endpoint(url=f"{self.azure_openai_endpoint}/openai/v1", key=key)
+        if self.openai_api_key or self.openai_base_url:
+            return Endpoint(url=self.openai_base_url or OPENAI_URL, key=self.openai_api_key.get_secret_value())
+        return None
 
     @classmethod
     def settings_customise_sources(
@@ -124,99 +184,22 @@ class Settings(BaseSettings):
         """What is handed in and nothing else: `load` gathers it, so that a test can hand in its own environment."""
         return (init_settings,)
 
-    @field_validator("home")
-    @classmethod
-    def _folder(cls, path: Path) -> Path:
-        folder = path.expanduser().absolute()
-        if "?" in str(folder) or (folder.exists() and not folder.is_dir()):
-            raise ValueError
-        return folder
-
-    @field_validator(
-        "web_token",
-        "openai_api_key",
-        "slack_bot_token",
-        "slack_app_token",
-        "slack_signing_secret",
-        "slack_client_secret",
-    )
-    @classmethod
-    def _sendable(cls, secret: SecretStr) -> SecretStr:
-        text = secret.get_secret_value().strip()
-        if not text.isascii() or not text.isprintable() or " " in text:
-            raise ValueError
-        return SecretStr(text)
-
-    @field_validator("web_token")
-    @classmethod
-    def _long_enough(cls, token: SecretStr, info: ValidationInfo) -> SecretStr:
-        if info.data.get("host", "localhost") not in LOOPBACK and len(token) < TOKEN_LENGTH:
-            raise PydanticCustomError(OWN_WORDS, TOO_SHORT)
-        return token
-
-    @field_validator("slack_bot_token", "slack_app_token")
-    @classmethod
-    def _of_its_kind(cls, token: SecretStr, info: ValidationInfo) -> SecretStr:
-        prefix = PREFIXES[str(info.field_name)]
-        if token and not token.get_secret_value().startswith(prefix):
-            raise PydanticCustomError(OWN_WORDS, f"must begin with {prefix}: Slack has several kinds of tokens.")
-        return token
-
-    @field_validator("slack_client_id")
-    @classmethod
-    def _can_send_back(cls, client_id: str, info: ValidationInfo) -> str:
-        if client_id and not info.data.get("public_url"):
-            raise PydanticCustomError(OWN_WORDS, "needs PUBLIC_URL beside it, to which Slack sends people back.")
-        return client_id
-
-    @field_validator("slack_client_secret")
-    @classmethod
-    def _beside_its_id(cls, secret: SecretStr, info: ValidationInfo) -> SecretStr:
-        if info.data.get("slack_client_id") and not secret:
-            raise PydanticCustomError(OWN_WORDS, "must be set beside SLACK_CLIENT_ID.")
-        return secret
-
-    @field_validator("slack_bot_token")
-    @classmethod
-    def _whole_slack(cls, token: SecretStr, info: ValidationInfo) -> SecretStr:
-        has_many = bool(info.data.get("slack_client_id"))
-        has_way_in = bool(info.data.get("slack_app_token") or info.data.get("slack_signing_secret"))
-        if token and has_many:
-            raise PydanticCustomError(OWN_WORDS, ONE_OR_MANY)
-        if has_way_in and not (token or has_many):
-            raise PydanticCustomError(OWN_WORDS, "is missing beside the other settings of Slack.")
-        if (token or has_many) and not has_way_in:
-            raise PydanticCustomError(OWN_WORDS, NO_WAY_IN)
-        return token
-
-    @field_validator("public_url", "openai_base_url", "slack_api_url")
-    @classmethod
-    def _web_address(cls, url: str) -> str:
-        parts = urlsplit(url)
-        is_web = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and not parts.username
-        if url and (not is_web or parts.query or parts.fragment or any(map(str.isspace, url))):
-            raise ValueError
-        return url.rstrip("/")
-
-    @field_validator("public_url")
-    @classmethod
-    def _guarded(cls, url: str, info: ValidationInfo) -> str:
-        if urlsplit(url).hostname not in (None, *LOOPBACK) and not info.data.get("web_token"):
-            raise PydanticCustomError(OWN_WORDS, UNGUARDED)
-        return url
-
     @field_validator("database_url")
     @classmethod
     def _database_address(cls, url: str, info: ValidationInfo) -> str:
-        if not url:
-            return f"sqlite:///{info.data.get('home')}/signoff.db"
-        scheme, separator, rest = url.partition("://")
-        is_file = rest.startswith("/") and len(rest.partition("?")[0]) > 1
-        if not separator or scheme not in DATABASES or (scheme == "sqlite" and not is_file) or not rest:
-            raise ValueError
-        server = rest.partition("?")[0].rpartition("@")[2].partition("/")[0]
-        _ = urlsplit(f"//{server}").port  # raises ValueError when it is no number
-        return url
+        return database_address(url) if url else f"sqlite:///{info.data.get('home')}/signoff.db"
+
+    @field_validator(*RULES)
+    @classmethod
+    def _with_the_others(cls, value: object, info: ValidationInfo) -> object:
+        if complaint := RULES[str(info.field_name)](value, info.data):
+            raise PydanticCustomError(OWN_WORDS, "{complaint}", {"complaint": complaint})
+        return value
+
+    @field_validator("embedding_model", mode="before")
+    @classmethod
+    def _local_in_any_case(cls, given: object) -> object:
+        return LOCAL if isinstance(given, str) and given.strip().lower() == LOCAL else given
 
     @field_validator("model_prices", mode="before")
     @classmethod
@@ -230,7 +213,7 @@ class Settings(BaseSettings):
             return given
         return tuple(name for name in (part.strip() for part in given.split(",")) if name)
 
-    @field_validator("log_level", "log_format", mode="before")
+    @field_validator("log_level", "log_format", "prompt_profile", mode="before")
     @classmethod
     def _any_case(cls, given: object, info: ValidationInfo) -> object:
         if not isinstance(given, str):

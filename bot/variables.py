@@ -1,28 +1,15 @@
 """Every variable an operator may set, in words. `.env.example` and the reference page are made of this table."""
 
-from dataclasses import dataclass
+from bot.mind_variables import MINDS
+from bot.variable import FOLDER, KEY, WEB_ADDRESS, Variable
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Variable:
-    """`rule` completes "must be …"; `default` says what holds when it is not set."""
-
-    name: str
-    section: str
-    meaning: str
-    rule: str
-    default: str
-    example: str
-
-
-WHERE, MODEL, SLACK = "Where it runs", "The language model", "Slack"
-LIMITS, LOGS = "What agents may do", "What is logged"
+WHERE, SLACK, LIMITS, LOGS = "Where it runs", "Slack", "What agents may do", "What is logged"
 TABLE = (
     Variable(
         name="SIGNOFF_HOME",
         section=WHERE,
         meaning="The data folder: the database and the agents' files.",
-        rule="a folder, or a path where one can be made, without a question mark",
+        rule=FOLDER,
         default=".signoff in the working directory",
         example="/var/lib/signoff",
     ),
@@ -46,7 +33,7 @@ TABLE = (
         name="WEB_TOKEN",
         section=WHERE,
         meaning="What a browser must show before it sees the page.",
-        rule="one word of letters, digits and signs",
+        rule=KEY,
         default="none: whoever can reach the page may use it",
         example="choose-16-or-more-characters",
     ),
@@ -54,7 +41,7 @@ TABLE = (
         name="PUBLIC_URL",
         section=WHERE,
         meaning="The page's address as people type it, when a proxy stands before it. Wants WEB_TOKEN.",
-        rule="an http or https address without a user, a query or a fragment",
+        rule=WEB_ADDRESS,
         default="HOST and PORT",
         example="https://signoff.example.com",
     ),
@@ -66,46 +53,7 @@ TABLE = (
         default="the SQLite file signoff.db in the data folder",
         example="postgresql://signoff:password@localhost/signoff",
     ),
-    Variable(
-        name="OPENAI_API_KEY",
-        section=MODEL,
-        meaning="The key for the endpoint. Without OPENAI_BASE_URL that is OpenAI's own.",
-        rule="one word of letters, digits and signs",
-        default="none: without OPENAI_BASE_URL as well, the rehearsal model answers, which is scripted",
-        example="sk-your-key",
-    ),
-    Variable(
-        name="OPENAI_BASE_URL",
-        section=MODEL,
-        meaning="An endpoint that speaks OpenAI's chat completions. One on your own machine needs no key.",
-        rule="an http or https address without a user, a query or a fragment",
-        default="OpenAI's own, when there is a key",
-        example="http://127.0.0.1:11434/v1",
-    ),
-    Variable(
-        name="SMART_MODEL",
-        section=MODEL,
-        meaning="The model that decides what an agent does next.",
-        rule="the name of a model of the endpoint",
-        default="the endpoint's only model, else a current one of OpenAI's",
-        example="gpt-5.4-mini",
-    ),
-    Variable(
-        name="TEMPERATURE",
-        section=MODEL,
-        meaning="How freely the model answers.",
-        rule="a number from 0 to 2",
-        default="the endpoint's own",
-        example="0.2",
-    ),
-    Variable(
-        name="MODEL_PRICES",
-        section=MODEL,
-        meaning="Your own prices: model → US dollars per million prompt tokens and per million completion tokens.",
-        rule="a JSON object that gives each model two amounts: prompt and completion",
-        default="a list of public prices; a model on your own machine is free",
-        example='{"my-model": [0.25, 2]}',
-    ),
+    *MINDS,
     Variable(
         name="SLACK_BOT_TOKEN",
         section=SLACK,
@@ -150,7 +98,7 @@ TABLE = (
         name="SLACK_API_URL",
         section=SLACK,
         meaning="Another address of Slack's API: that of a proxy, or of Slack for government.",
-        rule="an http or https address without a user, a query or a fragment",
+        rule=WEB_ADDRESS,
         default="https://slack.com/api",
         example="https://slack-gov.com/api",
     ),

@@ -9,14 +9,18 @@ import pytest
 
 from agent_core.errors import SettingsError
 from bot import variables
+from bot.addresses import Endpoint
 from bot.settings import Settings, load
 from bot.variables import TABLE, VARIABLES
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = {variable.name: variable.example for variable in TABLE}
-# One workspace or many: the two go without one another.
+# One workspace or many, one endpoint or another or a file that has to be there: these go without one another.
 FOR_MANY = {"SLACK_CLIENT_ID", "SLACK_CLIENT_SECRET"}
-FOR_ONE = {name: value for name, value in EXAMPLES.items() if name not in FOR_MANY}
+ELSEWHERE = {"OPENAI_BASE_URL"}
+ON_AZURE = {"AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY"}
+IN_A_FILE = {"LOCAL_MODEL"}
+LEFT_OUT = FOR_MANY | ON_AZURE | IN_A_FILE
 TOKEN = "sixteen-letters-and-more"
 
 
@@ -53,18 +57,20 @@ def test_the_processes_own_environment_is_read_when_none_is_handed_in(monkeypatc
     assert load({}, env_file=None).port == 8700
 
 
-@pytest.mark.parametrize("left_out", [FOR_MANY, {"SLACK_BOT_TOKEN"}])
+@pytest.mark.parametrize("left_out", [LEFT_OUT, {"SLACK_BOT_TOKEN"} | ELSEWHERE | IN_A_FILE])
 def test_every_example_is_a_value_that_can_be_used(left_out: set[str]) -> None:
     settings = load({name: value for name, value in EXAMPLES.items() if name not in left_out}, None)
     assert settings.has_slack
     assert settings.model_prices == {"my-model": (Decimal("0.25"), Decimal(2))}
     assert settings.disabled_commands == ("delete_file", "append_to_file")
     assert settings.default_budget_usd == 5
+    assert (settings.context_window, settings.prompt_profile) == (16_384, "compact")
+    assert settings.has_google
 
 
 def test_words_are_taken_in_any_case() -> None:
-    settings = load({"LOG_LEVEL": "debug", "LOG_FORMAT": "JSON"}, None)
-    assert (settings.log_level, settings.log_format) == ("DEBUG", "json")
+    settings = load({"LOG_LEVEL": "debug", "LOG_FORMAT": "JSON", "PROMPT_PROFILE": "Full"}, None)
+    assert (settings.log_level, settings.log_format, settings.prompt_profile) == ("DEBUG", "json", "full")
 
 
 @pytest.mark.proves("settings:fault")
@@ -91,6 +97,26 @@ def test_words_are_taken_in_any_case() -> None:
         ("OPENAI_BASE_URL", "http://ana:password@localhost/v1"),
         ("TEMPERATURE", "2.1"),
         ("TEMPERATURE", "nan"),
+        ("AZURE_OPENAI_ENDPOINT", "your-resource"),
+        ("AZURE_OPENAI_API_KEY", "two words"),
+        ("LOCAL_MODEL", "/nowhere/model.gguf"),
+        ("LOCAL_MODEL", __file__),
+        ("CONTEXT_WINDOW", "1023"),
+        ("CONTEXT_WINDOW", "16k"),
+        ("CONTEXT_WINDOW", "99999999"),
+        ("PROMPT_PROFILE", "short"),
+        ("TIKTOKEN_CACHE_DIR", __file__),
+        ("EMBEDDING_BASE_URL", "127.0.0.1"),
+        ("PINECONE_API_KEY", "“pcsk”"),
+        ("PINECONE_INDEX", "Signoff"),
+        ("PINECONE_INDEX", "-signoff"),
+        ("PINECONE_INDEX", "s" * 46),
+        ("PINECONE_HOST", "ftp://index"),
+        ("PINECONE_HOST", "two words"),
+        ("PINECONE_CONTROLLER_HOST", "https://ana:hush@localhost"),
+        ("GOOGLE_API_KEY", "two words"),
+        ("GOOGLE_CSE_ID", "a/b"),
+        ("GOOGLE_SEARCH_URL", "www.googleapis.com"),
         ("MODEL_PRICES", "{"),
         ("MODEL_PRICES", '{"m": 1}'),
         ("MODEL_PRICES", '{"m": [1, -2]}'),
@@ -154,23 +180,136 @@ def test_half_a_slack_app_is_told_with_what_is_missing(given: dict[str, str], va
     assert (told.variable, told.fault[: len(fault)]) == (variable, fault)
 
 
+AZURE = {"AZURE_OPENAI_ENDPOINT": "https://r.openai.azure.com", "AZURE_OPENAI_API_KEY": "a", "SMART_MODEL": "mine"}
+
+
+@pytest.mark.parametrize(
+    ("given", "variable", "fault"),
+    [
+        ({**AZURE, "OPENAI_BASE_URL": "http://localhost/v1"}, "AZURE_OPENAI_ENDPOINT", "is one endpoint and"),
+        ({**AZURE, "AZURE_OPENAI_API_KEY": ""}, "AZURE_OPENAI_ENDPOINT", "needs AZURE_OPENAI_API_KEY beside it."),
+        ({**AZURE, "SMART_MODEL": ""}, "AZURE_OPENAI_ENDPOINT", "needs SMART_MODEL beside it, the name of the"),
+        ({"EMBEDDING_MODEL": "nomic-embed-text"}, "EMBEDDING_MODEL", "names a model, so OPENAI_API_KEY, OPENAI_BASE"),
+        ({"EMBEDDING_BASE_URL": "http://localhost/v1"}, "EMBEDDING_MODEL", "must name a model of EMBEDDING_BASE_URL."),
+        ({"PINECONE_HOST": "localhost"}, "PINECONE_HOST", "needs PINECONE_API_KEY beside it."),
+        ({"PINECONE_CONTROLLER_HOST": "localhost"}, "PINECONE_CONTROLLER_HOST", "needs PINECONE_API_KEY beside it."),
+        ({"GOOGLE_CSE_ID": "a"}, "GOOGLE_CSE_ID", "needs GOOGLE_API_KEY beside it."),
+    ],
+)
+def test_half_a_provider_is_told_with_what_is_missing(given: dict[str, str], variable: str, fault: str) -> None:
+    told = fault_of(given)
+    assert (told.variable, told.fault[: len(fault)]) == (variable, fault)
+
+
+@pytest.mark.parametrize("other", [AZURE, {"OPENAI_BASE_URL": "http://localhost/v1"}])
+def test_a_model_in_a_file_goes_without_an_endpoint(tmp_path: Path, other: dict[str, str]) -> None:
+    path = tmp_path / "Model.GGUF"
+    path.touch()
+    assert fault_of({"LOCAL_MODEL": str(path), **other}).variable == "LOCAL_MODEL"
+    settings = load({"LOCAL_MODEL": str(path), "OPENAI_API_KEY": "sk-1"}, None)
+    assert (settings.local_model, settings.endpoint, settings.embedding_name) == (path, None, "local")
+
+
+HERE = "http://127.0.0.1:11434/v1"
+OPENAI = "https://api.openai.com/v1"
+
+
+@pytest.mark.parametrize(
+    ("given", "endpoint"),
+    [
+        ({}, None),
+        ({"OPENAI_API_KEY": "sk-1"}, Endpoint(url=OPENAI, key="sk-1")),
+        ({"OPENAI_BASE_URL": HERE}, Endpoint(url=HERE, key="")),
+        ({"OPENAI_BASE_URL": f"{HERE}/", "OPENAI_API_KEY": "sk-1"}, Endpoint(url=HERE, key="sk-1")),
+        ({**AZURE, "OPENAI_API_KEY": "sk-1"}, Endpoint(url="https://r.openai.azure.com/openai/v1", key="a")),
+        (
+            {**AZURE, "AZURE_OPENAI_ENDPOINT": "https://r.openai.azure.com/openai/v1/"},
+            Endpoint(url="https://r.openai.azure.com/openai/v1", key="a"),
+        ),
+        ({"AZURE_OPENAI_API_KEY": "a"}, None),
+    ],
+)
+def test_the_endpoint_is_an_address_with_its_own_key(given: dict[str, str], endpoint: Endpoint | None) -> None:
+    settings = load(given, None)
+    assert (settings.endpoint, settings.has_endpoint) == (endpoint, endpoint is not None)
+    assert "sk-1" not in repr(settings.endpoint)
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "endpoint"),
+    [
+        ({}, "local", None),
+        ({"OPENAI_API_KEY": "sk-1"}, "text-embedding-3-small", Endpoint(url=OPENAI, key="sk-1")),
+        ({"OPENAI_BASE_URL": HERE, "OPENAI_API_KEY": "sk-1"}, "local", None),
+        (AZURE, "local", None),
+        ({**AZURE, "EMBEDDING_MODEL": "mine"}, "mine", Endpoint(url="https://r.openai.azure.com/openai/v1", key="a")),
+        ({"OPENAI_API_KEY": "sk-1", "EMBEDDING_MODEL": "Local"}, "local", None),
+        ({"OPENAI_BASE_URL": HERE, "EMBEDDING_MODEL": "nomic"}, "nomic", Endpoint(url=HERE, key="")),
+        ({"EMBEDDING_BASE_URL": HERE, "EMBEDDING_MODEL": "nomic"}, "nomic", Endpoint(url=HERE, key="")),
+        (
+            {**AZURE, "OPENAI_API_KEY": "sk-1", "EMBEDDING_BASE_URL": HERE, "EMBEDDING_MODEL": "nomic"},
+            "nomic",
+            Endpoint(url=HERE, key="sk-1"),
+        ),
+    ],
+)
+def test_embeddings_are_made_here_or_at_an_address_with_its_own_key(
+    given: dict[str, str], name: str, endpoint: Endpoint | None
+) -> None:
+    settings = load(given, None)
+    assert (settings.embedding_name, settings.embedding_endpoint) == (name, endpoint)
+
+
+def test_a_model_in_a_file_can_be_beside_embeddings_of_openai(tmp_path: Path) -> None:
+    path = tmp_path / "model.gguf"
+    path.touch()
+    given = {"LOCAL_MODEL": str(path), "OPENAI_API_KEY": "sk-1", "EMBEDDING_MODEL": "text-embedding-3-small"}
+    assert load(given, None).embedding_endpoint == Endpoint(url=OPENAI, key="sk-1")
+
+
+def test_hosts_of_pinecone_may_be_given_as_its_console_shows_them() -> None:
+    given = {"PINECONE_API_KEY": "p", "PINECONE_HOST": "s-1.svc.pinecone.io", "PINECONE_CONTROLLER_HOST": HERE}
+    settings = load(given, None)
+    assert settings.pinecone_host == "https://s-1.svc.pinecone.io"
+    assert (settings.pinecone_controller_host, settings.pinecone_index) == (HERE, "signoff")
+
+
+def test_tokenizers_are_looked_for_in_the_data_folder_unless_told_where(tmp_path: Path) -> None:
+    home = {"SIGNOFF_HOME": str(tmp_path)}
+    assert load(home, None).tokenizers == tmp_path / "tiktoken"
+    assert load({**home, "TIKTOKEN_CACHE_DIR": str(tmp_path / "t")}, None).tokenizers == tmp_path / "t"
+
+
+@pytest.mark.parametrize("name", ["GOOGLE_API_KEY", "AZURE_OPENAI_API_KEY"])
+def test_a_key_that_other_programs_share_turns_nothing_on_by_itself(name: str) -> None:
+    settings = load({name: "a"}, None)
+    assert (settings.has_google, settings.has_endpoint) == (False, False)
+
+
 def test_no_secret_is_shown_by_the_settings() -> None:
     settings = load(
         {
             "WEB_TOKEN": TOKEN,
             "OPENAI_API_KEY": "sk-hidden",
+            "AZURE_OPENAI_API_KEY": "azure-hidden",
+            "PINECONE_API_KEY": "pcsk-hidden",
+            "GOOGLE_API_KEY": "google-hidden",
             "DATABASE_URL": "postgresql://ana:p%40ss@db.example.com/signoff?sslmode=require",
         },
         None,
     )
-    assert settings.secrets == (TOKEN, "sk-hidden", "p%40ss", "p@ss")
+    hidden = ("sk-hidden", "azure-hidden", "pcsk-hidden", "google-hidden")
+    assert settings.secrets == (TOKEN, *hidden, "p%40ss", "p@ss")
     assert settings.shown_database == "postgresql://db.example.com/signoff"
     shown = f"{settings!r} {settings} {settings.shown_database}"
     assert not any(secret in shown for secret in settings.secrets)
 
 
 @pytest.mark.proves("settings:secrets")
-@pytest.mark.parametrize("name", ["WEB_TOKEN", "OPENAI_API_KEY", "DATABASE_URL"])
+@pytest.mark.parametrize(
+    "name",
+    ["WEB_TOKEN", "OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "PINECONE_API_KEY", "GOOGLE_API_KEY", "DATABASE_URL"],
+)
 def test_no_secret_is_shown_by_a_fault(name: str) -> None:
     fault = fault_of({name: "mysql://ana:hush hush@localhost"})
     assert "hush" not in f"{fault!r} {fault} {fault.__cause__!r}"
@@ -178,7 +317,13 @@ def test_no_secret_is_shown_by_a_fault(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("written", "meant"),
-    [("OPENAI_APIKEY", "OPENAI_API_KEY"), ("SIGNOF_HOME", "SIGNOFF_HOME"), ("openai_key", "OPENAI_API_KEY")],
+    [
+        ("OPENAI_APIKEY", "OPENAI_API_KEY"),
+        ("SIGNOF_HOME", "SIGNOFF_HOME"),
+        ("openai_key", "OPENAI_API_KEY"),
+        ("FAST_LLM_MODEL", "FAST_MODEL"),
+        ("PINECONE_APIKEY", "PINECONE_API_KEY"),
+    ],
 )
 def test_a_misspelt_name_in_the_file_is_refused_with_the_right_one(tmp_path: Path, written: str, meant: str) -> None:
     env_file = in_file(tmp_path, f"{written}=x\n")
@@ -187,7 +332,8 @@ def test_a_misspelt_name_in_the_file_is_refused_with_the_right_one(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    "name", ["FAST_MODEL", "AZURE_OPENAI_API_KEY", "SLACK_TEAM_ID", "OPENAI_ORG_ID", "HTTP_PROXY", "GOOGLE_API_KEY"]
+    "name",
+    ["PINECONE_ENV", "CUSTOM_SEARCH_ENGINE_ID", "SLACK_TEAM_ID", "OPENAI_ORG_ID", "HTTP_PROXY", "GEMINI_API_KEY"],
 )
 def test_a_name_that_is_somebody_elses_is_left_alone(tmp_path: Path, name: str) -> None:
     load({}, in_file(tmp_path, f"{name}=x\n"))
@@ -215,13 +361,22 @@ def test_the_example_file_with_every_line_taken_off_its_comment_can_be_used(tmp_
     lines = (ROOT / ".env.example").read_text().splitlines()
     offered = [line.removeprefix("# ") for line in lines if line.partition("=")[0].removeprefix("# ") in VARIABLES]
     assert len(offered) == len(VARIABLES)
-    taken = [line for line in offered if line.partition("=")[0] not in FOR_MANY]
-    assert load({}, in_file(tmp_path, "\n".join(taken))) == load(FOR_ONE, None)
+    taken = [line for line in offered if line.partition("=")[0] not in LEFT_OUT]
+    usable = {name: value for name, value in EXAMPLES.items() if name not in LEFT_OUT}
+    assert load({}, in_file(tmp_path, "\n".join(taken))) == load(usable, None)
 
 
 def test_nothing_slow_is_loaded_with_the_settings() -> None:
     code = "import sys, bot.settings; print(*{name.partition('.')[0] for name in sys.modules})"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout
-    assert not {"aiohttp", "slack_sdk", "sqlalchemy", "openai", "alembic", "jsonschema", "genai_prices"} & set(
-        loaded.split()
-    )
+    assert not {
+        "aiohttp",
+        "slack_sdk",
+        "sqlalchemy",
+        "openai",
+        "alembic",
+        "jsonschema",
+        "genai_prices",
+        "numpy",
+        "tiktoken",
+    } & set(loaded.split())

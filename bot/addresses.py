@@ -1,0 +1,104 @@
+"""The forms that values of the environment take: addresses and keys. Each function gives the value as it is kept.
+
+A ValueError means that the value is not what the variable's rule asks for.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import unquote, urlsplit
+
+from pydantic import AfterValidator, SecretStr
+
+OPENAI_URL = "https://api.openai.com/v1"
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+DATABASES = ("sqlite", "postgresql", "postgres")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """An address that speaks OpenAI's API, and the key that is sent to it; empty for none."""
+
+    url: str
+    key: str = field(repr=False)
+
+
+def web_address(url: str) -> str:
+    """An http or https address without a user, a query or a fragment."""
+    parts = urlsplit(url)
+    is_web = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and not parts.username
+    if url and (not is_web or parts.query or parts.fragment or any(map(str.isspace, url))):
+        raise ValueError
+    return url.rstrip("/")
+
+
+def host_address(host: str) -> str:
+    """A web address, or a bare host name, which is reached by https."""
+    return web_address(host if not host or "://" in host else f"https://{host}")
+
+
+def azure_address(url: str) -> str:
+    """The resource's address, whether or not the path of its API is given with it."""
+    return web_address(url).removesuffix("/v1").removesuffix("/openai")
+
+
+def sendable(secret: SecretStr) -> SecretStr:
+    """One word that a header can carry."""
+    text = secret.get_secret_value().strip()
+    if not text.isascii() or not text.isprintable() or " " in text:
+        raise ValueError
+    return SecretStr(text)
+
+
+def folder(path: Path) -> Path:
+    """A folder, or a place for one."""
+    absolute = path.expanduser().absolute()
+    if "?" in str(absolute) or (absolute.exists() and not absolute.is_dir()):
+        raise ValueError
+    return absolute
+
+
+def model_file(path: Path) -> Path:
+    """A model's file that is there."""
+    absolute = path.expanduser().absolute()
+    if absolute.suffix.lower() != ".gguf" or not absolute.is_file():
+        raise ValueError
+    return absolute
+
+
+def database_address(url: str) -> str:
+    """The address of a SQLite file or of a PostgreSQL database."""
+    scheme, separator, rest = url.partition("://")
+    is_file = rest.startswith("/") and len(rest.partition("?")[0]) > 1
+    if not separator or scheme not in DATABASES or (scheme == "sqlite" and not is_file) or not rest:
+        raise ValueError
+    server = rest.partition("?")[0].rpartition("@")[2].partition("/")[0]
+    _ = urlsplit(f"//{server}").port  # raises ValueError when it is no number
+    return url
+
+
+def sqlite_file(url: str) -> Path | None:
+    """The database's file, or None when it is not SQLite."""
+    scheme, _, rest = url.partition(":///")
+    return Path(rest.partition("?")[0]) if scheme == "sqlite" else None
+
+
+def without_secrets(url: str) -> str:
+    """A database's address as people may see it: no user, no password, no options."""
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}"
+
+
+def passwords(url: str) -> tuple[str, ...]:
+    """The password in a database's address, as it is written there and as it is meant."""
+    userinfo = "" if sqlite_file(url) else url.partition("://")[2].rpartition("@")[0]
+    password = userinfo.partition(":")[2]
+    return password, unquote(password)
+
+
+Secret = Annotated[SecretStr, AfterValidator(sendable)]
+WebAddress = Annotated[str, AfterValidator(web_address)]
+HostAddress = Annotated[str, AfterValidator(host_address)]
+AzureAddress = Annotated[str, AfterValidator(azure_address)]
+Folder = Annotated[Path, AfterValidator(folder)]
+ModelFile = Annotated[Path, AfterValidator(model_file)]
