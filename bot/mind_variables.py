@@ -39,7 +39,7 @@ MINDS = (
     Variable(
         name="AZURE_OPENAI_ENDPOINT",
         section=MODEL,
-        meaning="A resource of Azure OpenAI. Wants AZURE_OPENAI_API_KEY, and the name of the deployment as SMART_MODEL.",
+        meaning="A resource of Azure OpenAI. Wants AZURE_OPENAI_API_KEY, and its deployment's name as SMART_MODEL.",
         rule=WEB_ADDRESS,
         default="the endpoint is OpenAI's own or that of OPENAI_BASE_URL",
         example="https://your-resource.openai.azure.com",
