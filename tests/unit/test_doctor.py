@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import sys
 from dataclasses import dataclass, field, replace
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,8 @@ class World:
     servers: tuple[LocalServer, ...] = ()
     tables: Tables = field(default_factory=Tables)
     slack_fault: str | None = None
+    missing_tokenizers: tuple[str, ...] = ()
+    has_word_vectors: bool = True
     asked: list[str] = field(default_factory=list)
 
     async def endpoint(self) -> str | None:
@@ -60,7 +63,12 @@ class World:
     @property
     def probes(self) -> Probes:
         return Probes(
-            endpoint=self.endpoint, local_servers=self.local_servers, database=self.database, slack=self.slack
+            endpoint=self.endpoint,
+            local_servers=self.local_servers,
+            database=self.database,
+            slack=self.slack,
+            tokenizers=lambda: self.missing_tokenizers,
+            word_vectors=lambda: self.has_word_vectors,
         )
 
 
@@ -75,14 +83,16 @@ async def found(settings: Settings, world: World | None = None) -> dict[str, Fin
 async def test_surfaces_come_first_then_providers(tmp_path: Path) -> None:
     names = list(await found(settings_with(tmp_path)))
     assert names == [
-        "web", "terminal", "slack", "discord", "model", "database", "data folder", "memory", "search", "sandbox",
+        "web", "terminal", "slack", "discord",
+        "model", "tokens", "database", "data folder", "memory", "embeddings", "search", "sandbox",
     ]  # fmt: skip
 
 
 async def test_on_a_fresh_machine_nothing_is_at_fault_and_nothing_is_made(tmp_path: Path) -> None:
     world = World()
     seen = await found(settings_with(tmp_path), world)
-    assert [finding.state for finding in seen.values()] == [*("on", "on", "off", "off", "on", "on", "on"), *["off"] * 3]
+    assert [name for name, finding in seen.items() if finding.state != "on"] == ["slack", "discord", "sandbox"]
+    assert "fault" not in {finding.state for finding in seen.values()}
     assert seen["database"].why == f"sqlite:///{tmp_path}/home/signoff.db, made at the first start"
     assert seen["data folder"].why == f"{tmp_path}/home, made at the first start"
     assert world.asked == ["local servers"]
@@ -118,6 +128,89 @@ async def test_an_endpoint_that_refuses_is_a_fault_with_its_reason(tmp_path: Pat
     seen = await found(settings, World(endpoint_fault="does not accept the key (401)"))
     assert (seen["model"].state, seen["model"].why) == ("fault", "127.0.0.1:9 does not accept the key (401)")
     assert seen["model"].variable == "OPENAI_API_KEY, OPENAI_BASE_URL"
+
+
+AZURE = {
+    "AZURE_OPENAI_ENDPOINT": "https://r.openai.azure.com",
+    "AZURE_OPENAI_API_KEY": "azure-hidden",
+    "SMART_MODEL": "mine",
+}
+
+
+async def test_a_resource_of_azure_is_named_with_its_own_variables(tmp_path: Path) -> None:
+    right = (await found(settings_with(tmp_path, **AZURE)))["model"]
+    wrong = (await found(settings_with(tmp_path, **AZURE), World(endpoint_fault="answers 500")))["model"]
+    assert (right.why, right.variable) == ("mine · r.openai.azure.com", "AZURE_OPENAI_ENDPOINT, SMART_MODEL")
+    assert (wrong.state, wrong.variable) == ("fault", "AZURE_OPENAI_API_KEY, AZURE_OPENAI_ENDPOINT")
+    assert "hidden" not in report((right, wrong))
+
+
+async def test_a_model_in_a_file_is_named_when_what_serves_it_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "small.gguf"
+    path.touch()
+    settings = settings_with(tmp_path, LOCAL_MODEL=str(path))
+    monkeypatch.setattr(doctor, "find_spec", lambda name: None)
+    missing = (await found(settings))["model"]
+    monkeypatch.setattr(doctor, "find_spec", lambda name: ModuleSpec(name, None))
+    there = (await found(settings, world := World()))["model"]
+    assert (missing.state, missing.why.endswith("pip install xllamacpp")) == ("fault", True)
+    assert (there.state, there.why, there.variable) == ("on", "small on this machine", "LOCAL_MODEL")
+    assert world.asked == []
+
+
+@pytest.mark.parametrize(
+    ("variables", "missing", "state", "why"),
+    [
+        ({}, (), "on", "estimated, as the rehearsal model has no tokenizer"),
+        ({"OPENAI_API_KEY": "sk-1234"}, (), "on", "exact for OpenAI's own models, near for others"),
+        ({"OPENAI_API_KEY": "sk-1234"}, ("o200k_base",), "off", "estimated: o200k_base is neither in the package"),
+    ],
+)
+async def test_token_counts_say_whether_they_are_exact_and_why_not(
+    tmp_path: Path, variables: dict[str, str], missing: tuple[str, ...], state: str, why: str
+) -> None:
+    tokens = (await found(settings_with(tmp_path, **variables), World(missing_tokenizers=missing)))["tokens"]
+    assert (tokens.state, tokens.why[: len(why)]) == (state, why)
+    assert missing == () or tokens.why.endswith(f"nor in {tmp_path}/home/tiktoken")
+
+
+@pytest.mark.parametrize(
+    ("variables", "has_words", "state", "why"),
+    [
+        ({}, True, "on", "on this machine, which knows English only"),
+        ({}, False, "off", "memories are told by their words, not their meaning; for English, pip install wordllama"),
+        ({"OPENAI_API_KEY": "sk-1234"}, False, "on", "text-embedding-3-small · OpenAI"),
+        (
+            {"EMBEDDING_BASE_URL": "http://127.0.0.1:8080/v1", "EMBEDDING_MODEL": "nomic"},
+            False,
+            "on",
+            "nomic · 127.0.0.1:8080",
+        ),
+    ],
+)
+async def test_embeddings_say_which_they_are(
+    tmp_path: Path, variables: dict[str, str], has_words: bool, state: str, why: str
+) -> None:
+    seen = (await found(settings_with(tmp_path, **variables), World(has_word_vectors=has_words)))["embeddings"]
+    assert (seen.state, seen.why) == (state, why)
+
+
+async def test_memory_and_search_say_where_they_look(tmp_path: Path) -> None:
+    pinecone = {"PINECONE_API_KEY": "pcsk-hidden", "PINECONE_HOST": "s-1.svc.pinecone.io"}
+    google = {"GOOGLE_API_KEY": "google-hidden", "GOOGLE_CSE_ID": "c1"}
+    plain = await found(settings_with(tmp_path))
+    chosen = await found(settings_with(tmp_path, **pinecone, **google))
+    assert [seen["memory"].why for seen in (plain, chosen)] == [
+        "in the database",
+        "Pinecone, index signoff at https://s-1.svc.pinecone.io",
+    ]
+    assert [seen["search"].why for seen in (plain, chosen)] == [
+        "several engines at once, without an account",
+        "Google's own API",
+    ]
+    assert "hidden" not in report(tuple(chosen.values()))
 
 
 async def test_slack_is_off_until_somebody_gives_its_tokens(tmp_path: Path) -> None:
