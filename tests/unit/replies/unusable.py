@@ -58,6 +58,7 @@ UNUSABLE = (
     Case("one quote inside a string", WHOLE.replace("milk", '5" of pipe'), says=NOT_VALID),
     Case("JSON inside a string, not escaped", WHOLE.replace("milk", '{"a": "b"}'), says=NOT_VALID),
     Case("a list inside a shell line", SHELL % '"echo "a", "command_line": "b""', says=NOT_VALID),
+    Case("the end of a reply inside a string", SHELL % '"echo "a" b"}}}"', says=NOT_VALID),
     Case("a backslash of two readings", WHOLE.replace("milk", "C:\\Users\\new"), says="two ways"),
     Case("a shell's own escape of an apostrophe", SHELL % "\"echo 'it'\\''s'\"", says="two ways"),
     Case("a lost quote", WHOLE.replace('"write_to_file"', '"write_to_file'), says=NOT_VALID),
