@@ -16,6 +16,8 @@ from agent_core.prompt.grounds import is_grounded
 from agent_core.prompt.repair import is_worth_repairing, parse_repaired
 from agent_core.prompt.reply import parse
 
+SLOW = timedelta(seconds=2)
+
 # Letters that mean something to whoever reads JSON, more often than others.
 TELLING = "{}[]\"'\\:,/*#`“”‘’\n\t nu0_<>-1.x\uff5b\uff0c"
 TEXTS = st.text(st.one_of(st.sampled_from(TELLING), st.characters(codec="utf-8")), max_size=40)
@@ -93,7 +95,7 @@ def test_any_arguments_come_through_strict_json(name: str, arguments: dict[str, 
 
 
 @pytest.mark.proves("reply:cut-off")
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=SLOW)
 @given(replies(), st.data())
 def test_the_beginning_of_a_reply_never_is_another_command(text: str, data: st.DataObject) -> None:
     whole = call_in(text)
@@ -103,7 +105,7 @@ def test_the_beginning_of_a_reply_never_is_another_command(text: str, data: st.D
 
 
 @pytest.mark.proves("reply:grounded")
-@settings(max_examples=500)
+@settings(max_examples=500, deadline=SLOW)
 @given(replies(), st.lists(st.tuples(st.integers(0, 600), st.integers(0, 5), st.one_of(TEXTS, PIECES)), max_size=4))
 def test_a_damaged_reply_never_has_an_argument_that_it_does_not_say(
     text: str, damage: list[tuple[int, int, str]]
@@ -115,7 +117,7 @@ def test_a_damaged_reply_never_has_an_argument_that_it_does_not_say(
     assert call is None or is_grounded(call, text)
 
 
-@settings(max_examples=500, deadline=timedelta(seconds=2))
+@settings(max_examples=500, deadline=SLOW)
 @given(st.lists(st.one_of(PIECES, TEXTS), max_size=40).map("".join))
 def test_no_text_whatever_breaks_the_reading(text: str) -> None:
     call_in(text)
@@ -127,7 +129,7 @@ SAYINGS = st.text("ab /-\n", max_size=12)
 
 
 @pytest.mark.proves("reply:grounded")
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=SLOW)
 @given(SAYINGS, SAYINGS, st.data())
 def test_what_mends_a_reply_can_change_nothing(first: str, second: str, data: st.DataObject) -> None:
     meant = {"line": f'5" {first}', "text": second}
