@@ -15,6 +15,9 @@ from agent_core.model.decision import Approve, ApproveEdited, Reject, Settlement
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.people import Origin
 from agent_core.service.agents import AgentService, Kept
+from agent_core.service.memories import AgentMemories
+from agent_core.service.reviewing import SelfReview
+from agent_core.service.tuning import AgentTuning
 from agent_core.service.views import AgentViews
 
 HELP = Help(
@@ -56,6 +59,9 @@ class Intents:
 
     service: AgentService
     views: AgentViews
+    tuning: AgentTuning
+    memories: AgentMemories
+    review: SelfReview
 
     async def press(self, button: Button, filled: Filled, origin: Origin) -> Answer:
         """Do what a button says."""

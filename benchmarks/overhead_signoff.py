@@ -23,6 +23,7 @@ from agent_core.errors import ModelRefused
 from agent_core.loop.acting import Hands
 from agent_core.loop.advance import AgentLoop
 from agent_core.loop.thinking import Mind
+from agent_core.memory.longterm import LongTermMemory
 from agent_core.model.agent import Agent
 from agent_core.model.decision import Approve
 from agent_core.model.draft import AgentDraft
@@ -32,17 +33,22 @@ from agent_core.model.people import Actor, Origin
 from agent_core.model.places import ChannelScope
 from agent_core.model.turn import Turn
 from agent_core.model.usage import FREE, Usage
+from agent_core.oversight.treasury import Treasury
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade
+from agent_core.prompt.asking import Asker
 from agent_core.providers.clock import SystemClock
+from agent_core.providers.embedded_index import EmbeddedIndex
 from agent_core.providers.files import FolderWorkspaces
-from agent_core.providers.tokens import EstimatedTokens
+from agent_core.providers.local_embedder import LocalEmbedder
+from agent_core.providers.tokens import Estimates
 from agent_core.service.agents import AgentService
 
 ADA = Actor(id="ada", display="ada", workspace="local")
 CHANNEL = ChannelScope("web", "local", "general")
 DRAFT = AgentDraft(name="Clerk", role="a market analyst", goals=("Study the market and keep notes in files",))
 PATIENCE = 60.0
+SUMMARY = "Decisions: none.\nFiles: notes_1.md holds what was found.\nFacts: many.\nOpen steps: to go on."
 
 
 def main() -> None:
@@ -115,12 +121,24 @@ class ScriptedModel:
     default_model: str = "scripted"
 
     async def complete(
-        self, messages: Sequence[Message], *, schema: Mapping[str, object] | None, model: str, max_tokens: int
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Mapping[str, object] | None,
+        model: str,
+        max_tokens: int,
+        temperature: float | None = None,
     ) -> Reply:
-        """The next reply."""
+        """The next reply; where prose is asked for, a summary."""
+        if schema is None:
+            return Reply(text=SUMMARY, usage=Usage(prompt=3000, completion=60))
         if reply := next(self.replies, None):
             return Reply(text=json.dumps(reply, indent=4), usage=Usage(prompt=3000, completion=334))
         raise ModelRefused("The script has no reply left.")
+
+    def window(self, model: str) -> int:
+        """That of a large one."""
+        return 128_000
 
     def price(self, usage: Usage, model: str) -> Decimal:
         """Nothing."""
@@ -135,11 +153,16 @@ async def office(folder: Path, replies: Sequence[Mapping[str, Any]]) -> AsyncIte
     database, clock, surface = SqlDatabase(url), SystemClock(), WatchedSurface()
     commands, files = Commands.of(*FILE_COMMANDS, *FINISH_COMMANDS), FolderWorkspaces(folder / "workspaces")
     shared: dict[str, Any] = {"commands": commands, "workspaces": files}
-    mind = Mind(model=ScriptedModel(iter(replies)), tokens=EstimatedTokens(), clock=clock, **shared)
-    hands, surfaces = Hands(**shared), {surface.name: surface}
-    loop = AgentLoop(database=database, mind=mind, hands=hands, surfaces=surfaces, clock=clock)
+    memory = LongTermMemory(
+        database=database, embedder=LocalEmbedder(), index=EmbeddedIndex(database, folder / "vectors")
+    )
+    asker = Asker(model=ScriptedModel(iter(replies)), tokens=Estimates())
+    mind = Mind(asker=asker, memory=memory, clock=clock, **shared)
+    hands, surfaces, treasury = Hands(**shared), {surface.name: surface}, Treasury(database)
+    loop = AgentLoop(database=database, mind=mind, hands=hands, surfaces=surfaces, clock=clock, treasury=treasury)
     engine = LocalEngine(database=database, clock=clock, surfaces=tuple(surfaces))
-    at = Office(service=AgentService(database=database, waker=engine, clock=clock, **shared), surface=surface)
+    service = AgentService(database=database, waker=engine, clock=clock, memory=memory, **shared)
+    at = Office(service=service, surface=surface)
 
     async def advance(agent_id: AgentId) -> None:
         await loop.advance(agent_id)

@@ -7,35 +7,44 @@ from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from adapters.intents import Intents
 from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS
-from agent_core.commands.registry import Commands
+from agent_core.commands.history import HistoryCommands
+from agent_core.commands.memory import MemoryCommands
+from agent_core.commands.registry import Command, Commands
+from agent_core.commands.web import WebCommands
 from agent_core.engines.local import LocalEngine
 from agent_core.errors import SettingsError, SurfaceError
 from agent_core.loop.acting import Hands
 from agent_core.loop.advance import AgentLoop
 from agent_core.loop.thinking import Mind
+from agent_core.memory.longterm import LongTermMemory
+from agent_core.memory.renewal import Renewal
 from agent_core.model.places import SurfaceName
+from agent_core.oversight.treasury import Treasury
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade, version
 from agent_core.ports.database import Database
 from agent_core.ports.minds import LanguageModel
 from agent_core.ports.precedence import Precedence
 from agent_core.ports.surface import ChatSurface
-from agent_core.ports.world import Clock, Workspaces
+from agent_core.ports.world import Clock, Search
+from agent_core.prompt.asking import Asker
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.detection import local_servers
 from agent_core.providers.files import FolderWorkspaces
-from agent_core.providers.rehearsal import RehearsalModel
-from agent_core.providers.tokens import EstimatedTokens
 from agent_core.service.agents import AgentService
 from agent_core.service.drafting import AgentDrafting
+from agent_core.service.memories import AgentMemories
 from agent_core.service.received import ReceivedFiles
+from agent_core.service.reviewing import SelfReview
+from agent_core.service.tuning import AgentTuning
 from agent_core.service.views import AgentViews
 from bot.doctor import Probes, Tables, endpoint_fault
+from bot.minds import Minds
 from bot.settings import Settings
 
 if TYPE_CHECKING:
@@ -49,29 +58,24 @@ class Signoff:
 
     settings: Settings
     clock: Clock
-    model: LanguageModel
+    minds: Minds
     surfaces: Mapping[SurfaceName, ChatSurface]
     engine: LocalEngine
     loop: AgentLoop
-    service: AgentService
-    views: AgentViews
-    database: Database
-    workspaces: Workspaces
+    renewal: Renewal
+    intents: Intents
+    drafting: AgentDrafting
+    received: ReceivedFiles
     slack: "SlackSide | None" = None
 
     @property
-    def intents(self) -> Intents:
-        """What people press and type."""
-        return Intents(service=self.service, views=self.views)
+    def model(self) -> LanguageModel:
+        """What agents think with."""
+        return self.minds.model
 
     def slack_connection(self) -> "SlackConnection | None":
         """What takes in what people do in Slack, where Slack is on."""
-        if self.slack is None:
-            return None
-        received = ReceivedFiles(
-            database=self.database, workspaces=self.workspaces, waker=self.engine, clock=self.clock
-        )
-        return self.slack.connected(self.intents, AgentDrafting(self.model), received)
+        return self.slack.connected(self.intents, self.drafting, self.received) if self.slack else None
 
 
 @asynccontextmanager
@@ -80,17 +84,16 @@ async def assembled(settings: Settings, *surfaces: ChatSurface, with_slack: bool
     make_home(settings)
     await migrated(settings)
     database = SqlDatabase(settings.database_url)
-    model, clock = make_model(settings), SystemClock()
-    slack = make_slack(settings, database, clock, model) if with_slack and settings.has_slack else None
+    minds, clock = Minds.of(settings, database), SystemClock()
+    slack = make_slack(settings, database, clock, minds.model) if with_slack and settings.has_slack else None
     every = (*surfaces, slack.surface) if slack else surfaces
     try:
-        yield _wired(settings, database, model, {surface.name: surface for surface in every}, slack=slack, clock=clock)
+        yield _wired(settings, database, minds, {surface.name: surface for surface in every}, slack=slack, clock=clock)
     finally:
         if slack:
             await slack.close()
+        await minds.close()
         await database.close()
-        if close := getattr(model, "close", None):
-            await close()
 
 
 async def migrated(settings: Settings) -> None:
@@ -113,8 +116,8 @@ def make_home(settings: Settings) -> None:
 
 def probes(settings: Settings) -> Probes:
     """How the doctor looks at what is configured."""
-    base_url = settings.openai_base_url or "https://api.openai.com/v1"
-    endpoint = partial(endpoint_fault, base_url, settings.openai_api_key.get_secret_value())
+    address = settings.endpoint
+    endpoint = partial(endpoint_fault, address.url if address else "", address.key if address else "")
     return Probes(
         endpoint=endpoint,
         local_servers=local_servers,
@@ -147,23 +150,6 @@ async def _slack_fault(settings: Settings) -> str | None:
     return None
 
 
-def make_model(settings: Settings) -> LanguageModel:
-    """The endpoint that is configured, or the rehearsal model: nothing found by itself is used unasked."""
-    if not settings.has_endpoint:
-        return RehearsalModel()
-    from agent_core.providers.openai_model import OPENAI_URL, OpenAIModel
-    from agent_core.providers.prices import Prices
-
-    base_url = settings.openai_base_url or OPENAI_URL
-    return OpenAIModel(
-        base_url=base_url,
-        api_key=settings.openai_api_key.get_secret_value(),
-        model=settings.smart_model,
-        temperature=settings.temperature,
-        prices=Prices.at(base_url, settings.model_prices),
-    )
-
-
 def make_slack(settings: Settings, database: Database, clock: Clock, model: LanguageModel) -> "SlackSide":
     """What shows agents in Slack."""
     from bot.slack import SlackSide  # loads Slack's SDK
@@ -171,9 +157,9 @@ def make_slack(settings: Settings, database: Database, clock: Clock, model: Lang
     return SlackSide.of(settings, database, clock, model.label)
 
 
-def make_commands(settings: Settings) -> Commands:
+def make_commands(settings: Settings, *more: Command) -> Commands:
     """Every command that is not switched off; raise SettingsError for a name that is none."""
-    every = [*FILE_COMMANDS, *FINISH_COMMANDS]
+    every = [*FILE_COMMANDS, *more, *FINISH_COMMANDS]
     _must_be_known("DISABLED_COMMANDS", settings.disabled_commands, {command.spec.name for command in every})
     _must_be_known("DISABLED_CATEGORIES", settings.disabled_categories, {command.spec.category for command in every})
     disabled = {*settings.disabled_commands, *settings.disabled_categories}
@@ -186,40 +172,47 @@ def _must_be_known(variable: str, names: Iterable[str], known: Collection[str]) 
             raise SettingsError(variable, f"{name!r} is none of {', '.join(sorted(known))}.", min(known))
 
 
+def own_commands(search: Search, memory: LongTermMemory, clock: Clock) -> tuple[Command, ...]:
+    """The commands that want something from outside the agent's folder."""
+    recollecting = (*MemoryCommands(memory, clock).commands, *HistoryCommands(memory.database).commands)
+    return (*WebCommands(search).commands, *recollecting)
+
+
 def _wired(
     settings: Settings,
     database: SqlDatabase,
-    model: LanguageModel,
+    minds: Minds,
     surfaces: Mapping[SurfaceName, ChatSurface],
     *,
     slack: "SlackSide | None",
     clock: Clock,
 ) -> Signoff:
-    commands, precedence = make_commands(settings), Precedence()
-    workspaces = FolderWorkspaces(settings.home / "workspaces")
+    memory = LongTermMemory(database=database, embedder=minds.embedder, index=minds.index)
+    commands = make_commands(settings, *own_commands(minds.search, memory, clock))
+    asker = Asker(model=minds.model, tokens=minds.tokens, fast_model=settings.fast_model)
+    treasury, precedence = Treasury(database), Precedence()
     engine = LocalEngine(database=database, clock=clock, surfaces=tuple(surfaces))
-    mind = Mind(model=model, commands=commands, workspaces=workspaces, tokens=EstimatedTokens(), clock=clock)
-    hands = Hands(commands=commands, workspaces=workspaces)
+    kept: dict[str, Any] = {"database": database, "clock": clock}
+    carried: dict[str, Any] = {"commands": commands, "workspaces": FolderWorkspaces(settings.home / "workspaces")}
+    mind = Mind(asker=asker, memory=memory, clock=clock, wanted_profile=settings.prompt_profile, **carried)
+    moved: dict[str, Any] = {"surfaces": surfaces, "treasury": treasury, "precedence": precedence}
+    saving: dict[str, Any] = {**kept, "waker": engine, "precedence": precedence}
     return Signoff(
         settings=settings,
         clock=clock,
-        model=model,
+        minds=minds,
         surfaces=surfaces,
         engine=engine,
-        loop=AgentLoop(
-            database=database, mind=mind, hands=hands, surfaces=surfaces, clock=clock, precedence=precedence
+        loop=AgentLoop(mind=mind, hands=Hands(**carried), **moved, **kept),
+        renewal=Renewal(memory=memory, treasury=treasury, **kept),
+        intents=Intents(
+            service=AgentService(memory=memory, default_budget=settings.default_budget_usd, **saving, **carried),
+            views=AgentViews(**kept, **carried),
+            tuning=AgentTuning(**saving),
+            memories=AgentMemories(memory=memory, treasury=treasury, **kept),
+            review=SelfReview(asker=asker, treasury=treasury, waker=engine, **kept),
         ),
-        service=AgentService(
-            database=database,
-            commands=commands,
-            workspaces=workspaces,
-            waker=engine,
-            clock=clock,
-            default_budget=settings.default_budget_usd,
-            precedence=precedence,
-        ),
-        views=AgentViews(database=database, commands=commands, workspaces=workspaces, clock=clock),
-        database=database,
-        workspaces=workspaces,
+        drafting=AgentDrafting(asker, treasury),
+        received=ReceivedFiles(waker=engine, workspaces=carried["workspaces"], **kept),
         slack=slack,
     )

@@ -34,7 +34,12 @@ async def run(settings: Settings, _rest: Sequence[str]) -> int:
         async with assembled(settings, surface, with_slack=True) as signoff:
             slack = await _prepared(signoff)
             async with _serving(signoff, surface, slack) as workspace:
-                await until_told(work(signoff.engine, signoff.loop), _tell(signoff, workspace), *_listening(slack))
+                await until_told(
+                    work(signoff.engine, signoff.loop),
+                    signoff.renewal.run(),
+                    _tell(signoff, workspace),
+                    *_listening(slack),
+                )
     return 0
 
 
@@ -56,7 +61,7 @@ async def advance(settings: Settings, _rest: Sequence[str]) -> int:
         async with assembled(settings, WebSurface(), with_slack=True) as signoff:
             await _prepared(signoff)
             _say("The worker runs. Ctrl-C stops it.")
-            await until_told(work(signoff.engine, signoff.loop))
+            await until_told(work(signoff.engine, signoff.loop), signoff.renewal.run())
     return 0
 
 
@@ -126,8 +131,7 @@ def _listening(slack: "SlackConnection | None") -> tuple[Awaitable[None], ...]:
 async def _tell(signoff: Signoff, workspace: Workspace) -> None:
     """Say where the page is, then what is on and off; what was found is shown on the page too. Ends when cancelled."""
     _say(f"Signoff is at {signoff.settings.address}")
-    if prepare := getattr(signoff.model, "prepare", None):
-        await prepare()
+    await signoff.minds.prepare()
     found = await findings(signoff.settings, probes(signoff.settings))
     hints = tuple(finding.why for finding in found if _is_hint(finding))
     workspace.badge = Badge(signoff.model.label, hints)

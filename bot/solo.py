@@ -107,8 +107,7 @@ async def run(settings: Settings, arguments: Sequence[str]) -> int:
     options = parse(arguments)
     try:
         async with assembled(settings, TerminalSurface()) as signoff:
-            if prepare := getattr(signoff.model, "prepare", None):
-                await prepare()
+            await signoff.minds.prepare()
             return await solo(signoff, options, standard(json=options.json))
     except PersonError as error:
         sys.stderr.write(f"signoff solo: {sentence(error)}\n")
@@ -123,7 +122,7 @@ async def solo(parts: Parts, options: SoloOptions, streams: Streams) -> int:
     origin = Origin(by=person(), channel=CHANNEL)
     agent = await _started(parts, options.draft, streams, origin)
     if (options.draft.budget or options.is_unlimited) and options.draft.budget != agent.budget.limit:
-        agent = await parts.intents.service.set_budget(agent.id, options.draft.budget, origin)
+        agent = await parts.intents.tuning.set_budget(agent.id, options.draft.budget, origin)
     if options.continuous:
         agent = await parts.intents.service.lend(agent.id, options.continuous, origin)
     console = Console(

@@ -4,9 +4,11 @@
 """
 
 PROMISES: dict[str, str] = {
+    "budget:channel": "What all agents of a channel spend counts against its budget, and a call beyond it is not made.",
     "budget:stop": "A model call that would exceed the budget is not made; the agent pauses and says so.",
     "card:hidden": "A character that hides or reorders others is spelled out on the card.",
     "card:verbatim": "Every argument of a command is on its card, verbatim.",
+    "circle:pause": "An agent that repeats itself is told once, loses its lease, and pauses when it goes on.",
     "crash:asks": "A command that may have run when the process died is put to people instead of run again.",
     "crash:every-save": "A process that dies at any save loses nothing, runs nothing twice and proposes nothing twice.",
     "crash:killed": "A process killed before or after any save carries on when started: no click lost, no turn twice.",
@@ -23,6 +25,7 @@ PROMISES: dict[str, str] = {
     "engine:one-at-a-time": "An agent is advanced by one task at a time, and a wake meanwhile brings one more.",
     "engine:order": "No wake is lost, however many agents are woken at once.",
     "engine:sweep": "An agent whose wake was lost is found by the sweep.",
+    "fold:summary": "Older turns are folded into a summary by one call that begins as the prompt before it.",
     "lease:counts": "Approve ×N runs this command and the next N−1 unasked, then people are asked again.",
     "lease:errors": "A lease ends after two commands in a row failed, and the thread is told.",
     "lease:objection": "A word from somebody who may not decide ends a lease.",
@@ -30,6 +33,9 @@ PROMISES: dict[str, str] = {
     "logs:secrets": "A configured secret is hidden wherever it stands in a log line.",
     "loop:asks": "Nothing runs before somebody signs it off.",
     "loop:goal": "An agent whose commands are approved goes on by itself to the end of its goals.",
+    "memory:away": "An agent whose long-term memory is away goes on, says so once, and loses nothing of it.",
+    "memory:once": "Every event is embedded once, in one call a turn at most.",
+    "memory:recall": "What is out of sight comes back, once, when it is nearer than all that is in sight.",
     "model:later": "A busy model is asked again at the time it named, and nothing is lost meanwhile.",
     "page:accessible": "No page of the local workspace has a fault that axe finds, in light or dark.",
     "page:host": "A host name that was pointed at the page is refused.",
@@ -38,6 +44,7 @@ PROMISES: dict[str, str] = {
     "page:text": "What the model writes is shown as text and never becomes part of the page.",
     "page:token": "With a token, nothing is shown to whoever has not given it.",
     "path:outside": "A path outside the agent's workspace is never put before people.",
+    "prompt:prefix": "A prompt begins with all that the one before told of the past, so that a provider bills it once.",
     "prompt:standing": "The standing prompt is the same bytes while name, role, goals and commands stay.",
     "prompt:window": "A prompt never exceeds the window, and the oldest turns are left out first.",
     "reply:cut-off": "A reply that was cut off is never completed to a command.",

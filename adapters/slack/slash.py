@@ -97,7 +97,7 @@ class Slash:
     async def _draft(self, sentence: str, arrival: Arrival, origin: Origin) -> None:
         """Open a form that says it is being filled in, and fill it in."""
         view_id = await self.desk.open(arrival, views.drafting_view())
-        drafted = await self.desk.drafting.draft(sentence)
+        drafted = await self.desk.drafting.draft(sentence, origin.channel)
         last = await self.desk.intents.views.offered_draft(origin.channel)
         form = views.agent_form(drafted.draft, last, origin.channel.key, said=drafted.said)
         await self.desk.replace(arrival.workspace, view_id, form)

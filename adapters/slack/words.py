@@ -112,7 +112,7 @@ class Words:
 
     async def _offer(self, sentence: str, ts: str, arrival: Arrival) -> None:
         self.desk.soon(self.desk.react(arrival, ts, KEPT))
-        drafted = await self.desk.drafting.draft(sentence)
+        drafted = await self.desk.drafting.draft(sentence, channel_of(arrival))
         await self.desk.post(
             arrival, offer_message(await self._offered(drafted.draft, arrival), sentence, said=drafted.said)
         )

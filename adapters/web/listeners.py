@@ -95,7 +95,7 @@ class Listeners:
         """Raise, lower or lift the budget."""
         form, origin = await form_of(request), self._own(request)
         limit = dollars(form.get("budget", ""))
-        await self.workspace.intents.service.set_budget(agent_id_of(request), limit, origin)
+        await self.workspace.intents.tuning.set_budget(agent_id_of(request), limit, origin)
         return _to_thread(request)
 
     async def delete(self, request: web.Request) -> web.StreamResponse:

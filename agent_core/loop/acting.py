@@ -7,10 +7,11 @@ from functools import partial
 from typing import TypeAlias
 
 from agent_core.commands.registry import CommandContext, Commands
-from agent_core.errors import CommandError, UnusableReply
+from agent_core.errors import CommandError, MemoryAway, ModelError, UnusableReply
 from agent_core.model.agent import Agent
 from agent_core.model.command import CommandCall, Preview
 from agent_core.model.result import Failed, Result, Succeeded
+from agent_core.oversight.budget import Purse
 from agent_core.ports.world import Workspaces
 
 LONGEST_RUN = 600.0
@@ -31,16 +32,16 @@ class Hands:
     async def foresee(self, agent: Agent, call: CommandCall) -> Preview | None:
         """The preview as it is now; raise CommandError when the command cannot run any more."""
         try:
-            return await self.commands.get(call.name).preview(call.arguments, self._context(agent))
+            return await self.commands.get(call.name).preview(call.arguments, self._context(agent, Purse()))
         except UnusableReply as gone:
             raise CommandError(str(gone)) from gone
 
-    async def run(self, agent: Agent, call: CommandCall) -> Result:
-        """Run the command; whatever goes wrong becomes a Failed that the model reads."""
+    async def run(self, agent: Agent, call: CommandCall, purse: Purse) -> Result:
+        """Run the command; whatever goes wrong becomes a Failed that the model reads. Its calls to models are paid."""
         chain: Next = self._carry_out
         for hook in reversed(self.hooks):
             chain = partial(_through, hook, chain)
-        return await chain(call, self._context(agent))
+        return await chain(call, self._context(agent, purse))
 
     async def _carry_out(self, call: CommandCall, context: CommandContext) -> Result:
         try:
@@ -48,12 +49,12 @@ class Hands:
                 output = await self.commands.get(call.name).run(call.arguments, context)
         except TimeoutError:
             return Failed(f"{call.name} was ended after {LONGEST_RUN:.0f} seconds.")
-        except (CommandError, UnusableReply) as error:
+        except (CommandError, MemoryAway, ModelError) as error:
             return Failed(str(error))
         return Succeeded(_capped(output))
 
-    def _context(self, agent: Agent) -> CommandContext:
-        return CommandContext(agent=agent, files=self.workspaces.of(agent))
+    def _context(self, agent: Agent, purse: Purse) -> CommandContext:
+        return CommandContext(agent=agent, files=self.workspaces.of(agent), purse=purse)
 
 
 async def _through(hook: Hook, following: Next, call: CommandCall, context: CommandContext) -> Result:

@@ -12,22 +12,25 @@ from dataclasses import dataclass, field, replace
 
 from agent_core.errors import CommandError, NotFound, Superseded, SurfaceBusy, ThreadGone
 from agent_core.loop.acting import Hands
-from agent_core.loop.consequences import complain, conclude, delay, move, pause, propose
+from agent_core.loop.consequences import bill, conclude, move, pause
 from agent_core.loop.hold import Hold
 from agent_core.loop.outcome import Outcome
-from agent_core.loop.thinking import Delayed, Mind, Proposed, Refused, Thought, Unusable
+from agent_core.loop.pondering import Pondering
+from agent_core.loop.sight import look
+from agent_core.loop.thinking import Mind
 from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Thinking
 from agent_core.model.ids import AgentId, TurnId
-from agent_core.model.note import Note
 from agent_core.model.places import SurfaceName
 from agent_core.model.result import Failed, Result
 from agent_core.model.turn import Turn
+from agent_core.model.usage import CallKind, Usage
+from agent_core.oversight.treasury import Treasury
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.ports.precedence import Precedence
 from agent_core.ports.surface import ChatSurface
 from agent_core.ports.world import Clock
 
-RECENT = 40
+NOTHING: Mapping[CallKind, Usage] = {}
 CHANGED = "What this stood on changed since it was shown. This is how it is now."
 
 
@@ -40,6 +43,7 @@ class AgentLoop:
     hands: Hands
     surfaces: Mapping[SurfaceName, ChatSurface]
     clock: Clock
+    treasury: Treasury
     precedence: Precedence = field(default_factory=Precedence)
 
     async def advance(self, agent_id: AgentId) -> None:
@@ -82,36 +86,10 @@ class AgentLoop:
 
     async def _think(self, hold: Hold, agent: Agent) -> Agent:
         await hold.seize()
-        turns, notes = await self._memories(agent)
-        thought = await self.mind.think(agent, turns, notes)
-
-        async def taken_in(_work: UnitOfWork, present: Agent) -> Outcome:
-            paid = present.pay(thought.usage) if isinstance(thought, Proposed | Unusable) else present
-            if not isinstance(present.status, Thinking):
-                return Outcome(agent=paid)
-            return self._take_in(paid, thought, turns, notes)
-
-        return (await hold.save(taken_in)).agent
-
-    async def _memories(self, agent: Agent) -> tuple[tuple[Turn, ...], tuple[Note, ...]]:
         async with self.precedence.after(), self.database.begin() as work:
-            turns = await work.turns.of(agent, last=RECENT)
-            is_cut = bool(turns) and turns[0].number > 1
-            notes = await work.notes.of(agent, since=turns[0].proposed_at if is_cut else None)
-            waiting = await work.notes.waiting(agent)
-        return turns, (*(note for note in notes if note.taken_into), *waiting)
-
-    def _take_in(self, agent: Agent, thought: Thought, turns: tuple[Turn, ...], notes: tuple[Note, ...]) -> Outcome:
-        now = self.clock.now()
-        match thought:
-            case Proposed():
-                return propose(agent, thought, turns, notes, now)
-            case Unusable(problem):
-                return complain(agent, problem, now)
-            case Delayed():
-                return delay(agent, thought, now)
-            case Refused(why):
-                return pause(agent, why, now)
+            sight = await look(work, agent)
+        with self.treasury.purse(agent, sight.budget) as purse:
+            return await Pondering(mind=self.mind, clock=self.clock, hold=hold, sight=sight, purse=purse).think(agent)
 
     async def _act(self, hold: Hold, agent: Agent) -> Agent:
         async with self.database.begin() as work:
@@ -139,7 +117,11 @@ class AgentLoop:
         return await self._run(hold, agent, turn)
 
     async def _run(self, hold: Hold, agent: Agent, turn: Turn) -> Agent:
-        return await self._finish(hold, turn.id, await self.hands.run(agent, turn.call))
+        async with self.database.begin() as work:
+            budget = await work.budgets.of(agent.channel)
+        with self.treasury.purse(agent, budget) as purse:
+            result = await self.hands.run(agent, turn.call, purse)
+            return await self._finish(hold, turn.id, result, purse.spent)
 
     async def _change(
         self, hold: Hold, turn_id: TurnId, change: Callable[[Turn], Turn], status: AgentStatus
@@ -152,13 +134,17 @@ class AgentLoop:
 
         return await hold.save(changed)
 
-    async def _finish(self, hold: Hold, turn_id: TurnId, result: Result) -> Agent:
+    async def _finish(
+        self, hold: Hold, turn_id: TurnId, result: Result, spent: Mapping[CallKind, Usage] = NOTHING
+    ) -> Agent:
         async def finished(work: UnitOfWork, agent: Agent) -> Outcome:
             *earlier, turn = await work.turns.of(agent, last=2)
             if turn.id != turn_id or turn.state not in ("approved", "running"):
-                return Outcome(agent=agent)
+                return Outcome(agent=agent.pay(spent), spent=spent)
             now = self.clock.now()
             finishes = self.hands.commands.finishes(turn.call.name)
-            return conclude(agent, turn.finish(result, now), earlier, finishes=finishes, now=now)
+            paid, billed = bill(agent, turn.finish(result, now), spent)
+            outcome = conclude(paid, billed, earlier, finishes=finishes, now=now)
+            return replace(outcome, spent=spent)
 
         return (await hold.save(finished)).agent

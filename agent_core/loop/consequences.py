@@ -1,26 +1,35 @@
 """What a thought, a result or a fault makes of an agent. Pure functions from values to an Outcome."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from agent_core.loop.outcome import Outcome
+from agent_core.loop.recalling import LookBack
+from agent_core.loop.sight import Sight
 from agent_core.loop.thinking import Delayed, Proposed
 from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Finished, Paused, Thinking
 from agent_core.model.decision import Approve
 from agent_core.model.ids import TurnId, new_id
-from agent_core.model.note import Note, Notice
+from agent_core.model.note import Notice
 from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn
-from agent_core.model.usage import Usage
+from agent_core.model.usage import CallKind, Usage
+from agent_core.oversight.circles import is_more_of_it
 from agent_core.oversight.lease import why_end_after, why_end_before
 from agent_core.oversight.policy import is_free
 
 UNUSABLE_MOST = 3
 
 
-def propose(agent: Agent, thought: Proposed, earlier: Sequence[Turn], notes: Sequence[Note], now: datetime) -> Outcome:
-    """Make the agent's next turn; it runs unasked where the policy or a lease says so."""
+def propose(agent: Agent, thought: Proposed, sight: Sight, now: datetime) -> Outcome:
+    """Make the agent's next turn; it runs unasked where the policy or a lease says so.
+
+    One that goes on in a circle it was told of is no turn: the agent pauses, unless somebody wrote to it meanwhile.
+    """
+    if sight.circling and not sight.waiting and is_more_of_it(thought.proposal.call, sight.turns):
+        why = f"{agent.name} goes round in a circle: {sight.circling} It was told, and proposed the same again."
+        return pause(agent, f"{why} Write what to do differently, then Resume.", now)
     turn = Turn(
         id=TurnId(new_id(now)),
         agent_id=agent.id,
@@ -32,8 +41,7 @@ def propose(agent: Agent, thought: Proposed, earlier: Sequence[Turn], notes: Seq
         proposed_at=now,
     )
     numbered = replace(agent, turns=turn.number, unusable=0, complaint="", unbilled=Usage())
-    read = tuple(note for note in notes if note.taken_into is None)
-    return replace(_put(numbered, turn, earlier, now), read=read)
+    return replace(_put(numbered, turn, sight.turns, now), read=sight.waiting)
 
 
 def complain(agent: Agent, problem: str, now: datetime) -> Outcome:
@@ -43,6 +51,20 @@ def complain(agent: Agent, problem: str, now: datetime) -> Outcome:
         return Outcome(agent=told)
     why = f"The model's last {UNUSABLE_MOST} replies could not be used; the last one: {problem}"
     return pause(replace(told, unusable=0), f"{why} Write what to do differently, then Resume.", now)
+
+
+def see(outcome: Outcome, sight: Sight, seen: LookBack, place: str, now: datetime) -> Outcome:
+    """Add to what follows from a thought what it saw: what goes into memory, and what the thread is told of that."""
+    agent = outcome.agent
+    shown = tuple(one.memory.id for one in seen.offered)
+    changed = replace(agent, remembered=max(agent.remembered, sight.newest), recalled=(*agent.recalled, *shown))
+    if seen.fresh:
+        changed = replace(changed, forgetful=seen.away)
+    notices = outcome.notices
+    if seen.away and not agent.forgetful:
+        said = f"Long-term memory cannot be used now: {seen.away} {agent.name} goes on without it, and it catches up."
+        notices = (*notices, Notice.to(agent, "waiting", said, now))
+    return replace(outcome, agent=changed, notices=notices, seen=seen, place=place)
 
 
 def delay(agent: Agent, thought: Delayed, now: datetime) -> Outcome:
@@ -57,6 +79,11 @@ def move(agent: Agent, turn: Turn, status: AgentStatus, now: datetime) -> Outcom
     return Outcome(agent=agent if agent.status == status else agent.become(status, now), changed=turn)
 
 
+def stop_circling(agent: Agent, sight: Sight, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
+    """Let people be asked again when an agent goes round in a circle."""
+    return end_lease(agent, f"it goes round in a circle: {sight.circling[:-1]}", now) if sight.circling else (agent, ())
+
+
 def conclude(agent: Agent, turn: Turn, earlier: Sequence[Turn], *, finishes: bool, now: datetime) -> Outcome:
     """Go on after a command ended: a lease falls when it ran, and the agent thinks again or is done."""
     spent = replace(agent, lease=agent.lease.spend()) if agent.lease and turn.started_at else agent
@@ -69,6 +96,12 @@ def conclude(agent: Agent, turn: Turn, earlier: Sequence[Turn], *, finishes: boo
     why = why_end_after([*ended, turn])
     going, notices = end_lease(spent, why, now) if why else (spent, ())
     return Outcome(agent=going.become(Thinking(), now), changed=turn, notices=notices)
+
+
+def bill(agent: Agent, turn: Turn, spent: Mapping[CallKind, Usage]) -> tuple[Agent, Turn]:
+    """Have the agent pay for the calls that its command made, on that command's turn."""
+    paid = agent.pay(spent)
+    return replace(paid, unbilled=agent.unbilled), replace(turn, usage=turn.usage + sum(spent.values(), Usage()))
 
 
 def pause(agent: Agent, reason: str, now: datetime) -> Outcome:

@@ -1,22 +1,32 @@
 """What follows from one step of the loop, as a value: saved in one unit of work, then shown."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from agent_core.loop.recalling import LookBack
 from agent_core.model.agent import Agent
 from agent_core.model.note import Note, Notice
 from agent_core.model.turn import Turn
+from agent_core.model.usage import CallKind, Usage
+from agent_core.oversight.treasury import charge
 from agent_core.ports.database import UnitOfWork
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The agent as it goes on, the turn made or changed, what the thread is told, and which notes were read."""
+    """The agent as it goes on, the turn made or changed, what the thread is told, and which notes were read.
+
+    `seen` is what goes into long-term memory, in `place`; `spent` what calls took, which the agent has paid already.
+    """
 
     agent: Agent
     made: Turn | None = None
     changed: Turn | None = None
     notices: tuple[Notice, ...] = ()
     read: tuple[Note, ...] = ()
+    seen: LookBack = LookBack()
+    place: str = ""
+    spent: Mapping[CallKind, Usage] = field(default_factory=dict)
 
     @property
     def turns(self) -> tuple[Turn, ...]:
@@ -33,3 +43,8 @@ class Outcome:
             work.turns.save(self.changed)
         for notice in self.notices:
             work.notes.announce(notice)
+        if self.seen.fresh:
+            work.memories.add(self.agent, self.seen.fresh)
+        if self.seen.placed:
+            work.memories.put(self.agent, self.place, {each.id: vector for each, vector in self.seen.placed.items()})
+        charge(work, self.agent.channel, self.spent)

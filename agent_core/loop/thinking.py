@@ -1,26 +1,24 @@
 """One call to the model: from an agent's situation to a proposal, or to the reason why there is none."""
 
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from decimal import Decimal
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from agent_core.commands.registry import CommandContext, Commands
-from agent_core.errors import CommandError, ModelRefused, ModelUnavailable, UnusableReply
+from agent_core.errors import CommandError, ModelRefused, ModelUnavailable, OverBudget, UnusableReply
+from agent_core.loop.folding import HISTORY_TOKENS
+from agent_core.memory.longterm import LongTermMemory
 from agent_core.model.agent import Agent, Thinking
-from agent_core.model.command import CommandSpec, Proposal
-from agent_core.model.messages import Message, Reply
-from agent_core.model.note import Note
-from agent_core.model.turn import Turn
-from agent_core.model.usage import Usage
-from agent_core.ports.minds import LanguageModel, TokenCounter
+from agent_core.model.command import CommandCall, CommandSpec, Proposal, Thoughts
+from agent_core.model.messages import Reply
+from agent_core.oversight.budget import Purse
 from agent_core.ports.world import Clock, Workspaces
-from agent_core.prompt.packing import Situation, pack
-from agent_core.prompt.reply import parse, reply_schema
+from agent_core.prompt.asking import Asker, Question
+from agent_core.prompt.packing import Situation
+from agent_core.prompt.profiles import Profile, ProfileName, profile_for
+from agent_core.prompt.repair import is_worth_repairing, parse_repaired, repair_messages
+from agent_core.prompt.reply import parse
 
-WINDOW = 16_000
-MOST_REPLY = 4_000
 LONGEST_DELAY = 300.0
 
 
@@ -30,7 +28,6 @@ class Proposed:
 
     proposal: Proposal
     spec: CommandSpec
-    usage: Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +35,6 @@ class Unusable:
     """A reply without a command that can run; the model is told `problem`."""
 
     problem: str
-    usage: Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,64 +57,67 @@ Thought: TypeAlias = Proposed | Unusable | Delayed | Refused
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mind:
-    """Asks the model what an agent should do next. Saves nothing."""
+    """Asks the model what an agent should do next. Saves nothing; what calls cost is in the purse."""
 
-    model: LanguageModel
+    asker: Asker
+    memory: LongTermMemory
     commands: Commands
     workspaces: Workspaces
-    tokens: TokenCounter
     clock: Clock
+    machine: str = "Linux"
+    history_tokens: int = HISTORY_TOKENS
+    wanted_profile: ProfileName = "auto"
 
-    async def think(self, agent: Agent, turns: Sequence[Turn], notes: Sequence[Note]) -> Thought:
-        """Ask for the next command; `turns` are the newest ones in order, `notes` those they read or will."""
-        situation = Situation(agent=agent, commands=self.commands.specs, turns=turns, notes=notes, now=self.clock.now())
-        prompt = pack(situation, window=WINDOW - MOST_REPLY, count=self.tokens.count)
-        if why := self._why_unaffordable(agent, prompt):
-            return Refused(why)
+    def profile(self, agent: Agent) -> Profile:
+        """How prompts are made for the agent's model."""
+        name = self.asker.name_for(agent.model)
+        return profile_for(self.wanted_profile, name, self.asker.model.window(name))
+
+    async def think(self, situation: Situation, purse: Purse) -> Thought:
+        """Ask for the next command."""
+        agent, profile = situation.agent, self.profile(situation.agent)
         try:
-            reply = await self._ask(agent, prompt)
+            question = Question(
+                kind="chat",
+                prompt=profile.pack(situation, self.asker.room(self.asker.name_for(agent.model))),
+                schema=profile.schema(situation),
+                most=profile.most_reply,
+                temperature=profile.temperature,
+            )
+            return await self._read(agent, await self.asker.ask(question, agent.model, purse), purse)
         except ModelUnavailable as unavailable:
             return Delayed(str(unavailable), _delay(agent, unavailable))
         except ModelRefused as refused:
             return Refused(f"The model did not answer: {refused} Resume tries again.")
-        return await self._read(agent, reply)
+        except OverBudget as over:
+            return Refused(str(over))
 
-    def estimate(self, prompt_tokens: int, model: str) -> Decimal | None:
-        """US dollars of a call at its longest, or None when no price is known."""
-        return self.model.price(Usage(prompt=prompt_tokens, completion=MOST_REPLY), model or self.model.default_model)
-
-    def _why_unaffordable(self, agent: Agent, prompt: Sequence[Message]) -> str:
-        if agent.budget.limit is None:
-            return ""
-        estimate = self.estimate(sum(self.tokens.count(message.content) for message in prompt), agent.model)
-        if estimate is None:
-            name = agent.model or self.model.default_model
-            return f"No price is known for {name}, so the budget cannot be kept. Set MODEL_PRICES, or lift the budget."
-        if agent.budget.affords(estimate):
-            return ""
-        budget = agent.budget
-        return (
-            f"The budget is reached: ${budget.spent:.2f} of ${budget.limit:.2f} is spent and the next call may cost "
-            f"${estimate:.3f}. Raise the budget, then Resume."
-        )
-
-    async def _ask(self, agent: Agent, prompt: Sequence[Message]) -> Reply:
-        schema = reply_schema(self.commands.specs)
-        model = agent.model or self.model.default_model
-        reply = await self.model.complete(prompt, schema=schema, model=model, max_tokens=MOST_REPLY)
-        cost = self.model.price(reply.usage, model) or reply.usage.cost
-        return replace(reply, usage=replace(reply.usage, cost=cost))
-
-    async def _read(self, agent: Agent, reply: Reply) -> Thought:
+    async def _read(self, agent: Agent, reply: Reply, purse: Purse) -> Thought:
         try:
-            thoughts, given = parse(reply)
+            thoughts, given = await self._parsed(agent, reply, purse)
             call = self.commands.checked(given)
             command = self.commands.get(call.name)
             context = CommandContext(agent=agent, files=self.workspaces.of(agent))
             preview = await command.preview(call.arguments, context)
         except (UnusableReply, CommandError) as problem:
-            return Unusable(str(problem), reply.usage)
-        return Proposed(Proposal(thoughts=thoughts, call=call, preview=preview), command.spec, reply.usage)
+            return Unusable(str(problem))
+        return Proposed(Proposal(thoughts=thoughts, call=call, preview=preview), command.spec)
+
+    async def _parsed(self, agent: Agent, reply: Reply, purse: Purse) -> tuple[Thoughts, CommandCall]:
+        """Read the reply, or have a fast model write the same as JSON: what it adds is not used."""
+        try:
+            return parse(reply)
+        except UnusableReply:
+            if not self.asker.fast_model or not is_worth_repairing(reply):
+                raise
+            question = Question(kind="repair", prompt=repair_messages(reply.text))
+            try:
+                repaired = await self.asker.ask(question, agent.model, purse)
+            except (ModelUnavailable, ModelRefused, OverBudget):
+                repaired = None
+            if repaired is None:
+                raise
+            return parse_repaired(repaired, reply)
 
 
 def _delay(agent: Agent, unavailable: ModelUnavailable) -> float:

@@ -122,8 +122,9 @@ class Agent:
         return replace(changed, lease=None) if changed.is_at_rest else changed
 
     def pay(self, spent: Mapping[CallKind, Usage]) -> Self:
-        """The agent after calls to models."""
-        usage = sum(spent.values(), Usage())
+        """The agent after calls to models. The tokens of embeddings are counted apart, under their kind."""
+        said = (usage for kind, usage in spent.items() if kind != "embedding")
+        usage = sum(said, Usage(cost=spent["embedding"].cost) if "embedding" in spent else Usage())
         calls = {kind: self.calls.get(kind, Usage()) + spent.get(kind, Usage()) for kind in {**self.calls, **spent}}
         return replace(
             self,

@@ -1,5 +1,6 @@
 """What a person fills in to make an agent, and what is wrong with it."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
@@ -30,12 +31,11 @@ class AgentDraft:
 
     def tidied(self) -> Self:
         """The draft with blanks trimmed and defaults filled in; raise InvalidInput with every field at fault."""
-        goals = tuple(goal for goal in (line.strip() for line in self.goals) if goal)
         draft = replace(
             self,
             name=" ".join(self.name.split()) or DEFAULT_NAME,
             role=" ".join(self.role.split()) or DEFAULT_ROLE,
-            goals=goals,
+            goals=goals_of(self.goals),
         )
         if problems := problems_of(draft):
             raise InvalidInput(problems)
@@ -62,6 +62,21 @@ class AgentDraft:
         )
 
 
+def goals_of(lines: Iterable[str]) -> tuple[str, ...]:
+    """The goals that were written, without blanks around them."""
+    return tuple(goal for goal in (line.strip() for line in lines) if goal)
+
+
+def problem_of_goals(goals: Sequence[str]) -> str:
+    """What is wrong with them, or ""."""
+    if not goals:
+        return "Goals: write at least one, one per line."
+    if len(goals) > MOST_GOALS:
+        return f"Goals: at most {MOST_GOALS}, one per line; there are {len(goals)}."
+    longest = max(map(len, goals))
+    return f"Goals: at most {GOAL_LENGTH} characters each; the longest has {longest}." if longest > GOAL_LENGTH else ""
+
+
 def problems_of(draft: AgentDraft) -> dict[str, str]:
     """A sentence for each field that cannot be used."""
     problems = {}
@@ -69,12 +84,8 @@ def problems_of(draft: AgentDraft) -> dict[str, str]:
         problems["name"] = f"Name: at most {NAME_LENGTH} characters, this one has {len(draft.name)}."
     if len(draft.role) > ROLE_LENGTH:
         problems["role"] = f"Role: at most {ROLE_LENGTH} characters, this one has {len(draft.role)}."
-    if not draft.goals:
-        problems["goals"] = "Goals: write at least one, one per line."
-    elif len(draft.goals) > MOST_GOALS:
-        problems["goals"] = f"Goals: at most {MOST_GOALS}, one per line; there are {len(draft.goals)}."
-    elif (longest := max(map(len, draft.goals))) > GOAL_LENGTH:
-        problems["goals"] = f"Goals: at most {GOAL_LENGTH} characters each; the longest has {longest}."
+    if problem := problem_of_goals(draft.goals):
+        problems["goals"] = problem
     if draft.budget is not None and not (draft.budget.is_finite() and draft.budget > 0):
         problems["budget"] = "Budget: an amount in US dollars above 0, or nothing for no limit."
     return problems

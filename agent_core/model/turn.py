@@ -27,8 +27,8 @@ TurnState = Literal["proposed", "approved", "running", "interrupted", "done", "r
 class Turn:
     """A turn as it stands; every method returns the turn that follows.
 
-    `remark` tells people why a turn is shown in this state (it changed since it was shown). `shown_as` is where its
-    card stands on the surface, once it was sent.
+    `remark` tells people why a turn is shown in this state (it changed since it was shown), `review` what the model
+    holds against its own proposal, where somebody asked. `shown_as` is where its card stands, once it was sent.
     """
 
     id: TurnId
@@ -46,6 +46,7 @@ class Turn:
     ended_by: Actor | None = None
     result: Result | None = None
     remark: str = ""
+    review: str = ""
     shown_as: str = ""
 
     @property
@@ -73,7 +74,8 @@ class Turn:
         To people an approved command runs: the moment before it does is no stage of its own.
         """
         state = "running" if self.state == "approved" else self.state
-        return f"{state}/{len(self.approvals)}{'/changed' if self.remark else ''}"
+        marks = ("/changed" if self.remark else "", "/reviewed" if self.review else "")
+        return f"{state}/{len(self.approvals)}{''.join(marks)}"
 
     def decide(self, decision: Decision, *, by: Actor, at: datetime, needed: int = 1) -> Self:
         """Add a decision; the turn is approved once `needed` people approved.
@@ -121,6 +123,10 @@ class Turn:
         """Answer an interruption: this is what became of it."""
         self._must_be_interrupted()
         return replace(self.finish(result, at), ended_by=by)
+
+    def reviewed(self, review: str) -> Self:
+        """The turn with what the model holds against its own proposal."""
+        return replace(self, review=review)
 
     def show_again(self, preview: Preview | None, remark: str) -> Self:
         """Ask anew, because what the proposal stood on changed: the edited call, if there was one, is now proposed."""

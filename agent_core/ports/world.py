@@ -1,6 +1,7 @@
-"""The machine: time, files, programs."""
+"""The machine and what is outside it: time, files, programs, the web."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
@@ -69,4 +70,21 @@ class Sandbox(Protocol):
 
     async def run(self, argv: Sequence[str], *, workspace: str, seconds: float) -> ProgramRun:
         """Run a program in the agent's workspace. Limits always apply; cancelling ends the whole process tree."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class WebHit:
+    """One thing that a search of the web found."""
+
+    title: str
+    url: str
+    text: str
+
+
+class Search(Protocol):
+    """Searches the web."""
+
+    async def search(self, query: str, most: int) -> tuple[WebHit, ...]:
+        """Up to `most` hits, best first; raise CommandError with a sentence for the model, without a key."""
         ...

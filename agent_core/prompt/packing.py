@@ -1,125 +1,204 @@
-"""What of an agent's work goes into a prompt: what never changes first, what changes every turn last."""
+"""What of an agent's work goes into a prompt: what never changes first, what only grows next, what changes last.
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+    [standing prompt] [summary] [turn] [turn] … [newest turn] | [rest of a long result] [memories] [time, budget, notes]
+     the same bytes    rewritten  only grows                  | different every turn
+                       at compaction
+
+Providers bill the beginning that a prompt shares with an earlier one at 10 to 50 % of its price.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from agent_core.errors import ModelRefused
 from agent_core.model.agent import Agent
-from agent_core.model.command import Arguments, CommandSpec
-from agent_core.model.decision import ApproveEdited, Reject
-from agent_core.model.ids import TurnId
+from agent_core.model.command import CommandSpec
+from agent_core.model.memory import Recalled
 from agent_core.model.messages import Message
 from agent_core.model.note import Note
-from agent_core.model.turn import Turn, text_of
+from agent_core.model.turn import Turn
+from agent_core.prompt.past import LONG_RESULT, READ_TURN, beginning, lean, outcome, people_wrote, said_before
 from agent_core.prompt.system import standing_prompt
 
-LONG_ARGUMENT = 200
-LONG_RESULT = 480
-NEWEST_RESULT = 8000
+A_MESSAGE, A_PROMPT = 4, 3  # tokens besides its text, as OpenAI's chat format takes them
+WANTED_TURNS = 4
+NOTHING_YET = "You have done nothing yet."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """All that a prompt is made from. `turns` are the newest ones in order, `notes` all those they read or will."""
+    """All that a prompt is made from. `turns` are those the summary does not tell, in order.
+
+    `notes` are all those that these turns read or the next one will, `recalled` what long-term memory offers now,
+    `circling` what the agent repeats that brings it no further.
+    """
 
     agent: Agent
     commands: Sequence[CommandSpec]
     turns: Sequence[Turn]
     notes: Sequence[Note]
     now: datetime
+    machine: str = "Linux"
+    recalled: Sequence[Recalled] = ()
+    circling: str = ""
 
 
-def pack(situation: Situation, *, window: int, count: Callable[[str], int]) -> tuple[Message, ...]:
-    """The prompt, in at most `window` tokens by `count`: the oldest turns are left out first."""
-    standing = Message("system", standing_prompt(situation.agent, situation.commands))
-    trigger = Message("user", _trigger(situation))
-    room = window - count(standing.content) - count(trigger.content)
-    history: list[Message] = []
-    for messages in reversed(_history(situation)):
-        room -= sum(count(message.content) for message in messages)
-        if room < 0:
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How many tokens a whole prompt may have, and how those of a text are counted."""
+
+    tokens: int
+    count: Callable[[str], int]
+
+    def taken_by(self, messages: Iterable[Message]) -> int:
+        """Tokens of these messages in a prompt."""
+        return sum(A_MESSAGE + self.count(message.content) for message in messages)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """Most characters of each part: the first that fits is taken."""
+
+    newest: int
+    notes: int
+    summary: int
+    result: int = LONG_RESULT
+    recalled: int = 1_500
+
+
+MEASURES = (
+    Measure(newest=8_000, notes=40_000, summary=4_000),
+    Measure(newest=4_000, notes=12_000, summary=4_000),
+    Measure(newest=1_500, notes=4_000, summary=2_000, recalled=600),
+    Measure(newest=480, notes=1_200, summary=1_000, recalled=300),
+    Measure(newest=0, notes=300, summary=300, result=120, recalled=0),
+)
+
+
+def pack(situation: Situation, room: Room) -> tuple[Message, ...]:
+    """The prompt, never more than the room: the oldest turns are left out first, and the newest is always there.
+
+    Raise ModelRefused where not even that fits.
+    """
+    wanted, first = min(WANTED_TURNS, len(situation.turns)), None
+    for measure in MEASURES:
+        layout = _laid_out(situation, room, measure)
+        if layout and layout.turns >= wanted:
+            return layout.messages
+        first = first or layout
+    if first is None:
+        raise ModelRefused(_too_long(situation, room))
+    return first.messages
+
+
+def past(situation: Situation) -> tuple[Message, ...]:
+    """The part of the prompt that stays from turn to turn: standing prompt, summary, history."""
+    return (_standing(situation), _opening(situation, MEASURES[0].summary), *history(situation))
+
+
+def history(situation: Situation) -> tuple[Message, ...]:
+    """The turns that the summary does not tell, as they stand in every prompt."""
+    return tuple(message for turn in situation.turns for message in _told(turn, situation, LONG_RESULT))
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A prompt that fits, with how many turns it shows."""
+
+    messages: tuple[Message, ...]
+    turns: int
+
+
+def _laid_out(situation: Situation, room: Room, measure: Measure) -> Layout | None:
+    older, newest = situation.turns[:-1], situation.turns[-1:]
+    first = (_standing(situation), _opening(situation, measure.summary))
+    told = (message for turn in newest for message in _told(turn, situation, measure.result))
+    last = (*told, _trigger(situation, measure))
+    left = room.tokens - A_PROMPT - room.taken_by((*first, *last))
+    if left < 0:
+        return None
+    older_told: list[Message] = []
+    shown = len(newest)
+    for turn in reversed(older):
+        messages = _told(turn, situation, LONG_RESULT)
+        left -= room.taken_by(messages)
+        if left < 0:
             break
-        history[:0] = messages
-    return (standing, *history, trigger)
+        older_told[:0] = messages
+        shown += 1
+    return Layout((*first, *older_told, *last), shown)
 
 
-def _history(situation: Situation) -> list[tuple[Message, ...]]:
-    turns = situation.turns
-    return [
-        (
-            *_said_before(turn.id, situation.notes),
-            Message("assistant", _lean(turn)),
-            Message("user", _outcome(turn, most=NEWEST_RESULT if turn is turns[-1] else LONG_RESULT)),
-        )
-        for turn in turns
-    ]
+def _standing(situation: Situation) -> Message:
+    return Message("system", standing_prompt(situation.agent, situation.commands, situation.machine))
 
 
-def _said_before(turn_id: TurnId, notes: Sequence[Note]) -> tuple[Message, ...]:
-    said = [note for note in notes if note.taken_into == turn_id]
-    return (Message("user", _people_wrote(said)),) if said else ()
+def _opening(situation: Situation, most: int) -> Message:
+    digest = situation.agent.digest
+    if not digest.upto:
+        return Message("user", NOTHING_YET)
+    told = f"What you did up to turn {digest.upto}, in short:\n{beginning(digest.summary, most, 0)}"
+    recalled = "".join(f"\n- {text}" for text in digest.recalled) if most >= MEASURES[0].summary else ""
+    return Message("user", f"{told}\n\nFrom your long-term memory:{recalled}" if recalled else told)
 
 
-def _people_wrote(notes: Sequence[Note]) -> str:
-    return "\n".join(("People wrote:", *(f"{note.by}: {note.text}" for note in notes)))
+def _told(turn: Turn, situation: Situation, most: int) -> tuple[Message, ...]:
+    readable = turn.number if _can_read_turns(situation) else 0
+    notes = said_before(turn, situation.notes, readable)
+    came = beginning(outcome(turn), most, readable)
+    before = (Message("user", notes),) if notes else ()
+    return (*before, Message("assistant", lean(turn)), Message("user", came))
 
 
-def _lean(turn: Turn) -> str:
-    """The past reply without what the result or a file can tell again."""
-    thoughts = {"text": turn.proposal.thoughts.text}
-    call = turn.proposal.call
-    command = {"name": call.name, "args": _shortened(call.arguments)}
-    return json.dumps({"thoughts": thoughts, "command": command}, ensure_ascii=False)
+def _can_read_turns(situation: Situation) -> bool:
+    return any(command.name == READ_TURN for command in situation.commands)
 
 
-def _shortened(arguments: Arguments) -> Mapping[str, object]:
-    return {
-        name: f"({len(value):,} characters)" if isinstance(value, str) and len(value) > LONG_ARGUMENT else value
-        for name, value in arguments.items()
-    }
-
-
-def _outcome(turn: Turn, *, most: int) -> str:
-    name = turn.call.name
-    match turn.state:
-        case "rejected":
-            return f"{name} was not run. {_rejection(turn)}"
-        case "withdrawn":
-            return f"{name} was not run: {turn.ended_by} stopped you before anybody decided."
-        case _ if turn.result is not None:
-            return f"{_edits(turn)}Result of {name}: {_cut(text_of(turn.result), most)}"
-        case _:
-            return f"{name} has no result."
-
-
-def _rejection(turn: Turn) -> str:
-    last = turn.approvals[-1]
-    reason = last.decision.reason if isinstance(last.decision, Reject) else ""
-    return f"{last.by} rejected it: {reason}" if reason else f"{last.by} rejected it without a reason."
-
-
-def _edits(turn: Turn) -> str:
-    for approval in turn.approvals:
-        if isinstance(approval.decision, ApproveEdited):
-            given = json.dumps(_shortened(approval.decision.arguments), ensure_ascii=False)
-            return f"{approval.by} changed the arguments before it ran, to {given}. "
-    return ""
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most]}\n({len(text) - most:,} more characters are not shown.)"
-
-
-def _trigger(situation: Situation) -> str:
+def _trigger(situation: Situation, measure: Measure) -> Message:
     agent, waiting = situation.agent, [note for note in situation.notes if note.taken_into is None]
     budget = agent.budget
-    lines = [f"It is {situation.now:%A, %d %B %Y, %H:%M} UTC. This will be turn {agent.turns + 1}."]
+    lines = [*_rest_of_newest(situation, measure), *_remembered(situation.recalled, measure.recalled)]
+    lines.append(f"It is {situation.now:%A, %d %B %Y, %H:%M} UTC. This will be turn {agent.turns + 1}.")
     if budget.limit is not None:
         lines.append(f"You have spent ${budget.spent:.2f} of your budget of ${budget.limit:.2f}.")
     if waiting:
-        lines.append(_people_wrote(waiting))
+        following = agent.turns + 1 if _can_read_turns(situation) else 0
+        lines.append(beginning(people_wrote(waiting), measure.notes, following, "notes"))
+    if situation.circling:
+        lines.append(f"You are going round in a circle: {situation.circling} Choose something else.")
     if agent.complaint:
-        lines.append(f"Your last reply could not be used: {agent.complaint} Nothing was run.")
+        lines.append(f"Your last reply could not be used: {agent.complaint[:2_000]} Nothing was run.")
     lines.append("Choose the next single command and reply in the JSON format given above.")
-    return "\n".join(lines)
+    return Message("user", "\n".join(lines))
+
+
+def _rest_of_newest(situation: Situation, measure: Measure) -> list[str]:
+    """What the history cuts off the newest result, shown this once."""
+    if not situation.turns:
+        return []
+    newest = situation.turns[-1]
+    rest, readable = outcome(newest)[measure.result :], newest.number if _can_read_turns(situation) else 0
+    if not rest or not measure.newest:
+        return []
+    return [
+        "Where it was cut, the last result goes on, this once:",
+        beginning(rest, measure.newest, readable, start=measure.result),
+        "",
+    ]
+
+
+def _remembered(recalled: Sequence[Recalled], most: int) -> list[str]:
+    if not recalled or not most:
+        return []
+    each = most // len(recalled)
+    lines = [f"- {one.memory.source}: {beginning(one.memory.text, each, 0)}" for one in recalled]
+    return ["From your long-term memory, because it is like what you work on now:", *lines, ""]
+
+
+def _too_long(situation: Situation, room: Room) -> str:
+    standing = room.taken_by((_standing(situation),))
+    return (
+        f"The goals and commands alone take {standing:,} tokens, and the model's window leaves {room.tokens:,} for a "
+        "prompt. Shorten the goals, switch commands off (DISABLED_CATEGORIES), or choose a model with a larger window."
+    )

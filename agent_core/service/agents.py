@@ -4,33 +4,30 @@ The rights of the person are checked here at every call, whatever a button showe
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 from agent_core.commands.registry import Commands
-from agent_core.errors import InvalidInput, NotPossible
+from agent_core.errors import InvalidInput, MemoryAway, NotPossible
+from agent_core.memory.longterm import LongTermMemory
 from agent_core.model.agent import Acting, Agent, Awaiting, Stopped, Thinking
 from agent_core.model.audit import AuditEntry
 from agent_core.model.command import RISK_CLASSES
 from agent_core.model.decision import Decision, Reject, Settlement
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId, TurnId
-from agent_core.model.note import Note, Notice, NoticeKind
+from agent_core.model.note import Note
 from agent_core.model.people import Origin
 from agent_core.model.turn import Turn
-from agent_core.model.usage import Budget
 from agent_core.oversight.lease import grant
 from agent_core.oversight.policy import may_decide, require_may_decide, require_may_speak
-from agent_core.ports.database import Database, UnitOfWork, in_one_unit
-from agent_core.ports.engine import Waker
-from agent_core.ports.precedence import Precedence
-from agent_core.ports.world import Clock, Workspaces
+from agent_core.ports.database import UnitOfWork
+from agent_core.ports.world import Workspaces
+from agent_core.service.changing import Changing
 from agent_core.service.decisions import checked, decided, settled
 from agent_core.service.remembered import remember
-
-T = TypeVar("T")
 
 MOST_NOTE = 20_000
 
@@ -52,20 +49,16 @@ class Kept:
 
 
 ReplyOutcome: TypeAlias = Rejected | Kept
-Change: TypeAlias = Callable[[UnitOfWork, Agent], Awaitable[Agent]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentService:
+class AgentService(Changing):
     """Everything people can do to agents. A platform event delivered twice takes effect once."""
 
-    database: Database
     commands: Commands
     workspaces: Workspaces
-    waker: Waker
-    clock: Clock
+    memory: LongTermMemory
     default_budget: Decimal | None = None
-    precedence: Precedence = field(default_factory=Precedence)
 
     async def create(self, draft: AgentDraft, origin: Origin) -> Agent:
         """Make an agent and let it think; raise InvalidInput with every field at fault, the name taken among them."""
@@ -76,17 +69,17 @@ class AgentService:
 
         async def act(work: UnitOfWork) -> Agent:
             if taken := await work.agents.named(origin.channel, tidy.name):
-                if await self._is_repeated(work, origin):
+                if await self.is_repeated(work, origin):
                     return taken
                 raise InvalidInput({"name": f"Name: {taken.name} is taken in this channel. Choose another."})
-            await self._is_repeated(work, origin)
+            await self.is_repeated(work, origin)
             agent = tidy.made(origin, self.clock.now())
             work.agents.add(agent)
             remember(work, origin.channel, tidy)
-            self._audit(work, agent, origin, "created", f"{agent.role} · {'; '.join(agent.goals)}")
+            self.audit(work, agent, origin, "created", f"{agent.role} · {'; '.join(agent.goals)}")
             return agent
 
-        agent = await self._saved(act)
+        agent = await self.saved(act)
         self.waker.wake(agent.id)
         return agent
 
@@ -98,14 +91,14 @@ class AgentService:
 
         async def act(work: UnitOfWork) -> tuple[Agent, Turn]:
             turn, is_repeated = await asyncio.gather(
-                work.turns.get(origin.channel, turn_id), self._is_repeated(work, origin)
+                work.turns.get(origin.channel, turn_id), self.is_repeated(work, origin)
             )
             agent = await work.agents.get(origin.channel, turn.agent_id)
             if is_repeated:
                 return agent, turn
             return decided(work, agent, turn, checked(decision, turn, self.commands), by=origin.by, at=self.clock.now())
 
-        agent, turn = await self._saved(act)
+        agent, turn = await self.saved(act)
         self.waker.wake(agent.id)
         return agent, turn
 
@@ -122,7 +115,7 @@ class AgentService:
         async def act(work: UnitOfWork) -> ReplyOutcome:
             agent = await work.agents.get(origin.channel, agent_id)
             turn = await newest_turn(work, agent)
-            repeated = await self._is_repeated(work, origin)
+            repeated = await self.is_repeated(work, origin)
             if turn and turn.state == "proposed" and may_decide(agent, origin.by) and not repeated:
                 return Rejected(*decided(work, agent, turn, Reject(said), by=origin.by, at=self.clock.now()))
             note = Note.to(agent, said, by=origin.by, at=self.clock.now())
@@ -131,7 +124,7 @@ class AgentService:
             work.notes.add(note)
             return Kept(self._objected(work, agent, origin), note)
 
-        outcome = await self._saved(act)
+        outcome = await self.saved(act)
         self.waker.wake(agent_id)
         return outcome
 
@@ -146,10 +139,10 @@ class AgentService:
             turn = await newest_turn(work, agent)
             if turn and turn.state in ("proposed", "approved", "running", "interrupted"):
                 work.turns.save(turn.stop(origin.by, now))
-            self._announce(work, agent, "stopped", f"stopped by {origin.by}. Resume to let it think anew.")
+            self.announce(work, agent, "stopped", f"stopped by {origin.by}. Resume to let it think anew.")
             return agent.become(Stopped(origin.by), now)
 
-        agent = await self._change(agent_id, origin, "stopped", change)
+        agent = await self.change(agent_id, origin, "stopped", change)
         self.waker.interrupt(agent.id)
         return agent
 
@@ -162,10 +155,10 @@ class AgentService:
                 raise NotPossible(f"{agent.name} is at work already.")
             turn = await newest_turn(work, agent)
             status = _status_for(turn)
-            self._announce(work, agent, "resumed", f"resumed by {origin.by}.")
+            self.announce(work, agent, "resumed", f"resumed by {origin.by}.")
             return replace(agent.become(status, self.clock.now()), unusable=0, complaint="")
 
-        return await self._change(agent_id, origin, "resumed", change)
+        return await self.change(agent_id, origin, "resumed", change)
 
     async def settle(self, turn_id: TurnId, settlement: Settlement, origin: Origin) -> tuple[Agent, Turn]:
         """Say what became of a command that may have run when the process died."""
@@ -173,7 +166,7 @@ class AgentService:
         async def act(work: UnitOfWork) -> tuple[Agent, Turn]:
             turn = await work.turns.get(origin.channel, turn_id)
             agent = await work.agents.get(origin.channel, turn.agent_id)
-            if await self._is_repeated(work, origin):
+            if await self.is_repeated(work, origin):
                 return agent, turn
             require_may_decide(agent, origin.by)
             answered = settled(turn, settlement, by=origin.by, at=self.clock.now())
@@ -183,7 +176,7 @@ class AgentService:
             work.agents.save(changed)
             return changed, answered
 
-        agent, turn = await self._saved(act)
+        agent, turn = await self.saved(act)
         self.waker.wake(agent.id)
         return agent, turn
 
@@ -193,10 +186,10 @@ class AgentService:
         async def change(work: UnitOfWork, agent: Agent) -> Agent:
             require_may_decide(agent, origin.by)
             lease = grant(times, RISK_CLASSES, by=origin.by, at=self.clock.now())
-            self._announce(work, agent, "changed", f"{origin.by} lets it run {times} commands unasked, of every class.")
+            self.announce(work, agent, "changed", f"{origin.by} lets it run {times} commands unasked, of every class.")
             return replace(agent, lease=lease)
 
-        return await self._change(agent_id, origin, f"lent ×{times}", change)
+        return await self.change(agent_id, origin, f"lent ×{times}", change)
 
     async def revoke(self, agent_id: AgentId, origin: Origin) -> Agent:
         """End the agent's lease; raise NotPossible when it holds none."""
@@ -206,26 +199,23 @@ class AgentService:
                 raise NotPossible(f"{agent.name} holds no approval for more commands.")
             if agent.lease.granted_by.id != origin.by.id:
                 require_may_decide(agent, origin.by, "revoke approvals here")
-            self._announce(work, agent, "lease ended", f"{origin.by} revoked the approval of {agent.lease.granted_by}.")
+            self.announce(work, agent, "lease ended", f"{origin.by} revoked the approval of {agent.lease.granted_by}.")
             return replace(agent, lease=None)
 
-        return await self._change(agent_id, origin, "revoked", change)
-
-    async def set_budget(self, agent_id: AgentId, limit: Decimal | None, origin: Origin) -> Agent:
-        """Set what the agent may spend in US dollars; None is no limit."""
-
-        async def change(work: UnitOfWork, agent: Agent) -> Agent:
-            require_may_decide(agent, origin.by, "set budgets here")
-            if limit is not None and not (limit.is_finite() and limit > 0):
-                raise InvalidInput({"budget": "Budget: an amount in US dollars above 0, or nothing for no limit."})
-            said = f"${limit:,.2f}" if limit is not None else "no limit"
-            self._announce(work, agent, "changed", f"{origin.by} set the budget to {said}.")
-            return replace(agent, budget=Budget(limit=limit, spent=agent.budget.spent))
-
-        return await self._change(agent_id, origin, "set the budget", change)
+        return await self.change(agent_id, origin, "revoked", change)
 
     async def delete(self, agent_id: AgentId, origin: Origin) -> Agent:
-        """Remove the agent with its history and files; what it runs is ended."""
+        """Remove the agent with its history, memory and files; what it runs is ended.
+
+        Raise NotPossible while its long-term memory cannot be reached: nothing of it may be left there.
+        """
+        async with self.database.begin() as work:
+            found = await work.agents.get(origin.channel, agent_id)
+        require_may_decide(found, origin.by, "delete agents here")
+        try:
+            await self.memory.empty_index(found)
+        except MemoryAway as away:
+            raise NotPossible(f"Nothing was deleted: long-term memory cannot be reached. {away} Try later.") from away
 
         async def act(work: UnitOfWork) -> Agent:
             agent = await work.agents.get(origin.channel, agent_id)
@@ -233,49 +223,21 @@ class AgentService:
             work.agents.remove(agent)
             return agent
 
-        agent = await self._saved(act)
+        agent = await self.saved(act)
         self.waker.interrupt(agent.id)
         await self.workspaces.remove(agent)
+        with suppress(MemoryAway):
+            await self.memory.empty_index(agent)  # what it may have remembered meanwhile
         return agent
-
-    async def _change(self, agent_id: AgentId, origin: Origin, what: str, change: Change) -> Agent:
-        async def act(work: UnitOfWork) -> Agent:
-            agent = await work.agents.get(origin.channel, agent_id)
-            if await self._is_repeated(work, origin):
-                return agent
-            changed = await change(work, agent)
-            self._audit(work, agent, origin, what)
-            work.agents.save(changed)
-            return changed
-
-        agent = await self._saved(act)
-        self.waker.wake(agent.id)
-        return agent
-
-    async def _saved(self, act: Callable[[UnitOfWork], Awaitable[T]]) -> T:
-        """Save it before any work of agents: somebody waits for it."""
-        with self.precedence.first():
-            return await in_one_unit(self.database, act)
 
     def _objected(self, work: UnitOfWork, agent: Agent, origin: Origin) -> Agent:
         if agent.lease is None or may_decide(agent, origin.by):
             return agent
         text = f"{origin.by} objected, so the approval of {agent.lease.granted_by} ended."
-        self._announce(work, agent, "lease ended", text)
+        self.announce(work, agent, "lease ended", text)
         changed = replace(agent, lease=None)
         work.agents.save(changed)
         return changed
-
-    def _announce(self, work: UnitOfWork, agent: Agent, kind: NoticeKind, text: str) -> None:
-        work.notes.announce(Notice.to(agent, kind, text, self.clock.now()))
-
-    def _audit(self, work: UnitOfWork, agent: Agent, origin: Origin, act: str, detail: str = "") -> None:
-        work.audit.append(AuditEntry.on(agent, act, by=origin.by, at=self.clock.now(), detail=detail))
-
-    async def _is_repeated(self, work: UnitOfWork, origin: Origin) -> bool:
-        if origin.delivery is None:
-            return False
-        return not await work.deliveries.first_time(origin.delivery, self.clock.now())
 
 
 def _status_for(turn: Turn | None) -> Awaiting | Acting | Thinking:

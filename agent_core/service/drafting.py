@@ -6,13 +6,15 @@ from dataclasses import dataclass
 
 from agent_core.errors import ModelError
 from agent_core.model.draft import GOAL_LENGTH, AgentDraft
-from agent_core.ports.minds import LanguageModel
+from agent_core.model.places import ChannelScope
+from agent_core.oversight.treasury import Treasury
+from agent_core.prompt.asking import Asker, Question
 from agent_core.prompt.drafting import SCHEMA, drafting_messages, parse_draft
 
 logger = logging.getLogger(__name__)
 
 PATIENCE = 25.0
-MOST_REPLY = 1_000
+MOST_REPLY = 2_000
 AS_WRITTEN = "No model drafted this: the sentence stands as the goal."
 
 
@@ -26,18 +28,18 @@ class Drafted:
 
 @dataclass(frozen=True, slots=True)
 class AgentDrafting:
-    """Drafts agents. A model that cannot be asked, or answers something else, costs the draft, never the sentence."""
+    """Drafts agents, at the channel's cost. A model that cannot be asked costs the draft, never the sentence."""
 
-    model: LanguageModel
+    asker: Asker
+    treasury: Treasury
 
-    async def draft(self, sentence: str) -> Drafted:
+    async def draft(self, sentence: str, channel: ChannelScope) -> Drafted:
         """Name, role and goals of an agent for what was asked, within 25 seconds."""
         said = " ".join(sentence.split())[:GOAL_LENGTH]
+        question = Question(kind="draft", prompt=drafting_messages(said), schema=SCHEMA, most=MOST_REPLY)
         try:
-            async with asyncio.timeout(PATIENCE):
-                reply = await self.model.complete(
-                    drafting_messages(said), schema=SCHEMA, model="", max_tokens=MOST_REPLY
-                )
+            async with asyncio.timeout(PATIENCE), self.treasury.spending_in(channel) as purse:
+                reply = await self.asker.ask(question, "", purse)
             return Drafted(parse_draft(reply))
         except (ModelError, TimeoutError) as fault:
             logger.info("no draft by the model", extra={"fault": type(fault).__name__})

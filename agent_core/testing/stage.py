@@ -8,26 +8,37 @@ from typing import Any, TypeVar
 
 from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS
+from agent_core.commands.history import HistoryCommands
+from agent_core.commands.memory import MemoryCommands
 from agent_core.commands.registry import Commands
 from agent_core.engines.local import LocalEngine
 from agent_core.loop.acting import Hands, Hook
 from agent_core.loop.advance import AgentLoop
+from agent_core.loop.folding import HISTORY_TOKENS
 from agent_core.loop.thinking import Mind
+from agent_core.memory.longterm import LongTermMemory
 from agent_core.model.agent import Agent
 from agent_core.model.draft import AgentDraft
 from agent_core.model.people import Actor, Origin
 from agent_core.model.turn import Turn
+from agent_core.oversight.treasury import Treasury
 from agent_core.ports.database import Database
-from agent_core.ports.minds import LanguageModel
+from agent_core.ports.minds import Embedder, LanguageModel, MemoryIndex
 from agent_core.ports.surface import ChatSurface
 from agent_core.ports.world import Clock, Workspaces
-from agent_core.providers.tokens import EstimatedTokens
+from agent_core.prompt.asking import Asker
+from agent_core.providers.tokens import Estimates
 from agent_core.service.agents import AgentService
+from agent_core.service.memories import AgentMemories
+from agent_core.service.reviewing import SelfReview
+from agent_core.service.tuning import AgentTuning
 from agent_core.service.views import AgentViews
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import InMemoryDatabase
 from agent_core.testing.examples import ANA, CHANNEL
 from agent_core.testing.files import InMemoryWorkspaces
+from agent_core.testing.index import InMemoryIndex
+from agent_core.testing.minds import WordEmbedder
 from agent_core.testing.model import ScriptedModel
 from agent_core.testing.surface import RecordingSurface
 
@@ -44,26 +55,44 @@ class Stage:
     workspaces: Workspaces = field(default_factory=InMemoryWorkspaces)
     clock: Clock = field(default_factory=FakeClock)
     commands: Commands = field(default_factory=lambda: Commands.of(*FILE_COMMANDS, *FINISH_COMMANDS))
+    embedder: Embedder = field(default_factory=WordEmbedder)
+    index: MemoryIndex = field(default_factory=InMemoryIndex)
     hooks: tuple[Hook, ...] = ()
+    fast_model: str = ""
+    history_tokens: int = HISTORY_TOKENS
     engine: LocalEngine = field(init=False)
     loop: AgentLoop = field(init=False)
     service: AgentService = field(init=False)
     views: AgentViews = field(init=False)
+    tuning: AgentTuning = field(init=False)
+    memories: AgentMemories = field(init=False)
+    review: SelfReview = field(init=False)
+    memory: LongTermMemory = field(init=False)
+    treasury: Treasury = field(init=False)
+    asker: Asker = field(init=False)
 
     def __post_init__(self) -> None:
         self.engine = LocalEngine(database=self.database, clock=self.clock, surfaces=(self.surface.name,))
+        self.memory = LongTermMemory(database=self.database, embedder=self.embedder, index=self.index)
+        self.treasury = Treasury(self.database)
+        recollecting = (*MemoryCommands(self.memory, self.clock).commands, *HistoryCommands(self.database).commands)
+        self.commands = Commands.of(*self.commands.by_name.values(), *recollecting)
+        asker = self.asker = Asker(model=self.model, tokens=Estimates(), fast_model=self.fast_model)
         shared: dict[str, Any] = {"commands": self.commands, "workspaces": self.workspaces}
-        mind = Mind(model=self.model, tokens=EstimatedTokens(), clock=self.clock, **shared)
+        kept: dict[str, Any] = {"database": self.database, "clock": self.clock}
+        mind = Mind(asker=asker, memory=self.memory, clock=self.clock, history_tokens=self.history_tokens, **shared)
         self.loop = AgentLoop(
-            database=self.database,
             mind=mind,
             hands=Hands(hooks=self.hooks, **shared),
             surfaces={self.surface.name: self.surface},
-            clock=self.clock,
+            treasury=self.treasury,
+            **kept,
         )
-        kept: dict[str, Any] = {"database": self.database, "clock": self.clock, **shared}
-        self.service = AgentService(waker=self.engine, **kept)
-        self.views = AgentViews(**kept)
+        self.service = AgentService(waker=self.engine, memory=self.memory, **kept, **shared)
+        self.tuning = AgentTuning(waker=self.engine, **kept)
+        self.memories = AgentMemories(memory=self.memory, treasury=self.treasury, **kept)
+        self.review = SelfReview(asker=asker, treasury=self.treasury, waker=self.engine, **kept)
+        self.views = AgentViews(**kept, **shared)
 
     @property
     def shown(self) -> RecordingSurface:

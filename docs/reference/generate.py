@@ -4,9 +4,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
+from agent_core.commands.registry import Commands
+from agent_core.memory.longterm import LongTermMemory
 from agent_core.model.command import CommandSpec
+from agent_core.providers.clock import SystemClock
+from agent_core.providers.hashing_embedder import HashingEmbedder
 from agent_core.providers.paths import LIMITS
-from bot.bootstrap import make_commands
+from agent_core.providers.search import MetaSearch
+from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.index import InMemoryIndex
+from bot.bootstrap import make_commands, own_commands
 from bot.settings import Settings
 
 PAGE = Path(__file__).parent / "commands.md"
@@ -16,7 +23,7 @@ What an agent can do today. Each turn it asks to run one of these, and people de
 [glossary](../glossary.md) for the words.
 
 - **Risk classes** say what a command touches. A lease (Approve ×N) and *Run without asking* in the form of a new agent
-  go by them. Today's commands are of class `read` or `write`; `network`, `execute`, `publish` and `spend` are there
+  go by them. Today's commands are of class `read`, `write` or `network`; `execute`, `publish` and `spend` are there
   for those that come later.
 - **Arguments** are checked before anybody is asked: a call that does not fit goes back to the model with what was
   wrong.
@@ -42,9 +49,16 @@ CHECKS: Mapping[str, str] = {
 }
 
 
+def every_command() -> Commands:
+    """The registry with nothing switched off; what its commands reach is not asked for anything."""
+    database = InMemoryDatabase()
+    memory = LongTermMemory(database=database, embedder=HashingEmbedder(), index=InMemoryIndex())
+    return make_commands(Settings(), *own_commands(MetaSearch(), memory, SystemClock()))
+
+
 def commands_page() -> str:
     """The whole page."""
-    specs = make_commands(Settings()).specs
+    specs = every_command().specs
     families = dict.fromkeys(spec.category for spec in specs)
     parts = [INTRODUCTION]
     for family in families:

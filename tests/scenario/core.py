@@ -13,6 +13,7 @@ from agent_core.model.turn import Turn
 from agent_core.testing.examples import ANA
 from agent_core.testing.stage import Stage
 from agent_core.testing.surface import RecordingSurface
+from tests.wiring import intents_of
 
 VERBS = {"Approve": "approve", "Edit": "edit", "Reject": "reject"}
 
@@ -48,7 +49,7 @@ class CoreChat:
     @property
     def intents(self) -> Intents:
         """What people press and type."""
-        return Intents(service=self.stage.service, views=self.stage.views)
+        return intents_of(self.stage)
 
     @property
     def surface(self) -> RecordingSurface:

@@ -13,6 +13,7 @@ from adapters.terminal.surface import CHANNEL
 from agent_core.model.draft import AgentDraft
 from agent_core.testing.stage import Stage
 from bot.solo import Parts, SoloOptions, solo
+from tests.wiring import intents_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,7 @@ class DeskChat:
         self.printed.set()
 
     def _intents(self) -> Intents:
-        return Intents(service=self.stage.service, views=self.stage.views)
+        return intents_of(self.stage)
 
     def _parts(self) -> dict[str, object]:
         stage = self.stage

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 from aiohttp import web
 
-from adapters.intents import Intents
 from adapters.slack.connection import SlackConnection
 from agent_core.model.agent import Agent
 from agent_core.model.places import ChannelScope
@@ -19,7 +18,6 @@ from agent_core.ports.minds import LanguageModel
 from agent_core.ports.world import Clock
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.files import FolderWorkspaces
-from agent_core.service.drafting import AgentDrafting
 from agent_core.service.received import ReceivedFiles
 from agent_core.testing.stage import Stage
 from bot.settings import Settings, load
@@ -29,6 +27,7 @@ from tests.standins.slack.people import Person
 from tests.standins.slack.server import SlackStandin
 from tests.standins.slack.teams import Channel, Team
 from tests.standins.slack.values import Json
+from tests.wiring import drafting_of, intents_of
 
 Transport = Literal["socket", "http"]
 SIGNING_SECRET = "s3cret"
@@ -158,11 +157,11 @@ async def at_work(
 
 
 def _connected(side: SlackSide, stage: Stage, model: LanguageModel) -> SlackConnection:
-    intents = Intents(service=stage.service, views=stage.views)
+    intents = intents_of(stage)
     received = ReceivedFiles(
         database=stage.database, workspaces=stage.workspaces, waker=stage.engine, clock=stage.clock
     )
-    connection = side.connected(intents, AgentDrafting(model), received)
+    connection = side.connected(intents, drafting_of(stage), received)
     connection.ping_interval = 0.2
     return connection
 

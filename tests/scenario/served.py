@@ -7,7 +7,6 @@ from pathlib import Path
 
 from aiohttp import web
 
-from adapters.intents import Intents
 from adapters.web.app import Badge, Workspace
 from adapters.web.guard import Guard
 from adapters.web.surface import WebSurface
@@ -19,6 +18,7 @@ from agent_core.providers.files import FolderWorkspaces
 from agent_core.testing.stage import Stage
 from bot.web import application
 from bot.worker import work
+from tests.wiring import intents_of
 
 
 @asynccontextmanager
@@ -35,7 +35,7 @@ async def served(model: LanguageModel, folder: Path, *, token: str = "", public_
         clock=SystemClock(),
     )
     workspace = Workspace(
-        intents=Intents(service=stage.service, views=stage.views),
+        intents=intents_of(stage),
         hub=surface.hub,
         guard=Guard(token=token, public_url=public_url),
         clock=stage.clock,

@@ -1,6 +1,7 @@
 """From a sentence to a filled-in form."""
 
 import json
+from decimal import Decimal
 
 import pytest
 
@@ -8,17 +9,27 @@ from agent_core.errors import ModelRefused, ModelUnavailable
 from agent_core.model.draft import AgentDraft
 from agent_core.model.messages import Reply
 from agent_core.model.usage import Usage
+from agent_core.oversight.treasury import Treasury
+from agent_core.ports.minds import LanguageModel
+from agent_core.prompt.asking import Asker
 from agent_core.providers.rehearsal import RehearsalModel
+from agent_core.providers.tokens import Estimates
 from agent_core.service.drafting import AS_WRITTEN, AgentDrafting, Drafted
+from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.examples import CHANNEL
 from agent_core.testing.model import ScriptedModel
 
 SENTENCE = "research the best tennis strings for topspin"
 DRAFT = {"name": "String Scout", "role": "a patient researcher", "goals": ["Find five strings", "Compare their spin"]}
 
 
+def _drafting(model: LanguageModel, database: InMemoryDatabase | None = None) -> AgentDrafting:
+    return AgentDrafting(Asker(model=model, tokens=Estimates()), Treasury(database or InMemoryDatabase()))
+
+
 async def test_a_sentence_becomes_name_role_and_goals() -> None:
     model = ScriptedModel(f"Here you are:\n```json\n{json.dumps(DRAFT)}\n```")
-    drafted = await AgentDrafting(model).draft(f"  {SENTENCE} ")
+    drafted = await _drafting(model).draft(f"  {SENTENCE} ", CHANNEL)
     assert drafted == Drafted(
         AgentDraft(name="String Scout", role="a patient researcher", goals=("Find five strings", "Compare their spin"))
     )
@@ -27,7 +38,7 @@ async def test_a_sentence_becomes_name_role_and_goals() -> None:
 
 async def test_a_draft_keeps_within_the_limits_of_the_form() -> None:
     long = {"name": "n" * 200, "role": "r\n" * 2000, "goals": [*(["g" * 5000] * 7), "", 3]}
-    drafted = await AgentDrafting(ScriptedModel(json.dumps(long))).draft(SENTENCE)
+    drafted = await _drafting(ScriptedModel(json.dumps(long))).draft(SENTENCE, CHANNEL)
     assert drafted.draft.tidied() == drafted.draft
 
 
@@ -43,9 +54,25 @@ async def test_a_draft_keeps_within_the_limits_of_the_form() -> None:
     ids=repr,
 )
 async def test_without_a_usable_answer_the_sentence_stands_as_the_goal(answer: str | Reply | Exception) -> None:
-    drafted = await AgentDrafting(ScriptedModel(answer)).draft(SENTENCE)
+    drafted = await _drafting(ScriptedModel(answer)).draft(SENTENCE, CHANNEL)
     assert drafted == Drafted(AgentDraft(goals=(SENTENCE,)), AS_WRITTEN)
 
 
 async def test_the_rehearsal_drafts_nothing_and_says_so() -> None:
-    assert (await AgentDrafting(RehearsalModel()).draft(SENTENCE)).said == AS_WRITTEN
+    assert (await _drafting(RehearsalModel()).draft(SENTENCE, CHANNEL)).said == AS_WRITTEN
+
+
+async def test_the_channel_pays_for_a_draft() -> None:
+    database = InMemoryDatabase()
+    await _drafting(ScriptedModel(json.dumps(DRAFT), cost=Decimal("0.02")), database).draft(SENTENCE, CHANNEL)
+    async with database.begin() as work:
+        assert (await work.budgets.of(CHANNEL)).spent == Decimal("0.02")
+
+
+async def test_a_channel_without_money_left_gets_its_sentence_back_and_no_call_is_made() -> None:
+    database, model = InMemoryDatabase(), ScriptedModel(json.dumps(DRAFT), cost=Decimal("0.02"))
+    async with database.begin() as work:
+        work.budgets.limit(CHANNEL, Decimal("0.01"))
+        await work.commit()
+    assert (await _drafting(model, database).draft(SENTENCE, CHANNEL)).said == AS_WRITTEN
+    assert model.prompts == []

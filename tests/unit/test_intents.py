@@ -4,17 +4,17 @@ from datetime import timedelta
 
 import pytest
 
-from adapters.intents import Intents
 from agent_core.errors import NotPossible
 from agent_core.testing.model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
+from tests.wiring import intents_of
 
 
 @pytest.mark.parametrize("line", ["!approve", "!approve 3", "!reject no"])
 async def test_a_line_that_comes_late_decides_nothing_that_was_asked_after_it(line: str) -> None:
     stage = Stage(model=ScriptedModel(reply_text("do_nothing")))
     agent = await stage.create()
-    turn, intents = await stage.turn(agent), Intents(service=stage.service, views=stage.views)
+    turn, intents = await stage.turn(agent), intents_of(stage)
     with pytest.raises(NotPossible, match="before turn 1 was asked"):
         await intents.say(agent.id, line, stage.origin(), turn.proposed_at - timedelta(seconds=1))
     assert (await stage.turn(agent)).state == "proposed"

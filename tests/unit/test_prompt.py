@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 
@@ -12,12 +11,7 @@ from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.registry import Commands
 from agent_core.errors import UnusableReply
 from agent_core.model.command import CommandCall
-from agent_core.model.decision import Approve
-from agent_core.model.result import Succeeded
-from agent_core.prompt.packing import Situation, pack
 from agent_core.prompt.reply import reply_schema
-from agent_core.prompt.system import standing_prompt
-from agent_core.testing.examples import ANA, NOON, a_note, a_turn, an_agent
 
 COMMANDS = Commands.of(*FILE_COMMANDS, *FINISH_COMMANDS)
 
@@ -93,44 +87,7 @@ def test_a_command_name_cannot_be_taken_twice() -> None:
         Commands.of(*FILE_COMMANDS, replace(FILE_COMMANDS[0], spec=replace(FILE_COMMANDS[0].spec, name="create_file")))
 
 
-@pytest.mark.proves("prompt:standing")
-def test_the_standing_prompt_is_the_same_bytes_while_goals_and_commands_stay() -> None:
-    agent = an_agent()
-    later = replace(agent, turns=40, unusable=1, since=NOON + timedelta(days=9))
-    assert standing_prompt(agent, COMMANDS.specs) == standing_prompt(later, COMMANDS.specs)
-    assert standing_prompt(replace(agent, goals=("x",)), COMMANDS.specs) != standing_prompt(agent, COMMANDS.specs)
-
-
 def test_the_schema_offers_each_command_with_its_own_arguments() -> None:
     schema = json.loads(json.dumps(reply_schema(COMMANDS.specs)))
     names = [choice["properties"]["name"]["const"] for choice in schema["properties"]["command"]["anyOf"]]
     assert names == [spec.name for spec in COMMANDS.specs]
-
-
-def history(turns: int) -> Situation:
-    agent = an_agent(turns=turns)
-    done = [
-        a_turn(agent, number=number)
-        .decide(Approve(), by=ANA, at=NOON)
-        .start(NOON)
-        .finish(Succeeded(f"result {number} " + "word " * 300), NOON)
-        for number in range(1, turns + 1)
-    ]
-    return Situation(agent=agent, commands=COMMANDS.specs, turns=done, notes=(a_note(agent),), now=NOON)
-
-
-@pytest.mark.proves("prompt:window")
-@pytest.mark.parametrize("window", [1500, 3000, 9000])
-def test_a_prompt_never_exceeds_its_window_and_leaves_out_the_oldest_first(window: int) -> None:
-    prompt = pack(history(30), window=window, count=lambda text: len(text) // 3)
-    assert sum(len(message.content) // 3 for message in prompt) <= window
-    assert prompt[0].role == "system"
-    assert "Make it rhyme." in prompt[-1].content
-    if len(prompt) > 2:
-        assert "result 30" in prompt[-2].content
-
-
-def test_a_past_result_is_cut_and_the_newest_is_whole() -> None:
-    prompt = pack(history(3), window=20_000, count=lambda text: len(text) // 3)
-    results = [message.content for message in prompt if "Result of" in message.content]
-    assert ["characters are not shown" in result for result in results] == [True, True, False]

@@ -14,7 +14,7 @@ from agent_core.model.messages import Message, Reply
 from agent_core.model.result import Failed, Result, Succeeded
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Usage
-from agent_core.prompt.packing import Situation, pack
+from agent_core.prompt.packing import Room, Situation, pack
 from agent_core.prompt.reply import THOUGHTS, parse
 from agent_core.providers.rehearsal import LABEL, NO_GOALS, RehearsalModel, answer
 from agent_core.providers.tokens import EstimatedTokens
@@ -49,7 +49,7 @@ class Story:
             notes=notes,
             now=NOON,
         )
-        prompt = pack(situation, window=self.window, count=EstimatedTokens().count)
+        prompt = pack(situation, Room(self.window, EstimatedTokens().count))
         thoughts, call = parse(Reply(text=answer(prompt), usage=Usage()))
         return thoughts, self.commands.checked(call)
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from adapters.intents import Intents
 from adapters.terminal.streams import Streams
 from adapters.terminal.surface import CHANNEL, TerminalSurface, person
 from agent_core.errors import InvalidInput, ModelRefused
@@ -22,6 +21,7 @@ from agent_core.testing.examples import NOON, a_turn, an_agent, keep
 from agent_core.testing.model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from bot.solo import SoloOptions, solo
+from tests.wiring import intents_of
 
 WRITE = reply_text("write_to_file", {"filename": "a.txt", "text": "one\n"})
 MORE = [reply_text("append_to_file", {"filename": "a.txt", "text": f"line {number}\n"}) for number in range(9)]
@@ -42,7 +42,7 @@ class Desk:
 
     def __post_init__(self) -> None:
         self.engine, self.loop, self.surfaces = self.stage.engine, self.stage.loop, self.stage.loop.surfaces
-        self.intents = Intents(service=self.stage.service, views=self.stage.views)
+        self.intents = intents_of(self.stage)
 
     async def sits(self, options: SoloOptions = CLERK, *lines: str) -> int:
         self.lines.extend(lines)

@@ -1,0 +1,60 @@
+"""A command that reads past turns again: prompts show only the beginning of what was long."""
+
+import json
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from agent_core.commands.registry import Command, CommandContext, declared
+from agent_core.errors import CommandError
+from agent_core.model.turn import Turn
+from agent_core.ports.database import Database, UnitOfWork
+from agent_core.prompt.past import outcome, people_wrote
+
+PAGE = 7_000
+
+
+class Which(BaseModel):
+    """A part of one turn, from some character on."""
+
+    turn: int = Field(description="its number", ge=1)
+    part: Literal["result", "command", "notes"] = Field(default="result", description="result, command or notes")
+    start: int = Field(default=0, ge=0, description="number of characters to skip")
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryCommands:
+    """What an agent can read of its own past, and of nobody else's."""
+
+    database: Database
+
+    async def read_turn(self, given: Which, context: CommandContext) -> str:
+        """Read a past turn again, whole: its result, its command with all arguments, or what people wrote before it."""
+        async with self.database.begin() as work:
+            turns = await work.turns.of(context.agent, last=1, before=given.turn + 1)
+            if not turns or turns[0].number != given.turn:
+                raise CommandError(f"There is no turn {given.turn}; the last one is {context.agent.turns}.")
+            text = await _part(work, turns[0], given.part, context)
+        page = text[given.start : given.start + PAGE]
+        rest = len(text) - given.start - len(page)
+        more = f"\n({rest:,} more characters; read on with start={given.start + len(page)}.)" if rest > 0 else ""
+        return f"{page}{more}" or "Nothing more."
+
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        """The one there is."""
+        return (declared(Which, self.read_turn, label="Read a past turn", risks=("read",), category="memory"),)
+
+
+async def _part(work: UnitOfWork, turn: Turn, part: str, context: CommandContext) -> str:
+    match part:
+        case "command":
+            thoughts = turn.proposal.thoughts
+            arguments = json.dumps(dict(turn.call.arguments), ensure_ascii=False, indent=1)
+            return f"{thoughts.text}\n{turn.call.name} {arguments}"
+        case "notes":
+            said = [note for note in await work.notes.of(context.agent) if note.taken_into == turn.id]
+            return people_wrote(said) if said else "Nobody wrote anything before this turn."
+        case _:
+            return outcome(turn)

@@ -1,0 +1,145 @@
+"""Commands on the agent's own long-term memory."""
+
+from dataclasses import dataclass
+
+from pydantic import BaseModel, Field
+
+from agent_core.commands.files import Filename
+from agent_core.commands.registry import Command, CommandContext, declared
+from agent_core.errors import CommandError
+from agent_core.memory.events import pieces
+from agent_core.memory.longterm import LongTermMemory
+from agent_core.model.ids import MemoryId
+from agent_core.model.memory import Memory, Recalled
+from agent_core.ports.world import Clock
+
+LONGEST = 10_000
+MOST_FOUND, MOST_LISTED = 5, 20
+MOST_PIECES = 400
+IN_A_LINE = 160
+
+
+class Text(BaseModel):
+    """Something to keep."""
+
+    text: str = Field(description="what to keep", min_length=1, max_length=LONGEST)
+
+
+class Query(BaseModel):
+    """Something to find the like of."""
+
+    query: str = Field(description="what it is like, in a sentence", min_length=1, max_length=2000)
+
+
+class Which(BaseModel):
+    """One memory."""
+
+    memory: str = Field(description="its id, as memory_recall or memory_list give it", min_length=1, max_length=60)
+
+
+class Nothing(BaseModel):
+    """No arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryCommands:
+    """What an agent can do with its long-term memory; every text that comes back says where it is from."""
+
+    memory: LongTermMemory
+    clock: Clock
+
+    async def memory_add(self, given: Text, context: CommandContext) -> str:
+        """Keep something in your long-term memory."""
+        kept = [self._new(piece, f"turn {context.agent.turns}") for piece in pieces(given.text)]
+        found = await self.memory.add(context.agent, kept, context.purse)
+        return _kept(len(kept), "1 thing is" if len(kept) == 1 else f"{len(kept)} pieces are", findable=found)
+
+    async def memory_recall(self, given: Query, context: CommandContext) -> str:
+        """Find in your long-term memory what is like a sentence."""
+        found = await self.memory.recall(context.agent, given.query, MOST_FOUND, context.purse)
+        return "\n\n".join(map(_told, found)) or "Nothing is remembered yet."
+
+    async def memory_list(self, _given: Nothing, context: CommandContext) -> str:
+        """List the newest things in your long-term memory."""
+        async with self.memory.database.begin() as work:
+            newest = await work.memories.of(context.agent, most=MOST_LISTED)
+            number = await work.memories.count(context.agent)
+        lines = [f"[{each.id}] {each.source}: {' '.join(each.text.split())[:IN_A_LINE]}" for each in newest]
+        return "\n".join((f"{number:,} remembered; the newest {len(newest)}:", *lines))
+
+    async def memory_forget(self, given: Which, context: CommandContext) -> str:
+        """Remove one thing from your long-term memory."""
+        async with self.memory.database.begin() as work:
+            found = await work.memories.some(context.agent, [MemoryId(given.memory)])
+        if not found:
+            raise CommandError(f"Nothing is remembered under {given.memory}. memory_list gives the ids.")
+        await self.memory.forget(context.agent, [found[0].id])
+        return f"Forgotten: {' '.join(found[0].text.split())[:IN_A_LINE]}"
+
+    async def ingest_file(self, given: Filename, context: CommandContext) -> str:
+        """Take a text file into your long-term memory, in overlapping pieces."""
+        data = await context.files.read(given.filename)
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:
+            raise CommandError(f"{given.filename} is not a text file ({len(data):,} bytes).") from None
+        kept = [self._new(piece, given.filename) for piece in pieces(text)]
+        if len(kept) > MOST_PIECES:
+            raise CommandError(f"{given.filename} is too long: it makes {len(kept)} pieces, {MOST_PIECES} at most.")
+        found = await self.memory.add(context.agent, kept, context.purse)
+        return _kept(len(kept), f"{given.filename} is", findable=found)
+
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        """Them all."""
+        query = {"string": "query", "input": "query", "text": "query"}
+        return (
+            declared(
+                Text,
+                self.memory_add,
+                label="Add to memory",
+                risks=("write",),
+                category="memory",
+                aliases={"string": "text", "content": "text", "data": "text"},
+            ),
+            declared(
+                Query,
+                self.memory_recall,
+                label="Recall",
+                risks=("read",),
+                category="memory",
+                synonyms=("memory_search", "recall", "search_memory"),
+                aliases=query,
+            ),
+            declared(Nothing, self.memory_list, label="List memory", risks=("read",), category="memory"),
+            declared(
+                Which,
+                self.memory_forget,
+                label="Forget",
+                risks=("write",),
+                category="memory",
+                synonyms=("memory_del", "memory_delete"),
+                aliases={"id": "memory", "key": "memory"},
+            ),
+            declared(
+                Filename,
+                self.ingest_file,
+                label="Ingest file",
+                risks=("write",),
+                category="memory",
+                aliases={"file": "filename", "path": "filename"},
+            ),
+        )
+
+    def _new(self, text: str, source: str) -> Memory:
+        return Memory.of(text, source=source, at=self.clock.now())
+
+
+def _kept(number: int, what: str, *, findable: bool) -> str:
+    later = "" if findable else " It can be recalled once long-term memory is reached again."
+    return f"{what} kept in long-term memory, {number} in all.{later}" if number > 1 else f"{what} kept.{later}"
+
+
+def _told(recalled: Recalled) -> str:
+    memory = recalled.memory
+    return f"[{memory.id}] {memory.source}, {memory.at:%d %B %Y}, likeness {recalled.likeness:.2f}:\n{memory.text}"

@@ -1,0 +1,54 @@
+"""Commands that ask the web."""
+
+from dataclasses import dataclass
+
+from pydantic import BaseModel, Field
+
+from agent_core.commands.registry import Command, CommandContext, declared
+from agent_core.ports.world import Search, WebHit
+
+MOST_HITS = 8
+LONG_TITLE, LONG_ADDRESS, LONG_EXCERPT = 200, 500, 400
+
+
+class Query(BaseModel):
+    """What to look for."""
+
+    query: str = Field(description="what to look for", min_length=1, max_length=500)
+
+
+@dataclass(frozen=True, slots=True)
+class WebCommands:
+    """What an agent can ask the web. What comes back is anybody's text: material, never an instruction."""
+
+    search: Search
+
+    async def google(self, given: Query, _context: CommandContext) -> str:
+        """Search the web for titles, addresses and excerpts."""
+        hits = await self.search.search(given.query, MOST_HITS)
+        return "\n".join(_told(number, hit) for number, hit in enumerate(hits, 1)) or "Nothing was found."
+
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        """The one there is."""
+        return (
+            declared(
+                Query,
+                self.google,
+                label="Search the web",
+                risks=("network",),
+                category="web",
+                synonyms=("search", "web_search", "google_search"),
+                aliases={"input": "query", "q": "query", "search": "query"},
+            ),
+        )
+
+
+def _told(number: int, hit: WebHit) -> str:
+    lines = (_line(hit.title, LONG_TITLE), _line(hit.url, LONG_ADDRESS), _line(hit.text, LONG_EXCERPT))
+    return f"{number}. " + "\n   ".join(lines)
+
+
+def _line(text: str, most: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"

@@ -1,0 +1,72 @@
+"""Long-term memory around one thought: what is new goes in, and what is like it comes back where it is not in sight."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from agent_core.errors import MemoryAway
+from agent_core.memory.events import memories_of, memories_of_note
+from agent_core.memory.longterm import LongTermMemory
+from agent_core.model.agent import Agent
+from agent_core.model.memory import Memory, Recalled, Vector
+from agent_core.model.note import Note
+from agent_core.model.turn import Turn
+from agent_core.oversight.budget import Purse
+
+ASKED_FOR = 8
+MOST_RECALLED = 2
+MARGIN = 0.1
+LEAST_LIKE = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookBack:
+    """`fresh` are new rows and `placed` their vectors: both are saved with what follows.
+
+    `hidden` is what is like the newest event and not in sight, nearest first; `offered` the part of it that is nearer
+    than everything in sight. `away` says why long-term memory could not be asked.
+    """
+
+    fresh: tuple[Memory, ...] = ()
+    placed: Mapping[Memory, Vector] = field(default_factory=dict)
+    hidden: tuple[Recalled, ...] = ()
+    offered: tuple[Recalled, ...] = ()
+    away: str = ""
+
+
+async def look_back(
+    memory: LongTermMemory, agent: Agent, turns: Sequence[Turn], notes: Sequence[Note], purse: Purse
+) -> LookBack:
+    """Embed what happened since the last thought, in one call, and look for what is like it.
+
+    What cannot be embedded now is kept all the same, to be placed later.
+    """
+    fresh = _fresh(agent, turns, notes)
+    if not fresh:
+        return LookBack()
+    try:
+        vectors = await memory.embed([each.text for each in fresh], purse)
+        placed = dict(zip(fresh, vectors, strict=True))
+        await memory.make_findable(agent, placed)
+        found = await memory.nearest(agent, vectors[0], ASKED_FOR) if agent.digest.upto else ()
+    except MemoryAway as away:
+        return LookBack(fresh=fresh, away=str(away))
+    hidden, offered = _out_of_sight(found, agent)
+    return LookBack(fresh=fresh, placed=placed, hidden=hidden, offered=offered if memory.embedder.is_semantic else ())
+
+
+def _fresh(agent: Agent, turns: Sequence[Turn], notes: Sequence[Note]) -> tuple[Memory, ...]:
+    """The newest turn's memories first: what is looked for is like the first of them."""
+    new = [turn for turn in reversed(turns) if turn.number > agent.remembered]
+    read = {turn.id for turn in new}
+    of_turns = [each for turn in new for each in memories_of(turn, turn.ended_at or turn.proposed_at)]
+    of_notes = [each for note in notes if note.taken_into in read for each in memories_of_note(note)]
+    return (*of_turns, *of_notes)
+
+
+def _out_of_sight(found: Sequence[Recalled], agent: Agent) -> tuple[tuple[Recalled, ...], tuple[Recalled, ...]]:
+    """What of it is hidden, and what of that is worth being shown now, once."""
+    in_sight = [one.likeness for one in found if one.memory.turn > agent.digest.upto]
+    hidden = tuple(one for one in found if one.memory.turn <= agent.digest.upto)
+    least = max(LEAST_LIKE, max(in_sight, default=0.0) + MARGIN)
+    offered = [one for one in hidden if one.likeness >= least and one.memory.id not in agent.recalled]
+    return hidden, tuple(offered[:MOST_RECALLED])

@@ -1,0 +1,69 @@
+"""What of a turn or a note goes into long-term memory, and in which pieces. Pure functions from values to memories."""
+
+import json
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from agent_core.model.memory import Memory
+from agent_core.model.note import Note
+from agent_core.model.result import Succeeded
+from agent_core.model.turn import Turn, text_of
+
+PIECE, OVERLAP = 1_500, 150
+MOST_PIECES = 3
+LONG_THOUGHT, LONG_ARGUMENTS, LONG_RESULT = 600, 800, 1_200
+BREAKS = ("\n\n", "\n", ". ", " ")
+
+
+def memories_of(turn: Turn, at: datetime) -> tuple[Memory, ...]:
+    """A turn that is over: thought, command and the beginning of its result, then more of a long result."""
+    if turn.state not in ("done", "rejected"):
+        return ()
+    came = _outcome(turn)
+    call = json.dumps(dict(turn.call.arguments), ensure_ascii=False)[:LONG_ARGUMENTS]
+    lead = f"{turn.proposal.thoughts.text[:LONG_THOUGHT]}\n{turn.call.name} {call}\n{came[:LONG_RESULT]}"
+    rest = list(pieces(came[LONG_RESULT : LONG_RESULT + MOST_PIECES * PIECE])) if len(came) > LONG_RESULT else []
+    source = f"turn {turn.number}"
+    return tuple(Memory.of(text, source=source, at=at, turn=turn.number) for text in (lead, *rest[:MOST_PIECES]))
+
+
+def memories_of_note(note: Note) -> tuple[Memory, ...]:
+    """What a person wrote."""
+    return tuple(
+        Memory.of(f"{note.by} wrote: {piece}", source=str(note.by), at=note.at)
+        for piece in list(pieces(note.text))[:MOST_PIECES]
+    )
+
+
+def pieces(text: str, size: int = PIECE, overlap: int = OVERLAP) -> Iterator[str]:
+    """The text in overlapping pieces of at most `size` characters, cut between paragraphs, sentences or words."""
+    start = 0
+    while start < len(text):
+        end = _end(text, start, size)
+        if piece := text[start:end].strip():
+            yield piece
+        if end >= len(text):
+            return
+        start = max(end - overlap, start + 1)
+
+
+def newest_first(memories: Sequence[Memory]) -> list[Memory]:
+    """In the order in which people look at them."""
+    return sorted(memories, key=lambda memory: memory.id, reverse=True)
+
+
+def _end(text: str, start: int, size: int) -> int:
+    if start + size >= len(text):
+        return len(text)
+    for mark in BREAKS:
+        at = text.rfind(mark, start + size // 2, start + size)
+        if at >= 0:
+            return at + len(mark)
+    return start + size
+
+
+def _outcome(turn: Turn) -> str:
+    if turn.result is not None:
+        return turn.result.output if isinstance(turn.result, Succeeded) else text_of(turn.result)
+    reason = getattr(turn.approvals[-1].decision, "reason", "") if turn.approvals else ""
+    return f"Rejected by {turn.ended_by}: {reason}"

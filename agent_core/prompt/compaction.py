@@ -1,0 +1,88 @@
+"""When a prompt grows beyond its working size, all but the last turns are folded into a short summary.
+
+The model is asked on the prompt as it stands, so that nearly all of it is a repeated beginning; where it cannot be
+asked, the summary is made from the turns themselves.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agent_core.model.agent import Digest
+from agent_core.model.messages import Message, Reply
+from agent_core.model.result import Succeeded
+from agent_core.model.turn import Turn
+from agent_core.prompt.packing import Room, Situation, history, past
+from agent_core.prompt.past import beginning, outcome
+
+KEPT_TURNS = 2
+WORDS = 220
+MOST_REPLY = 2_000  # a model that reasons spends some of it before it writes
+MOST_SUMMARY = 4_000
+LINE = 160
+HEADINGS = """Decisions: what people decided, asked for, changed or rejected, with their names and reasons.
+Files: each file with what it holds.
+Facts: names, numbers, addresses and findings, exactly as they were.
+Open steps: what is still to be done, and what did not work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """What is to be folded: the turns, and those that stay."""
+
+    folded: tuple[Turn, ...]
+    kept: tuple[Turn, ...]
+
+    @property
+    def upto(self) -> int:
+        """The number of the last turn that is folded."""
+        return self.folded[-1].number
+
+
+def fold_due(situation: Situation, room: Room, history_tokens: int) -> Fold | None:
+    """What to fold once the turns in sight take more than `history_tokens`, else None."""
+    turns = tuple(situation.turns)
+    if len(turns) <= KEPT_TURNS or room.taken_by(history(situation)) <= history_tokens:
+        return None
+    return Fold(turns[:-KEPT_TURNS], turns[-KEPT_TURNS:])
+
+
+def summary_messages(situation: Situation, fold: Fold) -> tuple[Message, ...]:
+    """The prompt that asks for the summary: the very beginning that the agent's own prompts have."""
+    first, last = fold.kept[0].number, fold.kept[-1].number
+    wanted = (
+        f"Before you go on, write a summary of your work up to turn {fold.upto}. It will stand in its place, so keep "
+        f"all that is still needed of those turns and of the summary above; turns {first} to {last} stay readable.\n"
+        f"Use these four headings, with short lines under them:\n{HEADINGS}\n"
+        f"At most {WORDS} words. Plain text: no JSON, no command, no new plan."
+    )
+    return (*past(situation), Message("user", wanted))
+
+
+def digest_of(reply: Reply, before: Digest, fold: Fold) -> Digest:
+    """The digest that a model's summary makes; one that is empty or no prose is made from the turns instead."""
+    text = reply.text.rpartition("</think>")[2].strip()
+    if len(text) < LINE // 4 or text.startswith(("{", "[", "```")):
+        return plain_digest(before, fold.folded)
+    whole = text if reply.finish_reason != "length" else text.rpartition("\n")[0] or text
+    return Digest(upto=fold.upto, summary=beginning(whole, MOST_SUMMARY, 0))
+
+
+def plain_digest(before: Digest, folded: Sequence[Turn]) -> Digest:
+    """A summary without a model: a line for each turn, the newest ones first to be kept."""
+    lines = [line for line in before.summary.splitlines() if line.strip()]
+    lines += [_line(turn) for turn in folded]
+    while sum(map(len, lines)) > MOST_SUMMARY // 2:
+        lines.pop(0)
+    return Digest(upto=folded[-1].number, summary="\n".join(lines))
+
+
+def _line(turn: Turn) -> str:
+    name = turn.call.name
+    about = next((value for value in turn.call.arguments.values() if isinstance(value, str)), "")
+    came = outcome(turn) if not isinstance(turn.result, Succeeded) else turn.result.output
+    return f"Turn {turn.number}: {name} {_one_line(about, 60)}: {_one_line(came, LINE)}"
+
+
+def _one_line(text: str, most: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"

@@ -1,0 +1,101 @@
+"""Searches of the web: Google's own API where there is a key or an address for it, else several engines at once."""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from agent_core.errors import CommandError
+from agent_core.ports.world import WebHit
+
+if TYPE_CHECKING:
+    from aiohttp import ClientResponse
+
+GOOGLE_URL = "https://www.googleapis.com/customsearch/v1"
+MOST_GOOGLE = 10  # developers.google.com/custom-search/v1/reference/rest/v1/cse/list: num is from 1 to 10
+PATIENCE = 20.0
+MOST_BYTES = 2_000_000
+
+Find = Callable[[str, int], Sequence[Mapping[str, object]]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoogleSearch:
+    """Google's Custom Search JSON API, or whatever speaks it at another address."""
+
+    api_key: str = field(default="", repr=False)
+    engine: str = ""
+    url: str = GOOGLE_URL
+
+    async def search(self, query: str, most: int) -> tuple[WebHit, ...]:
+        """Ask once: a search that fails is told to the model, which may try another way."""
+        from aiohttp import ClientError, ClientSession, ClientTimeout  # loaded when first asked
+
+        asked = {"q": query, "num": str(min(most, MOST_GOOGLE)), "key": self.api_key, "cx": self.engine}
+        given = {name: value for name, value in asked.items() if value}
+        try:
+            async with (
+                ClientSession(timeout=ClientTimeout(total=PATIENCE)) as session,
+                session.get(self.url, params=given, allow_redirects=False) as response,
+            ):
+                return _hits(await _answer(response), "items", ("title", "link", "snippet"))[:most]
+        except TimeoutError:
+            raise CommandError("The search did not answer in time.") from None
+        except (ClientError, OSError) as fault:
+            raise CommandError(f"The search cannot be reached ({type(fault).__name__}).") from None
+
+
+def by_library(query: str, most: int) -> Sequence[Mapping[str, object]]:
+    """What the engines behind `ddgs` find; raise CommandError when none of them answers."""
+    from ddgs import DDGS  # loaded when first asked
+    from ddgs.exceptions import DDGSException
+
+    try:
+        found: Sequence[Mapping[str, object]] = DDGS(timeout=int(PATIENCE / 2)).text(query, max_results=most)
+    except (DDGSException, OSError, ValueError) as fault:
+        if "No results" in str(fault):
+            return []
+        name = type(fault).__name__
+        raise CommandError(f"The search engines gave no answer ({name}). Try again later.") from None
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class MetaSearch:
+    """Several public search engines through a library, in a thread."""
+
+    find: Find = by_library
+
+    async def search(self, query: str, most: int) -> tuple[WebHit, ...]:
+        """Take what the quickest engines find."""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                found = await asyncio.to_thread(self.find, query, most)
+        except TimeoutError:
+            raise CommandError("The search engines did not answer in time.") from None
+        return _hits({"found": list(found)}, "found", ("title", "href", "body"))[:most]
+
+
+async def _answer(response: "ClientResponse") -> object:
+    if response.status != 200:
+        raise CommandError(f"The search answered {response.status}: {_why(response.status)}")
+    body = await response.content.read(MOST_BYTES + 1)
+    if len(body) > MOST_BYTES:
+        raise CommandError("The search answered more than can be read.")
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        raise CommandError("The search answered something that cannot be read.") from None
+
+
+def _why(status: int) -> str:
+    if status in (400, 401, 403):
+        return "the operator should check GOOGLE_API_KEY and GOOGLE_CSE_ID, and whether the day's searches are used up."
+    return "too many searches for now; try again later." if status == 429 else "try again later."
+
+
+def _hits(answer: object, under: str, names: tuple[str, str, str]) -> tuple[WebHit, ...]:
+    found = answer.get(under) if isinstance(answer, dict) else None
+    items = [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+    return tuple(WebHit(*(str(item.get(name) or "") for name in names)) for item in items)

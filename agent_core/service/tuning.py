@@ -1,0 +1,73 @@
+"""What people settle about an agent while it lives: its goals and what it and its channel may spend."""
+
+import logging
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from agent_core.errors import InvalidInput, NotAllowed
+from agent_core.model.agent import Agent
+from agent_core.model.draft import goals_of, problem_of_goals
+from agent_core.model.ids import AgentId
+from agent_core.model.people import Origin
+from agent_core.model.places import ChannelScope
+from agent_core.model.usage import Budget
+from agent_core.oversight.policy import require_may_decide
+from agent_core.ports.database import UnitOfWork
+from agent_core.service.changing import Changing
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentTuning(Changing):
+    """Changes that an agent's next thought is the first to know."""
+
+    async def set_goals(self, agent_id: AgentId, goals: tuple[str, ...], origin: Origin) -> Agent:
+        """Set what the agent works toward; raise NotAllowed, or InvalidInput for goals that cannot be used."""
+        kept = goals_of(goals)
+        if problem := problem_of_goals(kept):
+            raise InvalidInput({"goals": problem})
+
+        async def change(work: UnitOfWork, agent: Agent) -> Agent:
+            require_may_decide(agent, origin.by, "set goals here")
+            listed = " ".join(f"{number}. {goal}" for number, goal in enumerate(kept, 1))
+            self.announce(work, agent, "changed", f"{origin.by} set the goals: {listed}")
+            return replace(agent, goals=kept)
+
+        return await self.change(agent_id, origin, "set the goals", change)
+
+    async def set_budget(self, agent_id: AgentId, limit: Decimal | None, origin: Origin) -> Agent:
+        """Set what the agent may spend in US dollars; None is no limit."""
+
+        async def change(work: UnitOfWork, agent: Agent) -> Agent:
+            require_may_decide(agent, origin.by, "set budgets here")
+            _must_be_usable(limit)
+            said = f"${limit:,.2f}" if limit is not None else "no limit"
+            self.announce(work, agent, "changed", f"{origin.by} set the budget to {said}.")
+            return replace(agent, budget=Budget(limit=limit, spent=agent.budget.spent))
+
+        return await self.change(agent_id, origin, "set the budget", change)
+
+    async def set_channel_budget(self, limit: Decimal | None, origin: Origin) -> Budget:
+        """Set what all agents of the channel may spend together; full members of the channel may."""
+        if origin.by.kind != "member":
+            raise NotAllowed("set budgets here: a full member of the channel does.")
+        _must_be_usable(limit)
+
+        async def act(work: UnitOfWork) -> Budget:
+            budget = await work.budgets.of(origin.channel)
+            if not await self.is_repeated(work, origin):
+                work.budgets.limit(origin.channel, limit)
+            return replace(budget, limit=limit)
+
+        return await self.saved(act)
+
+    async def channel_budget(self, channel: ChannelScope) -> Budget:
+        """What the channel may spend and has spent."""
+        async with self.database.begin() as work:
+            return await work.budgets.of(channel)
+
+
+def _must_be_usable(limit: Decimal | None) -> None:
+    if limit is not None and not (limit.is_finite() and limit > 0):
+        raise InvalidInput({"budget": "Budget: an amount in US dollars above 0, or nothing for no limit."})
