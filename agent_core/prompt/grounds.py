@@ -5,10 +5,15 @@ from collections.abc import Iterator
 
 from agent_core.model.command import CommandCall, in_whole_characters
 from agent_core.prompt.calls import ARGUMENTS
-from agent_core.prompt.loose import ANY_QUOTE, unescaped
+from agent_core.prompt.loose import ANY_QUOTE, KEY, SPACE, unescaped
 
-WORD = re.compile(r"\w+")
-BEFORE, AFTER = re.compile(r"[:\uff1a\[{,\uff0c]\s*\Z"), re.compile(r"\s*[:\uff1a,\uff0c}\]\uff5d\uff3d]")
+WORD = re.compile(r"""\w+|[^\w\s"'`\\{}\[\]:,]""")
+NEAR = 600  # characters around a string in which its delimiters are looked for
+QUOTE = rf"(?:[{ANY_QUOTE}]{{3}}|[{ANY_QUOTE}])"
+OPENS = r"(?:[:\uff1a\[\uff3b{\uff5b,\uff0c\n]|\*/)\s*"
+CLOSES = rf"{SPACE.pattern}(?:[:\uff1a,\uff0c}}\]\uff5d\uff3d]|{KEY.pattern})"
+QUOTED = re.compile(rf"{OPENS}{QUOTE}\Z"), re.compile(rf"{QUOTE}{CLOSES}")
+BARE = re.compile(rf"{OPENS}\Z"), re.compile(CLOSES)
 
 
 def is_grounded(call: CommandCall, text: str) -> bool:
@@ -22,7 +27,10 @@ def is_grounded(call: CommandCall, text: str) -> bool:
 
 
 def accounts_for(call: CommandCall, text: str) -> bool:
-    """Whether the text, from the command's name to its end or to the thoughts, has the call's words and no others."""
+    """Whether the text from the command's name on, to its end or to the thoughts, says what the call says and no more.
+
+    Quotes, blanks, backslashes and JSON's own punctuation do not count: where strings end is for `is_grounded`.
+    """
     wanted, told = _words(call.name), _words(unescaped(text))
     expected = [word for name, value in call.arguments.items() for word in (*_words(name), *_told(value))]
     return any(
@@ -39,11 +47,10 @@ def _is_rest(rest: list[str], expected: list[str]) -> bool:
 def _stands(string: str, text: str) -> bool:
     at = text.find(string) if string else -1
     while at >= 0:
-        before, after = text[max(at - 40, 0) : at], text[at + len(string) : at + len(string) + 40]
-        if before[-1:] and before[-1:] in ANY_QUOTE and after[:1] and after[:1] in ANY_QUOTE:
-            return True
-        if string == string.strip() and BEFORE.search(before) and AFTER.match(after):
-            return True
+        before, after = text[max(at - NEAR, 0) : at], text[at + len(string) : at + len(string) + NEAR]
+        for opens, closes in (QUOTED, BARE) if string == string.strip() else (QUOTED,):
+            if closes.match(after) and opens.search(before):
+                return True
         at = text.find(string, at + 1)
     return not string
 
