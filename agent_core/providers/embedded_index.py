@@ -20,7 +20,7 @@ from agent_core.model.memory import Memory, MemoryChanges, MemorySpace, Vector
 from agent_core.ports.database import Database
 
 if TYPE_CHECKING:  # they import numpy, which a start has no time for
-    from agent_core.providers.vector_file import Ending, VectorFile
+    from agent_core.providers.vector_file import VectorFile
     from agent_core.providers.vectors import Few, Found
 
 Shelf: TypeAlias = "Few | VectorFile"
@@ -145,22 +145,24 @@ class EmbeddedIndex:
 
     async def _opened(self, agent: Agent, spot: Spot) -> Shelf:
         """What an earlier run has left, unless the database has gone another way since."""
-        shelf, ending = await asyncio.to_thread(_open, self._folder / spot.file, spot.digest)
-        if ending:
-            async with self._database.begin() as work:
-                rows = await work.memories.vectors(agent, spot.place, after=ending.before, most=1)
-            if rows != ((ending.last, ending.vector),):
+        shelf = await asyncio.to_thread(_open, self._folder / spot.file, spot.digest)
+        if shelf.latest.last:
+            rows = await self._rows(agent, spot, shelf.latest.before, 1)
+            if [memory_id for memory_id, _ in rows] != [shelf.latest.last]:
                 await asyncio.to_thread(shelf.clear)
         return shelf
 
     async def _gone_on(self, agent: Agent, spot: Spot, shelf: Shelf, changes: MemoryChanges) -> "Shelf | None":
-        """The same with what came since, or None when that is not just so many more at the end."""
+        """The same with what came since, or None when that is not just so many more at or near the end."""
         number = changes.added - shelf.changes.added
         if changes.removed != shelf.changes.removed or number <= 0:
             return None
         shelf, read = await self._read(agent, spot, shelf, number)
-        if read != number:
-            return None
+        if missing := number - read:
+            rows = shelf.latest.lack(await self._rows(agent, spot, shelf.latest.first, PAGE))
+            if len(rows) != missing:
+                return None
+            shelf = await asyncio.to_thread(self._added, spot, shelf, rows)
         await asyncio.to_thread(shelf.seal, changes)
         return shelf
 
@@ -168,7 +170,7 @@ class EmbeddedIndex:
         """All of it; whatever comes while this reads is seen to by the next search."""
         self._let_go(spot)
         await asyncio.to_thread(_delete, self._folder, spot.file)
-        shelf, _ = await asyncio.to_thread(_open, self._folder / spot.file, spot.digest)
+        shelf = await asyncio.to_thread(_open, self._folder / spot.file, spot.digest)
         shelf, _ = await self._read(agent, spot, shelf, sys.maxsize)
         await asyncio.to_thread(shelf.seal, changes)
         return shelf
@@ -177,12 +179,17 @@ class EmbeddedIndex:
         """Add what comes after the last, page by page; how many that were."""
         read, page = 0, min(PAGE, most)
         while page:
-            async with self._database.begin() as work:
-                rows = await work.memories.vectors(agent, spot.place, after=shelf.last, most=page)
+            rows = await self._rows(agent, spot, shelf.latest.last, page)
             shelf = await asyncio.to_thread(self._added, spot, shelf, rows)
             read += len(rows)
             page = min(PAGE, most - read) if len(rows) == page else 0
         return shelf, read
+
+    async def _rows(
+        self, agent: Agent, spot: Spot, after: MemoryId | None, most: int
+    ) -> Sequence[tuple[MemoryId, Vector]]:
+        async with self._database.begin() as work:
+            return await work.memories.vectors(agent, spot.place, after=after, most=most)
 
     def _added(self, spot: Spot, shelf: Shelf, rows: Sequence[tuple[MemoryId, Vector]]) -> Shelf:
         from agent_core.providers.vector_file import VectorFile
@@ -220,14 +227,11 @@ def _prefix(space: MemorySpace) -> str:
     return f"{sha256(space.key.encode(errors='surrogatepass')).hexdigest()[:32]}-"
 
 
-def _open(path: Path, digest: bytes) -> "tuple[Shelf, Ending | None]":
+def _open(path: Path, digest: bytes) -> Shelf:
     from agent_core.providers.vector_file import VectorFile
     from agent_core.providers.vectors import Few
 
-    if not path.exists():
-        return Few(), None
-    file = VectorFile(path, digest)
-    return file, file.ending
+    return VectorFile(path, digest) if path.exists() else Few()
 
 
 def _delete(folder: Path, start: str) -> None:

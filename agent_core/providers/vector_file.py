@@ -11,7 +11,6 @@ import os
 import struct
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -22,7 +21,7 @@ import numpy as np
 
 from agent_core.model.ids import MemoryId
 from agent_core.model.memory import MemoryChanges, Vector
-from agent_core.providers.vectors import FLOAT, Codes, Floats, Found, floats, nearest
+from agent_core.providers.vectors import FLOAT, Codes, Floats, Found, Latest, floats, nearest
 
 HEADER = struct.Struct("<8sQ32s16x")  # a mark, the number of coordinates, the digest of space and place
 MARK = b"signoff1"
@@ -31,18 +30,10 @@ CHECK = struct.Struct("<I")  # and a checksum of all that
 ID_LENGTH = 40
 MOST_COORDINATES = 1 << 16
 AT_ONCE = 1024
-WEIGHED = 8 << 20  # bytes of vectors that are weighed exactly for one question
+WEIGHED = 4 << 20  # bytes of vectors that are weighed exactly for one question,
+SHARE = 8  # at least this share of all, divided by the number of coordinates, for the fewer the less a code tells,
 FOR_EACH = 20  # and at least so many for each answer
 FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """The last record of a file, and the id before it."""
-
-    before: MemoryId | None
-    last: MemoryId
-    vector: Vector
 
 
 class VectorFile:
@@ -50,7 +41,7 @@ class VectorFile:
 
     def __init__(self, path: Path, digest: bytes) -> None:
         self.changes = MemoryChanges()
-        self.last: MemoryId | None = None
+        self.latest = Latest()
         self._digest = digest
         self._dimension = 0
         self._count = 0
@@ -65,16 +56,8 @@ class VectorFile:
         """Bytes in memory."""
         return self._codes.size
 
-    @property
-    def ending(self) -> Ending | None:
-        """What the last record holds, if there is one."""
-        if not self._count:
-            return None
-        *earlier, record = self._read(max(0, self._count - 2), self._count)
-        return Ending(_id_of(earlier[0]) if earlier else None, _id_of(record), _vector_of(record))
-
     def add(self, rows: Sequence[tuple[MemoryId, Vector]]) -> None:
-        """Append these, whose ids are beyond the last; those of another length than the first are left out."""
+        """Append these; those of another length than the first are left out."""
         if not rows:
             return
         if not self._count:
@@ -85,7 +68,7 @@ class VectorFile:
         self._write(b"".join(records), self._end)
         self._hold(records)
         self._count += len(records)
-        self.last = rows[-1][0]
+        self.latest.add(memory_id for memory_id, _ in rows)
 
     def seal(self, changes: MemoryChanges) -> None:
         """Say what they stand for now: it is written into the last record."""
@@ -99,7 +82,8 @@ class VectorFile:
         if not self._count or len(vector) != self._dimension * FLOAT.itemsize:
             return ()
         asked = floats(vector)
-        likely = self._codes.nearest(asked, max(WEIGHED // self._length, FOR_EACH * most))
+        weighed = max(WEIGHED // self._length, SHARE * self._count // self._dimension, FOR_EACH * most)
+        likely = self._codes.nearest(asked, weighed)
         # A page of a map that lies beyond the end of its file ends the process that reads it.
         if self._on_disk < self._end:
             return None
@@ -112,7 +96,7 @@ class VectorFile:
 
     def clear(self) -> None:
         """Begin anew."""
-        self.changes, self.last = MemoryChanges(), None
+        self.changes, self.latest = MemoryChanges(), Latest()
         self._dimension = self._count = 0
         self._codes = Codes()
         self._map = None
@@ -150,13 +134,16 @@ class VectorFile:
     def _take(self) -> None:
         """Take all up to the last record that seals, as far as the checksums are right."""
         whole, taken, sealed = (self._on_disk - HEADER.size) // self._length, 0, 0
+        ids: list[MemoryId] = []
         while records := self._read(taken, min(taken + AT_ONCE, whole)):
             self._hold(records)
             for number, record in enumerate(records, taken + 1):
+                ids.append(_id_of(record))
                 _, seals, added, removed = TAIL.unpack_from(record, len(record) - TAIL.size - CHECK.size)
                 if seals:
-                    sealed, self.changes, self.last = number, MemoryChanges(added, removed), _id_of(record)
+                    sealed, self.changes = number, MemoryChanges(added, removed)
             taken += len(records)
+        self.latest.add(ids[:sealed])
         self._codes.keep(sealed)
         self._count = sealed
 

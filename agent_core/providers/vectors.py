@@ -3,7 +3,8 @@
 Importing this imports numpy, which takes time and memory: whoever may do without it imports it late.
 """
 
-from collections.abc import Sequence
+from bisect import insort
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -18,6 +19,7 @@ Found: TypeAlias = tuple[tuple[MemoryId, float], ...]
 
 FLOAT = np.dtype("<f4")
 WORD = 64
+LATEST = 256
 BLOCK = 4096  # a word of each of so many codes, with what is computed from it, stays in a core's own cache
 
 
@@ -28,13 +30,46 @@ def floats(vector: bytes) -> Floats:
 
 def nearest(vectors: Floats, asked: Floats, most: int) -> tuple[Places, Floats]:
     """The rows nearest to `asked`, nearest first, with their cosines; all vectors are of length 1."""
-    cosines = vectors @ asked
+    cosines = np.einsum("ij,j->i", vectors, asked)  # `@` has threads of its own, which wait for one another
     if most < len(cosines):
         best = np.argpartition(-cosines, most)[:most]
         best = best[np.argsort(-cosines[best], kind="stable")]
     else:
         best = np.argsort(-cosines, kind="stable")
     return best, cosines[best]
+
+
+class Latest:
+    """The greatest ids of many, for what was made earlier may come later, but seldom much later."""
+
+    def __init__(self) -> None:
+        self._ids: list[MemoryId] = []
+
+    def add(self, ids: Iterable[MemoryId]) -> None:
+        """Take these into account."""
+        for each in ids:
+            insort(self._ids, each)
+            del self._ids[:-LATEST]
+
+    @property
+    def last(self) -> MemoryId | None:
+        """The greatest."""
+        return self._ids[-1] if self._ids else None
+
+    @property
+    def before(self) -> MemoryId | None:
+        """The one before the greatest."""
+        return self._ids[-2] if len(self._ids) > 1 else None
+
+    @property
+    def first(self) -> MemoryId | None:
+        """One after which all are known here; None where that is all there are."""
+        return self._ids[0] if len(self._ids) == LATEST else None
+
+    def lack(self, rows: Sequence[tuple[MemoryId, Vector]]) -> list[tuple[MemoryId, Vector]]:
+        """Those that are not among them."""
+        known = set(self._ids)
+        return [row for row in rows if row[0] not in known]
 
 
 class Few:
@@ -46,7 +81,7 @@ class Few:
     def clear(self) -> None:
         """Begin anew."""
         self.changes = MemoryChanges()
-        self.last: MemoryId | None = None
+        self.latest = Latest()
         self._ids: list[MemoryId] = []
         self._vectors: Floats = np.empty((0, 0), FLOAT)
 
@@ -61,9 +96,8 @@ class Few:
         return self._vectors.nbytes
 
     def add(self, rows: Sequence[tuple[MemoryId, Vector]]) -> None:
-        """Hold these too, whose ids are beyond the last; those of another length than the first are left out."""
-        if rows:
-            self.last = rows[-1][0]
+        """Hold these too; those of another length than the first are left out."""
+        self.latest.add(memory_id for memory_id, _ in rows)
         if rows and not self._ids:
             self._vectors = np.empty((len(rows), len(rows[0][1]) // FLOAT.itemsize), FLOAT)
         dimension = self._vectors.shape[1]

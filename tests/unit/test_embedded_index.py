@@ -16,7 +16,7 @@ from agent_core.model.memory import Memory, MemoryChanges, MemorySpace, Vector
 from agent_core.ports.database import Database
 from agent_core.providers.embedded_index import EmbeddedIndex
 from agent_core.providers.vector_file import HEADER, VectorFile
-from agent_core.providers.vectors import BLOCK, Codes, floats
+from agent_core.providers.vectors import BLOCK, LATEST, Codes, floats
 from agent_core.testing.database import InMemoryDatabase
 from agent_core.testing.examples import NOON, an_agent, keep
 from agent_core.testing.index import a_vector, likeness, some_vector
@@ -101,10 +101,9 @@ async def test_a_file_is_of_use_after_a_restart(database: Database, tmp_path: Pa
     with opened(database, tmp_path) as index:
         assert await found(index, 3) == exactly(3, range(10))
         after = the_file(tmp_path).stat()
-        assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+        assert after.st_mtime_ns == before.st_mtime_ns
         await remember(database, range(10, 12))
         assert await found(index, 11) == exactly(11, range(12))
-        assert the_file(tmp_path).stat().st_ino == before.st_ino
 
 
 async def test_a_file_that_grows_keeps_what_it_had(database: Database, tmp_path: Path) -> None:
@@ -194,15 +193,41 @@ async def test_a_file_without_its_end_is_gone_on_with(tmp_path: Path) -> None:
     file.add([a_row(each) for each in range(4, 6)])
     file.close()
     again = VectorFile(path, DIGEST)
-    assert (again.changes, again.last) == (MemoryChanges(4), an_id(3))
+    assert (again.changes, again.latest.before, again.latest.last) == (MemoryChanges(4), an_id(2), an_id(3))
     again.add([a_row(4)])
     again.seal(MemoryChanges(5))
     again.close()
     third = VectorFile(path, DIGEST)
-    assert third.ending
-    assert (third.changes, third.ending.before, third.ending.last) == (MemoryChanges(5), an_id(3), an_id(4))
-    assert third.ending.vector == some_vector(4)
+    assert (third.changes, third.latest.last) == (MemoryChanges(5), an_id(4))
+    assert next(memory_id for memory_id, _ in third.nearest(some_vector(4), 9) or ()) == an_id(4)
     third.close()
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+async def test_what_was_made_earlier_and_comes_late_is_added_to_the_file(tmp_path: Path, is_restarted: bool) -> None:
+    database = InMemoryDatabase()
+    await keep(database, ADA)
+    numbers = range(0, 2 * LATEST + 20, 2)
+    await remember(database, numbers)
+    index = EmbeddedIndex(database, tmp_path, few=4)
+    assert len(await found(index, 3, 999)) == len(numbers)
+    before = the_file(tmp_path).read_bytes()
+    if is_restarted:
+        index.close()
+        index = EmbeddedIndex(database, tmp_path, few=4)
+    late = numbers[-1] - 9
+    await remember(database, range(late, late + 1))
+    assert (await found(index, late, 999))[0] == an_id(late)
+    assert the_file(tmp_path).read_bytes().startswith(before)
+    await remember(database, range(late + 2, late + 3))
+    await remember(database, range(numbers[-1] + 1, numbers[-1] + 2))
+    assert await found(index, late + 2, 1) == [an_id(late + 2)]
+    assert len(await found(index, 3, 999)) == len(numbers) + 3
+    assert the_file(tmp_path).read_bytes().startswith(before)
+    await remember(database, range(1, 2))  # too late: all is read again
+    assert await found(index, 1, 1) == [an_id(1)]
+    assert not the_file(tmp_path).read_bytes().startswith(before)
+    index.close()
 
 
 async def test_a_second_process_uses_a_file_of_its_own(database: Database, tmp_path: Path) -> None:
