@@ -238,6 +238,30 @@ async def test_a_second_process_uses_a_file_of_its_own(database: Database, tmp_p
         assert len(files(tmp_path)) == 1
 
 
+def test_a_file_in_use_is_not_written_to_by_another(tmp_path: Path) -> None:
+    one = VectorFile(tmp_path / "vectors", DIGEST)
+    one.add([a_row(1), a_row(2)])
+    other = VectorFile(tmp_path / "vectors", DIGEST)
+    other.clear()
+    other.add([a_row(3)])
+    assert [each for each, _ in one.nearest(some_vector(2), 9) or ()] == [an_id(2), an_id(1)]
+    assert [each for each, _ in other.nearest(some_vector(2), 9) or ()] == [an_id(3)]
+    one.close()
+    other.close()
+
+
+async def test_each_place_has_a_file_of_its_own_until_the_space_is_dropped(database: Database, tmp_path: Path) -> None:
+    with opened(database, tmp_path, few=0) as index:
+        await found(index, 3)
+        async with database.begin() as work:
+            work.memories.put(ADA, "there", {an_id(1): some_vector(1)})
+            await work.commit()
+        await index.nearest(MemorySpace.of(ADA), "there", some_vector(3), 9)
+        assert len(files(tmp_path)) == 2
+        await index.drop(MemorySpace.of(ADA))
+        assert files(tmp_path) == []
+
+
 async def test_dropping_a_space_deletes_its_files_only(database: Database, tmp_path: Path) -> None:
     bob = an_agent(id=AgentId("agent-bob"), name="Bob")
     await keep(database, bob)
