@@ -16,8 +16,7 @@ from agent_core.model.usage import Usage
 from agent_core.ports.minds import TokenCounter
 from agent_core.ports.world import Clock
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.openai_client import OPENAI_URL as OPENAI_URL
-from agent_core.providers.openai_client import Connection
+from agent_core.providers.openai_client import OPENAI_URL, Connection
 from agent_core.providers.openai_errors import complaint_of, expected, told
 from agent_core.providers.prices import Prices
 from agent_core.providers.tokens import EstimatedTokens

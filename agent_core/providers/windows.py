@@ -81,8 +81,7 @@ def _plausible(facts: object, depth: int) -> Iterator[int]:
     if not isinstance(facts, Mapping) or depth == 0:
         return
     for name, value in facts.items():
-        is_number = isinstance(value, int) and not isinstance(value, bool)
-        if name in FIELDS and is_number and FEWEST <= value <= MOST:
+        if name in FIELDS and isinstance(value, int) and FEWEST <= value <= MOST:
             yield value
         else:
             yield from _plausible(value, depth - 1)

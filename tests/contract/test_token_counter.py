@@ -165,7 +165,7 @@ def test_a_tokenizer_is_that_of_tiktoken_itself(name: str, tmp_path: Path, monke
     tmp_path.joinpath(ours.file).write_bytes(content)
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
     own, theirs = encoding_of(ours, content), tiktoken.get_encoding(name)
-    assert ours.pattern == theirs._pat_str
+    assert (ours.pattern, len(own._mergeable_ranks)) == (theirs._pat_str, 0)
     for text in (*LANGUAGES.values(), *WRITINGS.values()):
         assert own.encode_ordinary(text) == theirs.encode_ordinary(text)
     assert ours.file == hashlib.sha1(ours.url.encode()).hexdigest()
