@@ -10,10 +10,10 @@ from agent_core.prompt.asking import Asker, Question
 from agent_core.prompt.compaction import MOST_REPLY, Fold, digest_of, fold_due, plain_digest, summary_messages
 from agent_core.prompt.packing import Situation
 
-HISTORY_TOKENS = 2_000
+HISTORY_TOKENS = 1_400
 WINDOW_SHARE = 4  # history takes no more than a fourth of what a prompt may have
-MOST_RECALLED = 2
-LONG_RECALLED = 240
+MOST_RECALLED = 1
+LONG_RECALLED = 200
 
 
 async def folded(

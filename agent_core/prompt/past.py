@@ -10,7 +10,7 @@ from agent_core.model.turn import Turn, text_of
 
 LONG_ARGUMENT = 200
 LONG_THOUGHT = 600
-LONG_RESULT = 480
+LONG_RESULT = 440
 LONG_NOTE = 1_200
 READ_TURN = "read_turn"
 
@@ -55,8 +55,8 @@ def beginning(text: str, most: int, turn: int, part: str = "", start: int = 0) -
     if len(text) <= most:
         return text
     named = f", part={part}" if part else ""
-    where = f"; {READ_TURN} with turn={turn}{named}, start={start + most} shows them" if turn else ""
-    return f"{text[:most]}\n({len(text) - most:,} more characters{where}.)"
+    where = f": {READ_TURN} turn={turn}{named}, start={start + most}" if turn else ""
+    return f"{text[:most]}\n({len(text) - most:,} more characters{where})"
 
 
 def people_wrote(notes: Sequence[Note]) -> str:

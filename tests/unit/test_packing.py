@@ -25,6 +25,7 @@ from agent_core.model.messages import Message
 from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn
 from agent_core.prompt.packing import A_PROMPT, Room, Situation, pack
+from agent_core.prompt.past import LONG_RESULT
 from agent_core.prompt.system import standing_prompt
 from agent_core.providers.tokens import EstimatedTokens
 from agent_core.testing.clock import FakeClock
@@ -152,7 +153,7 @@ def test_a_long_result_is_shown_whole_once_and_named_by_its_turn_afterwards() ->
     first, second = (text_of(pack(situation, WIDE)) for situation in (after(1, output=long), after(2, output=long)))
     assert "Where it was cut, the last result goes on, this once:" in first
     assert first.count(" finis") == 1
-    assert second.count("read_turn with turn=1, start=480 shows them") == 1
+    assert second.count(f"read_turn turn=1, start={LONG_RESULT}") == 1
     assert second.count(" finis") == 1
 
 
@@ -161,8 +162,8 @@ def test_what_a_page_of_a_turn_leaves_out_begins_where_the_prompt_says() -> None
     prompt = text_of(pack(situation, WIDE))
     whole = f"Result of {situation.turns[0].call.name}: result 1 {'0123456789' * 2_000}"
     shown = prompt.partition("this once:\n")[2].partition("\n(")[0]
-    assert whole[480:].startswith(shown)
-    assert f"start={480 + len(shown)} shows them" in prompt
+    assert whole[LONG_RESULT:].startswith(shown)
+    assert f"start={LONG_RESULT + len(shown)}" in prompt
 
 
 def test_a_file_body_in_the_past_is_told_by_its_size() -> None:

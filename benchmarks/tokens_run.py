@@ -1,0 +1,83 @@
+"""A whole Signoff, wired as it ships, carrying one agent through a script."""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from adapters.web.surface import WebSurface
+from agent_core.model.agent import Agent, Awaiting
+from agent_core.model.command import RISK_CLASSES
+from agent_core.model.decision import Approve
+from agent_core.model.draft import AgentDraft
+from agent_core.model.people import Actor, Origin
+from agent_core.model.places import ChannelScope
+from agent_core.model.policy import Policy
+from benchmarks.tokens_figures import Call
+from benchmarks.tokens_script import Played
+from benchmarks.tokens_stub import Stub, stub
+from bot.bootstrap import Signoff, assembled
+from bot.settings import load
+from bot.worker import work
+
+ADA = Actor(id="ada", display="ada", workspace="local")
+CHANNEL = ChannelScope("web", "local", "general")
+DRAFT = AgentDraft(
+    name="Market-GPT",
+    role="an assistant that studies markets and writes down what it finds",
+    goals=("Study the market for the product", "Keep notes in files", "Finish with a report"),
+    policy=Policy(free=RISK_CLASSES),
+)
+LONGEST = 600.0
+
+
+async def played(script: Played, turns: int) -> Sequence[Call]:
+    """Every request of the run."""
+    async with running(script, turns) as (signoff, endpoint):
+        agent = await carried(signoff, DRAFT)
+        if agent.status.kind != "finished" or agent.turns != turns:
+            raise SystemExit(f"The run ended at turn {agent.turns}, {agent.status}.")
+        return endpoint.calls
+
+
+@asynccontextmanager
+async def running(script: Played, turns: int, **settings: str) -> AsyncIterator[tuple[Signoff, Stub]]:
+    """Signoff as it ships, on a data folder of its own, with the stub for its endpoint."""
+    with tempfile.TemporaryDirectory() as folder:
+        async with stub(script, turns) as endpoint:
+            given = {
+                "SIGNOFF_HOME": folder,
+                "OPENAI_BASE_URL": f"{endpoint.url}/v1",
+                "SMART_MODEL": "gpt-4",
+                "EMBEDDING_MODEL": "text-embedding-3-small",
+                "GOOGLE_SEARCH_URL": f"{endpoint.url}/customsearch/v1",
+                **settings,
+            }
+            async with assembled(load(given, None), WebSurface()) as signoff:
+                await signoff.minds.prepare()
+                yield signoff, endpoint
+
+
+async def carried(signoff: Signoff, draft: AgentDraft, *, lease: int = 0) -> Agent:
+    """An agent from its making until it rests or asks; with a lease, its first proposal is approved so many times."""
+    origin = Origin(by=ADA, channel=CHANNEL)
+    agent = await signoff.intents.service.create(draft, origin)
+    engine = asyncio.create_task(work(signoff.engine, signoff.loop))
+    try:
+        async with asyncio.timeout(LONGEST):
+            agent = await _rested(signoff, agent)
+            if lease and (turn := await signoff.intents.views.newest_turn(CHANNEL, agent.id)):
+                await signoff.intents.service.decide(turn.id, Approve(lease), origin)
+                agent = await _rested(signoff, agent)
+    finally:
+        engine.cancel()
+        await asyncio.gather(engine, return_exceptions=True)
+    return agent
+
+
+async def _rested(signoff: Signoff, agent: Agent) -> Agent:
+    while True:
+        agent = await signoff.intents.views.agent(CHANNEL, agent.id)
+        if agent.is_at_rest or isinstance(agent.status, Awaiting):
+            return agent
+        await signoff.clock.sleep(0.1)
