@@ -10,7 +10,7 @@ from agent_core.providers.encodings import ENCODINGS, content_of, encoding_of
 
 STEP, LEAST = 128, 1024  # platform.openai.com/docs/guides/prompt-caching
 START, END = -1, -2  # of a message
-AROUND = 10
+AROUND = 15  # turns before and after: some four times from one summary to the next
 
 
 def _encoding() -> Any:

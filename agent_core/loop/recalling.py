@@ -13,7 +13,8 @@ from agent_core.model.turn import Turn
 from agent_core.oversight.budget import Purse
 
 ASKED_FOR = 8
-MOST_RECALLED = 2
+MOST_RECALLED = 1
+MOST_BETWEEN = 3  # from one summary to the next: a memory pasted into every prompt would cost more than it tells
 MARGIN = 0.1
 LEAST_LIKE = 0.5
 
@@ -69,4 +70,4 @@ def _out_of_sight(found: Sequence[Recalled], agent: Agent) -> tuple[tuple[Recall
     hidden = tuple(one for one in found if one.memory.turn <= agent.digest.upto)
     least = max(LEAST_LIKE, max(in_sight, default=0.0) + MARGIN)
     offered = [one for one in hidden if one.likeness >= least and one.memory.id not in agent.recalled]
-    return hidden, tuple(offered[:MOST_RECALLED])
+    return hidden, tuple(offered[: min(MOST_RECALLED, max(0, MOST_BETWEEN - len(agent.recalled)))])

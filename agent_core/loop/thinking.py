@@ -84,7 +84,8 @@ class Mind:
                 most=profile.most_reply,
                 temperature=profile.temperature,
             )
-            return await self._read(agent, await self.asker.ask(question, agent.model, purse), purse)
+            reply = await self.asker.ask(question, agent.model, purse)
+            return await self._read(situation, reply, purse)
         except ModelUnavailable as unavailable:
             return Delayed(str(unavailable), _delay(agent, unavailable))
         except ModelRefused as refused:
@@ -92,16 +93,24 @@ class Mind:
         except OverBudget as over:
             return Refused(str(over))
 
-    async def _read(self, agent: Agent, reply: Reply, purse: Purse) -> Thought:
+    async def _read(self, situation: Situation, reply: Reply, purse: Purse) -> Thought:
+        agent = situation.agent
         try:
             thoughts, given = await self._parsed(agent, reply, purse)
-            call = self.commands.checked(given)
+            call = self._checked(situation, given)
             command = self.commands.get(call.name)
             context = CommandContext(agent=agent, files=self.workspaces.of(agent))
             preview = await command.preview(call.arguments, context)
         except (UnusableReply, CommandError) as problem:
             return Unusable(str(problem))
         return Proposed(Proposal(thoughts=thoughts, call=call, preview=preview), command.spec)
+
+    def _checked(self, situation: Situation, given: CommandCall) -> CommandCall:
+        """The call as it can run; raise UnusableReply when it cannot, or when the profile objects to it."""
+        call = self.commands.checked(given)
+        if why := self.profile(situation.agent).objection(situation, call):
+            raise UnusableReply(why)
+        return call
 
     async def _parsed(self, agent: Agent, reply: Reply, purse: Purse) -> tuple[Thoughts, CommandCall]:
         """Read the reply, or have a fast model write the same as JSON: what it adds is not used."""

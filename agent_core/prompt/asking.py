@@ -12,6 +12,7 @@ from agent_core.prompt.packing import A_PROMPT, Room
 
 MOST_REPLY = 4_000
 REPLY_SHARE = 4  # of a window, a fourth is kept for the reply
+SAFE = 75  # percent: other tokenizers make up to a third more tokens of English and most European languages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +44,9 @@ class Asker:
         return min(MOST_REPLY, self.model.window(name) // REPLY_SHARE)
 
     def room(self, name: str) -> Room:
-        """Tokens left for a prompt to this model."""
-        return Room(self.model.window(name) - self.longest_reply(name), self.tokens.of(name).count)
+        """Tokens left for a prompt to this model; fewer where another tokenizer than its own counts them."""
+        left, counter = self.model.window(name) - self.longest_reply(name), self.tokens.of(name)
+        return Room(left if counter.is_exact else left * SAFE // 100, counter.count)
 
     async def ask(self, question: Question, chosen: str, purse: Purse) -> Reply:
         """The reply, paid for; raise OverBudget before the call, ModelUnavailable or ModelRefused after it."""

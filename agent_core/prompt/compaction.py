@@ -12,12 +12,12 @@ from agent_core.model.messages import Message, Reply
 from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn
 from agent_core.prompt.packing import Room, Situation, history, past
-from agent_core.prompt.past import beginning, outcome
+from agent_core.prompt.past import outcome
 
 KEPT_TURNS = 2
-WORDS = 220
+WORDS = 160
 MOST_REPLY = 2_000  # a model that reasons spends some of it before it writes
-MOST_SUMMARY = 4_000
+MOST_SUMMARY = 1_100  # some 300 tokens; one that grew would grow every prompt after it
 LINE = 160
 HEADINGS = """Decisions: what people decided, asked for, changed or rejected, with their names and reasons.
 Files: each file with what it holds.
@@ -64,16 +64,24 @@ def digest_of(reply: Reply, before: Digest, fold: Fold) -> Digest:
     if len(text) < LINE // 4 or text.startswith(("{", "[", "```")):
         return plain_digest(before, fold.folded)
     whole = text if reply.finish_reason != "length" else text.rpartition("\n")[0] or text
-    return Digest(upto=fold.upto, summary=beginning(whole, MOST_SUMMARY, 0))
+    return Digest(upto=fold.upto, summary=_bounded(whole))
 
 
 def plain_digest(before: Digest, folded: Sequence[Turn]) -> Digest:
     """A summary without a model: a line for each turn, the newest ones first to be kept."""
     lines = [line for line in before.summary.splitlines() if line.strip()]
     lines += [_line(turn) for turn in folded]
-    while sum(map(len, lines)) > MOST_SUMMARY // 2:
+    while sum(map(len, lines)) > MOST_SUMMARY:
         lines.pop(0)
     return Digest(upto=folded[-1].number, summary="\n".join(lines))
+
+
+def _bounded(summary: str) -> str:
+    """A summary that is too long loses its middle: decisions stand at its beginning, open steps at its end."""
+    if len(summary) <= MOST_SUMMARY:
+        return summary
+    start, end = summary[: MOST_SUMMARY * 5 // 8], summary[-MOST_SUMMARY * 3 // 8 :]
+    return f"{start.rpartition(' ')[0] or start}\n(…)\n{end.partition(' ')[2] or end}"
 
 
 def _line(turn: Turn) -> str:

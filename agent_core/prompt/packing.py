@@ -64,12 +64,12 @@ class Measure:
     notes: int
     summary: int
     result: int = LONG_RESULT
-    recalled: int = 1_500
+    recalled: int = 700
 
 
 MEASURES = (
-    Measure(newest=8_000, notes=40_000, summary=4_000),
-    Measure(newest=4_000, notes=12_000, summary=4_000),
+    Measure(newest=8_000, notes=40_000, summary=2_000),
+    Measure(newest=4_000, notes=12_000, summary=2_000),
     Measure(newest=1_500, notes=4_000, summary=2_000, recalled=600),
     Measure(newest=480, notes=1_200, summary=1_000, recalled=300),
     Measure(newest=0, notes=300, summary=300, result=120, recalled=0),
