@@ -6,11 +6,13 @@ vectors is held in memory; the vectors of a larger one are in a file. Nothing he
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ParamSpec, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
 from agent_core.errors import MemoryAway, NotFound
@@ -29,6 +31,9 @@ FEW = 2_000
 ROOM = 32 << 20  # bytes of memory for all spaces together
 PAGE = 500
 ATTEMPTS = 3
+THREADS = 2  # each keeps some of the memory it used
+T = TypeVar("T")
+P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,7 @@ class EmbeddedIndex:
         self._room = room
         self._shelves: dict[Spot, Shelf] = {}  # the one used last is the last
         self._locks: WeakValueDictionary[Spot, asyncio.Lock] = WeakValueDictionary()
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="memories")
         self._searches: set[asyncio.Task[Found]] = set()
 
     async def add(self, space: MemorySpace, place: str, memories: Sequence[tuple[Memory, Vector]]) -> None:
@@ -89,12 +95,13 @@ class EmbeddedIndex:
         for spot in [spot for spot in {*self._shelves, *self._locks} if spot.space == space]:
             async with self._lock(spot):
                 self._let_go(spot)
-        await asyncio.to_thread(_delete, self._folder, _prefix(space))
+        await self._run(_delete, self._folder, _prefix(space))
 
     def close(self) -> None:
-        """Let go of everything. The files stay, and are of use after a restart."""
+        """Let go of everything, for good. The files stay, and are of use after a restart."""
         for spot in [*self._shelves]:
             self._let_go(spot)
+        self._threads.shutdown()
 
     def _searched(self, search: "asyncio.Task[Found]") -> None:
         self._searches.discard(search)
@@ -114,11 +121,11 @@ class EmbeddedIndex:
 
     async def _found(self, spot: Spot, vector: Vector, most: int) -> "Found":
         shelf = await self._up_to_date(spot)
-        found = await asyncio.to_thread(shelf.nearest, vector, most)
+        found = await self._run(shelf.nearest, vector, most)
         if found is None:  # somebody else was at the file
             agent, changes = await self._asked(spot)
             shelf = self._hold(spot, await self._anew(agent, spot, changes))
-            found = await asyncio.to_thread(shelf.nearest, vector, most)
+            found = await self._run(shelf.nearest, vector, most)
         return found or ()
 
     async def _up_to_date(self, spot: Spot) -> Shelf:
@@ -145,11 +152,11 @@ class EmbeddedIndex:
 
     async def _opened(self, agent: Agent, spot: Spot) -> Shelf:
         """What an earlier run has left, unless the database has gone another way since."""
-        shelf = await asyncio.to_thread(_open, self._folder / spot.file, spot.digest)
+        shelf = await self._run(_open, self._folder / spot.file, spot.digest)
         if shelf.latest.last:
             rows = await self._rows(agent, spot, shelf.latest.before, 1)
             if [memory_id for memory_id, _ in rows] != [shelf.latest.last]:
-                await asyncio.to_thread(shelf.clear)
+                await self._run(shelf.clear)
         return shelf
 
     async def _gone_on(self, agent: Agent, spot: Spot, shelf: Shelf, changes: MemoryChanges) -> "Shelf | None":
@@ -162,17 +169,17 @@ class EmbeddedIndex:
             rows = shelf.latest.lack(await self._rows(agent, spot, shelf.latest.first, PAGE))
             if len(rows) != missing:
                 return None
-            shelf = await asyncio.to_thread(self._added, spot, shelf, rows)
-        await asyncio.to_thread(shelf.seal, changes)
+            shelf = await self._run(self._added, spot, shelf, rows)
+        await self._run(shelf.seal, changes)
         return shelf
 
     async def _anew(self, agent: Agent, spot: Spot, changes: MemoryChanges) -> Shelf:
         """All of it; whatever comes while this reads is seen to by the next search."""
         self._let_go(spot)
-        await asyncio.to_thread(_delete, self._folder, spot.file)
-        shelf = await asyncio.to_thread(_open, self._folder / spot.file, spot.digest)
+        await self._run(_delete, self._folder, spot.file)
+        shelf = await self._run(_open, self._folder / spot.file, spot.digest)
         shelf, _ = await self._read(agent, spot, shelf, sys.maxsize)
-        await asyncio.to_thread(shelf.seal, changes)
+        await self._run(shelf.seal, changes)
         return shelf
 
     async def _read(self, agent: Agent, spot: Spot, shelf: Shelf, most: int) -> tuple[Shelf, int]:
@@ -180,7 +187,7 @@ class EmbeddedIndex:
         read, page = 0, min(PAGE, most)
         while page:
             rows = await self._rows(agent, spot, shelf.latest.last, page)
-            shelf = await asyncio.to_thread(self._added, spot, shelf, rows)
+            shelf = await self._run(self._added, spot, shelf, rows)
             read += len(rows)
             page = min(PAGE, most - read) if len(rows) == page else 0
         return shelf, read
@@ -202,6 +209,9 @@ class EmbeddedIndex:
         file.clear()
         file.add(shelf.rows())
         return file
+
+    async def _run(self, work: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(work, *given, **named))
 
     def _lock(self, spot: Spot) -> asyncio.Lock:
         return self._locks.setdefault(spot, asyncio.Lock())

@@ -29,7 +29,7 @@ TAIL = struct.Struct("<40s?3xQQ")  # after each vector: its id, whether this rec
 CHECK = struct.Struct("<I")  # and a checksum of all that
 ID_LENGTH = 40
 MOST_COORDINATES = 1 << 16
-AT_ONCE = 1024
+AT_ONCE = 1 << 20  # bytes that are read or written in one go: what is freed is seldom given back to the system
 WEIGHED = 4 << 20  # bytes of vectors that are weighed exactly for one question,
 SHARE = 8  # at least this share of all, divided by the number of coordinates, for the fewer the less a code tells,
 FOR_EACH = 20  # and at least so many for each answer
@@ -64,10 +64,11 @@ class VectorFile:
             self._dimension = len(rows[0][1]) // FLOAT.itemsize
             self._write(HEADER.pack(MARK, self._dimension, self._digest), 0)
         fit = [row for row in rows if len(row[1]) == self._dimension * FLOAT.itemsize]
-        records = [_record(memory_id, vector) for memory_id, vector in fit]
-        self._write(b"".join(records), self._end)
-        self._hold(records)
-        self._count += len(records)
+        for start in range(0, len(fit), self._at_once):
+            records = [_record(memory_id, vector) for memory_id, vector in fit[start : start + self._at_once]]
+            self._write(b"".join(records), self._end)
+            self._hold(records)
+            self._count += len(records)
         self.latest.add(memory_id for memory_id, _ in rows)
 
     def seal(self, changes: MemoryChanges) -> None:
@@ -112,6 +113,10 @@ class VectorFile:
         return self._dimension * FLOAT.itemsize + TAIL.size + CHECK.size
 
     @property
+    def _at_once(self) -> int:
+        return max(1, AT_ONCE // self._length)
+
+    @property
     def _end(self) -> int:
         return HEADER.size + self._count * self._length
 
@@ -135,7 +140,7 @@ class VectorFile:
         """Take all up to the last record that seals, as far as the checksums are right."""
         whole, taken, sealed = (self._on_disk - HEADER.size) // self._length, 0, 0
         ids: list[MemoryId] = []
-        while records := self._read(taken, min(taken + AT_ONCE, whole)):
+        while records := self._read(taken, min(taken + self._at_once, whole)):
             self._hold(records)
             for number, record in enumerate(records, taken + 1):
                 ids.append(_id_of(record))
@@ -163,9 +168,11 @@ class VectorFile:
         self._file.flush()
 
     def _mapped(self) -> Floats:
-        if self._map is None or len(self._map) != self._end:
-            self._map = mmap.mmap(self._file.fileno(), self._end, prot=mmap.PROT_READ)
+        if self._map is None:
+            self._map = mmap.mmap(self._file.fileno(), self._end, access=mmap.ACCESS_WRITE)  # or it could not grow
             self._map.madvise(mmap.MADV_RANDOM)
+        elif len(self._map) != self._end:
+            self._map.resize(self._end)  # what is mapped already stays so
         return np.frombuffer(self._map, FLOAT, offset=HEADER.size).reshape(self._count, -1)
 
 
