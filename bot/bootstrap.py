@@ -116,6 +116,9 @@ def make_home(settings: Settings) -> None:
 
 def probes(settings: Settings) -> Probes:
     """How the doctor looks at what is configured."""
+    from agent_core.providers.encodings import missing  # loaded when first asked
+    from agent_core.providers.local_embedder import LocalEmbedder
+
     address = settings.endpoint
     endpoint = partial(endpoint_fault, address.url if address else "", address.key if address else "")
     return Probes(
@@ -123,6 +126,8 @@ def probes(settings: Settings) -> Probes:
         local_servers=local_servers,
         database=partial(_tables, settings),
         slack=partial(_slack_fault, settings),
+        tokenizers=partial(missing, settings.tokenizers),
+        word_vectors=LocalEmbedder.is_installed,
     )
 
 

@@ -73,8 +73,8 @@ class Probes:
     local_servers: Callable[[], Awaitable[Sequence[Server]]]
     database: Callable[[], Awaitable[Tables]]
     slack: Callable[[], Awaitable[str | None]]
-    tokenizers: Callable[[], Sequence[str]] = tuple
-    word_vectors: Callable[[], bool] = bool
+    tokenizers: Callable[[], Sequence[str]]
+    word_vectors: Callable[[], bool]
 
 
 async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:

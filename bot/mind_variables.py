@@ -111,10 +111,18 @@ MINDS = (
     Variable(
         name="EMBEDDING_BASE_URL",
         section=MEMORY,
-        meaning="Another endpoint for EMBEDDING_MODEL. It is sent OPENAI_API_KEY, if there is one.",
+        meaning="Another endpoint for EMBEDDING_MODEL. OPENAI_API_KEY is not sent there.",
         rule=WEB_ADDRESS,
         default="the language model's endpoint",
         example="http://127.0.0.1:8080/v1",
+    ),
+    Variable(
+        name="EMBEDDING_API_KEY",
+        section=MEMORY,
+        meaning="The key for EMBEDDING_BASE_URL. One on your own machine needs none.",
+        rule=KEY,
+        default="none",
+        example="your-embedding-key",
     ),
     Variable(
         name="PINECONE_API_KEY",

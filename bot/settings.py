@@ -75,6 +75,7 @@ class Settings(BaseSettings):
     temperature: float | None = Field(default=None, ge=0, le=2)
     model_prices: Mapping[str, tuple[Price, Price]] = {}
     tiktoken_cache_dir: Folder | None = None
+    embedding_api_key: Secret = NONE
     embedding_base_url: WebAddress = ""
     embedding_model: str = ""
     pinecone_api_key: Secret = NONE
@@ -122,7 +123,7 @@ class Settings(BaseSettings):
         """Where it is, or None on this machine."""
         if self.embedding_name == LOCAL:
             return None
-        key = self.openai_api_key.get_secret_value()
+        key = self.embedding_api_key.get_secret_value()  # no key is sent where it was not meant to go
         return Endpoint(url=self.embedding_base_url, key=key) if self.embedding_base_url else self._remote
 
     @property

@@ -138,7 +138,7 @@ class OpenAIModel:
     ) -> Reply:
         """Ask in the way that this model is known to take, and learn from a refusal of the way."""
         name = await self._named(model)
-        sent = [{"role": message.role, "content": message.content} for message in messages]
+        sent = [{"role": message.role, "content": message.content} for message in alternating(messages)]
         chosen = temperature if self.temperature is None else self.temperature
         wish = Wish(schema=schema, max_tokens=max_tokens, temperature=chosen)
         answer = await self._asked({"model": name, "messages": sent}, wish)
@@ -240,3 +240,14 @@ def _said(choice: Any) -> tuple[str, str]:
     content = getattr(getattr(choice, "message", None), "content", None)
     reason = getattr(choice, "finish_reason", None)
     return content if isinstance(content, str) else "", reason if isinstance(reason, str) else "stop"
+
+
+def alternating(messages: Sequence[Message]) -> list[Message]:
+    """Neighbours of one role as one message: templates of some open models take turns only."""
+    joined: list[Message] = []
+    for message in messages:
+        if joined and joined[-1].role == message.role:
+            joined[-1] = Message(message.role, f"{joined[-1].content}\n\n{message.content}")
+        else:
+            joined.append(message)
+    return joined

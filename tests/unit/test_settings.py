@@ -247,9 +247,14 @@ def test_the_endpoint_is_an_address_with_its_own_key(given: dict[str, str], endp
         ({"OPENAI_BASE_URL": HERE, "EMBEDDING_MODEL": "nomic"}, "nomic", Endpoint(url=HERE, key="")),
         ({"EMBEDDING_BASE_URL": HERE, "EMBEDDING_MODEL": "nomic"}, "nomic", Endpoint(url=HERE, key="")),
         (
-            {**AZURE, "OPENAI_API_KEY": "sk-1", "EMBEDDING_BASE_URL": HERE, "EMBEDDING_MODEL": "nomic"},
+            {"OPENAI_API_KEY": "sk-1", "EMBEDDING_BASE_URL": HERE, "EMBEDDING_MODEL": "nomic", "EMBEDDING_API_KEY": "e"},
             "nomic",
-            Endpoint(url=HERE, key="sk-1"),
+            Endpoint(url=HERE, key="e"),
+        ),
+        (
+            {"OPENAI_API_KEY": "sk-1", "EMBEDDING_BASE_URL": HERE, "EMBEDDING_MODEL": "nomic"},
+            "nomic",
+            Endpoint(url=HERE, key=""),
         ),
     ],
 )

@@ -247,6 +247,13 @@ async def test_the_tutorial_shows_what_a_first_start_says(tmp_path: Path) -> Non
     async def no_tables() -> Tables:
         return Tables()
 
-    probes = Probes(endpoint=nothing, local_servers=no_servers, database=no_tables, slack=nothing)
+    probes = Probes(
+        endpoint=nothing,
+        local_servers=no_servers,
+        database=no_tables,
+        slack=nothing,
+        tokenizers=tuple,
+        word_vectors=bool,
+    )
     said = report(await findings(load({"SIGNOFF_HOME": str(tmp_path)}, None), probes)).splitlines()
     assert [line for line in shown if line != "…" and line not in said] == []
