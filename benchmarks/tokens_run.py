@@ -2,7 +2,7 @@
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 
 from adapters.web.surface import WebSurface
@@ -58,10 +58,21 @@ async def running(script: Played, turns: int, **settings: str) -> AsyncIterator[
                 yield signoff, endpoint
 
 
-async def carried(signoff: Signoff, draft: AgentDraft, *, lease: int = 0) -> Agent:
-    """An agent from its making until it rests or asks; with a lease, its first proposal is approved so many times."""
+async def carried(
+    signoff: Signoff,
+    draft: AgentDraft,
+    *,
+    lease: int = 0,
+    prepared: Callable[[Agent], Awaitable[None]] | None = None,
+) -> Agent:
+    """An agent from its making until it rests or asks; with a lease, its first proposal is approved so many times.
+
+    `prepared` is done before it begins to think.
+    """
     origin = Origin(by=ADA, channel=CHANNEL)
     agent = await signoff.intents.service.create(draft, origin)
+    if prepared:
+        await prepared(agent)
     engine = asyncio.create_task(work(signoff.engine, signoff.loop))
     try:
         async with asyncio.timeout(LONGEST):

@@ -14,8 +14,8 @@ from agent_core.model.memory import Memory, Recalled
 from agent_core.ports.world import Clock
 
 LONGEST = 10_000
-MOST_FOUND, MOST_LISTED = 5, 20
-MOST_PIECES = 400
+MOST_FOUND, MOST_LISTED = 8, 20
+MOST_PIECES = 2_000
 IN_A_LINE = 160
 
 

@@ -3,35 +3,39 @@
 import json
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from itertools import islice
 
 from agent_core.model.memory import Memory
 from agent_core.model.note import Note
 from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn, text_of
 
-PIECE, OVERLAP = 1_500, 150
-MOST_PIECES = 3
-LONG_THOUGHT, LONG_ARGUMENTS, LONG_RESULT = 600, 800, 1_200
+PIECE, OVERLAP = 300, 60
+MOST_PIECES = 16
+LONG_THOUGHT, LONG_ARGUMENTS, SHORT_RESULT = 300, 600, 300
 BREAKS = ("\n\n", "\n", ". ", " ")
 
 
 def memories_of(turn: Turn, at: datetime) -> tuple[Memory, ...]:
-    """A turn that is over: thought, command and the beginning of its result, then more of a long result."""
+    """A turn that is over: what was thought and done with the beginning of its result, then a long result in pieces.
+
+    Small pieces are found again by what they say; a long one is like everything and near to nothing.
+    """
     if turn.state not in ("done", "rejected"):
         return ()
     came = _outcome(turn)
     call = json.dumps(dict(turn.call.arguments), ensure_ascii=False)[:LONG_ARGUMENTS]
-    lead = f"{turn.proposal.thoughts.text[:LONG_THOUGHT]}\n{turn.call.name} {call}\n{came[:LONG_RESULT]}"
-    rest = list(pieces(came[LONG_RESULT : LONG_RESULT + MOST_PIECES * PIECE])) if len(came) > LONG_RESULT else []
+    lead = f"{turn.proposal.thoughts.text[:LONG_THOUGHT]}\n{turn.call.name} {call}\n{came[:SHORT_RESULT]}"
+    rest = islice(pieces(came), MOST_PIECES) if len(came) > SHORT_RESULT else ()
     source = f"turn {turn.number}"
-    return tuple(Memory.of(text, source=source, at=at, turn=turn.number) for text in (lead, *rest[:MOST_PIECES]))
+    return tuple(Memory.of(text, source=source, at=at, turn=turn.number) for text in (lead, *rest))
 
 
 def memories_of_note(note: Note) -> tuple[Memory, ...]:
     """What a person wrote."""
     return tuple(
         Memory.of(f"{note.by} wrote: {piece}", source=str(note.by), at=note.at)
-        for piece in list(pieces(note.text))[:MOST_PIECES]
+        for piece in islice(pieces(note.text), MOST_PIECES)
     )
 
 

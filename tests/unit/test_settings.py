@@ -211,6 +211,7 @@ def test_a_model_in_a_file_goes_without_an_endpoint(tmp_path: Path, other: dict[
 
 
 HERE = "http://127.0.0.1:11434/v1"
+OWN_EMBEDDINGS = {"OPENAI_API_KEY": "sk-1", "EMBEDDING_BASE_URL": HERE, "EMBEDDING_MODEL": "nomic"}
 OPENAI = "https://api.openai.com/v1"
 
 
@@ -246,16 +247,8 @@ def test_the_endpoint_is_an_address_with_its_own_key(given: dict[str, str], endp
         ({"OPENAI_API_KEY": "sk-1", "EMBEDDING_MODEL": "Local"}, "local", None),
         ({"OPENAI_BASE_URL": HERE, "EMBEDDING_MODEL": "nomic"}, "nomic", Endpoint(url=HERE, key="")),
         ({"EMBEDDING_BASE_URL": HERE, "EMBEDDING_MODEL": "nomic"}, "nomic", Endpoint(url=HERE, key="")),
-        (
-            {"OPENAI_API_KEY": "sk-1", "EMBEDDING_BASE_URL": HERE, "EMBEDDING_MODEL": "nomic", "EMBEDDING_API_KEY": "e"},
-            "nomic",
-            Endpoint(url=HERE, key="e"),
-        ),
-        (
-            {"OPENAI_API_KEY": "sk-1", "EMBEDDING_BASE_URL": HERE, "EMBEDDING_MODEL": "nomic"},
-            "nomic",
-            Endpoint(url=HERE, key=""),
-        ),
+        ({**OWN_EMBEDDINGS, "EMBEDDING_API_KEY": "e"}, "nomic", Endpoint(url=HERE, key="e")),
+        (OWN_EMBEDDINGS, "nomic", Endpoint(url=HERE, key="")),
     ],
 )
 def test_embeddings_are_made_here_or_at_an_address_with_its_own_key(
