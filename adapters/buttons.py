@@ -8,7 +8,9 @@ from typing import Any, Literal, Self, cast, get_args
 
 from agent_core.errors import InvalidInput
 
-Verb = Literal["approve", "edit", "reject", "reply", "stop", "resume", "revoke", "run again", "it ran", "skip"]
+Verb = Literal[
+    "approve", "edit", "reject", "reply", "stop", "resume", "revoke", "review", "run again", "it ran", "skip"
+]
 LABELS: dict[Verb, str] = {
     "approve": "Approve",
     "edit": "Edit",
@@ -17,6 +19,7 @@ LABELS: dict[Verb, str] = {
     "stop": "Stop",
     "resume": "Resume",
     "revoke": "Revoke",
+    "review": "Self-review",
     "run again": "Run again",
     "it ran": "It ran",
     "skip": "Skip",

@@ -2,22 +2,18 @@
 
 import json
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from decimal import Decimal
-from typing import Literal
 
 from adapters.buttons import Button
+from adapters.standing import Tone, state_text, tone_of
 from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Finished, Paused, Stopped, Thinking
 from agent_core.model.command import Arguments, Preview
-from agent_core.model.decision import Approval, Approve, ApproveEdited, Reject
+from agent_core.model.decision import Approve
 from agent_core.model.ids import TurnId
-from agent_core.model.result import Failed, Interrupted, Succeeded
 from agent_core.model.turn import Turn, text_of
 
 TIMES = (3, 5, 10)
-Tone = Literal["open", "busy", "good", "bad", "quiet"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +29,8 @@ class Card:
     """A turn as people see it. `headline` is also the notification and what a screen reader says first.
 
     `state` is where the turn stands, with who decided and when; `question` is what people are asked about it. A brief
-    card keeps `details` behind a Thoughts button. `lease` is what is left of the permission that the command has.
+    card keeps `details` behind a Thoughts button. `review` is what the model holds against its own proposal, where
+    somebody asked. `lease` is what is left of the permission that the command has.
     """
 
     turn: TurnId
@@ -46,6 +43,7 @@ class Card:
     says: str
     plan: tuple[str, ...]
     details: tuple[Labelled, ...]
+    review: str
     is_brief: bool
     arguments: tuple[Labelled, ...]
     preview: Preview | None
@@ -72,12 +70,13 @@ def turn_card(agent: Agent, turn: Turn) -> Card:
         headline=f"{agent.name} · turn {turn.number} · {turn.call.name}",
         command=turn.call.name,
         number=turn.number,
-        state=_state(turn),
+        state=state_text(turn),
         question="What became of it?" if turn.state == "interrupted" else "",
-        tone=_tone(turn),
+        tone=tone_of(turn),
         says=thoughts.text,
         plan=_steps(thoughts.plan),
         details=tuple(Labelled(label, text) for label, text in spoken if text),
+        review=turn.review,
         is_brief=agent.policy.verbosity == "brief",
         arguments=shown_arguments(turn.call.arguments),
         preview=_visible_preview(turn.proposal.preview),
@@ -173,79 +172,6 @@ def money(amount: Decimal) -> str:
     return f"${amount:.2f}" if amount >= Decimal("0.1") else f"${amount:.3f}"
 
 
-def _state(turn: Turn) -> str:
-    match turn.state:
-        case "proposed":
-            return "waiting for a decision"
-        case "approved" | "running":
-            return f"{_approved(turn.approvals)} · running"
-        case "interrupted":
-            return "interrupted: the process died while this ran, so it may have run"
-        case "rejected":
-            return _rejected(turn.approvals[-1])
-        case "withdrawn":
-            return f"withdrawn: stopped by {turn.ended_by}{_at(turn.ended_at)}"
-        case "done":
-            return _done(turn)
-
-
-def _done(turn: Turn) -> str:
-    """Each time stands behind the person who acted then; where nobody was asked it is that of the end."""
-    last = turn.approvals[-1]
-    is_unasked = isinstance(last.decision, Approve) and bool(last.decision.under)
-    at_end = _at(turn.ended_at) if is_unasked or _was_stopped(turn) else ""
-    return f"{_ended(turn)}{at_end} · {_approved(turn.approvals)}{'' if is_unasked else _at(last.at)}"
-
-
-def _ended(turn: Turn) -> str:
-    if isinstance(turn.result, Interrupted):
-        return f"stopped by {turn.ended_by}" if turn.ended_by else "stopped"
-    return "failed" if isinstance(turn.result, Failed) else "done"
-
-
-def _was_stopped(turn: Turn) -> bool:
-    return isinstance(turn.result, Interrupted) and turn.ended_by is not None
-
-
-def _approved(approvals: Sequence[Approval]) -> str:
-    last = approvals[-1]
-    match last.decision:
-        case Approve(under="policy"):
-            return "allowed by the policy"
-        case Approve(under="lease"):
-            return f"approved by {last.by} in advance"
-        case Approve(times) if times > 1:
-            return f"approved ×{times} by {last.by}"
-        case ApproveEdited():
-            return f"edited and approved by {last.by}"
-        case _:
-            return f"approved by {last.by}"
-
-
-def _rejected(last: Approval) -> str:
-    reason = last.decision.reason if isinstance(last.decision, Reject) else ""
-    said = f" · “{reason}”" if reason else ""
-    return f"rejected by {last.by}{_at(last.at)}{said}"
-
-
-def _at(time: datetime | None) -> str:
-    return f", {time:%H:%M} UTC" if time else ""
-
-
-def _tone(turn: Turn) -> Tone:
-    match turn.state:
-        case "proposed" | "interrupted":
-            return "open"
-        case "approved" | "running":
-            return "busy"
-        case "rejected":
-            return "bad"
-        case "withdrawn":
-            return "quiet"
-        case "done":
-            return "good" if isinstance(turn.result, Succeeded) else "quiet" if _was_stopped(turn) else "bad"
-
-
 def _visible_preview(preview: Preview | None) -> Preview | None:
     return replace(preview, title=visible(preview.title), body=visible(preview.body)) if preview else None
 
@@ -283,6 +209,7 @@ def _buttons(agent: Agent, turn: Turn) -> tuple[Button, ...]:
                 Button("edit", turn.id),
                 Button("reject", turn.id),
                 Button("stop", agent.id),
+                *(() if turn.review else (Button("review", turn.id),)),
             )
         case "approved" | "running":
             revoke = (Button("revoke", agent.id),) if _is_under_lease(agent, turn) else ()

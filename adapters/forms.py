@@ -15,6 +15,7 @@ from agent_core.model.policy import Policy
 from agent_core.model.turn import Turn
 
 Form: TypeAlias = Mapping[str, str]
+MOST_DOLLARS, MOST_QUOTED = 1_000_000_000, 40
 
 
 def draft_of(form: Form) -> AgentDraft:
@@ -66,11 +67,13 @@ def dollars(text: str) -> Decimal | None:
     if not tidy:
         return None
     try:
-        return Decimal(tidy)
+        amount = Decimal(tidy)
     except InvalidOperation:
-        raise InvalidInput(
-            {"budget": f"Budget: {text.strip()!r} is not an amount in US dollars, such as 2.50."}
-        ) from None
+        amount = Decimal("nan")
+    if not (amount.is_finite() and abs(amount) < MOST_DOLLARS):
+        said = text.strip()[:MOST_QUOTED]
+        raise InvalidInput({"budget": f"Budget: {said!r} is not an amount in US dollars, such as 2.50."})
+    return amount
 
 
 def times_of(text: str) -> int:

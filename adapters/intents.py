@@ -4,16 +4,19 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import get_args
+from typing import cast, get_args
 
+from adapters.answers import Answer
 from adapters.buttons import Button
 from adapters.cards import spend_text, status_text
+from adapters.wishes import Wishes, WishVerb, first_word
 from adapters.words import Help
 from agent_core.errors import InvalidInput, NotPossible, PersonError
 from agent_core.model.agent import Agent
 from agent_core.model.decision import Approve, ApproveEdited, Reject, Settlement
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.people import Origin
+from agent_core.model.turn import Turn
 from agent_core.service.agents import AgentService, Kept
 from agent_core.service.memories import AgentMemories
 from agent_core.service.reviewing import SelfReview
@@ -29,20 +32,16 @@ HELP = Help(
         ("!stop", "what it does is ended, and it stands still"),
         ("!resume", "it goes on"),
         ("!status", "what it does, and what it spent"),
+        ("!review", "the model criticises what it asks for, on the card"),
+        ("!goals", "its goals; !goals a; b sets them"),
+        ("!budget", "what was spent; !budget 5 sets its limit, !budget channel 20 that of all agents here"),
+        ("!memory", "what it remembers; also search WORDS, add TEXT, forget ID, forget all, export"),
+        ("!export", "its ai_settings.yaml"),
         ("!files", "its files"),
         ("!help", "these lines"),
     ),
     "Anything else is a reply to the agent. While it asks, a reply is the same as Reject with that reason.",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What the person is told; `kept` is the note their words became, `is_wanted` says that they asked to be told."""
-
-    text: str
-    kept: Kept | None = None
-    is_wanted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +62,13 @@ class Intents:
     memories: AgentMemories
     review: SelfReview
 
+    @property
+    def wishes(self) -> Wishes:
+        """What people ask of an agent besides decisions."""
+        return Wishes(views=self.views, tuning=self.tuning, memories=self.memories)
+
     async def press(self, button: Button, filled: Filled, origin: Origin) -> Answer:
-        """Do what a button says."""
+        """Do what a button says. A self-review asks a model: it may take a minute."""
         if button.verb in ("stop", "resume", "revoke", "reply"):
             return await self._on_agent(button, filled, origin)
         turn_id = TurnId(button.subject)
@@ -78,6 +82,9 @@ class Intents:
             case "reject":
                 await self.service.decide(turn_id, Reject(filled.text.strip()), origin)
                 return Answer("rejected")
+            case "review":
+                _, turn = await self.review.review(turn_id, origin)
+                return Answer(f"The self-review stands on the card of turn {turn.number}.", is_wanted=True)
             case _:
                 await self.service.decide(turn_id, Approve(button.times), origin)
                 return Answer("approved" if button.times == 1 else f"approved ×{button.times}")
@@ -89,39 +96,44 @@ class Intents:
         """
         if not text.startswith("!"):
             return await self._reply(agent_id, text, origin)
-        verb, _, rest = text[1:].strip().partition(" ")
-        match verb.casefold():
+        verb, rest = first_word(text[1:])
+        match verb:
             case "approve":
-                return await self._on_open_turn(agent_id, _times(rest), origin, written_at)
+                turn = await self._open_turn(agent_id, origin, written_at)
+                return await self.press(Button("approve", turn.id, _times(rest)), Filled(), origin)
             case "reject":
-                return await self._on_open_turn(agent_id, rest, origin, written_at)
+                turn = await self._open_turn(agent_id, origin, written_at)
+                return await self.press(Button("reject", turn.id), Filled(text=rest), origin)
+            case "review":
+                turn = await self._open_turn(agent_id, origin, written_at)
+                return await self.press(Button("review", turn.id), Filled(), origin)
             case "stop" | "resume" as word:
                 return await self._on_agent(Button(word, agent_id), Filled(), origin)
+            case word if word in get_args(WishVerb):
+                agent = await self.views.agent(origin.channel, agent_id)
+                return await self.wishes.grant(cast("WishVerb", word), agent, rest, origin)
+            case word:
+                return Answer(await self._shown(word, agent_id, origin), is_wanted=True)
+
+    async def _shown(self, word: str, agent_id: AgentId, origin: Origin) -> str:
+        match word:
             case "status":
                 agent = await self.views.agent(origin.channel, agent_id)
-                return Answer(
-                    f"{agent.name}: {status_text(agent.status)} · turn {agent.turns} · {spend_text(agent)}",
-                    is_wanted=True,
-                )
+                return f"{agent.name}: {status_text(agent.status)} · turn {agent.turns} · {spend_text(agent)}"
             case "files":
                 files = await self.views.files(origin.channel, agent_id)
-                return Answer(
-                    "\n".join(f"{file.path} · {file.size:,} bytes" for file in files) or "No files yet.", is_wanted=True
-                )
+                return "\n".join(f"{file.path} · {file.size:,} bytes" for file in files) or "No files yet."
             case _:
-                return Answer(HELP.text, is_wanted=True)
+                return HELP.text
 
-    async def _on_open_turn(
-        self, agent_id: AgentId, what: int | str, origin: Origin, written_at: datetime | None
-    ) -> Answer:
+    async def _open_turn(self, agent_id: AgentId, origin: Origin, written_at: datetime | None) -> Turn:
+        """The newest turn, for a line that may have been written before it."""
         turn = await self.views.newest_turn(origin.channel, agent_id)
         if turn is None:
             raise NotPossible("Nothing waits for a decision.")
         if written_at and written_at < turn.proposed_at:
             raise NotPossible(f"You wrote this before turn {turn.number} was asked: look at its card and decide again.")
-        if isinstance(what, int):
-            return await self.press(Button("approve", turn.id, what), Filled(), origin)
-        return await self.press(Button("reject", turn.id), Filled(text=what), origin)
+        return turn
 
     async def _on_agent(self, button: Button, filled: Filled, origin: Origin) -> Answer:
         agent_id = AgentId(button.subject)
@@ -147,6 +159,11 @@ class Intents:
                 return Answer(f"Kept: {agent.name} reads it at its next turn.", outcome)
             case _:
                 return Answer("rejected with your words")
+
+
+def takes_long(text: str) -> bool:
+    """Whether a line typed in a thread asks a model, so that what is typed next should not wait for it."""
+    return re.match(r"!\s*(review|memory)\b", text, re.IGNORECASE) is not None
 
 
 def sentence(error: PersonError) -> str:

@@ -1,9 +1,12 @@
 """What stands behind `/agent` → what is wanted. Shared by the surfaces that have slash commands."""
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Literal, TypeAlias, cast, get_args
 
+from adapters.settings_file import is_settings, parse_settings
+from adapters.wishes import WishVerb, first_word
 from adapters.words import Help
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Agent
@@ -12,16 +15,21 @@ from agent_core.model.places import ChannelScope
 from agent_core.service.views import AgentViews
 
 AgentVerb = Literal["show", "stop", "resume", "delete", "files"]
-WORDS = ("new", "list", *get_args(AgentVerb), "help")
+WORDS = ("new", "list", *get_args(AgentVerb), *get_args(WishVerb), "help")
 HELP = Help(
     "In a channel",
     (
         ("/agent new", "opens the form of a new agent"),
         ("/agent new research the best tennis strings", "fills the form in from a sentence"),
         ("/agent new Name | role | goal; goal", "makes the agent at once"),
+        ("/agent new, then a pasted ai_settings.yaml", "fills the form in from AutoGPT's file"),
         ("/agent list", "the agents of this channel"),
         ("/agent show NAME", "one agent, with all that is settled about it"),
         ("/agent files NAME", "its files"),
+        ("/agent goals NAME", "its goals; /agent goals NAME set a; b sets them"),
+        ("/agent budget NAME", "what was spent; an amount or none behind it sets its limit, channel 20 that of all"),
+        ("/agent memory NAME", "what it remembers; also search WORDS, add TEXT, forget ID, forget all, export"),
+        ("/agent export NAME", "its ai_settings.yaml"),
         ("/agent stop NAME", "what it does is ended, and it stands still"),
         ("/agent resume NAME", "it goes on"),
         ("/agent delete NAME", "removes it with its history, memory and files"),
@@ -30,9 +38,20 @@ HELP = Help(
 )
 
 
+# How a wish begins that names nobody: anything else is taken for a name that is not there.
+UNNAMED: dict[WishVerb, str] = {
+    "goals": r"set\b",
+    "budget": r"channel\b|none\b|no limit|\$?\s*\d",
+    "memory": r"(list|search|add|forget|export)\b",
+    "export": r"(?!)",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class NewForm:
-    """`new`: the form, empty."""
+    """`new`: the form, empty or filled in from a pasted ai_settings.yaml."""
+
+    draft: AgentDraft = field(default_factory=AgentDraft)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +66,14 @@ class NewSentence:
     """`new` and a sentence: the form, filled in from it."""
 
     sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """Goals, budget, memory or export; `text` begins with an agent's name, where it names one."""
+
+    verb: WishVerb
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +96,21 @@ class Helping:
     said: str = ""
 
 
-Subcommand: TypeAlias = NewForm | NewFrom | NewSentence | OnAgent | Listing | Helping
+Subcommand: TypeAlias = NewForm | NewFrom | NewSentence | OnAgent | Wish | Listing | Helping
 
 
 def subcommand_of(text: str) -> Subcommand:
-    """Read what was typed; raise InvalidInput for a one-line form that cannot be one."""
-    words = text.strip().split(maxsplit=1)
-    verb, rest = (words[0].casefold() if words else "help"), (words[1].strip() if len(words) > 1 else "")
+    """Read what was typed; raise InvalidInput for a one-line form or a file that cannot be one."""
+    verb, rest = first_word(text)
     if verb == "new":
         return _new(rest)
     if verb == "list":
         return Listing()
     if verb in get_args(AgentVerb):
         return OnAgent(cast("AgentVerb", verb), rest)
-    return Helping() if verb == "help" else Helping(_not_understood(verb))
+    if verb in get_args(WishVerb):
+        return Wish(cast("WishVerb", verb), rest)
+    return Helping() if verb in ("", "help") else Helping(_not_understood(verb))
 
 
 async def agent_called(views: AgentViews, channel: ChannelScope, name: str) -> Agent:
@@ -101,9 +129,38 @@ async def agent_called(views: AgentViews, channel: ChannelScope, name: str) -> A
     raise InvalidInput({"name": f"{said} {hint}"})
 
 
+async def agent_of_wish(views: AgentViews, channel: ChannelScope, wish: Wish) -> tuple[Agent, str]:
+    """Whose wish it is, by the longest name that it begins with, and what stands behind the name.
+
+    Where the channel has one agent its name may be left out, if what is written then is a wish.
+    Raise InvalidInput that says which agents there are.
+    """
+    agents = await views.agents(channel)
+    named = [(found.end(), agent) for agent in agents if (found := _named(agent).match(wish.text))]
+    if named:
+        end, agent = max(named, key=lambda each: each[0])
+        return agent, wish.text[end:].strip()
+    if wish.text and not (len(agents) == 1 and re.match(UNNAMED[wish.verb], wish.text, re.IGNORECASE)):
+        return await agent_called(views, channel, wish.text), ""
+    return await agent_called(views, channel, ""), wish.text
+
+
+def pasted_draft(text: str) -> AgentDraft:
+    """An ai_settings.yaml as the draft of a form, which says "no limit" with an empty field."""
+    draft = parse_settings(text)
+    return replace(draft, budget=draft.budget or None)
+
+
+def _named(agent: Agent) -> re.Pattern[str]:
+    words = r"\s+".join(re.escape(word) for word in agent.name.split())
+    return re.compile(rf"{words}(?!\S)", re.IGNORECASE)
+
+
 def _new(rest: str) -> Subcommand:
     if not rest:
         return NewForm()
+    if is_settings(rest):
+        return NewForm(pasted_draft(rest))
     if "|" not in rest:
         return NewSentence(rest)
     name, role, *goals = (part.strip() for part in rest.split("|", 2))

@@ -13,10 +13,10 @@ from typing import NoReturn, Protocol
 
 from adapters.cards import status_text
 from adapters.intents import Intents, sentence
+from adapters.settings_file import read_settings
 from adapters.terminal.console import Console
 from adapters.terminal.questions import ask_name, ask_rest
 from adapters.terminal.render import said_text
-from adapters.terminal.settings_file import read_settings
 from adapters.terminal.streams import Streams, standard
 from adapters.terminal.surface import CHANNEL, TerminalSurface, person
 from agent_core.errors import InvalidInput, PersonError

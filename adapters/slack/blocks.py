@@ -174,6 +174,11 @@ def chooser(kind: str, action_id: str, options: Sequence[Block], chosen: Sequenc
     return element | {"initial_option": first[0]} if first else element
 
 
+def menu(action_id: str, *options: Block) -> Block:
+    """Three dots behind which there is more to press: at most five things."""
+    return {"type": "overflow", "action_id": action_id, "options": list(options)}
+
+
 def text_input(action_id: str, initial: str = "", *, placeholder: str = "", multiline: bool = False) -> Block:
     """A field to write into."""
     element: Block = {"type": "plain_text_input", "action_id": action_id, "multiline": multiline}

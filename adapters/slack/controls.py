@@ -14,6 +14,7 @@ from adapters.slack.blocks import (
     chooser,
     confirmation,
     labelled,
+    menu,
     option,
     plain,
     text_input,
@@ -88,6 +89,8 @@ def card_controls(agent: Agent, card: Card, risks: Sequence[RiskClass]) -> list[
                 pass
             case Button("stop"):
                 drawn.append(stop_button(agent))
+            case Button("review"):
+                drawn.append(menu(f"{PREFIX}more", option(each.label, str(each))))
             case _:
                 drawn.append(element(each))
     return [actions(*drawn)] if drawn else []

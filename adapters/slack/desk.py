@@ -7,15 +7,18 @@ from typing import Any, TypeAlias
 
 from slack_sdk.webhook.async_client import AsyncWebhookClient
 
+from adapters.answers import Answer
 from adapters.intents import Intents
 from adapters.slack.arrivals import Arrival
 from adapters.slack.blocks import Block, Message
 from adapters.slack.calls import Calls, SlackRefused
 from adapters.slack.directory import SlackDirectory
 from adapters.slack.mentions import as_written
+from adapters.slack.render import bounded_message
 from adapters.slack.soon import Soon
 from adapters.slack.surface import SlackSurface
-from agent_core.errors import NotPossible, SurfaceError
+from agent_core.errors import CommandError, NotAllowed, NotPossible, SurfaceError
+from agent_core.model.agent import Agent
 from agent_core.model.people import Origin
 from agent_core.model.places import ChannelScope, ThreadRef
 from agent_core.ports.world import Clock
@@ -74,6 +77,24 @@ class Desk:
                 raise
             webhook = AsyncWebhookClient(arrival.response_url)
             await webhook.send_dict({**_alone(message), "response_type": "ephemeral", "replace_original": False})
+
+    async def give(self, arrival: Arrival, answer: Answer, agent: Agent, origin: Origin) -> None:
+        """Answer one person. Whoever may decide has a file put into the thread, anybody else reads what it holds."""
+        if answer.file and await self._may_upload(agent, answer.file.name, origin):
+            await self.surface.upload(agent, answer.file.name, answer.file.data)
+            await self.tell(arrival, f"{answer.file.name} is in the thread of {agent.name}.")
+            return
+        await self.tell(arrival, bounded_message(answer))
+
+    async def _may_upload(self, agent: Agent, name: str, origin: Origin) -> bool:
+        """Whether they may put a file before everybody, of which the service decides as for files of the workspace."""
+        try:
+            await self.intents.views.file_to_share(origin.by, origin.channel, agent.id, name)
+        except NotAllowed:
+            return False
+        except CommandError:  # the workspace holds no such file, and need not
+            pass
+        return agent.thread is not None
 
     async def post(self, arrival: Arrival, message: Message) -> None:
         """Write into the thread of what arrived, or the channel."""

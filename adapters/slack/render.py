@@ -4,10 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from adapters.answers import Answer
 from adapters.buttons import Button, Opening
 from adapters.cards import lease_text, spend_text, status_text, summary_text, turn_card
 from adapters.slack.blocks import (
     MESSAGE_BLOCKS,
+    MESSAGE_TEXT,
     TEXT,
     Block,
     Message,
@@ -34,7 +36,7 @@ from adapters.slack.controls import (
     upload_button,
 )
 from adapters.slack.offers import Deletion, Offer, Upload
-from adapters.slack.texts import beginning_by_weight, clean, cut, escaped, shares, weight
+from adapters.slack.texts import beginning, beginning_by_weight, clean, cut, escaped, shares, weight
 from adapters.words import DELETE_MEANS, Help, age, size_text
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Agent, Awaiting
@@ -94,6 +96,15 @@ def note_message(agent: Agent, by: Actor, text: str) -> Message:
 def kept_message(agent: Agent, said: str) -> Message:
     """Answers a reply to an agent at rest."""
     return Message(notification(said), [section(said, element(Button("resume", agent.id)))])
+
+
+def bounded_message(answer: Answer) -> Message:
+    """An answer with what its file holds; where that is not all, it says how much there is more."""
+    held = answer.file.data.decode() if answer.file else ""
+    whole = answer.text if held in ("", answer.text) else f"{answer.text}\n\n{held}"
+    part = beginning(clean(whole), MESSAGE_TEXT // 2 - SHORT)
+    left = len(clean(whole)) - len(part)
+    return Message.plain(f"{part}\n… {left:,} more characters." if left else part)
 
 
 def agents_message(agents: Sequence[Agent], now: datetime, link: Link) -> Message:
@@ -168,7 +179,7 @@ def pressed(action: Mapping[str, Any]) -> Button | Opening | Upload | Deletion |
     """
     name = str(action.get("action_id") or "")
     value: object = action.get("value")
-    if action.get("type") == "static_select":
+    if action.get("type") in ("static_select", "overflow"):
         value = (action.get("selected_option") or {}).get("value")
     elif action.get("type") == "plain_text_input":
         value = action.get("block_id")

@@ -19,7 +19,9 @@ from adapters.subcommands import (
     NewFrom,
     NewSentence,
     OnAgent,
+    Wish,
     agent_called,
+    agent_of_wish,
     subcommand_of,
 )
 from agent_core.errors import PersonError
@@ -55,8 +57,8 @@ class Slash:
     async def _answer(self, text: str, arrival: Arrival) -> str | Message:
         origin = await self.desk.origin(arrival)
         match subcommand_of(text):
-            case NewForm():
-                self.desk.soon(self._open_form(arrival, origin))
+            case NewForm(draft):
+                self.desk.soon(self._open_form(arrival, origin, draft))
                 return ""
             case NewSentence(sentence):
                 self.desk.soon(self._draft(sentence, arrival, origin))
@@ -64,6 +66,9 @@ class Slash:
             case NewFrom(draft):
                 agent = await self.desk.intents.service.create(await self._like_the_last(draft, origin), origin)
                 return made_text(agent)
+            case Wish() as wish:
+                self.desk.soon(self._grant(wish, arrival, origin))
+                return ""
             case Listing():
                 agents = await self.desk.intents.views.agents(origin.channel)
                 return render.agents_message(agents, self.desk.clock.now(), link_to)
@@ -90,9 +95,18 @@ class Slash:
         last = await self.desk.intents.views.offered_draft(origin.channel)
         return draft.like(last) if last else draft
 
-    async def _open_form(self, arrival: Arrival, origin: Origin) -> None:
+    async def _grant(self, wish: Wish, arrival: Arrival, origin: Origin) -> None:
+        """Do what may take longer than Slack waits, and tell the person alone."""
+        try:
+            agent, said = await agent_of_wish(self.desk.intents.views, origin.channel, wish)
+            answer = await self.desk.intents.wishes.grant(wish.verb, agent, said, origin)
+            await self.desk.give(arrival, answer, agent, origin)
+        except PersonError as error:
+            await self.desk.tell(arrival, str(error))
+
+    async def _open_form(self, arrival: Arrival, origin: Origin, draft: AgentDraft) -> None:
         last = await self.desk.intents.views.offered_draft(origin.channel)
-        await self.desk.open(arrival, views.agent_form(AgentDraft(), last, origin.channel.key))
+        await self.desk.open(arrival, views.agent_form(draft, last, origin.channel.key))
 
     async def _draft(self, sentence: str, arrival: Arrival, origin: Origin) -> None:
         """Open a form that says it is being filled in, and fill it in."""

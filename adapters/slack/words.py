@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakValueDictionary
 
-from adapters.intents import Answer
+from adapters.answers import Answer
 from adapters.slack.arrivals import Arrival, Body, is_from_person, of_message, with_thread, written_at
 from adapters.slack.blocks import Message
 from adapters.slack.desk import Desk, channel_of, thread_of

@@ -91,7 +91,8 @@ def turns(draw: st.DrawFn, agent: Agent, among: Sequence[str] = STATES) -> Turn:
     call = CommandCall(draw(short.filter(str.strip)), draw(arguments))
     proposal = Proposal(thoughts=draw(thoughts), call=call, preview=draw(previews))
     risks = draw(st.sampled_from([("read",), ("write",), ("execute", "publish")]))
-    turn = a_turn(agent, proposal=proposal, risks=risks, remark=draw(st.just("") | short))
+    said = draw(st.just("") | texts)
+    turn = a_turn(agent, proposal=proposal, risks=risks, remark=draw(st.just("") | short), review=said[:1_500])
     text = draw(texts)
     approved = turn.decide(Approve(5), by=ANA, at=NOON)
     edited = turn.decide(ApproveEdited({"path": text}), by=BEN, at=NOON)
@@ -148,8 +149,10 @@ def check_element(element: dict[str, Any]) -> None:
         case {"type": "button"}:
             check_text(element["text"], MOST["button"])
             assert 0 < length(element["value"]) <= 2000
-        case {"type": "static_select"}:
-            check_text(element["placeholder"], MOST["placeholder"])
+        case {"type": "static_select" | "overflow" as kind}:
+            if kind == "static_select":
+                check_text(element["placeholder"], MOST["placeholder"])
+            assert len(element["options"]) <= (100 if kind == "static_select" else 5)
             for option in element["options"]:
                 check_text(option["text"], MOST["option"])
                 assert 0 < length(option["value"]) <= 150
@@ -231,8 +234,8 @@ def drawn_buttons(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Every action that a press in these blocks could send."""
     found: list[dict[str, Any]] = []
     for each in objects(blocks):
-        if each.get("type") == "static_select":
-            kept = {"type": "static_select", "action_id": each["action_id"]}
+        if each.get("type") in ("static_select", "overflow"):
+            kept = {"type": each["type"], "action_id": each["action_id"]}
             found += [kept | {"selected_option": option} for option in each["options"]]
         elif each.get("type") == "button":
             found.append(each)

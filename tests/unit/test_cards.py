@@ -63,7 +63,7 @@ def test_an_open_proposal() -> None:
             "tone": "open",
             "footer": "$0.012 · $0.41 of $2.00 · next ≈ $0.012",
             "outcome": "",
-            "buttons": ["Approve", "Approve ×3", "Approve ×5", "Approve ×10", "Edit", "Reject", "Stop"],
+            "buttons": ["Approve", "Approve ×3", "Approve ×5", "Approve ×10", "Edit", "Reject", "Stop", "Self-review"],
         }
     )
 

@@ -309,6 +309,16 @@ NXG looks cheapest.\
                                 "style": "danger",
                             },
                         },
+                        {
+                            "type": "overflow",
+                            "action_id": "signoff.more",
+                            "options": [
+                                {
+                                    "text": {"type": "plain_text", "text": "Self-review", "emoji": False},
+                                    "value": "review:turn-agent-ada-0007:1",
+                                }
+                            ],
+                        },
                     ],
                 },
                 {

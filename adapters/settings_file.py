@@ -1,0 +1,130 @@
+"""AutoGPT's `ai_settings.yaml`: read as the draft of an agent, from a file or a pasted text, and written."""
+
+import re
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+
+from agent_core.errors import InvalidInput
+from agent_core.model.agent import Agent
+from agent_core.model.draft import AgentDraft
+
+FILENAME = "ai_settings.yaml"
+MOST_TEXT = 50_000
+MOST_DOLLARS = 1_000_000_000
+FENCED = re.compile(r"\A\s*```[a-z]*\n?(.*?)```\s*\Z", re.DOTALL)
+KEYS = re.compile(r"^(ai_name|ai_goals)[ \t]*:", re.MULTILINE)
+
+
+def read_settings(path: Path) -> AgentDraft:
+    """Read ai_name, ai_role, ai_goals and api_budget; raise InvalidInput with one clear line.
+
+    A budget of 0 says that there is no limit, None that the file says nothing of one.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise _fault(str(path), error.strerror or "it cannot be read") from None
+    except UnicodeDecodeError:
+        raise _fault(str(path), "it is not UTF-8 text") from None
+    return parse_settings(text, str(path))
+
+
+def parse_settings(text: str, source: str = FILENAME) -> AgentDraft:
+    """The same from the file's text, as somebody may paste it; faults name the `source`."""
+    kept = _mapping(source, _unfenced(text))
+    try:
+        return AgentDraft(
+            name=_text(source, kept, "ai_name"),
+            role=_text(source, kept, "ai_role"),
+            goals=_goals(source, kept),
+            budget=_budget(source, kept),
+        )
+    except ValueError:
+        raise _fault(source, "it holds a number of too many digits") from None
+
+
+def is_settings(text: str) -> bool:
+    """Whether this is meant as the file's text: a line of it begins with the key of a name or of goals."""
+    return KEYS.search(_unfenced(text)) is not None
+
+
+def settings_text(agent: Agent) -> str:
+    """The agent as AutoGPT's file; a budget without a limit is 0 there."""
+    import yaml
+
+    kept = {
+        "ai_name": agent.name,
+        "ai_role": agent.role,
+        "ai_goals": list(agent.goals),
+        "api_budget": float(agent.budget.limit or 0),
+    }
+    return yaml.safe_dump(kept, allow_unicode=True, sort_keys=False, width=MOST_TEXT)
+
+
+def _unfenced(text: str) -> str:
+    fenced = FENCED.match(text)
+    return fenced[1] if fenced else text
+
+
+def _mapping(source: str, text: str) -> dict[object, object]:
+    import yaml
+
+    if len(text) > MOST_TEXT:
+        raise _fault(source, f"it holds more than {MOST_TEXT:,} characters")
+    try:
+        # A few lines of references to references would unfold without end.
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.SafeLoader)):
+            raise _fault(source, "it refers to parts of itself, which is not read")
+        kept = yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:
+        where = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise _fault(source, f"it is not YAML: {error.problem}{where}") from None
+    except (yaml.YAMLError, ValueError, RecursionError):
+        raise _fault(source, "it is not YAML") from None
+    if not isinstance(kept, dict):
+        raise _fault(source, "it holds no ai_name, ai_role and ai_goals")
+    return kept
+
+
+def _text(source: str, kept: dict[object, object], key: str) -> str:
+    value = kept.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str | int | float) or isinstance(value, bool):
+        raise _fault(source, f"{key} is not a text")
+    return str(value)
+
+
+def _goals(source: str, kept: dict[object, object]) -> tuple[str, ...]:
+    value = kept.get("ai_goals")
+    goals = [] if value is None else value
+    if not isinstance(goals, list):
+        raise _fault(source, "ai_goals is not a list")
+    return tuple(_goal(source, goal) for goal in goals)
+
+
+def _goal(source: str, goal: object) -> str:
+    match goal:
+        case str():
+            return goal
+        case dict() if len(goal) == 1:  # YAML's reading of a goal with a colon in it
+            return "".join(f"{before}: {after}" for before, after in goal.items())
+        case _:
+            raise _fault(source, "one of ai_goals is not a text")
+
+
+def _budget(source: str, kept: dict[object, object]) -> Decimal | None:
+    value = kept.get("api_budget")
+    if value is None:
+        return None
+    try:
+        amount = Decimal(str(value))
+    except InvalidOperation:
+        amount = Decimal(-1)
+    if isinstance(value, bool) or not (amount.is_finite() and 0 <= amount < MOST_DOLLARS):
+        raise _fault(source, "api_budget is not an amount in US dollars (0 is no limit)")
+    return amount
+
+
+def _fault(source: str, why: str) -> InvalidInput:
+    return InvalidInput({"settings": f"{source}: {' '.join(why.split())}."})

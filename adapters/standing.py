@@ -1,0 +1,86 @@
+"""Where a turn stands and who brought it there, in words. The card they stand on is made in `cards`."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+from agent_core.model.decision import Approval, Approve, ApproveEdited, Reject
+from agent_core.model.result import Failed, Interrupted, Succeeded
+from agent_core.model.turn import Turn
+
+Tone: TypeAlias = Literal["open", "busy", "good", "bad", "quiet"]
+
+
+def state_text(turn: Turn) -> str:
+    """The state of a turn, with who decided and when."""
+    match turn.state:
+        case "proposed":
+            return "waiting for a decision"
+        case "approved" | "running":
+            return f"{_approved(turn.approvals)} · running"
+        case "interrupted":
+            return "interrupted: the process died while this ran, so it may have run"
+        case "rejected":
+            return _rejected(turn.approvals[-1])
+        case "withdrawn":
+            return f"withdrawn: stopped by {turn.ended_by}{_at(turn.ended_at)}"
+        case "done":
+            return _done(turn)
+
+
+def tone_of(turn: Turn) -> Tone:
+    """How the state is to look."""
+    match turn.state:
+        case "proposed" | "interrupted":
+            return "open"
+        case "approved" | "running":
+            return "busy"
+        case "rejected":
+            return "bad"
+        case "withdrawn":
+            return "quiet"
+        case "done":
+            return "good" if isinstance(turn.result, Succeeded) else "quiet" if _was_stopped(turn) else "bad"
+
+
+def _done(turn: Turn) -> str:
+    """Each time stands behind the person who acted then; where nobody was asked it is that of the end."""
+    last = turn.approvals[-1]
+    is_unasked = isinstance(last.decision, Approve) and bool(last.decision.under)
+    at_end = _at(turn.ended_at) if is_unasked or _was_stopped(turn) else ""
+    return f"{_ended(turn)}{at_end} · {_approved(turn.approvals)}{'' if is_unasked else _at(last.at)}"
+
+
+def _ended(turn: Turn) -> str:
+    if isinstance(turn.result, Interrupted):
+        return f"stopped by {turn.ended_by}" if turn.ended_by else "stopped"
+    return "failed" if isinstance(turn.result, Failed) else "done"
+
+
+def _was_stopped(turn: Turn) -> bool:
+    return isinstance(turn.result, Interrupted) and turn.ended_by is not None
+
+
+def _approved(approvals: Sequence[Approval]) -> str:
+    last = approvals[-1]
+    match last.decision:
+        case Approve(under="policy"):
+            return "allowed by the policy"
+        case Approve(under="lease"):
+            return f"approved by {last.by} in advance"
+        case Approve(times) if times > 1:
+            return f"approved ×{times} by {last.by}"
+        case ApproveEdited():
+            return f"edited and approved by {last.by}"
+        case _:
+            return f"approved by {last.by}"
+
+
+def _rejected(last: Approval) -> str:
+    reason = last.decision.reason if isinstance(last.decision, Reject) else ""
+    said = f" · “{reason}”" if reason else ""
+    return f"rejected by {last.by}{_at(last.at)}{said}"
+
+
+def _at(time: datetime | None) -> str:
+    return f", {time:%H:%M} UTC" if time else ""
