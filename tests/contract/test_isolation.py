@@ -1,0 +1,168 @@
+"""No path to memory or history crosses agents, channels, workspaces or surfaces, by commands or by services."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+from agent_core.commands.history import HistoryCommands
+from agent_core.commands.memory import MemoryCommands
+from agent_core.commands.registry import CommandContext, Commands
+from agent_core.errors import CommandError, NotFound
+from agent_core.loop.recalling import look_back
+from agent_core.memory.longterm import LongTermMemory
+from agent_core.memory.renewal import Renewal
+from agent_core.model.agent import Agent, Digest
+from agent_core.model.command import CommandCall
+from agent_core.model.decision import Approve
+from agent_core.model.ids import AgentId
+from agent_core.model.memory import Memory
+from agent_core.model.people import Actor, Origin
+from agent_core.model.places import ChannelScope
+from agent_core.model.result import Succeeded
+from agent_core.oversight.budget import Purse
+from agent_core.oversight.treasury import Treasury
+from agent_core.ports.database import Database
+from agent_core.service.memories import AgentMemories
+from agent_core.testing.clock import FakeClock
+from agent_core.testing.examples import ANA, NOON, a_note, a_turn, an_agent, keep
+from agent_core.testing.files import InMemoryFiles
+from agent_core.testing.minds import WordEmbedder
+from tests.contract.index_makers import MAKERS
+
+SECRET = "the vault code is 7719 swordfish"
+ADA = an_agent(turns=1)
+STRANGERS = (
+    an_agent(id=AgentId("agent-bob"), name="Bob", turns=1),
+    an_agent(id=AgentId("agent-eva"), channel=ChannelScope("web", "local", "random"), turns=1),
+    an_agent(id=AgentId("agent-ida"), channel=ChannelScope("web", "other", "general"), turns=1),
+    an_agent(id=AgentId("agent-leo"), channel=ChannelScope("slack", "local", "general"), turns=1),
+)
+Way: TypeAlias = Callable[["Office", Agent], Awaitable[str]]
+
+
+class Office:
+    """Ada and the strangers, each with a turn, a note and a memory; only the strangers' hold the secret."""
+
+    def __init__(self, database: Database, memory: LongTermMemory) -> None:
+        self.database, self.memory, self.clock = database, memory, FakeClock()
+        self.treasury = Treasury(database)
+        self.memories = AgentMemories(database=database, memory=memory, treasury=self.treasury, clock=self.clock)
+        recollecting = (*MemoryCommands(memory, self.clock).commands, *HistoryCommands(database).commands)
+        self.commands = Commands.of(*recollecting)
+        self.secrets: list[Memory] = []
+
+    async def open(self) -> None:
+        """Save everybody and what they remember."""
+        for agent in (ADA, *STRANGERS):
+            said = "harmless words" if agent is ADA else SECRET
+            turn = a_turn(agent, number=1).decide(Approve(), by=ANA, at=NOON).start(NOON).finish(Succeeded(said), NOON)
+            await keep(self.database, agent, turn, a_note(agent, id=f"note-{agent.id}", text=said, taken_into=turn.id))
+            memory = Memory.of(said, source="turn 1", at=NOON, turn=1)
+            await self.memory.add(agent, [memory], Purse())
+            if agent is not ADA:
+                self.secrets.append(memory)
+
+    async def run(self, agent: Agent, name: str, **arguments: object) -> str:
+        """A command of the agent's, as it would run."""
+        context = CommandContext(agent=agent, files=InMemoryFiles())
+        return await self.commands.get(name).run(arguments, context)
+
+    def origin(self, agent: Agent) -> Origin:
+        """A person of the agent's channel."""
+        return Origin(by=Actor(id="u-ana", display="ana", workspace=agent.channel.workspace), channel=agent.channel)
+
+
+@pytest.fixture(params=[pytest.param(name, id=name) for name in MAKERS])
+async def office(request: pytest.FixtureRequest, database: Database, tmp_path: Path) -> AsyncIterator[Office]:
+    async with AsyncExitStack() as stack:
+        index = await stack.enter_async_context(MAKERS[request.param](database, tmp_path)())
+        office = Office(database, LongTermMemory(database=database, embedder=WordEmbedder(), index=index))
+        await office.open()
+        yield office
+
+
+async def by_recalling(office: Office, agent: Agent) -> str:
+    return await office.run(agent, "memory_recall", query=SECRET)
+
+
+async def by_listing(office: Office, agent: Agent) -> str:
+    return await office.run(agent, "memory_list")
+
+
+async def by_reading_turns(office: Office, agent: Agent) -> str:
+    parts = ("result", "command", "notes")
+    return " ".join([await office.run(agent, "read_turn", turn=1, part=part) for part in parts])
+
+
+async def by_searching(office: Office, agent: Agent) -> str:
+    found = await office.memories.search(agent.id, SECRET, office.origin(agent))
+    return " ".join(one.memory.text for one in found.recalled)
+
+
+async def by_paging(office: Office, agent: Agent) -> str:
+    return " ".join(memory.text for memory in (await office.memories.page(agent.channel, agent.id)).memories)
+
+
+async def by_exporting(office: Office, agent: Agent) -> str:
+    return await office.memories.export(agent.channel, agent.id)
+
+
+async def by_looking_back(office: Office, agent: Agent) -> str:
+    later = an_agent(turns=2, remembered=1, digest=Digest(upto=1, summary="-"))
+    turn = a_turn(later, number=2).decide(Approve(), by=ANA, at=NOON).start(NOON).finish(Succeeded(SECRET), NOON)
+    seen = await look_back(office.memory, later, [turn], [], Purse())
+    return " ".join(one.memory.text for one in seen.hidden)
+
+
+WAYS = [by_recalling, by_listing, by_reading_turns, by_searching, by_paging, by_exporting, by_looking_back]
+
+
+@pytest.mark.proves("isolation:memory")
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: str(way.__name__))
+async def test_nothing_of_others_is_found(office: Office, way: Way) -> None:
+    found = await way(office, ADA)
+    assert "harmless words" in found
+    assert "swordfish" not in found
+
+
+@pytest.mark.proves("isolation:memory")
+async def test_ids_of_others_open_nothing(office: Office) -> None:
+    for stranger, secret in zip(STRANGERS, office.secrets, strict=True):
+        with pytest.raises(CommandError, match="Nothing is remembered under"):
+            await office.run(ADA, "memory_forget", memory=secret.id)
+        with pytest.raises(NotFound):
+            await office.memories.forget(ADA.id, secret.id, office.origin(ADA))
+        if stranger.channel != ADA.channel:
+            with pytest.raises(NotFound):
+                await office.memories.search(stranger.id, SECRET, office.origin(ADA))
+            with pytest.raises(NotFound):
+                await office.memories.export(ADA.channel, stranger.id)
+        assert await by_paging(office, stranger) == SECRET
+
+
+@pytest.mark.proves("isolation:memory")
+async def test_forgetting_everything_of_one_leaves_the_others_everything(office: Office) -> None:
+    assert await office.memories.forget_all(ADA.id, office.origin(ADA)) == 1
+    assert await by_searching(office, ADA) == ""
+    for stranger in STRANGERS:
+        assert await by_searching(office, stranger) == SECRET
+
+
+async def test_what_is_placed_anew_stays_where_it_was(office: Office) -> None:
+    memory = LongTermMemory(database=office.database, embedder=WordEmbedder(name="other"), index=office.memory.index)
+    clock = FakeClock()
+    renewal = Renewal(database=office.database, memory=memory, treasury=office.treasury, clock=clock)
+    assert await renewal.catch_up() == 1 + len(STRANGERS)
+    assert await renewal.catch_up() == 0
+    for agent in (ADA, *STRANGERS):
+        (found,) = await memory.recall(agent, SECRET, 5, Purse())
+        assert ("swordfish" in found.memory.text) is (agent is not ADA)
+
+
+async def test_a_turn_that_is_not_there_is_told(office: Office) -> None:
+    assert CommandCall("read_turn", {"turn": 2}).name in office.commands.by_name
+    with pytest.raises(CommandError, match="There is no turn 2"):
+        await office.run(ADA, "read_turn", turn=2)
