@@ -1,19 +1,30 @@
 """How a prompt is made for a model: the full profile, and a compact one for small models."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from agent_core.model.command import CommandCall
 from agent_core.model.messages import Message
+from agent_core.prompt import compact, offered
 from agent_core.prompt.packing import Room, Situation, pack
 from agent_core.prompt.reply import reply_schema
 
 ProfileName: TypeAlias = Literal["auto", "full", "compact"]
 
+SMALL_WINDOW = 6_000
+SMALL_MODEL = 4.0  # billions of parameters
+# `3b`, `1.5B` and `8x7b`; `e2b`, as Gemma 3n says it; `135m`. `1m` is a window.
+SIZE = re.compile(r"(?<![a-z0-9.])(?:(\d+)x)?e?(?:(\d+(?:\.\d+)?)b|(\d{3})m)(?![a-z0-9])")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """`folds` says whether older turns are summarised by a call; `most_reply` bounds a reply's tokens further."""
+    """`folds` says whether older turns are summarised by a call; `most_reply` bounds a reply's tokens further.
+
+    `objection` says why a call that could run is not put before people, or "".
+    """
 
     name: Literal["full", "compact"]
     pack: Callable[[Situation, Room], tuple[Message, ...]]
@@ -21,6 +32,7 @@ class Profile:
     folds: bool = True
     temperature: float | None = None
     most_reply: int | None = None
+    objection: Callable[[Situation, CommandCall], str] = lambda _situation, _call: ""
 
 
 def _schema(situation: Situation) -> Mapping[str, object]:
@@ -28,8 +40,27 @@ def _schema(situation: Situation) -> Mapping[str, object]:
 
 
 FULL = Profile(name="full", pack=pack, schema=_schema)
+COMPACT = Profile(
+    name="compact",
+    pack=compact.pack,
+    schema=offered.schema,
+    folds=False,
+    temperature=compact.TEMPERATURE,
+    most_reply=compact.MOST_REPLY,
+    objection=compact.objection,
+)
 
 
 def profile_for(wanted: ProfileName, model: str, window: int) -> Profile:
-    """The profile that the operator wants, or the one that suits the model."""
-    return FULL
+    """The profile that the operator wants, or the one that suits the model by its window or the size in its name."""
+    if wanted != "auto":
+        return COMPACT if wanted == "compact" else FULL
+    is_small = (size_in(model) or SMALL_MODEL + 1) <= SMALL_MODEL
+    return COMPACT if is_small or window < SMALL_WINDOW else FULL
+
+
+def size_in(model: str) -> float | None:
+    """Billions of parameters, where a model's name states them; the largest that it states."""
+    name = model.rpartition("/")[2].casefold()
+    sizes = [float(many or 1) * (float(b) if b else int(m) / 1000) for many, b, m in SIZE.findall(name)]
+    return max(sizes, default=None)

@@ -27,6 +27,7 @@ from agent_core.ports.minds import Embedder, LanguageModel, MemoryIndex
 from agent_core.ports.surface import ChatSurface
 from agent_core.ports.world import Clock, Workspaces
 from agent_core.prompt.asking import Asker
+from agent_core.prompt.profiles import ProfileName
 from agent_core.providers.tokens import Estimates
 from agent_core.service.agents import AgentService
 from agent_core.service.memories import AgentMemories
@@ -60,6 +61,7 @@ class Stage:
     hooks: tuple[Hook, ...] = ()
     fast_model: str = ""
     history_tokens: int = HISTORY_TOKENS
+    profile: ProfileName = "auto"
     engine: LocalEngine = field(init=False)
     loop: AgentLoop = field(init=False)
     service: AgentService = field(init=False)
@@ -80,7 +82,8 @@ class Stage:
         asker = self.asker = Asker(model=self.model, tokens=Estimates(), fast_model=self.fast_model)
         shared: dict[str, Any] = {"commands": self.commands, "workspaces": self.workspaces}
         kept: dict[str, Any] = {"database": self.database, "clock": self.clock}
-        mind = Mind(asker=asker, memory=self.memory, clock=self.clock, history_tokens=self.history_tokens, **shared)
+        chosen: dict[str, Any] = {"history_tokens": self.history_tokens, "wanted_profile": self.profile}
+        mind = Mind(asker=asker, memory=self.memory, clock=self.clock, **chosen, **shared)
         self.loop = AgentLoop(
             mind=mind,
             hands=Hands(hooks=self.hooks, **shared),
