@@ -65,6 +65,7 @@ MEASURES = (
     Measure(newest=2_000, notes=3_000, summary=1_000, recalled=500),
     Measure(newest=700, notes=1_200, summary=400, recalled=200, complaint=300),
     Measure(newest=160, notes=300, summary=120, recalled=0, step=60, complaint=120),
+    Measure(newest=80, notes=120, summary=0, recalled=0, step=40, complaint=60),
 )
 
 
