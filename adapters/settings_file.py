@@ -1,6 +1,7 @@
 """AutoGPT's `ai_settings.yaml`: read as the draft of an agent, from a file or a pasted text, and written."""
 
 import re
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
@@ -21,12 +22,24 @@ def read_settings(path: Path) -> AgentDraft:
     A budget of 0 says that there is no limit, None that the file says nothing of one.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        data = path.read_bytes()
     except OSError as error:
         raise _fault(str(path), error.strerror or "it cannot be read") from None
+    return parse_settings(decoded(data, str(path)), str(path))
+
+
+def pasted_draft(text: str, source: str = FILENAME) -> AgentDraft:
+    """The file's text as the draft of a form, in which an empty field says that there is no limit."""
+    draft = parse_settings(text, source)
+    return replace(draft, budget=draft.budget or None)
+
+
+def decoded(data: bytes, source: str = FILENAME) -> str:
+    """The file's text."""
+    try:
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise _fault(str(path), "it is not UTF-8 text") from None
-    return parse_settings(text, str(path))
+        raise _fault(source, "it is not UTF-8 text") from None
 
 
 def parse_settings(text: str, source: str = FILENAME) -> AgentDraft:

@@ -1,11 +1,11 @@
 """What stands behind `/agent` → what is wanted. Shared by the surfaces that have slash commands."""
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Literal, TypeAlias, cast, get_args
 
-from adapters.settings_file import is_settings, parse_settings
+from adapters.settings_file import is_settings, pasted_draft
 from adapters.wishes import WishVerb, first_word
 from adapters.words import Help
 from agent_core.errors import InvalidInput
@@ -143,12 +143,6 @@ async def agent_of_wish(views: AgentViews, channel: ChannelScope, wish: Wish) ->
     if wish.text and not (len(agents) == 1 and re.match(UNNAMED[wish.verb], wish.text, re.IGNORECASE)):
         return await agent_called(views, channel, wish.text), ""
     return await agent_called(views, channel, ""), wish.text
-
-
-def pasted_draft(text: str) -> AgentDraft:
-    """An ai_settings.yaml as the draft of a form, which says "no limit" with an empty field."""
-    draft = parse_settings(text)
-    return replace(draft, budget=draft.budget or None)
 
 
 def _named(agent: Agent) -> re.Pattern[str]:

@@ -22,7 +22,7 @@ from agent_core.service.views import AgentViews
 
 WishVerb: TypeAlias = Literal["goals", "budget", "memory", "export"]
 MEMORY_FILE = "memory.jsonl"
-SHORT = 160
+SHORT, SOURCE = 120, 50
 NO_LIMIT = ("none", "no limit", "unlimited")
 MARKED = re.compile(r"^\s*(?:\d{1,2}[.)]|[-*•])\s+")
 CALLS: dict[CallKind, str] = {
@@ -141,7 +141,7 @@ class Wishes:
 
     def _line(self, memory: Memory) -> str:
         when = age(memory.at, self.views.clock.now())
-        return f"• {_brief(memory.text)} · {_brief(memory.source)} · {when} · {memory.id}"
+        return f"• {_brief(memory.text)} · {_brief(memory.source, SOURCE)} · {when} · {memory.id}"
 
 
 def first_word(said: str) -> tuple[str, str]:
@@ -190,9 +190,9 @@ def _by_kind(agent: Agent) -> list[str]:
     ]
 
 
-def _brief(text: str) -> str:
+def _brief(text: str, most: int = SHORT) -> str:
     line = " ".join(visible(text).split())
-    return line if len(line) <= SHORT else f"{line[: SHORT - 1]}…"
+    return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
 def _things(number: int) -> str:

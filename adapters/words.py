@@ -11,6 +11,7 @@ GUARDED = frozenset({"execute", "publish"})
 STOP_MEANS = "What it is doing is ended and it stands still until Resume."
 DELETE_MEANS = "This removes its history, memory and files."
 CUT_TO_FIT = "Not all of the command fits here. Look at the rest before you approve."
+REVIEWS = "The model reviews its own proposal. That may take a minute; then it stands on the card."
 TOO_LONG_TO_EDIT = "The arguments are too long for a form here: reject with what should be different."
 
 

@@ -23,7 +23,7 @@ from adapters.words import CUT_TO_FIT, first_lines, more_text
 
 # What the parts that are budgeted first may take, in UTF-16 units.
 HEADLINE, STATE, REMARK, FOOTER = 200, 500, 500, 300
-SAYS, PLAN, DETAIL = 1500, 700, 500
+SAYS, PLAN, DETAIL, REVIEW = 1500, 700, 500, 1000
 FOLDED, FOLDED_SAYS = 150, 300
 # A message is kept well under what Slack takes, which counts more than the texts: see MESSAGE_TEXT.
 ROOM, CONTAINER = MESSAGE_TEXT - 2000, 10
@@ -47,7 +47,7 @@ def card_blocks(card: Card, controls: Sequence[Block], footer: Sequence[str]) ->
         return _open(card, controls, footer)
     parts = [_head(card), _folded(card), _outcome(card)]
     shown = [block for part in parts for block in part.blocks]
-    is_cut = any(part.is_cut for part in parts) or bool(card.plan or card.details)
+    is_cut = any(part.is_cut for part in parts) or bool(card.plan or card.details or card.review)
     pressable = [show_all_button(card)] if is_cut else []
     pressable += [each for row in controls for each in row["elements"]]
     return [*shown, context(" · ".join(footer), most=FOOTER), *([actions(*pressable)] if pressable else [])]
@@ -69,7 +69,7 @@ def taken(blocks: Sequence[Block]) -> int:
 
 
 def _open(card: Card, controls: Sequence[Block], footer: Sequence[str]) -> list[Block]:
-    top = [*_head(card).blocks, *_thoughts(card)]
+    top = [*_head(card).blocks, *_thoughts(card), *_review(card)]
     bottom = [section(card.remark, most=REMARK)] if card.remark else []
     bottom += [context(" · ".join(footer), most=FOOTER), *controls]
     command = _command(card, ROOM - taken([*top, *bottom]) - weight(CUT_TO_FIT))
@@ -94,6 +94,13 @@ def _thoughts(card: Card) -> list[Block]:
     if not card.says.strip():
         return [*small, actions(more)] if more else small
     return [section(card.says, more, most=SAYS), *small]
+
+
+def _review(card: Card) -> list[Block]:
+    if not card.review.strip():
+        return []
+    text = f"Self-review: {card.review}"
+    return [section(text, None if fits(clean(text), REVIEW) else show_all_button(card), most=REVIEW)]
 
 
 def _command(card: Card, room: int) -> Part:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from adapters.buttons import Button, Opening
 from adapters.cards import turn_card
-from adapters.intents import Filled
+from adapters.intents import Filled, takes_long
 from adapters.slack import views
 from adapters.slack.arrivals import Arrival, Body, of_press
 from adapters.slack.blocks import Message
@@ -15,7 +15,7 @@ from adapters.slack.fields import Place
 from adapters.slack.offers import Deletion, Offer, Upload
 from adapters.slack.render import kept_message, note_message, pressed
 from adapters.slack.slash import made_text
-from adapters.words import TOO_LONG_TO_EDIT
+from adapters.words import REVIEWS, TOO_LONG_TO_EDIT
 from agent_core.errors import AlreadyDecided, CommandError, NotFound, NotPossible, PersonError
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId, TurnId
@@ -48,8 +48,9 @@ class Clicks:
         match pressed(body["actions"][0]):
             case Opening() as opening:
                 self.desk.soon(self._answered(arrival, self._open(opening, arrival)))
-            case Button("edit" | "reject") as button:
-                self.desk.soon(self._answered(arrival, self._ask(button, arrival)))
+            case Button("edit" | "reject" | "review") as button:
+                work = self._review if button.verb == "review" else self._ask
+                self.desk.soon(self._answered(arrival, work(button, arrival)))
             case Button("reply") as button:
                 await self._reply(button, str(body["actions"][0].get("value") or ""), arrival)
             case Button() as button:
@@ -62,6 +63,12 @@ class Clicks:
                 await self._offered(offer, arrival)
 
     async def _reply(self, button: Button, text: str, arrival: Arrival) -> None:
+        if takes_long(text):
+            self.desk.soon(self._answered(arrival, self._say(button, text, arrival)))
+        else:
+            await self._say(button, text, arrival)
+
+    async def _say(self, button: Button, text: str, arrival: Arrival) -> None:
         origin = await self.desk.origin(arrival)
         answer = await self.desk.intents.press(button, Filled(text=text), origin)
         if answer.kept:
@@ -70,7 +77,7 @@ class Clicks:
             if note.agent.is_at_rest:
                 self.desk.soon(self.desk.tell(arrival, kept_message(note.agent, answer.text)))
         elif answer.is_wanted:
-            self.desk.soon(self.desk.tell(arrival, answer.text))
+            self.desk.soon(self.desk.give(arrival, answer, AgentId(button.subject), origin))
 
     async def _ask(self, button: Button, arrival: Arrival) -> None:
         """Open the form that comes before the decision."""
@@ -86,6 +93,13 @@ class Clicks:
                 raise NotPossible(TOO_LONG_TO_EDIT)
             view = edit
         await self.desk.open(arrival, view)
+
+    async def _review(self, button: Button, arrival: Arrival) -> None:
+        """Have the model criticise its proposal; it is answered long after Slack was."""
+        origin = await self.desk.origin(arrival)
+        await self.desk.intents.views.open_to(origin.by, origin.channel, TurnId(button.subject))
+        await self.desk.tell(arrival, REVIEWS)
+        await self.desk.intents.press(button, Filled(), origin)
 
     async def _open(self, opening: Opening, arrival: Arrival) -> None:
         """Open what only shows something, or the form of something new."""

@@ -14,11 +14,12 @@ from adapters.slack.blocks import Block, Message
 from adapters.slack.calls import Calls, SlackRefused
 from adapters.slack.directory import SlackDirectory
 from adapters.slack.mentions import as_written
-from adapters.slack.render import bounded_message
+from adapters.slack.render import answer_message
 from adapters.slack.soon import Soon
 from adapters.slack.surface import SlackSurface
 from agent_core.errors import CommandError, NotAllowed, NotPossible, SurfaceError
 from agent_core.model.agent import Agent
+from agent_core.model.ids import AgentId
 from agent_core.model.people import Origin
 from agent_core.model.places import ChannelScope, ThreadRef
 from agent_core.ports.world import Clock
@@ -78,23 +79,27 @@ class Desk:
             webhook = AsyncWebhookClient(arrival.response_url)
             await webhook.send_dict({**_alone(message), "response_type": "ephemeral", "replace_original": False})
 
-    async def give(self, arrival: Arrival, answer: Answer, agent: Agent, origin: Origin) -> None:
+    async def give(self, arrival: Arrival, answer: Answer, agent_id: AgentId, origin: Origin) -> None:
         """Answer one person. Whoever may decide has a file put into the thread, anybody else reads what it holds."""
-        if answer.file and await self._may_upload(agent, answer.file.name, origin):
-            await self.surface.upload(agent, answer.file.name, answer.file.data)
-            await self.tell(arrival, f"{answer.file.name} is in the thread of {agent.name}.")
-            return
-        await self.tell(arrival, bounded_message(answer))
+        file = answer.file
+        agent = await self._may_upload(agent_id, file.name, origin) if file else None
+        if file and agent:
+            await self.surface.upload(agent, file.name, file.data)
+            await self.tell(arrival, f"{file.name} is in the thread of {agent.name}.")
+        else:
+            await self.tell(arrival, answer_message(answer))
 
-    async def _may_upload(self, agent: Agent, name: str, origin: Origin) -> bool:
-        """Whether they may put a file before everybody, of which the service decides as for files of the workspace."""
+    async def _may_upload(self, agent_id: AgentId, name: str, origin: Origin) -> Agent | None:
+        """The agent, where this person may put a file before everybody: the rule is that for files of the workspace."""
+        views = self.intents.views
         try:
-            await self.intents.views.file_to_share(origin.by, origin.channel, agent.id, name)
+            await views.file_to_share(origin.by, origin.channel, agent_id, name)
         except NotAllowed:
-            return False
-        except CommandError:  # the workspace holds no such file, and need not
+            return None
+        except CommandError:  # the workspace need not hold a file of that name
             pass
-        return agent.thread is not None
+        agent = await views.agent(origin.channel, agent_id)
+        return agent if agent.thread else None
 
     async def post(self, arrival: Arrival, message: Message) -> None:
         """Write into the thread of what arrived, or the channel."""

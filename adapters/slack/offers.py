@@ -75,11 +75,14 @@ class Offer:
         """The words on the button."""
         return self.verb.capitalize()
 
+    @property
+    def carries_draft(self) -> bool:
+        """Whether the button holds the draft itself."""
+        return self.draft is not None and fits(_json([self.verb, _fields(self.draft), ""]), VALUE)
+
     def __str__(self) -> str:
-        if self.draft is not None:
-            whole = _json([self.verb, _fields(self.draft), ""])
-            if fits(whole, VALUE):
-                return whole
+        if self.draft is not None and self.carries_draft:
+            return _json([self.verb, _fields(self.draft), ""])
         return _json([self.verb, None, _shortened(carried(self.sentence), VALUE - units(_json([self.verb, None, ""])))])
 
     @classmethod

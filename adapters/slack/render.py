@@ -98,7 +98,7 @@ def kept_message(agent: Agent, said: str) -> Message:
     return Message(notification(said), [section(said, element(Button("resume", agent.id)))])
 
 
-def bounded_message(answer: Answer) -> Message:
+def answer_message(answer: Answer) -> Message:
     """An answer with what its file holds; where that is not all, it says how much there is more."""
     held = answer.file.data.decode() if answer.file else ""
     whole = answer.text if held in ("", answer.text) else f"{answer.text}\n\n{held}"

@@ -100,7 +100,7 @@ class Slash:
         try:
             agent, said = await agent_of_wish(self.desk.intents.views, origin.channel, wish)
             answer = await self.desk.intents.wishes.grant(wish.verb, agent, said, origin)
-            await self.desk.give(arrival, answer, agent, origin)
+            await self.desk.give(arrival, answer, agent.id, origin)
         except PersonError as error:
             await self.desk.tell(arrival, str(error))
 

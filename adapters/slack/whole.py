@@ -17,6 +17,7 @@ LABEL = 2000
 def thoughts_of(card: Card) -> list[Labelled]:
     """What the model says of its command, in the order of its weight."""
     spoken = [Labelled("Thoughts", card.says), Labelled("Plan", "\n".join(card.plan)), *card.details]
+    spoken.append(Labelled("Self-review", card.review))
     return [part for part in spoken if part.text]
 
 

@@ -7,17 +7,23 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from adapters.answers import Answer
+from adapters.intents import takes_long
+from adapters.settings_file import FILENAME, decoded, is_settings, pasted_draft
 from adapters.slack.arrivals import Arrival, Body, is_from_person, of_message, with_thread, written_at
 from adapters.slack.blocks import Message
 from adapters.slack.desk import Desk, channel_of, thread_of
 from adapters.slack.downloads import Downloads
+from adapters.slack.offers import Offer
 from adapters.slack.render import explanation_message, kept_message, offer_message
-from agent_core.errors import CommandError, PersonError
+from agent_core.errors import CommandError, InvalidInput, PersonError
 from agent_core.model.agent import Agent
 from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, AgentDraft
 from agent_core.model.people import Origin
 
 KEPT, DECIDED = "eyes", "white_check_mark"
+SETTINGS = (".yaml", ".yml")
+FROM_SETTINGS = f"As {FILENAME} has it."
+TOO_LONG_TO_OFFER = f"{FILENAME} is too long to be offered here: paste it behind /agent new."
 ASKING_FOR_HELP = frozenset({"", "help", "hi", "hello", "hey", "?", "!help"})
 
 
@@ -52,9 +58,12 @@ class Words:
             self.desk.soon(self.desk.tell(arrival, str(error)))
             return
         said = await self.desk.as_written(event.get("text") or "", arrival.workspace)
-        async with self.locks.setdefault(agent.id, asyncio.Lock()):
-            if said and not await self._say(agent, said, event, arrival, origin):
-                return
+        if takes_long(said):
+            self.desk.soon(self._ask(agent, said, event, arrival, origin))
+        else:
+            async with self.locks.setdefault(agent.id, asyncio.Lock()):
+                if said and not await self._say(agent, said, event, arrival, origin):
+                    return
         if files := event.get("files"):
             self.desk.soon(self._take_files(agent, files, arrival, origin))
 
@@ -66,12 +75,24 @@ class Words:
             if await self.desk.hearing.first_time(arrival.delivery):
                 self.desk.soon(self.desk.tell(arrival, str(error)))
             return False
-        self._acknowledge(answer, agent, event, arrival)
+        self._acknowledge(answer, agent, event, arrival, origin)
         return True
 
-    def _acknowledge(self, answer: Answer, agent: Agent, event: Body, arrival: Arrival) -> None:
+    async def _ask(self, agent: Agent, said: str, event: Body, arrival: Arrival, origin: Origin) -> None:
+        """Do what asks a model, once, while the thread goes on; that it was heard is shown at once."""
+        if not await self.desk.hearing.first_time(arrival.delivery):
+            return
+        self.desk.soon(self.desk.react(arrival, event["ts"], KEPT))
+        once = replace(origin, delivery=None)
+        try:
+            answer = await self.desk.intents.say(agent.id, said, once, written_at(event))
+            await self.desk.give(arrival, answer, agent.id, origin)
+        except PersonError as error:
+            await self.desk.tell(arrival, str(error))
+
+    def _acknowledge(self, answer: Answer, agent: Agent, event: Body, arrival: Arrival, origin: Origin) -> None:
         if answer.is_wanted:
-            self.desk.soon(self._tell_once(arrival, answer.text))
+            self.desk.soon(self._give_once(arrival, answer, agent, origin))
             return
         self.desk.soon(self.desk.react(arrival, event["ts"], KEPT if answer.kept else DECIDED))
         if answer.kept and answer.kept.agent.is_at_rest:
@@ -80,6 +101,10 @@ class Words:
     async def _tell_once(self, arrival: Arrival, said: str | Message) -> None:
         if await self.desk.hearing.first_time(f"{arrival.delivery}/answer"):
             await self.desk.tell(arrival, said)
+
+    async def _give_once(self, arrival: Arrival, answer: Answer, agent: Agent, origin: Origin) -> None:
+        if await self.desk.hearing.first_time(f"{arrival.delivery}/answer"):
+            await self.desk.give(arrival, answer, agent.id, origin)
 
     async def _take_files(
         self, agent: Agent, files: Sequence[dict[str, Any]], arrival: Arrival, origin: Origin
@@ -105,10 +130,28 @@ class Words:
         if not await self.desk.hearing.first_time(arrival.delivery):
             return
         said = await self.desk.as_written(event.get("text") or "", arrival.workspace)
-        if said.casefold().strip(" !.") in ASKING_FOR_HELP:
+        file = next((file for file in event.get("files") or () if str(file.get("name")).endswith(SETTINGS)), None)
+        if file or is_settings(said):
+            self.desk.soon(self._offer_settings(said, file, arrival))
+        elif said.casefold().strip(" !.") in ASKING_FOR_HELP:
             self.desk.soon(self.desk.post(arrival, explanation_message()))
         else:
             self.desk.soon(self._offer(said, event["ts"], arrival))
+
+    async def _offer_settings(self, said: str, file: dict[str, Any] | None, arrival: Arrival) -> None:
+        """Offer the agent of an ai_settings.yaml that was dropped or pasted; no model is asked."""
+        try:
+            draft = await self._dropped(file, arrival) if file else pasted_draft(said)
+            offered = (await self._offered(draft, arrival)).tidied()
+            if not Offer("create", offered).carries_draft:
+                raise InvalidInput({"settings": TOO_LONG_TO_OFFER})
+            await self.desk.post(arrival, offer_message(offered, said=FROM_SETTINGS))
+        except PersonError as error:
+            await self.desk.tell(arrival, str(error))
+
+    async def _dropped(self, file: dict[str, Any], arrival: Arrival) -> AgentDraft:
+        name, data = await self.downloads.fetch(arrival.workspace, file)
+        return pasted_draft(decoded(data, name), name)
 
     async def _offer(self, sentence: str, ts: str, arrival: Arrival) -> None:
         self.desk.soon(self.desk.react(arrival, ts, KEPT))
@@ -121,4 +164,5 @@ class Words:
         """The draft as it would be made here, with the settings that the channel used last."""
         last = await self.desk.intents.views.offered_draft(channel_of(arrival))
         whole = replace(draft, name=draft.name or DEFAULT_NAME, role=draft.role or DEFAULT_ROLE)
-        return whole.like(last) if last else whole
+        like = whole.like(last) if last else whole
+        return like if whole.budget is None else replace(like, budget=whole.budget)

@@ -1,7 +1,7 @@
 """The local workspace's routes and what they share."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,18 +9,16 @@ from typing import Any
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
-from adapters.forms import Form
 from adapters.intents import Intents
 from adapters.web import people
 from adapters.web.forms import kept_of
 from adapters.web.guard import Guard, Handler
-from adapters.web.render import page
+from adapters.web.render import channel_path, page
+from adapters.web.requests import channel_of, is_own, read_form
 from adapters.web.surface import Hub
 from agent_core.errors import CommandError, InvalidInput, NotAllowed, NotFound, PersonError
 from agent_core.model.agent import Headcount
 from agent_core.model.command import RISK_CLASSES
-from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, AgentDraft
-from agent_core.model.ids import AgentId
 from agent_core.model.people import Origin
 from agent_core.model.places import ChannelScope
 from agent_core.ports.world import Clock
@@ -33,10 +31,14 @@ GENERAL = ChannelScope("web", people.WORKSPACE, "general")
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """What answers agents, as every page says; `hint` is what an operator could do about it."""
+    """What answers agents, as every page says; `hints` is what an operator could do about it.
+
+    `memory` is what people should know of how memories are found, and how tokens are counted.
+    """
 
     label: str
     hints: tuple[str, ...] = ()
+    memory: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -52,6 +54,13 @@ class Workspace:
     def origin(self, request: web.Request) -> Origin:
         """Who asks, in the channel the address names."""
         return Origin(by=people.person_of(request), channel=channel_of(request))
+
+    def own(self, request: web.Request) -> Origin:
+        """The same where something is to be changed; raise NotAllowed for a channel of another surface."""
+        origin = self.origin(request)
+        if not is_own(origin.channel):
+            raise NotAllowed(f"decide here: its team decides on {origin.channel.surface.title()}.")
+        return origin
 
     async def answer(self, request: web.Request, template: str, *, status: int = 200, **values: Any) -> web.Response:
         """A whole page: the navigation with what waits, and the template's own part."""
@@ -76,19 +85,6 @@ class Workspace:
         people.remember(response, person, secure=self.guard.is_secure)
         return response
 
-    async def new_agent(
-        self,
-        request: web.Request,
-        *,
-        given: Form,
-        problems: Mapping[str, str] | None = None,
-        last: AgentDraft | None = None,
-    ) -> web.Response:
-        """The form of a new agent as it was filled in, with what is wrong beside each field."""
-        values = {"given": given, "problems": problems or {}, "last": last, "channel": channel_of(request)}
-        defaults = {"name": DEFAULT_NAME, "role": DEFAULT_ROLE}
-        return await self.answer(request, "new.html", status=422 if problems else 200, defaults=defaults, **values)
-
     async def enter(self, request: web.Request, *, to: str, said: str = "", status: int = 200) -> web.Response:
         """The page that asks for the token; it shows nothing of anybody's agents."""
         return web.Response(text=page("enter.html", to=to, said=said), content_type="text/html", status=status)
@@ -107,34 +103,15 @@ class Workspace:
             try:
                 return await handler(request)
             except (PersonError, CommandError) as error:
-                return await self.turn_away(request, str(error), _status(error), await _written(request))
+                return await self.turn_away(request, str(error), _status(error), kept_of(read_form(request)))
             except web.HTTPException:
                 raise
             except Exception:
                 logger.exception("request failed", extra={"path": request.path})
                 said = "Something went wrong inside Signoff; the log says what. Nothing was decided. Try again."
-                return await self.turn_away(request, said, 500, await _written(request))
+                return await self.turn_away(request, said, 500, kept_of(read_form(request)))
 
         return tell
-
-
-def channel_of(request: web.Request) -> ChannelScope:
-    """The channel in the address; an unknown surface is not found."""
-    parts = request.match_info
-    try:
-        return ChannelScope.parse(ChannelScope(parts["surface"], parts["workspace"], parts["channel"]).key)  # type: ignore[arg-type]
-    except ValueError as unknown:
-        raise web.HTTPNotFound(text="There is no such channel.\n") from unknown
-
-
-def agent_id_of(request: web.Request) -> AgentId:
-    """The agent in the address."""
-    return AgentId(request.match_info["agent"])
-
-
-def is_own(channel: ChannelScope) -> bool:
-    """Whether this page decides there: a name anyone can type is nobody's account on another surface."""
-    return channel.surface == "web"
 
 
 def _channels(census: Sequence[Headcount], shown: ChannelScope | None) -> list[tuple[ChannelScope, int]]:
@@ -148,15 +125,8 @@ def _back(request: web.Request) -> str:
     parts = request.match_info
     if "surface" not in parts:
         return "/"
-    channel = f"/c/{channel_of(request).key}"
+    channel = channel_path(channel_of(request))
     return f"{channel}/a/{parts['agent']}" if "agent" in parts else channel
-
-
-async def _written(request: web.Request) -> str:
-    if request.method != "POST":
-        return ""
-    sent = await request.post()
-    return kept_of({name: value for name, value in sent.items() if isinstance(value, str)})
 
 
 def _status(error: Exception) -> int:

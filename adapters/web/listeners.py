@@ -4,20 +4,19 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from adapters.forms import Form, dollars, draft_of
+from adapters.forms import dollars, draft_of
 from adapters.intents import Filled
 from adapters.web import people
-from adapters.web.app import Workspace, agent_id_of, is_own
-from adapters.web.forms import changed_arguments, pressed
+from adapters.web.app import Workspace
+from adapters.web.forms import changed_arguments, filled_in, pressed
 from adapters.web.guard import COOKIE
+from adapters.web.memory import MemoryDesk
 from adapters.web.render import agent_path, channel_path
-from agent_core.errors import InvalidInput, NotAllowed
+from adapters.web.requests import AGENT, CHANNEL, agent_id_of, form_of, one_up, read_form, see_other, upload_of
+from adapters.web.screens import Asked, channel_page, new_agent_page, thread_page
+from agent_core.errors import InvalidInput
 from agent_core.model.ids import TurnId
-from agent_core.model.people import Origin
 from agent_core.model.places import ChannelScope
-
-CHANNEL = "/c/{surface}/{workspace}/{channel}"
-AGENT = CHANNEL + "/a/{agent}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +32,14 @@ class Listeners:
             web.post("/enter", self.enter),
             web.post("/channels", self.go_to_channel),
             web.post(f"{CHANNEL}/new", self.create),
+            web.post(f"{CHANNEL}/import", self.fill_in),
+            web.post(f"{CHANNEL}/budget", self.set_channel_budget),
             web.post(f"{AGENT}/press", self.press),
             web.post(f"{AGENT}/say", self.say),
+            web.post(f"{AGENT}/goals", self.set_goals),
             web.post(f"{AGENT}/budget", self.set_budget),
             web.post(f"{AGENT}/delete", self.delete),
+            *MemoryDesk(self.workspace).acting(),
         ]
 
     async def rename(self, request: web.Request) -> web.StreamResponse:
@@ -67,66 +70,78 @@ class Listeners:
 
     async def create(self, request: web.Request) -> web.StreamResponse:
         """Make an agent; a form that cannot be used comes back as it was filled in."""
-        form, origin = await form_of(request), self._own(request)
+        form, origin = await form_of(request), self.workspace.own(request)
         try:
             agent = await self.workspace.intents.service.create(draft_of(form), origin)
         except InvalidInput as error:
-            return await self.workspace.new_agent(request, given=form, problems=error.problems)
+            return await new_agent_page(self.workspace, request, Asked(form, error.problems))
         return see_other(agent_path(agent))
+
+    async def fill_in(self, request: web.Request) -> web.StreamResponse:
+        """Fill in the form of a new agent from an ai_settings.yaml; nothing is made yet."""
+        self.workspace.own(request)
+        try:
+            form, file = await form_of(request), await upload_of(request, "file")
+            filled, problems = filled_in(file.text, file.name) if file else filled_in(form.get("settings", ""))
+        except InvalidInput as error:
+            said = {"settings": str(error)}
+            return await new_agent_page(self.workspace, request, Asked(read_form(request), said))
+        return await new_agent_page(self.workspace, request, Asked(filled, problems), is_filled_in=True)
+
+    async def set_channel_budget(self, request: web.Request) -> web.StreamResponse:
+        """Raise, lower or lift what all agents of the channel may spend together."""
+        form, origin = await form_of(request), self.workspace.own(request)
+        try:
+            await self.workspace.intents.tuning.set_channel_budget(dollars(form.get("budget", "")), origin)
+        except InvalidInput as error:
+            return await channel_page(self.workspace, request, Asked(form, error.problems))
+        return one_up(request)
 
     async def press(self, request: web.Request) -> web.StreamResponse:
         """A button on a card, with what was filled in beside it."""
-        form, origin = await form_of(request), self._own(request)
+        form, origin = await form_of(request), self.workspace.own(request)
         button, views = pressed(form), self.workspace.intents.views
         filled = Filled(text=form.get("text", ""))
         if button.verb == "edit":
             _, turn = await views.turn(origin.channel, TurnId(button.subject))
             filled = Filled(arguments=changed_arguments(form, turn, views.spec(turn.proposal.call.name)))
         await self.workspace.intents.press(button, filled, origin)
-        return _to_thread(request)
+        return one_up(request)
 
     async def say(self, request: web.Request) -> web.StreamResponse:
         """The reply box."""
-        form, origin = await form_of(request), self._own(request)
+        form, origin = await form_of(request), self.workspace.own(request)
         await self.workspace.intents.say(agent_id_of(request), form.get("text", "").strip(), origin)
-        return _to_thread(request)
+        return one_up(request)
+
+    async def set_goals(self, request: web.Request) -> web.StreamResponse:
+        """Change what the agent works toward."""
+        form, origin = await form_of(request), self.workspace.own(request)
+        try:
+            goals = tuple(form.get("goals", "").splitlines())
+            await self.workspace.intents.tuning.set_goals(agent_id_of(request), goals, origin)
+        except InvalidInput as error:
+            return await thread_page(self.workspace, request, Asked(form, error.problems))
+        return one_up(request)
 
     async def set_budget(self, request: web.Request) -> web.StreamResponse:
         """Raise, lower or lift the budget."""
-        form, origin = await form_of(request), self._own(request)
-        limit = dollars(form.get("budget", ""))
-        await self.workspace.intents.tuning.set_budget(agent_id_of(request), limit, origin)
-        return _to_thread(request)
+        form, origin = await form_of(request), self.workspace.own(request)
+        try:
+            limit = dollars(form.get("budget", ""))
+            await self.workspace.intents.tuning.set_budget(agent_id_of(request), limit, origin)
+        except InvalidInput as error:
+            return await thread_page(self.workspace, request, Asked(form, error.problems))
+        return one_up(request)
 
     async def delete(self, request: web.Request) -> web.StreamResponse:
         """Remove the agent, once its name was typed to confirm."""
-        form, origin = await form_of(request), self._own(request)
+        form, origin = await form_of(request), self.workspace.own(request)
         agent = await self.workspace.intents.views.agent(origin.channel, agent_id_of(request))
         if form.get("name", "").strip().casefold() != agent.name.casefold():
             raise InvalidInput({"name": f"To delete {agent.name}, type its name."})
         await self.workspace.intents.service.delete(agent.id, origin)
         return see_other(channel_path(origin.channel))
-
-    def _own(self, request: web.Request) -> Origin:
-        origin = self.workspace.origin(request)
-        if not is_own(origin.channel):
-            raise NotAllowed(f"decide here: its team decides on {origin.channel.surface.title()}.")
-        return origin
-
-
-async def form_of(request: web.Request) -> Form:
-    """The fields of the form that was sent."""
-    sent = await request.post()
-    return {name: value for name, value in sent.items() if isinstance(value, str)}
-
-
-def see_other(path: str) -> web.Response:
-    """Lead to another page."""
-    return web.Response(status=303, headers={"Location": path})
-
-
-def _to_thread(request: web.Request) -> web.Response:
-    return see_other(request.rel_url.raw_path.rpartition("/")[0])
 
 
 def _inside(path: str) -> str:

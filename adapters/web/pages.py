@@ -1,15 +1,16 @@
 """What people look at: pages, files, and the stream that says what changed. Nothing is changed here."""
 
 from dataclasses import dataclass
-from urllib.parse import quote
 
 from aiohttp import web
 from aiohttp.client_exceptions import ClientConnectionResetError
 
 from adapters.forms import fields_of
-from adapters.web.app import GENERAL, STATIC, Workspace, agent_id_of, channel_of, is_own
-from adapters.web.listeners import AGENT, CHANNEL
-from agent_core.model.agent import Thinking
+from adapters.settings_file import FILENAME, settings_text
+from adapters.web.app import GENERAL, STATIC, Workspace
+from adapters.web.memory import MemoryDesk
+from adapters.web.requests import AGENT, CHANNEL, agent_id_of, channel_of, download, one_up
+from adapters.web.screens import Asked, channel_page, new_agent_page, thread_page
 from agent_core.model.ids import TurnId
 
 
@@ -28,10 +29,14 @@ class Pages:
             web.static("/static", STATIC, append_version=True),
             web.get(CHANNEL, self.channel),
             web.get(f"{CHANNEL}/new", self.new),
+            web.get(f"{CHANNEL}/{{form:import|budget}}", self.form),
             web.get(AGENT, self.thread),
             web.get(f"{AGENT}/t/{{turn}}", self.turn),
             web.get(f"{AGENT}/audit", self.audit),
+            web.get(f"{AGENT}/{{form:goals|budget}}", self.form),
+            web.get(f"{AGENT}/{FILENAME}", self.settings),
             web.get(f"{AGENT}/files/{{path:.+}}", self.file),
+            *MemoryDesk(self.workspace).looking(),
         ]
 
     async def waiting(self, request: web.Request) -> web.StreamResponse:
@@ -45,33 +50,18 @@ class Pages:
 
     async def channel(self, request: web.Request) -> web.StreamResponse:
         """The agents of a channel."""
-        return await self.workspace.answer(request, "channel.html", channel=channel_of(request))
+        return await channel_page(self.workspace, request)
 
     async def new(self, request: web.Request) -> web.StreamResponse:
         """The form of a new agent, with the channel's last settings where asked for."""
         channel = channel_of(request)
         last = await self.workspace.intents.views.offered_draft(channel)
         given = fields_of(last) if last and "last" in request.query else {}
-        return await self.workspace.new_agent(request, given=given, last=last)
+        return await new_agent_page(self.workspace, request, Asked(given), last=last)
 
     async def thread(self, request: web.Request) -> web.StreamResponse:
         """An agent's thread: its newest turns, or those before one."""
-        channel, views = channel_of(request), self.workspace.intents.views
-        before = request.query.get("before", "")
-        number = int(before) if before.isascii() and before.isdigit() else None
-        thread = await views.thread(channel, agent_id_of(request), before=number)
-        return await self.workspace.answer(
-            request,
-            "thread.html",
-            channel=channel,
-            agent=thread.agent,
-            thread=thread,
-            files=await views.files(channel, thread.agent.id),
-            can_decide=is_own(channel),
-            is_newest=number is None,
-            is_thinking=isinstance(thread.agent.status, Thinking),
-            spec_of=views.spec,
-        )
+        return await thread_page(self.workspace, request)
 
     async def turn(self, request: web.Request) -> web.StreamResponse:
         """One turn with everything it holds."""
@@ -90,16 +80,16 @@ class Pages:
         """A file to keep; a browser never shows it as a page."""
         path = request.match_info["path"]
         data = await self.workspace.intents.views.file(channel_of(request), agent_id_of(request), path)
-        name = quote(path.rpartition("/")[2])
-        return web.Response(
-            body=data,
-            content_type="application/octet-stream",
-            headers={
-                "Content-Disposition": f"attachment; filename*=UTF-8''{name}",
-                "Content-Security-Policy": "default-src 'none'; sandbox",
-                "Cache-Control": "no-store",
-            },
-        )
+        return download(data, path.rpartition("/")[2])
+
+    async def settings(self, request: web.Request) -> web.StreamResponse:
+        """The agent as AutoGPT's file."""
+        agent = await self.workspace.intents.views.agent(channel_of(request), agent_id_of(request))
+        return download(settings_text(agent).encode(), FILENAME)
+
+    async def form(self, request: web.Request) -> web.StreamResponse:
+        """Where a form was sent to there is nothing to look at: what it stands on is shown."""
+        return one_up(request)
 
     async def events(self, request: web.Request) -> web.StreamResponse:
         """Server-sent events: the id of each agent that changed, and a beat in between."""

@@ -11,14 +11,17 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from adapters import cards
 from adapters.buttons import Button
+from adapters.wishes import CALLS
 from adapters.words import age, first_lines, size_text
 from agent_core.model.agent import Agent
 from agent_core.model.note import Note, Notice
 from agent_core.model.places import ChannelScope
 from agent_core.model.turn import Turn
+from agent_core.model.usage import Usage
 from agent_core.service.views import Entry
 
 HERE = Path(__file__).parent
+SHORT = 140
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,19 @@ def diff_lines(body: str) -> list[DiffLine]:
     """The lines of a unified diff, told apart."""
     kinds = {"+": "add", "-": "cut", "@": "place"}
     return [DiffLine(kinds.get(line[:1], "keep"), line) for line in body.splitlines()]
+
+
+def first_line(text: str) -> tuple[str, bool]:
+    """A text on one line, cut where it is long, and whether that is not how it was written."""
+    line = " ".join(text.split())
+    short = line if len(line) <= SHORT else f"{line[: SHORT - 1]}…"
+    return short, short != text
+
+
+def spent_by_kind(agent: Agent) -> list[tuple[str, Usage]]:
+    """What each kind of call took, in people's words, dearest first."""
+    dearest = sorted(agent.calls.items(), key=lambda call: (call[1].cost, call[1].prompt), reverse=True)
+    return [(CALLS[kind], usage) for kind, usage in dearest]
 
 
 def channel_path(channel: ChannelScope) -> str:
@@ -86,6 +102,8 @@ def _environment() -> Environment:
         cards.visible,
         diff_lines,
         first_lines,
+        first_line,
+        spent_by_kind,
         channel_path,
         agent_path,
         file_path,

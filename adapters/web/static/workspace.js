@@ -47,18 +47,26 @@ function replace(old, region) {
   if (isWriting && region.querySelector("[popover]") && old.matches("article")) return;
   if (isWriting && old.matches("article")) { warn(old, region); return; }
   const active = document.activeElement, inside = old.contains(active) && active.id;
-  const kept = [...old.querySelectorAll("input, textarea, details")].filter(field => field.id || field.matches("details"));
-  const opened = [...old.querySelectorAll("details")].map(detail => detail.open);
+  const at = inside && [active.selectionStart, active.selectionEnd];
+  const opened = new Set([...old.querySelectorAll("details[open]")].map(titleOf));
   served.set(region, region.outerHTML);
-  for (const field of kept) {
-    const twin = field.id && region.querySelector("#" + CSS.escape(field.id));
+  for (const field of old.querySelectorAll("input[id], textarea[id]")) {
+    const twin = region.querySelector("#" + CSS.escape(field.id));
     if (twin && isChanged(field)) twin.value = field.value;
   }
-  [...region.querySelectorAll("details")].forEach((detail, at) => { if (opened[at]) detail.open = true; });
+  for (const detail of region.querySelectorAll("details")) if (opened.has(titleOf(detail))) detail.open = true;
   old.replaceWith(region);
   if (inside === region.id) comeBack(inside);
-  else if (inside) document.getElementById(inside)?.focus();
-  announce(region);
+  else if (inside) focusAt(document.getElementById(inside), at);
+  announce(region, old);
+}
+
+function titleOf(detail) { return detail.querySelector("summary").textContent; }
+
+/** Put somebody who is writing back where they were. */
+function focusAt(field, [start, end]) {
+  field?.focus({ preventScroll: true });
+  if (typeof start === "number") field?.setSelectionRange(start, end);
 }
 
 function isChanged(field) { return "defaultValue" in field && field.value !== field.defaultValue; }
@@ -77,8 +85,10 @@ function warn(old, region) {
   }
 }
 
-function announce(region) {
-  if (region.matches("article, .notice")) document.getElementById("news").textContent = region.getAttribute("aria-label") || region.textContent;
+function announce(region, old) {
+  const review = !old?.querySelector(".review") && region.querySelector(".review");
+  const said = review ? review.textContent : region.getAttribute("aria-label") || region.textContent;
+  if (region.matches("article, .notice")) document.getElementById("news").textContent = said;
 }
 
 /** Fetch this page again; calls that come meanwhile share one more fetch. */
@@ -96,8 +106,10 @@ async function refresh() {
 
 /** Send a form and show where it led; a refusal is said at the top and what was written stays in its field. */
 async function send(form, button) {
-  const body = new URLSearchParams(new FormData(form, button));
-  for (const each of form.querySelectorAll("button")) each.disabled = true;
+  const body = new URLSearchParams(new FormData(form, button)), pressed = [...form.elements].filter(each => each.matches("button"));
+  const label = button?.textContent;
+  for (const each of pressed) each.disabled = true;
+  if (button?.dataset.busy) document.getElementById("news").textContent = button.textContent = button.dataset.busy;
   try {
     const answer = await fetch(form.action, { method: "POST", body });
     const text = await answer.text();
@@ -107,12 +119,13 @@ async function send(form, button) {
       form.closest("[popover]")?.hidePopover();
       form.reset();
       take(text);
-      comeBack(form.closest("article")?.id);
+      comeBack(form.closest("article, aside")?.id);
     } else refresh();
   } catch {
     say("Signoff cannot be reached. What you wrote is still here; try again.");
   } finally {
-    for (const each of form.querySelectorAll("button")) each.disabled = false;
+    for (const each of pressed) each.disabled = false;
+    if (button) button.textContent = label;
   }
 }
 
@@ -143,7 +156,7 @@ function say(sentence) {
 
 document.addEventListener("submit", event => {
   const form = event.target;
-  if (!form.matches(".acts, .reply, .lease, .pop form, aside form:not(.danger form)")) return;
+  if (!form.matches(".acts, .apart, .reply, .lease, .pop form, aside form:not(.danger form)")) return;
   event.preventDefault();
   send(form, event.submitter);
 });
