@@ -16,6 +16,7 @@ from adapters.web.surface import WebSurface
 from agent_core.errors import SettingsError
 from bot.bootstrap import Signoff, assembled, make_home, migrated, probes
 from bot.doctor import Finding, findings, report
+from bot.minds import Minds
 from bot.settings import Settings
 from bot.web import application
 from bot.worker import until_told, work
@@ -134,9 +135,17 @@ async def _tell(signoff: Signoff, workspace: Workspace) -> None:
     await signoff.minds.prepare()
     found = await findings(signoff.settings, probes(signoff.settings))
     hints = tuple(finding.why for finding in found if _is_hint(finding))
-    workspace.badge = Badge(signoff.model.label, hints)
+    workspace.badge = Badge(signoff.model.label, hints, memory_hints(signoff.minds))
     _say(report(found))
     await asyncio.Event().wait()
+
+
+def memory_hints(minds: Minds) -> tuple[str, ...]:
+    """What people at the page should know of how memories are found, and how tokens are counted."""
+    meaning = "Found by words, not by meaning: nothing here embeds texts. EMBEDDING_MODEL changes that."
+    counted = "Tokens are estimated here."
+    is_counted = minds.tokens.of(minds.model.default_model).is_exact
+    return (*(() if minds.embedder.is_semantic else (meaning,)), *(() if is_counted else (counted,)))
 
 
 def _is_hint(finding: Finding) -> bool:

@@ -12,9 +12,10 @@ from adapters.web.guard import Guard
 from adapters.web.surface import WebSurface
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade
-from agent_core.ports.minds import LanguageModel
+from agent_core.ports.minds import LanguageModel, MemoryIndex
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.files import FolderWorkspaces
+from agent_core.testing.index import InMemoryIndex
 from agent_core.testing.stage import Stage
 from bot.web import application
 from bot.worker import work
@@ -22,7 +23,15 @@ from tests.wiring import intents_of
 
 
 @asynccontextmanager
-async def served(model: LanguageModel, folder: Path, *, token: str = "", public_url: str = "") -> AsyncIterator[str]:
+async def served(
+    model: LanguageModel,
+    folder: Path,
+    *,
+    token: str = "",
+    public_url: str = "",
+    badge: Badge | None = None,
+    index: MemoryIndex | None = None,
+) -> AsyncIterator[str]:
     """The address of a running local workspace; everything ends with the block."""
     url = f"sqlite:///{folder / 'signoff.db'}"
     await upgrade(url)
@@ -33,13 +42,14 @@ async def served(model: LanguageModel, folder: Path, *, token: str = "", public_
         surface=surface,
         workspaces=FolderWorkspaces(folder / "workspaces"),
         clock=SystemClock(),
+        index=index or InMemoryIndex(),
     )
     workspace = Workspace(
         intents=intents_of(stage),
         hub=surface.hub,
         guard=Guard(token=token, public_url=public_url),
         clock=stage.clock,
-        badge=Badge(model.label),
+        badge=badge or Badge(model.label),
     )
     runner = web.AppRunner(application(workspace), access_log=None, shutdown_timeout=1)
     await runner.setup()

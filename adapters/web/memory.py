@@ -1,0 +1,156 @@
+"""The page of what an agent remembers: looked through, searched, added to, forgotten, taken along."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from adapters.web.app import Workspace
+from adapters.web.requests import (
+    AGENT,
+    Upload,
+    agent_id_of,
+    channel_of,
+    download,
+    form_of,
+    is_own,
+    one_up,
+    read_form,
+    see_other,
+    upload_of,
+)
+from adapters.web.screens import NOTHING, Asked
+from adapters.wishes import MEMORY_FILE
+from agent_core.errors import InvalidInput
+from agent_core.model.ids import MemoryId
+from agent_core.service.memories import AgentMemories, Found
+from agent_core.service.received import tidy_name
+
+MEMORY = f"{AGENT}/memory"
+MOST_BYTES = 500_000
+Act = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryDesk:
+    """One handler for each thing a person does there. What is remembered was written by anybody."""
+
+    workspace: Workspace
+
+    @property
+    def memories(self) -> AgentMemories:
+        """What can be done."""
+        return self.workspace.intents.memories
+
+    def looking(self) -> list[web.RouteDef]:
+        """Every route that only shows."""
+        return [
+            web.get(MEMORY, self.page),
+            web.get(f"{MEMORY}/{{form:search|add|file|forget|forget-all}}", self.form),
+            web.get(f"{AGENT}/{MEMORY_FILE}", self.export),
+        ]
+
+    def acting(self) -> list[web.RouteDef]:
+        """Every route that changes or spends something."""
+        acts: Mapping[str, Act] = {
+            "search": self.search,
+            "add": self.add,
+            "file": self.ingest,
+            "forget": self.forget,
+            "forget-all": self.forget_all,
+        }
+        return [web.post(f"{MEMORY}/{name}", self._kept(act)) for name, act in acts.items()]
+
+    async def page(self, request: web.Request) -> web.StreamResponse:
+        """The newest memories, or those before one."""
+        return await self._page(request)
+
+    async def form(self, request: web.Request) -> web.StreamResponse:
+        """Where a form was sent to there is nothing to look at: the page it stands on is shown."""
+        return one_up(request)
+
+    async def export(self, request: web.Request) -> web.StreamResponse:
+        """All of them, a line each."""
+        text = await self.memories.export(channel_of(request), agent_id_of(request))
+        return download(text.encode(), MEMORY_FILE)
+
+    async def search(self, request: web.Request) -> web.StreamResponse:
+        """What is like some words. It costs the agent a call, so it is sent as everything that changes something."""
+        form, origin = await form_of(request), self.workspace.own(request)
+        found = await self.memories.search(agent_id_of(request), form.get("words", ""), origin)
+        return await self._page(request, Asked(form), found)
+
+    async def add(self, request: web.Request) -> web.StreamResponse:
+        """Remember a text."""
+        form, origin = await form_of(request), self.workspace.own(request)
+        pieces = await self.memories.add(agent_id_of(request), form.get("text", ""), origin)
+        return _did(request, f"kept={pieces}")
+
+    async def ingest(self, request: web.Request) -> web.StreamResponse:
+        """Remember a text file, in pieces."""
+        file, origin = await upload_of(request, "file"), self.workspace.own(request)
+        text = _text_of(file)
+        pieces = await self.memories.ingest(agent_id_of(request), tidy_name(file.name if file else ""), text, origin)
+        return _did(request, f"kept={pieces}")
+
+    async def forget(self, request: web.Request) -> web.StreamResponse:
+        """Remove one memory."""
+        form, origin = await form_of(request), self.workspace.own(request)
+        await self.memories.forget(agent_id_of(request), MemoryId(form.get("memory", "")), origin)
+        return _did(request, "forgotten=1")
+
+    async def forget_all(self, request: web.Request) -> web.StreamResponse:
+        """Remove all memories, once the agent's name was typed to confirm."""
+        form, origin = await form_of(request), self.workspace.own(request)
+        agent = await self.workspace.intents.views.agent(origin.channel, agent_id_of(request))
+        if " ".join(form.get("name", "").split()).casefold() != agent.name.casefold():
+            raise InvalidInput({"name": f"To have {agent.name} forget everything, type its name."})
+        return _did(request, f"forgotten={await self.memories.forget_all(agent.id, origin)}")
+
+    def _kept(self, act: Act) -> Act:
+        """Show the page again with what was typed where it could not be used."""
+
+        async def handle(request: web.Request) -> web.StreamResponse:
+            try:
+                return await act(request)
+            except InvalidInput as error:
+                return await self._page(request, Asked(read_form(request), error.problems))
+
+        return handle
+
+    async def _page(self, request: web.Request, asked: Asked = NOTHING, found: Found | None = None) -> web.Response:
+        channel, agent_id = channel_of(request), agent_id_of(request)
+        before = request.query.get("before", "")
+        return await self.workspace.answer(
+            request,
+            "memory.html",
+            status=asked.status,
+            said=asked.said,
+            channel=channel,
+            agent=await self.workspace.intents.views.agent(channel, agent_id),
+            kept=await self.memories.page(channel, agent_id, MemoryId(before) if before else None),
+            is_newest=not before,
+            found=found,
+            asked=asked,
+            did={name: _number(request.query.get(name, "")) for name in ("kept", "forgotten")},
+            can_decide=is_own(channel),
+            most_kilobytes=MOST_BYTES // 1000,
+        )
+
+
+def _text_of(file: Upload | None) -> str:
+    if file is None:
+        raise InvalidInput({"file": "Choose a text file first."})
+    if len(file.data) > MOST_BYTES:
+        raise InvalidInput({"file": f"{file.name} is larger than {MOST_BYTES // 1000} KB, so it was not taken."})
+    if not file.text.strip():
+        raise InvalidInput({"file": f"{file.name} is empty, so there is nothing to remember."})
+    return file.text
+
+
+def _did(request: web.Request, what: str) -> web.Response:
+    return see_other(f"{one_up(request).headers['Location']}?{what}")
+
+
+def _number(text: str) -> int:
+    return int(text[:9]) if text.isascii() and text.isdigit() else 0

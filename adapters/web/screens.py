@@ -1,0 +1,94 @@
+"""Pages that are shown as they are, and once more with what was typed where a form on them was refused."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from aiohttp import web
+
+from adapters.forms import Form
+from adapters.web.app import Workspace
+from adapters.web.requests import agent_id_of, channel_of, is_own
+from agent_core.model.agent import Thinking
+from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, AgentDraft
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a form was filled in with, and what is wrong with it: a sentence for each field at fault."""
+
+    given: Form = field(default_factory=dict)
+    problems: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def status(self) -> int:
+        """The status of the page that says so."""
+        return 422 if self.problems else 200
+
+    @property
+    def said(self) -> str:
+        """All of it."""
+        return " ".join(self.problems.values())
+
+
+NOTHING = Asked()
+
+
+async def thread_page(workspace: Workspace, request: web.Request, asked: Asked = NOTHING) -> web.Response:
+    """An agent's thread: its newest turns, or those before one."""
+    channel, views = channel_of(request), workspace.intents.views
+    before = request.query.get("before", "")
+    number = int(before) if before.isascii() and before.isdigit() else None
+    thread = await views.thread(channel, agent_id_of(request), before=number)
+    return await workspace.answer(
+        request,
+        "thread.html",
+        status=asked.status,
+        said=asked.said,
+        channel=channel,
+        agent=thread.agent,
+        thread=thread,
+        files=await views.files(channel, thread.agent.id),
+        can_decide=is_own(channel),
+        is_newest=number is None,
+        is_thinking=isinstance(thread.agent.status, Thinking),
+        spec_of=views.spec,
+        asked=asked,
+    )
+
+
+async def channel_page(workspace: Workspace, request: web.Request, asked: Asked = NOTHING) -> web.Response:
+    """The agents of a channel, and what they may spend together."""
+    channel = channel_of(request)
+    budget = await workspace.intents.tuning.channel_budget(channel)
+    return await workspace.answer(
+        request,
+        "channel.html",
+        status=asked.status,
+        said=asked.said,
+        channel=channel,
+        budget=budget,
+        can_decide=is_own(channel),
+        asked=asked,
+    )
+
+
+async def new_agent_page(
+    workspace: Workspace,
+    request: web.Request,
+    asked: Asked,
+    *,
+    last: AgentDraft | None = None,
+    is_filled_in: bool = False,
+) -> web.Response:
+    """The form of a new agent as it was filled in, with what is wrong beside each field."""
+    return await workspace.answer(
+        request,
+        "new.html",
+        status=asked.status,
+        channel=channel_of(request),
+        given=asked.given,
+        problems=asked.problems,
+        defaults={"name": DEFAULT_NAME, "role": DEFAULT_ROLE},
+        last=last,
+        is_filled_in=is_filled_in,
+    )
