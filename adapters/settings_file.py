@@ -74,6 +74,14 @@ def settings_text(agent: Agent) -> str:
     return yaml.safe_dump(kept, allow_unicode=True, sort_keys=False, width=MOST_TEXT)
 
 
+def write_settings(agent: Agent, path: Path) -> None:
+    """Write the file; raise InvalidInput where it cannot be written."""
+    try:
+        path.write_text(settings_text(agent), encoding="utf-8")
+    except OSError as error:
+        raise _fault(str(path), error.strerror or "it cannot be written") from None
+
+
 def _unfenced(text: str) -> str:
     fenced = FENCED.match(text)
     return fenced[1] if fenced else text

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import Literal, TypeAlias, cast, get_args
 
 from adapters.settings_file import is_settings, pasted_draft
-from adapters.wishes import WishVerb, first_word
+from adapters.wishes import WishVerb, begins_wish, first_word
 from adapters.words import Help
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Agent
@@ -36,15 +36,6 @@ HELP = Help(
     ),
     "Where a channel has one agent, NAME may be left out.",
 )
-
-
-# How a wish begins that names nobody: anything else is taken for a name that is not there.
-UNNAMED: dict[WishVerb, str] = {
-    "goals": r"set\b",
-    "budget": r"channel\b|none\b|no limit|\$?\s*\d",
-    "memory": r"(list|search|add|forget|export)\b",
-    "export": r"(?!)",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +131,7 @@ async def agent_of_wish(views: AgentViews, channel: ChannelScope, wish: Wish) ->
     if named:
         end, agent = max(named, key=lambda each: each[0])
         return agent, wish.text[end:].strip()
-    if wish.text and not (len(agents) == 1 and re.match(UNNAMED[wish.verb], wish.text, re.IGNORECASE)):
+    if wish.text and not (len(agents) == 1 and begins_wish(wish.verb, wish.text)):
         return await agent_called(views, channel, wish.text), ""
     return await agent_called(views, channel, ""), wish.text
 

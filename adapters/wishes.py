@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Literal, TypeAlias, assert_never
+from typing import Literal, TypeAlias, assert_never, cast, get_args
 
 from adapters.answers import Answer, Attachment
 from adapters.cards import money, visible
@@ -35,6 +35,13 @@ CALLS: dict[CallKind, str] = {
     "embedding": "embeddings",
     "image": "images",
     "audio": "audio",
+}
+# How a wish goes on that is told from other words: a name, or a reply that happens to begin alike.
+BEGINNINGS: dict[WishVerb, str] = {
+    "goals": r"set\b",
+    "budget": r"(channel|none|no limit)\b|\$?\s*\d",
+    "memory": r"(list|search|add|forget|export)\b",
+    "export": r"(?!)",
 }
 HOW_BUDGET = "Budget: write an amount in US dollars such as 5, or none for no limit; channel before it for all agents."
 HOW_MEMORY = "Memory: write search WORDS, add TEXT, forget ID, forget all or export."
@@ -142,6 +149,17 @@ class Wishes:
     def _line(self, memory: Memory) -> str:
         when = age(memory.at, self.views.clock.now())
         return f"• {_brief(memory.text)} · {_brief(memory.source, SOURCE)} · {when} · {memory.id}"
+
+
+def begins_wish(verb: WishVerb, said: str) -> bool:
+    """Whether the words behind the verb go on as a wish does."""
+    return re.match(BEGINNINGS[verb], said, re.IGNORECASE) is not None
+
+
+def is_wish(line: str) -> bool:
+    """Whether a line without a mark before it is meant as a wish, not as a reply: `memory search tea`."""
+    word, rest = first_word(line)
+    return word in get_args(WishVerb) and (not rest or begins_wish(cast("WishVerb", word), rest))
 
 
 def first_word(said: str) -> tuple[str, str]:

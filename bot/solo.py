@@ -13,8 +13,8 @@ from typing import NoReturn, Protocol
 
 from adapters.cards import status_text
 from adapters.intents import Intents, sentence
-from adapters.settings_file import read_settings
-from adapters.terminal.console import Console
+from adapters.settings_file import read_settings, write_settings
+from adapters.terminal.console import DONE, Console
 from adapters.terminal.questions import ask_name, ask_rest
 from adapters.terminal.render import said_text
 from adapters.terminal.streams import Streams, standard
@@ -28,6 +28,7 @@ from agent_core.model.people import Origin
 from agent_core.model.places import SurfaceName
 from agent_core.ports.minds import LanguageModel
 from agent_core.ports.surface import ChatSurface
+from agent_core.service.views import AgentViews
 from bot.bootstrap import assembled
 from bot.settings import Settings
 from bot.worker import Advancing, WakingEngine, work
@@ -39,13 +40,15 @@ BAD_USAGE = 2
 class SoloOptions:
     """What was asked for. `continuous` is how many commands run unasked, 0 for none.
 
-    `is_unlimited`: a budget of 0 was given, so that no default limits the agent either.
+    `is_unlimited`: a budget of 0 was given, so that no default limits the agent either. `export` is the file into which
+    an agent's settings are wanted, and nothing else.
     """
 
     draft: AgentDraft
     is_unlimited: bool = False
     continuous: int = 0
     json: bool = False
+    export: Path | None = None
 
 
 class SoloEngine(WakingEngine, Protocol):
@@ -99,6 +102,7 @@ def parse(argv: Sequence[str]) -> SoloOptions:
         is_unlimited=budget == 0,
         continuous=given.continuous,
         json=given.json,
+        export=given.export,
     )
 
 
@@ -107,6 +111,8 @@ async def run(settings: Settings, arguments: Sequence[str]) -> int:
     options = parse(arguments)
     try:
         async with assembled(settings, TerminalSurface()) as signoff:
+            if options.export:
+                return await export(signoff.intents.views, options.draft.name, options.export)
             await signoff.minds.prepare()
             return await solo(signoff, options, standard(json=options.json))
     except PersonError as error:
@@ -134,6 +140,17 @@ async def solo(parts: Parts, options: SoloOptions, streams: Streams) -> int:
         is_unasked=options.continuous > 0,
     )
     return await _conversation(parts, console)
+
+
+async def export(views: AgentViews, name: str, path: Path) -> int:
+    """Write an agent's ai_settings.yaml; raise InvalidInput where it is not clear which, or the file cannot be."""
+    agents, wanted = await views.agents(CHANNEL), " ".join(name.split())
+    named = await views.named(CHANNEL, wanted) if wanted else agents[0] if len(agents) == 1 else None
+    if named is None:
+        there = ", ".join(agent.name for agent in agents) or "none"
+        raise InvalidInput({"name": f"--export writes an agent that is there, and --name says which: {there}."})
+    write_settings(named, path)
+    return DONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +241,7 @@ def _parser() -> _Parser:
     parser.add_argument(
         "--continuous", type=_count, default=0, metavar="N", help="run N commands of every class without asking"
     )
+    parser.add_argument("--export", type=Path, metavar="FILE", help="write the agent's ai_settings.yaml, and end")
     parser.add_argument("--json", action="store_true", help="one JSON object per finished turn on standard output")
     return parser
 

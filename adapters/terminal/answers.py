@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from adapters.wishes import is_wish
 from agent_core.errors import InvalidInput
 from agent_core.model.decision import FEWEST_TIMES, MOST_TIMES, Settlement
 
@@ -23,18 +24,23 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class Review:
+    """Have the model criticise its proposal, then ask again."""
+
+
+@dataclass(frozen=True, slots=True)
 class No:
     """Stop the agent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Anything else is said to the agent."""
+    """Anything else is said to the agent, or wished with a mark before it."""
 
     text: str
 
 
-Answer: TypeAlias = Yes | Change | No | Words
+Answer: TypeAlias = Yes | Change | Review | No | Words
 
 
 def understood(line: str) -> Answer:
@@ -47,10 +53,12 @@ def understood(line: str) -> Answer:
             return Yes()
         case "e":
             return Change()
+        case "s":
+            return Review()
         case "n":
             return No()
         case _:
-            return Words(said)
+            return Words(f"!{said}" if is_wish(said) else said)
 
 
 def settlement(line: str) -> Settlement:

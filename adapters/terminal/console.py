@@ -1,6 +1,7 @@
 """The conversation at the terminal: events out as text, answers in as intents, until the agent rests."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import assert_never
@@ -8,12 +9,13 @@ from typing import assert_never
 from adapters.buttons import Button
 from adapters.cards import status_text, visible
 from adapters.intents import Filled, Intents, sentence
-from adapters.terminal.answers import Change, No, Words, Yes, settlement, understood
+from adapters.terminal.answers import Change, No, Review, Words, Yes, settlement, understood
 from adapters.terminal.questions import ask_arguments
 from adapters.terminal.record import ENDED, record
-from adapters.terminal.render import card_text, change_text, one_line, question, said_text
+from adapters.terminal.render import Look, card_text, change_text, one_line, question, review_text, said_text
 from adapters.terminal.streams import Streams
 from adapters.terminal.surface import Advanced, Event, Halted, Shown, Standing, TerminalSurface, Told
+from adapters.words import REVIEWS
 from agent_core.errors import NotFound, NotPossible, PersonError
 from agent_core.model.agent import Agent, Finished, Thinking
 from agent_core.model.people import Origin
@@ -83,9 +85,8 @@ class Console:
     def _draw(self, agent: Agent, turn: Turn) -> None:
         if self._is_drawn(turn):
             return
-        is_known = self._drawn is not None and self._drawn.id == turn.id and not turn.is_open
-        self._drawn, self._progress = turn, ""
-        self.streams.write((change_text if is_known else card_text)(agent, turn, self.streams.look))
+        before, self._drawn, self._progress = self._drawn, turn, ""
+        self.streams.write(_drawing(before, turn)(agent, turn, self.streams.look))
         if self.streams.emit and turn.state in ENDED:
             self.streams.emit(record(turn) + "\n")
 
@@ -131,17 +132,28 @@ class Console:
         else:
             await self._decide(turn, answer)
 
-    async def _decide(self, turn: Turn, answer: Yes | Change | Words) -> None:
+    async def _decide(self, turn: Turn, answer: Yes | Change | Review | Words) -> None:
         match answer:
             case Yes(times):
                 await self._press(Button("approve", turn.id, times))
             case Change():
                 await self._edit(turn)
+            case Review():
+                await self._review(turn)
             case Words(""):
                 return
             case Words(text):
                 told = await self.intents.say(self.agent.id, text, self.origin)
-                self._say(told.text)
+                held = told.file.data.decode() if told.file else ""
+                self._say(told.text if held in ("", told.text) else f"{told.text}\n{held}")
+
+    async def _review(self, turn: Turn) -> None:
+        """Have the proposal reviewed; what was said of it is written as the card is shown again."""
+        if turn.review:
+            self.streams.write(review_text(self.agent, turn, self.streams.look))
+            return
+        self._say(REVIEWS)
+        await self._press(Button("review", turn.id))
 
     async def _edit(self, turn: Turn) -> None:
         call = turn.proposal.call
@@ -194,6 +206,15 @@ class Console:
 
     def _is_drawn(self, turn: Turn) -> bool:
         return self._drawn is not None and _looks(self._drawn) == _looks(turn)
+
+
+def _drawing(before: Turn | None, turn: Turn) -> Callable[[Agent, Turn, Look], str]:
+    """How to write a turn of which this much was written before."""
+    if before is None or before.id != turn.id:
+        return card_text
+    if _looks(replace(before, review=turn.review)) == _looks(turn):
+        return review_text
+    return card_text if turn.is_open else change_text
 
 
 def _looks(turn: Turn) -> tuple[str, str, str]:

@@ -18,7 +18,7 @@ from agent_core.model.turn import Turn
 BAR, DASHED, DOT = "│ ", "┊ ", "• "
 NARROWEST, TAB = 20, 8
 MOST_RESULT = 40
-PROPOSED = "y approve · y -N approve the next N · e edit · n stop · anything else is a reply"
+PROPOSED = "y approve · y -N approve the next N · e edit · s self-review · n stop · anything else is a reply"
 INTERRUPTED = "r run again · i it ran · s skip · n stop"
 Style = Literal["bold", "dim", "red", "green", "yellow"]
 CODES: dict[Style, int] = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33}
@@ -61,6 +61,11 @@ def change_text(agent: Agent, turn: Turn, look: Look) -> str:
     return _text([*_head(card, look), *arguments, *_outcome(card, look)])
 
 
+def review_text(agent: Agent, turn: Turn, look: Look) -> str:
+    """What the model holds against its proposal, where the card was written before."""
+    return _text(_labelled(_review(turn_card(agent, turn)), look))
+
+
 def said_text(text: str, look: Look) -> str:
     """Something Signoff says."""
     rows = [*_barred(text, look)]
@@ -95,7 +100,11 @@ def _thoughts(card: Card, look: Look) -> list[str]:
     if not card.is_brief:
         shown += [Labelled("Plan", "\n".join(f"- {step}" for step in card.plan))] if card.plan else []
         shown += card.details
-    return _labelled(shown, look)
+    return _labelled([*shown, *_review(card)], look)
+
+
+def _review(card: Card) -> list[Labelled]:
+    return [Labelled("Self-review", card.review)] if card.review else []
 
 
 def _command(card: Card, look: Look) -> list[str]:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from adapters.answers import Answer
 from adapters.buttons import Button
 from adapters.cards import turn_card
 from adapters.intents import Filled, Intents
@@ -45,6 +46,7 @@ class CoreChat:
     person: Actor = ANA
     agent: Agent = field(init=False)
     seen: set[TurnId] = field(default_factory=set)
+    answers: list[Answer] = field(default_factory=list)
 
     @property
     def intents(self) -> Intents:
@@ -70,7 +72,7 @@ class CoreChat:
 
     async def says(self, text: str) -> None:
         """Write in the thread."""
-        await self.intents.say(self.agent.id, text, self.stage.origin(self.person))
+        self.answers.append(await self.intents.say(self.agent.id, text, self.stage.origin(self.person)))
 
     async def resume(self) -> None:
         """Press Resume."""
@@ -80,6 +82,10 @@ class CoreChat:
         """Wait for a text on a card or in a notice."""
         await self.surface.until(lambda _: text in self._thread())
         return True
+
+    async def told(self, text: str) -> bool:
+        """Whether an answer said this."""
+        return any(text in answer.text for answer in self.answers)
 
     async def file(self, path: str) -> str:
         """Read a file."""

@@ -32,6 +32,8 @@ class DeskCard:
                 self.chat.type(filled["reason"])
             case "Stop":
                 self.chat.type("n")
+            case "Self-review":
+                self.chat.type("s")
             case _:
                 _, _, times = label.partition("×")
                 self.chat.type(f"y -{times}" if times else "y")
@@ -84,6 +86,10 @@ class DeskChat:
         """Wait until this was printed."""
         await self._until(lambda: text in " ".join(self.output.replace("│", " ").replace("┊", " ").split()))
         return True
+
+    async def told(self, text: str) -> bool:
+        """Wait until this was printed: there is one person only."""
+        return await self.sees(text)
 
     async def file(self, path: str) -> str:
         """Read a file of the workspace."""

@@ -76,6 +76,11 @@ class SlackChat:
         await self.office.said(text)
         return True
 
+    async def told(self, text: str) -> bool:
+        """Wait until Slack shows this to the person alone."""
+        await self.office.told(self.person, text)
+        return True
+
     async def file(self, path: str) -> str:
         """Read a file of the workspace."""
         agent = await self.running.agent(self.name)
