@@ -7,7 +7,7 @@ beginning that a prompt shares with any earlier one, in steps of 128 tokens from
 import argparse
 import asyncio
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from benchmarks.tokens_figures import Figures, figures_of
@@ -15,11 +15,11 @@ from benchmarks.tokens_run import played
 from benchmarks.tokens_script import Script, script_from
 
 PRICES = (0.10, 0.25, 0.50)
-# The same 60 turns, measured once with those systems, tokens by cl100k_base: prompt, effective at 10 %, share, visible.
-OTHERS = {
-    "AutoGPT 0.2.2": (156_722, 156_722, 0.0, 0.63),
-    "AutoGPT 0.3.1": (256_675, 256_675, 0.0, 0.0),
-    "LangGraph 1.2": (1_140_714, 153_911, 0.96, 29.5),
+# Measured once with those systems on a run of this kind, tokens by cl100k_base: prompt, effective at 10 %, share, seen.
+OTHERS: Mapping[str, tuple[int, int, float, str]] = {
+    "AutoGPT 0.2.2": (156_722, 156_722, 0.0, "0.63"),
+    "AutoGPT 0.3.1": (256_675, 256_675, 0.0, "-"),
+    "LangGraph 1.2": (1_140_714, 153_911, 0.96, "all"),
 }
 
 
@@ -51,7 +51,7 @@ def report(figures: Figures) -> None:
     effective = "".join(f"{figures.effective(price):>{20 if price == 0.10 else 10},.0f}" for price in PRICES)
     _say(f"{'Signoff':<18}{figures.prompt:>10,}{effective}{figures.share:>10.0%}{figures.visible:>12.2f}")
     for name, (prompt, at_ten, share, visible) in OTHERS.items():
-        _say(f"{name:<18}{prompt:>10,}{at_ten:>20,}{'':>20}{share:>10.0%}{visible:>12.2f}")
+        _say(f"{name:<18}{prompt:>10,}{at_ten:>20,}{'':>20}{share:>10.0%}{visible:>12}")
     _say(
         f"standing prompt {figures.standing:,} · completion {figures.completion:,} · embeddings "
         f"{figures.embeddings} calls, {figures.embedded:,} tokens · largest prompt {max(figures.sizes):,}"
