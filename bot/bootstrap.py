@@ -44,7 +44,7 @@ from agent_core.service.reviewing import SelfReview
 from agent_core.service.tuning import AgentTuning
 from agent_core.service.views import AgentViews
 from bot.doctor import Probes, Tables, endpoint_fault
-from bot.minds import Minds
+from bot.minds import Minds, local_fault, wanted_profile
 from bot.settings import Settings
 
 if TYPE_CHECKING:
@@ -126,6 +126,7 @@ def probes(settings: Settings) -> Probes:
         local_servers=local_servers,
         database=partial(_tables, settings),
         slack=partial(_slack_fault, settings),
+        local_model=partial(local_fault, settings.local_model) if settings.local_model else str,
         tokenizers=partial(missing, settings.tokenizers),
         word_vectors=LocalEmbedder.is_installed,
     )
@@ -194,12 +195,13 @@ def _wired(
 ) -> Signoff:
     memory = LongTermMemory(database=database, embedder=minds.embedder, index=minds.index)
     commands = make_commands(settings, *own_commands(minds.search, memory, clock))
-    asker = Asker(model=minds.model, tokens=minds.tokens, fast_model=settings.fast_model)
+    fast_model = settings.fast_model if settings.has_endpoint else ""  # a file holds one model
+    asker = Asker(model=minds.model, tokens=minds.tokens, fast_model=fast_model)
     treasury, precedence = Treasury(database), Precedence()
     engine = LocalEngine(database=database, clock=clock, surfaces=tuple(surfaces))
     kept: dict[str, Any] = {"database": database, "clock": clock}
     carried: dict[str, Any] = {"commands": commands, "workspaces": FolderWorkspaces(settings.home / "workspaces")}
-    mind = Mind(asker=asker, memory=memory, clock=clock, wanted_profile=settings.prompt_profile, **carried)
+    mind = Mind(asker=asker, memory=memory, clock=clock, wanted_profile=wanted_profile(settings), **carried)
     moved: dict[str, Any] = {"surfaces": surfaces, "treasury": treasury, "precedence": precedence}
     saving: dict[str, Any] = {**kept, "waker": engine, "precedence": precedence}
     return Signoff(

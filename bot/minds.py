@@ -6,13 +6,17 @@ With `bot.bootstrap` the composition root. Everything here is loaded only where 
 from collections.abc import Awaitable
 from dataclasses import dataclass
 from inspect import isawaitable
+from pathlib import Path
 
+from agent_core.errors import SettingsError
 from agent_core.ports.database import Database
 from agent_core.ports.minds import Embedder, LanguageModel, MemoryIndex, TokenCounters
 from agent_core.ports.world import Search
+from agent_core.prompt.profiles import ProfileName
 from agent_core.providers.prices import Prices
 from agent_core.providers.rehearsal import RehearsalModel
 from bot.settings import Settings
+from bot.variables import VARIABLES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +56,9 @@ class Minds:
 
 
 def make_model(settings: Settings) -> LanguageModel:
-    """The endpoint that is configured, or the rehearsal model."""
+    """The model in a file where one is named, else the endpoint, else the rehearsal model."""
+    if settings.local_model:
+        return make_local_model(settings, settings.local_model)
     if settings.endpoint is None:
         return RehearsalModel()
     from agent_core.providers.openai_model import OpenAIModel
@@ -65,6 +71,27 @@ def make_model(settings: Settings) -> LanguageModel:
         context=settings.context_window,
         prices=Prices.at(settings.endpoint.url, settings.model_prices),
     )
+
+
+def make_local_model(settings: Settings, path: Path) -> LanguageModel:
+    """The model in a file; raise SettingsError when it cannot be served."""
+    from agent_core.providers.local_model import LocalModel
+
+    if fault := local_fault(path):
+        raise SettingsError("LOCAL_MODEL", fault, VARIABLES["LOCAL_MODEL"].example)
+    return LocalModel(path=path, context=settings.context_window, temperature=settings.temperature)
+
+
+def local_fault(path: Path) -> str:
+    """Why a model's file cannot be served, as a sentence, or ""."""
+    from agent_core.providers.local_model import fault_of
+
+    return fault_of(path)
+
+
+def wanted_profile(settings: Settings) -> ProfileName:
+    """How agents are to be instructed; the rehearsal's script reads the full prompt only."""
+    return settings.prompt_profile if settings.has_endpoint or settings.local_model else "full"
 
 
 def make_counters(settings: Settings) -> TokenCounters:

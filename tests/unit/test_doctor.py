@@ -4,7 +4,6 @@ import asyncio
 import subprocess
 import sys
 from dataclasses import dataclass, field, replace
-from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import pytest
@@ -38,6 +37,7 @@ class World:
     slack_fault: str | None = None
     missing_tokenizers: tuple[str, ...] = ()
     has_word_vectors: bool = True
+    local_fault: str = ""
     asked: list[str] = field(default_factory=list)
 
     async def endpoint(self) -> str | None:
@@ -69,6 +69,7 @@ class World:
             slack=self.slack,
             tokenizers=lambda: self.missing_tokenizers,
             word_vectors=lambda: self.has_word_vectors,
+            local_model=lambda: self.local_fault,
         )
 
 
@@ -145,18 +146,16 @@ async def test_a_resource_of_azure_is_named_with_its_own_variables(tmp_path: Pat
     assert "hidden" not in report((right, wrong))
 
 
-async def test_a_model_in_a_file_is_named_when_what_serves_it_is_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_model_in_a_file_is_named_or_why_it_cannot_be_served(tmp_path: Path) -> None:
     path = tmp_path / "small.gguf"
     path.touch()
     settings = settings_with(tmp_path, LOCAL_MODEL=str(path))
-    monkeypatch.setattr(doctor, "find_spec", lambda name: None)
-    missing = (await found(settings))["model"]
-    monkeypatch.setattr(doctor, "find_spec", lambda name: ModuleSpec(name, None))
-    there = (await found(settings, world := World()))["model"]
-    assert (missing.state, missing.why.endswith("pip install xllamacpp")) == ("fault", True)
-    assert (there.state, there.why, there.variable) == ("on", "small on this machine", "LOCAL_MODEL")
+    there = await found(settings, world := World())
+    fault = (await found(settings, World(local_fault="small.gguf is no model.")))["model"]
+    told = there["model"]
+    assert (told.state, told.why, told.variable) == ("on", "small.gguf · on this machine", "LOCAL_MODEL")
+    assert (fault.state, fault.why) == ("fault", "small.gguf is no model")
+    assert there["tokens"].why == "estimated, as a model's file keeps its tokenizer"
     assert world.asked == []
 
 
