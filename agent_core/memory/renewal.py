@@ -3,7 +3,7 @@
 import logging
 from dataclasses import dataclass
 
-from agent_core.errors import DatabaseAway, MemoryAway, NotFound
+from agent_core.errors import DatabaseAway, MemoryAway, NotFound, OverBudget
 from agent_core.memory.longterm import LongTermMemory
 from agent_core.model.ids import AgentId
 from agent_core.oversight.treasury import Treasury
@@ -35,7 +35,10 @@ class Renewal:
             await self.clock.sleep(EVERY)
 
     async def catch_up(self) -> int:
-        """Place what is not placed; return how many memories were. Raise MemoryAway when none of an agent's can be."""
+        """Place what is not placed; return how many memories were. Raise MemoryAway while none can be.
+
+        An agent whose budget does not allow it waits; the others do not wait for it.
+        """
         async with self.database.begin() as work:
             behind = await work.memories.behind(self.memory.place, most=MOST_AGENTS)
         placed = 0
@@ -56,4 +59,8 @@ class Renewal:
                     logger.info("memories of an agent placed", extra={"agent": agent_id, "so_far": placed})
         except NotFound:
             pass  # it was deleted meanwhile
+        except MemoryAway as away:
+            if not isinstance(away.__cause__, OverBudget):
+                raise
+            logger.info("memories wait for a budget", extra={"agent": agent_id})
         return placed
