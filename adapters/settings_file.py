@@ -12,7 +12,7 @@ from agent_core.model.draft import AgentDraft
 FILENAME = "ai_settings.yaml"
 MOST_TEXT = 50_000
 MOST_DOLLARS = 1_000_000_000
-FENCED = re.compile(r"\A\s*```[a-z]*\n?(.*?)```\s*\Z", re.DOTALL)
+FENCED = re.compile(r"\A\s*```(?:[a-z]*\n)?(.*?)```\s*\Z", re.DOTALL)
 KEYS = re.compile(r"^(ai_name|ai_goals)[ \t]*:", re.MULTILINE)
 
 

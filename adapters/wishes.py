@@ -104,7 +104,7 @@ class Wishes:
             case "forget", what if what.casefold().split()[:1] == ["all"]:
                 return await self._forgotten(agent, what[3:], origin)
             case "forget", what if what:
-                memory = await self.memories.forget(agent.id, MemoryId(what.upper()), origin)
+                memory = await self.memories.forget(agent.id, MemoryId(what.lower()), origin)
                 return _wanted(f"{agent.name} has forgotten: {_brief(memory.text)}")
             case "export", "":
                 return await self._exported(agent)
