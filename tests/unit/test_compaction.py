@@ -1,0 +1,131 @@
+"""What stands for older turns: when it is made, from what, and how long it may be."""
+
+from dataclasses import replace
+
+import pytest
+
+from agent_core.model.agent import Digest
+from agent_core.model.decision import Approve, Reject
+from agent_core.model.messages import Reply
+from agent_core.model.result import Failed, Succeeded
+from agent_core.model.turn import Turn
+from agent_core.model.usage import Usage
+from agent_core.prompt.compaction import (
+    KEPT_TURNS,
+    MOST_SUMMARY,
+    digest_of,
+    fold_due,
+    plain_digest,
+    summary_messages,
+)
+from agent_core.prompt.packing import Room, Situation, past
+from agent_core.testing.examples import ANA, NOON, a_turn, an_agent
+
+ROOM = Room(100_000, len)
+AGENT = an_agent(turns=6)
+
+
+def turns(number: int = 6) -> list[Turn]:
+    return [
+        a_turn(AGENT, number=each).decide(Approve(), by=ANA, at=NOON).start(NOON).finish(Succeeded(f"r{each}"), NOON)
+        for each in range(1, number + 1)
+    ]
+
+
+def situation(past_turns: list[Turn]) -> Situation:
+    return Situation(agent=AGENT, commands=(), turns=past_turns, notes=(), now=NOON)
+
+
+def said(text: str, finish_reason: str = "stop") -> Reply:
+    return Reply(text=text, usage=Usage(), finish_reason=finish_reason)
+
+
+def test_nothing_is_folded_before_there_is_more_than_is_kept_anyway() -> None:
+    assert fold_due(situation(turns(KEPT_TURNS)), ROOM, 1) is None
+    assert fold_due(situation(turns()), ROOM, 100_000) is None
+
+
+def test_all_but_the_last_turns_are_folded() -> None:
+    fold = fold_due(situation(turns()), ROOM, 100)
+    assert fold is not None
+    assert (fold.upto, [turn.number for turn in fold.kept]) == (4, [5, 6])
+
+
+def test_the_request_begins_as_the_prompt_does_and_names_what_stays() -> None:
+    here = situation(turns())
+    fold = fold_due(here, ROOM, 100)
+    assert fold is not None
+    prompt = summary_messages(here, fold)
+    assert prompt[:-1] == past(here)
+    for word in ("summary", "up to turn 4", "turns 5 to 6", "Decisions", "Files", "Facts", "Open steps", "no JSON"):
+        assert word in prompt[-1].content
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        (
+            "Decisions: none.\nFiles: a.txt holds a poem.\nFacts: -",
+            "Decisions: none.\nFiles: a.txt holds a poem.\nFacts: -",
+        ),
+        (
+            "<think>long musing</think>\nFiles: a.txt holds a poem about red roses.",
+            "Files: a.txt holds a poem about red roses.",
+        ),
+    ],
+)
+def test_prose_is_taken_as_it_is_without_musing(text: str, kept: str) -> None:
+    fold = fold_due(situation(turns()), ROOM, 100)
+    assert fold is not None
+    assert digest_of(said(text), Digest(), fold) == Digest(upto=4, summary=kept)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "ok", '{"thoughts": {"text": "I go on with the next step of the work"}}', "```\nx = 1\n```" * 9]
+)
+def test_what_is_no_summary_is_made_from_the_turns(text: str) -> None:
+    fold = fold_due(situation(turns()), ROOM, 100)
+    assert fold is not None
+    digest = digest_of(said(text), Digest(), fold)
+    assert digest.upto == 4
+    assert digest.summary.splitlines()[0] == "Turn 1: write_file poem.txt: r1"
+
+
+def test_a_summary_that_was_cut_off_loses_its_broken_line() -> None:
+    fold = fold_due(situation(turns()), ROOM, 100)
+    assert fold is not None
+    digest = digest_of(
+        said("Files: a.txt holds a whole poem about red roses.\nFacts: the po", "length"), Digest(), fold
+    )
+    assert digest.summary == "Files: a.txt holds a whole poem about red roses."
+
+
+def test_a_summary_that_is_too_long_keeps_its_beginning_and_its_end() -> None:
+    fold = fold_due(situation(turns()), ROOM, 100)
+    assert fold is not None
+    long = f"Decisions: Ana wants rhymes. {'fact ' * 900} Open steps: print it."
+    summary = digest_of(said(long), Digest(), fold).summary
+    assert len(summary) <= MOST_SUMMARY + 10
+    assert summary.startswith("Decisions: Ana wants rhymes.")
+    assert summary.endswith("Open steps: print it.")
+
+
+def test_a_plain_digest_goes_on_from_the_one_before_and_tells_what_failed() -> None:
+    failed = a_turn(AGENT, number=5).decide(Approve(), by=ANA, at=NOON).start(NOON).finish(Failed("No disk."), NOON)
+    rejected = a_turn(AGENT, number=6).decide(Reject("Too long"), by=ANA, at=NOON)
+    digest = plain_digest(Digest(upto=4, summary="Turn 4: done"), [failed, rejected])
+    assert digest.upto == 6
+    assert digest.summary.splitlines() == [
+        "Turn 4: done",
+        "Turn 5: write_file poem.txt: Result of write_file: Error: No disk.",
+        "Turn 6: write_file poem.txt: write_file was not run. @ana rejected it: Too long",
+    ]
+
+
+def test_a_plain_digest_stays_short_however_often_it_is_made() -> None:
+    digest = Digest()
+    for start in range(1, 400, 4):
+        made = [replace(turn, number=turn.number + start) for turn in turns(4)]
+        digest = plain_digest(digest, made)
+    assert len(digest.summary) <= MOST_SUMMARY + 100
+    assert "Turn 401" in digest.summary
