@@ -6,9 +6,10 @@ import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from io import BytesIO
 from typing import TypeVar
 
-from aiohttp import ClientPayloadError, ClientSession, CookieJar
+from aiohttp import ClientPayloadError, ClientSession, CookieJar, FormData
 
 T = TypeVar("T")
 ARTICLE = re.compile(r'<article class="card [^"]*" id="(?P<id>[^"]+)".*?</article>', re.DOTALL)
@@ -35,7 +36,7 @@ class PageCard:
         elif label == "Reject":
             await self.chat.send("press", {"button": f"reject:{self.turn}:1", "text": filled["reason"]})
         else:
-            button = re.search(rf'name="button" value="([^"]+)">{label}<', self.source)
+            button = re.search(rf'name="button" value="([^"]+)"[^>]*>{label}<', self.source)
             assert button, f"{label} is not on the card"
             await self.chat.send("press", {"button": html.unescape(button[1])})
 
@@ -91,13 +92,20 @@ class PageChat:
             return await answer.text()
 
     async def send(self, where: str, fields: dict[str, str]) -> tuple[int, str]:
-        """Send a form of the thread's page."""
+        """Send a form of the thread's page, or of one behind it."""
         async with self.session.post(f"{self.base}{self.path}/{where}", data=fields) as answer:
             return answer.status, await answer.text()
 
-    async def page(self) -> str:
-        """The thread's page."""
-        async with self.session.get(self.base + self.path) as answer:
+    async def upload(self, where: str, name: str, data: bytes) -> tuple[int, str]:
+        """Send a form with a file."""
+        form = FormData(quote_fields=False)
+        form.add_field("file", BytesIO(data), filename=name, content_type="application/octet-stream")
+        async with self.session.post(f"{self.base}{self.path}/{where}", data=form) as answer:
+            return answer.status, await answer.text()
+
+    async def page(self, behind: str = "") -> str:
+        """The thread's page, or one behind it."""
+        async with self.session.get(self.base + self.path + behind) as answer:
             return await answer.text()
 
     async def until(self, found: Callable[[str], T | None]) -> T:

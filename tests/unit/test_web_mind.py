@@ -1,0 +1,266 @@
+"""Goals, budgets, self-review and settings in the local workspace: what is shown, who may, and what bad input gets."""
+
+from collections.abc import AsyncIterator
+from decimal import Decimal
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from aiohttp import ClientSession, FormData
+
+from adapters.web.app import Badge
+from adapters.wishes import CALLS
+from agent_core.model.usage import CallKind
+from agent_core.providers.hashing_embedder import HashingEmbedder
+from agent_core.providers.rehearsal import RehearsalModel
+from agent_core.providers.search import MetaSearch
+from agent_core.providers.tokens import Estimates
+from agent_core.testing.index import InMemoryIndex
+from agent_core.testing.minds import WordEmbedder
+from agent_core.testing.model import ScriptedModel
+from bot.commands import memory_hints
+from bot.minds import Minds
+from tests.scenario.chat import writing
+from tests.scenario.page import PageChat, text_of
+from tests.scenario.served import served
+
+CHANNEL = "/c/web/local/general"
+SETTINGS = "ai_name: Scout\nai_role: finds things\nai_goals:\n- look\n- 'tell: us'\napi_budget: 2.5\n"
+POSTS = (
+    "goals",
+    "budget",
+    "press",
+    "memory/search",
+    "memory/add",
+    "memory/file",
+    "memory/forget",
+    "memory/forget-all",
+)
+
+
+@pytest.fixture
+def model() -> ScriptedModel:
+    return ScriptedModel(writing("a.txt", "one"), waits=True, cost=Decimal("0.25"))
+
+
+@pytest.fixture
+async def base(model: ScriptedModel, tmp_path: Path) -> AsyncIterator[str]:
+    async with served(model, tmp_path) as address:
+        yield address
+
+
+@pytest.fixture
+async def ana(base: str) -> AsyncIterator[PageChat]:
+    async with PageChat.opened(base, "ana") as chat:
+        await chat.new_agent("Clerk", "writes", "Write a file")
+        yield chat
+
+
+async def test_goals_are_changed_while_the_agent_lives(ana: PageChat) -> None:
+    await ana.asks("write_to_file")
+    assert (await ana.send("goals", {"goals": " Read it \r\n\r\nTell us"}))[0] == 200
+    page = await ana.page()
+    assert '<li dir="auto">Read it</li><li dir="auto">Tell us</li>' in page
+    assert "@ana set the goals: 1. Read it 2. Tell us" in page
+
+
+@pytest.mark.parametrize(
+    ("goals", "said"),
+    [("  ", "write at least one"), ("1\n2\n3\n4\n5\n<b>6</b>", "at most 5"), ("x" * 2001, "at most 2000 characters")],
+)
+async def test_goals_that_cannot_be_used_come_back_as_they_were_typed(ana: PageChat, goals: str, said: str) -> None:
+    status, page = await ana.send("goals", {"goals": goals})
+    assert (status, said in page) == (422, True)
+    assert f">{goals}</textarea>".replace("<b>6</b>", "&lt;b&gt;6&lt;/b&gt;").lstrip(">") in page
+    assert 'aria-invalid="true" aria-describedby="problem-goals"' in page
+    assert '<li dir="auto">Write a file</li>' in await ana.page()
+
+
+async def test_a_budget_that_is_no_amount_comes_back_as_it_was_typed(ana: PageChat) -> None:
+    status, page = await ana.send("budget", {"budget": '5"><b>'})
+    assert (status, 'value="5&#34;&gt;&lt;b&gt;"' in page, "<b>" in page.partition('id="limit"')[2][:60]) == (
+        422,
+        True,
+        False,
+    )
+
+
+@pytest.mark.proves("rights:owner")
+async def test_whoever_may_not_decide_changes_nothing_and_keeps_what_was_typed(base: str, ana: PageChat) -> None:
+    fields = {"name": "Own", "goals": "x", "approvers": "owner"}
+    async with ana.session.post(f"{base}{CHANNEL}/new", data=fields) as made:
+        path = made.url.path
+    async with PageChat.opened(base, "ben", path) as ben:
+        goals, page = await ben.send("goals", {"goals": "Do as ben says"})
+        added, _ = await ben.send("memory/add", {"text": "ben was here"})
+        every, _ = await ben.send("memory/forget-all", {"name": "Own"})
+    assert (goals, added, every) == (403, 403, 403)
+    assert "Do as ben says" in page
+    assert "you may not set goals here: only @ana decides" in text_of(page)
+
+
+async def test_what_was_spent_is_told_by_kind_of_call(ana: PageChat, model: ScriptedModel) -> None:
+    card = await ana.asks("write_to_file")
+    model.say("Look before you write.")
+    await card.press("Self-review")
+    rows = (await ana.page()).partition('class="kinds"')[2].partition("</table>")[0]
+    said = text_of(rows.replace("</tr>", "\n").replace("<td", " <td")).splitlines()
+    assert [line.split()[0] for line in said if "$" in line] == ["turns", "self-reviews"]
+    assert [line.split()[-1] for line in said if "$" in line] == ["$0.25", "$0.25"]
+
+
+async def test_a_self_review_stands_in_its_own_section_and_the_proposal_stays_open(
+    ana: PageChat, model: ScriptedModel
+) -> None:
+    card = await ana.asks("write_to_file")
+    model.say("Not needed.\u202e <script>alert(1)</script>")
+    await card.press("Self-review")
+    page = await ana.page()
+    section = page.partition('<section class="review"')[2].partition("</section>")[0]
+    assert text_of(section).endswith("Self-reviewNot needed.⟨U+202E⟩ <script>alert(1)</script>")
+    assert "<script>alert" not in page
+    assert 'data-busy="Self-review' not in page
+    await card.press("Approve")
+    assert await ana.sees("a.txt now holds 3 characters.")
+
+
+async def test_a_self_review_that_comes_too_late_is_refused_in_a_sentence(ana: PageChat) -> None:
+    card = await ana.asks("write_to_file")
+    await card.press("Reject", reason="no")
+    status, page = await ana.send("press", {"button": f"review:{card.turn}:1"})
+    assert (status, "only what waits for a decision can be reviewed" in page) == (409, True)
+
+
+async def test_a_channels_budget_is_shown_and_set_on_its_page(base: str, ana: PageChat) -> None:
+    await ana.asks("write_to_file")
+    async with ana.session.post(f"{base}{CHANNEL}/budget", data={"budget": "12.5"}) as answer:
+        page = await answer.text()
+    assert (answer.url.path, "$0.25 spent of $12.50. A call beyond that is not made." in page) == (CHANNEL, True)
+    async with ana.session.post(f"{base}{CHANNEL}/budget", data={"budget": "-3"}) as refused:
+        page = await refused.text()
+    assert (refused.status, 'value="-3"' in page, "$12.50" in page) == (422, True, True)
+    async with ana.session.post(f"{base}{CHANNEL}/budget", data={"budget": ""}) as lifted:
+        assert "$0.25 spent, no limit." in await lifted.text()
+
+
+@pytest.mark.parametrize("as_file", [True, False])
+async def test_an_ai_settings_file_fills_the_form_in_and_creates_nothing(
+    base: str, ana: PageChat, as_file: bool
+) -> None:
+    form = FormData({"settings": "" if as_file else SETTINGS})
+    if as_file:
+        form.add_field("file", ("\ufeff" + SETTINGS).encode(), filename="ai_settings.yaml")
+    async with ana.session.post(f"{base}{CHANNEL}/import", data=form) as answer:
+        page = await answer.text()
+    assert (answer.status, "nothing is created yet" in page) == (200, True)
+    assert 'value="Scout"' in page
+    assert 'value="2.5"' in page
+    assert "look\ntell: us</textarea>" in page
+    async with ana.session.get(base + CHANNEL) as channel:
+        assert "Scout" not in await channel.text()
+
+
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        (b"", "ai_settings.yaml: choose the file, or paste what it says."),
+        (b"ai_goals: 7", "ai_goals is not a list"),
+        (b"ai_name: [", "it is not YAML"),
+        (b"just words <b>", "it holds no ai_name, ai_role and ai_goals"),
+        (b"ai_name: x\nai_goals: [a, b, c, d, e, f]", "Goals: at most 5, one per line; there are 6."),
+        (b"ai_name: \xff\xfe", "is not UTF-8 text, so it was not taken"),
+        (b"ai_name: x\napi_budget: -1", "api_budget is not an amount"),
+    ],
+)
+async def test_a_settings_file_that_cannot_be_used_names_the_fault(
+    base: str, ana: PageChat, sent: bytes, said: str
+) -> None:
+    form = FormData()
+    form.add_field("file", sent, filename="<i>my</i>.yaml") if sent else form.add_field("settings", "  ")
+    async with ana.session.post(f"{base}{CHANNEL}/import", data=form) as answer:
+        page = await answer.text()
+    assert (answer.status, said in text_of(page)) == (422, True)
+    assert "<i>my" not in page
+
+
+async def test_pasted_settings_with_a_fault_come_back_as_they_were_typed(base: str, ana: PageChat) -> None:
+    async with ana.session.post(f"{base}{CHANNEL}/import", data={"settings": "ai_goals: 7\n"}) as answer:
+        page = await answer.text()
+    assert "ai_goals: 7\n</textarea>" in page
+    assert 'aria-describedby="problem-settings"' in page
+
+
+async def test_an_agent_is_taken_along_as_an_ai_settings_file(ana: PageChat) -> None:
+    async with ana.session.get(f"{ana.base}{ana.path}/ai_settings.yaml") as answer:
+        assert answer.headers["Content-Disposition"].startswith("attachment; filename*=UTF-8''ai_settings.yaml")
+        said = await answer.text()
+    assert said == "ai_name: Clerk\nai_role: writes\nai_goals:\n- Write a file\napi_budget: 0.0\n"
+
+
+@pytest.mark.proves("page:origin")
+@pytest.mark.parametrize("where", POSTS)
+async def test_another_page_can_send_none_of_the_forms(ana: PageChat, where: str) -> None:
+    await ana.asks("write_to_file")
+    before = await ana.page()
+    evil = {"Origin": "https://evil.example"}
+    fields = {"goals": "x", "budget": "1", "text": "x", "words": "x", "name": "Clerk"}
+    async with ana.session.post(f"{ana.base}{ana.path}/{where}", data=fields, headers=evil) as answer:
+        assert (answer.status, "from another page" in await answer.text()) == (403, True)
+    assert (await ana.page()).partition("<aside")[2] == before.partition("<aside")[2]
+
+
+@pytest.mark.proves("page:origin")
+@pytest.mark.parametrize("where", ["import", "budget"])
+async def test_another_page_can_send_none_of_a_channels_forms(ana: PageChat, where: str) -> None:
+    evil = {"Origin": "https://evil.example"}
+    async with ana.session.post(f"{ana.base}{CHANNEL}/{where}", data={"budget": "1"}, headers=evil) as answer:
+        assert answer.status == 403
+
+
+@pytest.mark.proves("page:host")
+@pytest.mark.parametrize("behind", ["/memory", "/memory.jsonl", "/ai_settings.yaml"])
+async def test_a_name_that_was_pointed_here_sees_none_of_the_pages(ana: PageChat, behind: str) -> None:
+    async with ana.session.get(ana.base + ana.path + behind, headers={"Host": "evil.example"}) as answer:
+        assert answer.status == 403
+
+
+@pytest.mark.proves("page:token")
+@pytest.mark.parametrize("behind", ["memory", "memory.jsonl", "ai_settings.yaml", "memory/search"])
+async def test_before_the_token_none_of_the_pages_is_shown(tmp_path: Path, behind: str) -> None:
+    async with served(ScriptedModel(), tmp_path, token="long enough") as base, ClientSession() as session:
+        closed = await session.get(f"{base}{CHANNEL}/a/x/{behind}")
+        assert closed.url.path == "/enter"
+
+
+@pytest.mark.parametrize("where", ["goals", "budget", "memory/search", "memory/forget-all"])
+async def test_a_reload_after_a_refused_form_shows_the_page_it_stands_on(ana: PageChat, where: str) -> None:
+    async with ana.session.get(f"{ana.base}{ana.path}/{where}") as answer:
+        assert (answer.status, answer.url.path) == (200, f"{ana.path}/{where}".rpartition("/")[0])
+
+
+def test_the_memory_page_says_what_limits_it_and_nothing_where_nothing_does() -> None:
+    plain = minds_with(HashingEmbedder())
+    assert memory_hints(plain) == (
+        "Found by words, not by meaning: nothing here embeds texts. EMBEDDING_MODEL changes that.",
+        "Tokens are estimated here.",
+    )
+    assert memory_hints(minds_with(WordEmbedder())) == ("Tokens are estimated here.",)
+
+
+async def test_the_hints_stand_on_the_memory_page_alone(tmp_path: Path) -> None:
+    badge = Badge("Scripted", memory=("Found by <words>.",))
+    async with served(ScriptedModel(), tmp_path, badge=badge) as base, PageChat.opened(base, "ana") as ana:
+        await ana.new_agent("Clerk", "writes", "Write a file")
+        assert '<p class="quiet">Found by &lt;words&gt;.</p>' in await ana.page("/memory")
+        assert "Found by" not in await ana.page()
+
+
+def minds_with(embedder: HashingEmbedder | WordEmbedder) -> Minds:
+    """A rehearsal with this embedder."""
+    return Minds(
+        model=RehearsalModel(), tokens=Estimates(), embedder=embedder, index=InMemoryIndex(), search=MetaSearch()
+    )
+
+
+def test_every_kind_of_call_has_a_word_on_the_page() -> None:
+    assert set(CALLS) == set(get_args(CallKind))
