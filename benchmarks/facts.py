@@ -123,9 +123,7 @@ def main() -> None:
         if fact not in kept.recalled:
             _say(f"not recalled by “{fact.asked}”: {fact.told}")
     _say(verdict("held by the summary, recall or files, all 20", len(kept.found), lambda found: found == len(FACTS)))
-    _say(
-        verdict("recalled by a question in other words, 18", len(kept.recalled), lambda found: found >= LEAST)
-    )
+    _say(verdict("recalled by a question in other words, 18", len(kept.recalled), lambda found: found >= LEAST))
 
 
 async def scripted(turns: int = MOST_TURNS) -> Kept:

@@ -100,6 +100,7 @@ class MemoryCommands:
                 label="Add to memory",
                 risks=("write",),
                 category="memory",
+                asks_models=True,
                 aliases={"string": "text", "content": "text", "data": "text"},
             ),
             declared(
@@ -108,6 +109,7 @@ class MemoryCommands:
                 label="Recall",
                 risks=("read",),
                 category="memory",
+                asks_models=True,
                 synonyms=("memory_search", "recall", "search_memory"),
                 aliases=query,
             ),
@@ -127,6 +129,7 @@ class MemoryCommands:
                 label="Ingest file",
                 risks=("write",),
                 category="memory",
+                asks_models=True,
                 aliases={"file": "filename", "path": "filename"},
             ),
         )

@@ -36,6 +36,13 @@ class Hands:
         except UnusableReply as gone:
             raise CommandError(str(gone)) from gone
 
+    def asks_models(self, call: CommandCall) -> bool:
+        """Whether running it makes calls that the agent pays for."""
+        try:
+            return self.commands.get(call.name).spec.asks_models
+        except UnusableReply:
+            return False
+
     async def run(self, agent: Agent, call: CommandCall, purse: Purse) -> Result:
         """Run the command; whatever goes wrong becomes a Failed that the model reads. Its calls to models are paid."""
         chain: Next = self._carry_out

@@ -24,6 +24,7 @@ from agent_core.model.places import SurfaceName
 from agent_core.model.result import Failed, Result
 from agent_core.model.turn import Turn
 from agent_core.model.usage import CallKind, Usage
+from agent_core.oversight.budget import Purse
 from agent_core.oversight.treasury import Treasury
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.ports.precedence import Precedence
@@ -117,6 +118,8 @@ class AgentLoop:
         return await self._run(hold, agent, turn)
 
     async def _run(self, hold: Hold, agent: Agent, turn: Turn) -> Agent:
+        if not self.hands.asks_models(turn.call):
+            return await self._finish(hold, turn.id, await self.hands.run(agent, turn.call, Purse()))
         async with self.database.begin() as work:
             budget = await work.budgets.of(agent.channel)
         with self.treasury.purse(agent, budget) as purse:

@@ -48,11 +48,16 @@ async def look_back(
         vectors = await memory.embed([each.text for each in fresh], purse)
         placed = dict(zip(fresh, vectors, strict=True))
         await memory.make_findable(agent, placed)
-        found = await memory.nearest(agent, vectors[0], ASKED_FOR) if agent.digest.upto else ()
+        found = await memory.nearest(agent, vectors[0], ASKED_FOR) if _may_be_shown(memory, agent) else ()
     except MemoryAway as away:
         return LookBack(fresh=fresh, away=str(away))
     hidden, offered = _out_of_sight(found, agent)
-    return LookBack(fresh=fresh, placed=placed, hidden=hidden, offered=offered if memory.embedder.is_semantic else ())
+    return LookBack(fresh=fresh, placed=placed, hidden=hidden, offered=offered)
+
+
+def _may_be_shown(memory: LongTermMemory, agent: Agent) -> bool:
+    """Whether anything is out of sight, could be told by its meaning, and was not shown often enough."""
+    return agent.digest.upto > 0 and memory.embedder.is_semantic and len(agent.recalled) < MOST_BETWEEN
 
 
 def _fresh(agent: Agent, turns: Sequence[Turn], notes: Sequence[Note]) -> tuple[Memory, ...]:

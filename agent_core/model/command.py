@@ -16,7 +16,7 @@ class CommandSpec:
     """A command as the model is told of it. `parameters` is a JSON Schema of type object.
 
     `risks` are all classes it falls under. `finishes` marks the command whose success ends the agent's work.
-    `synonyms` are other names, `aliases` other argument names (given → meant), under which models call it.
+    `asks_models` marks one whose run makes calls that the agent pays for. `synonyms` are other names, `aliases` other argument names (given → meant), under which models call it.
     """
 
     name: str
@@ -28,6 +28,7 @@ class CommandSpec:
     synonyms: tuple[str, ...] = ()
     aliases: Mapping[str, str] = field(default_factory=dict)
     finishes: bool = False
+    asks_models: bool = False
 
 
 @dataclass(frozen=True, slots=True)
