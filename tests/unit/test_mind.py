@@ -5,10 +5,12 @@ from decimal import Decimal
 
 import pytest
 
-from agent_core.errors import ModelRefused, ModelUnavailable
+from agent_core.errors import ModelRefused, ModelUnavailable, NotPossible
 from agent_core.model.agent import Agent, Paused, Thinking
 from agent_core.model.command import RISK_CLASSES
 from agent_core.model.decision import Approve, Reject
+from agent_core.model.ids import MemoryId
+from agent_core.model.memory import MemorySpace, Vector
 from agent_core.model.messages import Reply
 from agent_core.model.policy import Policy
 from agent_core.model.result import Failed, Succeeded
@@ -313,3 +315,27 @@ async def test_a_delayed_thought_keeps_what_it_spent() -> None:
     agent = await worked(stage)
     assert isinstance(agent.status, Thinking)
     assert agent.budget.spent == agent.calls["embedding"].cost > 0
+
+
+async def test_deleting_an_agent_leaves_nothing_of_it_in_the_index() -> None:
+    spaces: dict[tuple[MemorySpace, str], dict[MemoryId, Vector]] = {}
+    stage = stage_of(note(1), note(2), DONE, index=InMemoryIndex(spaces))
+    agent = await worked(stage)
+    assert any(spaces.values())
+    await stage.service.delete(agent.id, stage.origin())
+    assert not any(spaces.values())
+
+
+async def test_an_agent_is_not_deleted_while_something_of_it_would_be_left_elsewhere() -> None:
+    index = InMemoryIndex()
+    stage = stage_of(note(1), DONE, index=index)
+    agent = await worked(stage)
+    index.is_away = True
+    with pytest.raises(NotPossible, match="Nothing was deleted"):
+        await stage.service.delete(agent.id, stage.origin())
+    assert (await stage.views.agent(agent.channel, agent.id)).name == agent.name
+
+
+def test_commands_that_make_calls_say_so() -> None:
+    asking = [spec.name for spec in stage_of().commands.specs if spec.asks_models]
+    assert asking == ["memory_add", "memory_recall", "ingest_file"]
