@@ -10,9 +10,10 @@ from agent_core.model.agent import Agent
 from agent_core.model.draft import AgentDraft
 
 FILENAME = "ai_settings.yaml"
-MOST_TEXT = 50_000
+MOST_TEXT, DEEPEST = 20_000, 8
 MOST_DOLLARS = 1_000_000_000
 FENCED = re.compile(r"\A\s*```(?:[a-z]*\n)?(.*?)```\s*\Z", re.DOTALL)
+BREAKS = frozenset("\x85\u2028\u2029")  # written as they are, they would be read as blanks
 KEYS = re.compile(r"^(ai_name|ai_goals)[ \t]*:", re.MULTILINE)
 
 
@@ -71,7 +72,8 @@ def settings_text(agent: Agent) -> str:
         "ai_goals": list(agent.goals),
         "api_budget": float(agent.budget.limit or 0),
     }
-    return yaml.safe_dump(kept, allow_unicode=True, sort_keys=False, width=MOST_TEXT)
+    is_plain = BREAKS.isdisjoint("".join((agent.name, agent.role, *agent.goals)))
+    return yaml.safe_dump(kept, allow_unicode=is_plain, sort_keys=False, width=MOST_TEXT)
 
 
 def write_settings(agent: Agent, path: Path) -> None:
@@ -93,9 +95,7 @@ def _mapping(source: str, text: str) -> dict[object, object]:
     if len(text) > MOST_TEXT:
         raise _fault(source, f"it holds more than {MOST_TEXT:,} characters")
     try:
-        # A few lines of references to references would unfold without end.
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.SafeLoader)):
-            raise _fault(source, "it refers to parts of itself, which is not read")
+        _check(source, text)
         kept = yaml.safe_load(text)
     except yaml.MarkedYAMLError as error:
         where = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
@@ -105,6 +105,19 @@ def _mapping(source: str, text: str) -> dict[object, object]:
     if not isinstance(kept, dict):
         raise _fault(source, "it holds no ai_name, ai_role and ai_goals")
     return kept
+
+
+def _check(source: str, text: str) -> None:
+    """Refuse what takes a few lines and unfolds without end, or without end keeps the reader busy."""
+    import yaml
+
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        if isinstance(event, yaml.AliasEvent):
+            raise _fault(source, "it refers to parts of itself, which is not read")
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEEPEST:
+            raise _fault(source, "it is nested too deeply")
 
 
 def _text(source: str, kept: dict[object, object], key: str) -> str:

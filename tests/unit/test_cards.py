@@ -68,6 +68,13 @@ def test_an_open_proposal() -> None:
     )
 
 
+def test_a_reviewed_proposal_shows_the_review_and_offers_no_other() -> None:
+    card = turn_card(AGENT, replace(TURN, review="It is too long."))
+    assert card.review == "It is too long."
+    assert Button("review", TURN.id) not in card.buttons
+    assert Button("approve", TURN.id) in card.buttons
+
+
 def test_a_running_command() -> None:
     assert words(turn_card(AGENT, TURN.decide(Approve(3), by=ANA, at=NOON).start(LATER))) == snapshot(
         {

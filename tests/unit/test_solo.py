@@ -6,6 +6,7 @@ import signal
 from collections import deque
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,14 +14,14 @@ import pytest
 from adapters.terminal.streams import Streams
 from adapters.terminal.surface import CHANNEL, TerminalSurface, person
 from agent_core.errors import InvalidInput, ModelRefused
-from agent_core.model.agent import Acting, Agent, Stopped
+from agent_core.model.agent import Acting, Agent, Awaiting, Stopped
 from agent_core.model.command import CommandCall, Proposal, Thoughts
 from agent_core.model.decision import Approval, Approve
-from agent_core.model.draft import AgentDraft
+from agent_core.model.draft import DEFAULT_ROLE, AgentDraft
 from agent_core.testing.examples import NOON, a_turn, an_agent, keep
 from agent_core.testing.model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
-from bot.solo import SoloOptions, solo
+from bot.solo import SoloOptions, export, parse, solo
 from tests.wiring import intents_of
 
 WRITE = reply_text("write_to_file", {"filename": "a.txt", "text": "one\n"})
@@ -296,3 +297,48 @@ async def test_what_is_missing_is_asked_for_at_a_terminal() -> None:
 async def test_what_is_missing_is_named_where_nobody_can_be_asked(draft: AgentDraft, fault: str) -> None:
     with pytest.raises(InvalidInput, match=fault):
         await desk_of().sits(SoloOptions(draft=draft))
+
+
+# The agent's mind
+
+
+async def test_s_reviews_the_proposal_and_asks_again() -> None:
+    desk = desk_of(WRITE, "Nobody asked for a.txt.", DONE)
+    assert await desk.sits(CLERK, "s", "s", "y", "y") == 0
+    assert desk.written.count("Self-review:\n│ Nobody asked for a.txt.") == 2
+    assert desk.written.count("Command write_to_file") == 1
+    assert len(desk.model.prompts) == 3
+
+
+async def test_a_review_that_fails_is_told_and_asked_again() -> None:
+    desk = desk_of(WRITE, ModelRefused("No such model."), DONE)
+    assert await desk.sits(CLERK, "s", "y", "y") == 0
+    assert "No self-review: No such model." in desk.written
+
+
+async def test_wishes_are_granted_at_the_question_and_other_words_are_replies() -> None:
+    desk = desk_of(WRITE, DONE)
+    lines = ("goals set Rest; Sleep", "budget 5", "memory add Tea at four", "memory export", "!memory", "goals are odd")
+    assert await desk.sits(CLERK, *lines, "y") == 0
+    assert ((await desk.agent()).goals, (await desk.agent()).budget.limit) == (("Rest", "Sleep"), Decimal(5))
+    assert '"text": "Tea at four"' in desk.written.replace("\n┊ ", "")
+    assert "Clerk remembers 1 thing" in desk.written
+    assert desk.records[0]["result"] == {"kind": "rejected", "text": "goals are odd"}
+
+
+@pytest.mark.parametrize("name", ["", " clerk"])
+async def test_export_writes_the_settings_and_leaves_the_agent_as_it_is(tmp_path: Path, name: str) -> None:
+    stage, path = await asking(WRITE), tmp_path / "ai_settings.yaml"
+    assert await export(stage.views, name, path) == 0
+    assert parse(["--settings", str(path)]).draft == AgentDraft(
+        name="Clerk", role=DEFAULT_ROLE, goals=("Write a file",)
+    )
+    (agent,) = await stage.views.agents(CHANNEL)
+    assert isinstance(agent.status, Awaiting)
+
+
+async def test_export_says_which_agents_there_are(tmp_path: Path) -> None:
+    stage = await asking(WRITE)
+    with pytest.raises(InvalidInput, match="--name says which: Clerk"):
+        await export(stage.views, "Zoe", tmp_path / "x")
+    assert not (tmp_path / "x").exists()

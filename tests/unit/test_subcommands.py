@@ -1,5 +1,6 @@
 """What people type behind `/agent`."""
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -12,9 +13,12 @@ from adapters.subcommands import (
     NewSentence,
     OnAgent,
     Subcommand,
+    Wish,
     agent_called,
+    agent_of_wish,
     subcommand_of,
 )
+from adapters.wishes import WishVerb
 from agent_core.errors import InvalidInput
 from agent_core.model.draft import AgentDraft
 from agent_core.testing.examples import CHANNEL
@@ -32,6 +36,12 @@ from agent_core.testing.stage import Stage
         ("new find strings", NewSentence("find strings")),
         ("new Al | a clerk | one; two ;", NewFrom(AgentDraft(name="Al", role="a clerk", goals=("one", "two")))),
         ("new | | one | two", NewFrom(AgentDraft(goals=("one | two",)))),
+        ("new\nai_name: Al\nai_goals: [a | b]", NewForm(AgentDraft(name="Al", goals=("a | b",)))),
+        ("new ```ai_goals:\n- one\napi_budget: 2.5```", NewForm(AgentDraft(goals=("one",), budget=Decimal("2.5")))),
+        ("goals", Wish("goals", "")),
+        ("Budget Al 5", Wish("budget", "Al 5")),
+        ("memory\nsearch  a  b", Wish("memory", "search  a  b")),
+        ("export Al", Wish("export", "Al")),
         ("list", Listing()),
         ("stop Al the clerk", OnAgent("stop", "Al the clerk")),
         ("files", OnAgent("files", "")),
@@ -75,3 +85,43 @@ async def test_an_agent_that_is_not_found_is_answered_with_those_there_are(names
     stage = await stage_with(*names)
     with pytest.raises(InvalidInput, match=said):
         await agent_called(stage.views, CHANNEL, name)
+
+
+@pytest.mark.parametrize(
+    ("names", "verb", "text", "found"),
+    [
+        (("Ada",), "goals", "", ("Ada", "")),
+        (("Ada",), "goals", "set a; b", ("Ada", "set a; b")),
+        (("Ada",), "goals", "ada  rest", ("Ada", "rest")),
+        (("Ada",), "budget", "$5", ("Ada", "$5")),
+        (("Ada",), "memory", "search Ada", ("Ada", "search Ada")),
+        (("Ada", "Ada the Great", "Bob"), "memory", "ada THE  great search x", ("Ada the Great", "search x")),
+        (("Ada", "Ada the Great", "Bob"), "memory", "Ada the end", ("Ada", "the end")),
+        (("Set", "Bob"), "goals", "set set a", ("Set", "set a")),
+        (("A.c", "Bob"), "goals", "A.c\nset x\ny", ("A.c", "set x\ny")),
+    ],
+)
+async def test_a_wish_belongs_to_the_longest_name_it_begins_with(
+    names: Any, verb: WishVerb, text: str, found: tuple[str, str]
+) -> None:
+    stage = await stage_with(*names)
+    agent, said = await agent_of_wish(stage.views, CHANNEL, Wish(verb, text))
+    assert (agent.name, said) == found
+
+
+@pytest.mark.parametrize(
+    ("names", "verb", "text", "said"),
+    [
+        ((), "goals", "", "There is no agent in this channel yet"),
+        (("Ada", "Bob"), "budget", "5", "No agent here is called 5. There are: Ada, Bob"),
+        (("Ada", "Bob"), "goals", "", "Which agent.* There are: Ada, Bob"),
+        (("Ada",), "goals", "Adam rest", "No agent here is called Adam rest. "),
+        (("Ada",), "goals", "are unclear", "No agent here is called are unclear. "),
+        (("Ada",), "export", "Zoe", "No agent here is called Zoe"),
+        (("A.c",), "export", "Abc", "No agent here is called Abc. Did you mean A.c?"),
+    ],
+)
+async def test_a_wish_that_names_nobody_changes_nobody(names: Any, verb: WishVerb, text: str, said: str) -> None:
+    stage = await stage_with(*names)
+    with pytest.raises(InvalidInput, match=said):
+        await agent_of_wish(stage.views, CHANNEL, Wish(verb, text))

@@ -3,13 +3,14 @@
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from adapters.settings_file import read_settings
-from adapters.terminal.answers import Change, No, Words, Yes, settlement, understood
+from adapters.terminal.answers import Change, No, Review, Words, Yes, settlement, understood
 from adapters.terminal.record import record
 from adapters.terminal.render import BAR, DASHED, Look, card_text, change_text, said_text, value_text
 from adapters.terminal.streams import Keyboard, look_of
@@ -42,7 +43,11 @@ def a_proposal(arguments: dict[str, object], thoughts: str = "Hm.", preview: Pre
         ("y -3", Yes(3)),
         ("y-50", Yes(50)),
         ("e", Change()),
+        ("S", Review()),
         ("n", No()),
+        ("goals", Words("!goals")),
+        ("memory search tea", Words("!memory search tea")),
+        ("budget is too small", Words("budget is too small")),
         ("", Words("")),
         ("yes", Words("yes")),
         ("y 3", Words("y 3")),
@@ -112,6 +117,12 @@ def test_the_footer_names_class_spend_and_lease() -> None:
     lease = Lease(granted_by=ANA, granted_at=NOON, total=3, left=2, classes=("write",))
     text = card_text(an_agent(channel=CHANNEL, lease=lease), a_turn(AGENT), PLAIN)
     assert text.endswith("write · $0 spent · 2 of 3 left · granted by @ana\n")
+
+
+def test_a_review_stands_on_the_card_behind_bars() -> None:
+    assert "Self-review:\n│ It is ⟨U+001B⟩ wrong.\n" in card_text(
+        AGENT, replace(a_turn(AGENT), review="It is \x1b wrong."), PLAIN
+    )
 
 
 def test_a_diff_is_shown_as_it_is_and_coloured_only_where_colour_is_wanted() -> None:
