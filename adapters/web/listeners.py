@@ -109,10 +109,10 @@ class Listeners:
         return one_up(request)
 
     async def say(self, request: web.Request) -> web.StreamResponse:
-        """The reply box."""
+        """The reply box; what was asked by a `!verb` is answered on the page."""
         form, origin = await form_of(request), self.workspace.own(request)
-        await self.workspace.intents.say(agent_id_of(request), form.get("text", "").strip(), origin)
-        return one_up(request)
+        answer = await self.workspace.intents.say(agent_id_of(request), form.get("text", "").strip(), origin)
+        return await thread_page(self.workspace, request, told=answer) if answer.is_wanted else one_up(request)
 
     async def set_goals(self, request: web.Request) -> web.StreamResponse:
         """Change what the agent works toward."""

@@ -33,7 +33,7 @@ class Pages:
             web.get(AGENT, self.thread),
             web.get(f"{AGENT}/t/{{turn}}", self.turn),
             web.get(f"{AGENT}/audit", self.audit),
-            web.get(f"{AGENT}/{{form:goals|budget}}", self.form),
+            web.get(f"{AGENT}/{{form:goals|budget|say|press}}", self.form),
             web.get(f"{AGENT}/{FILENAME}", self.settings),
             web.get(f"{AGENT}/files/{{path:.+}}", self.file),
             *MemoryDesk(self.workspace).looking(),

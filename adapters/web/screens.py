@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from aiohttp import web
 
+from adapters.answers import Answer
 from adapters.forms import Form
 from adapters.web.app import Workspace
 from adapters.web.requests import agent_id_of, channel_of, is_own
@@ -33,8 +34,10 @@ class Asked:
 NOTHING = Asked()
 
 
-async def thread_page(workspace: Workspace, request: web.Request, asked: Asked = NOTHING) -> web.Response:
-    """An agent's thread: its newest turns, or those before one."""
+async def thread_page(
+    workspace: Workspace, request: web.Request, asked: Asked = NOTHING, told: Answer | None = None
+) -> web.Response:
+    """An agent's thread: its newest turns, or those before one; `told` is for this person alone."""
     channel, views = channel_of(request), workspace.intents.views
     before = request.query.get("before", "")
     number = int(before) if before.isascii() and before.isdigit() else None
@@ -44,6 +47,7 @@ async def thread_page(workspace: Workspace, request: web.Request, asked: Asked =
         "thread.html",
         status=asked.status,
         said=asked.said,
+        told=told,
         channel=channel,
         agent=thread.agent,
         thread=thread,

@@ -13,6 +13,7 @@ from aiohttp import ClientPayloadError, ClientSession, CookieJar, FormData
 
 T = TypeVar("T")
 ARTICLE = re.compile(r'<article class="card [^"]*" id="(?P<id>[^"]+)".*?</article>', re.DOTALL)
+TOLD = re.compile(r'<pre class="told".*?</pre>', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ class PageChat:
     session: ClientSession
     path: str = ""
     seen: set[str] = field(default_factory=set)
+    answered: str = ""
 
     @classmethod
     @asynccontextmanager
@@ -74,7 +76,7 @@ class PageChat:
 
     async def says(self, text: str) -> None:
         """Write into the reply box."""
-        await self.send("say", {"text": text})
+        _, self.answered = await self.send("say", {"text": text})
 
     async def resume(self) -> None:
         """Press Resume."""
@@ -84,6 +86,10 @@ class PageChat:
     async def sees(self, text: str) -> bool:
         """Wait until the page can be read to say this."""
         return await self.until(lambda page: text in text_of(page))
+
+    async def told(self, text: str) -> bool:
+        """Whether the last reply was answered with this."""
+        return any(text in text_of(told[0]) for told in TOLD.finditer(self.answered))
 
     async def file(self, path: str) -> str:
         """Download a file."""

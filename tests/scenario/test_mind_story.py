@@ -13,6 +13,8 @@ from tests.scenario.chat import Chat, writing
 from tests.scenario.core import CoreChat
 from tests.scenario.desk import DeskChat
 from tests.scenario.office import Office, Transport, at_work
+from tests.scenario.page import PageChat
+from tests.scenario.served import served
 from tests.scenario.team import SlackChat
 
 REPLIES = (
@@ -30,7 +32,7 @@ class Minding(Chat, Protocol):
         ...
 
 
-@pytest.fixture(params=["core", "terminal", "slack-http", "slack-socket"])
+@pytest.fixture(params=["core", "web", "terminal", "slack-http", "slack-socket"])
 async def ana(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Minding]:
     """Ana at each of the surfaces."""
     model = ScriptedModel(*REPLIES)
@@ -40,6 +42,9 @@ async def ana(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[M
             yield CoreChat(stage)
     elif request.param == "terminal":
         async with DeskChat.opened(Stage(model=model, surface=TerminalSurface())) as chat:
+            yield chat
+    elif request.param == "web":
+        async with served(model, tmp_path) as address, PageChat.opened(address, "ana") as chat:
             yield chat
     else:
         transport: Transport = "http" if request.param == "slack-http" else "socket"

@@ -143,6 +143,20 @@ async def test_a_channels_budget_is_shown_and_set_on_its_page(base: str, ana: Pa
         assert "$0.25 spent, no limit." in await lifted.text()
 
 
+@pytest.mark.proves("page:text")
+async def test_what_is_asked_in_the_reply_box_is_answered_on_the_page_as_text(ana: PageChat) -> None:
+    await ana.asks("write_to_file")
+    await ana.says("!memory add <img src=x>\u202e")
+    assert await ana.told("Clerk remembers this.")
+    await ana.says("!memory")
+    assert await ana.told("• <img src=x>⟨U+202E⟩ · @ana · just now")
+    assert "<img" not in ana.answered
+    await ana.says("!export")
+    assert 'ai_settings.yaml" download>ai_settings.yaml</a>' in ana.answered.partition('id="told"')[2][:400]
+    await ana.says("Not now")
+    assert 'class="told"' not in ana.answered
+
+
 @pytest.mark.parametrize("as_file", [True, False])
 async def test_an_ai_settings_file_fills_the_form_in_and_creates_nothing(
     base: str, ana: PageChat, as_file: bool

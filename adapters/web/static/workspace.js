@@ -113,8 +113,10 @@ async function send(form, button) {
   try {
     const answer = await fetch(form.action, { method: "POST", body });
     const text = await answer.text();
-    if (answer.ok && new URL(answer.url).pathname !== location.pathname) { location.href = answer.url; return; }
+    const isHere = new URL(answer.url).pathname === location.pathname || answer.url === form.action;
+    if (answer.ok && !isHere) { location.href = answer.url; return; }
     say(answer.ok ? "" : refusal(text));
+    tell(answer.ok ? text : "");
     if (answer.ok) {
       form.closest("[popover]")?.hidePopover();
       form.reset();
@@ -135,6 +137,13 @@ function comeBack(id) {
   if (!card || document.activeElement !== document.body) return;
   card.tabIndex = -1;
   card.focus({ preventScroll: true });
+}
+
+/** Show what this person alone is answered; it stays until they send something else. */
+function tell(text) {
+  const place = document.getElementById("told"), page = new DOMParser().parseFromString(text, "text/html");
+  place.replaceChildren(...(page.getElementById("told")?.childNodes || []));
+  place.firstElementChild?.scrollIntoView({ block: "nearest" });
 }
 
 function refusal(text) {
