@@ -57,6 +57,11 @@ def _select(element: Block) -> str:
     return f"<span class='button select'>{_block(element['placeholder'])}</span>"
 
 
+def _menu(element: Block) -> str:
+    told = ", ".join(escape(option["text"]["text"]) for option in element["options"])
+    return f"<span class=button title='{told}'>⋯</span>"
+
+
 def _input(block: Block) -> str:
     return f"<div class=input><b>{_block(block['label'])}</b><span class=field>{_block(block['element'])}</span></div>"
 
@@ -80,6 +85,7 @@ BLOCKS: Mapping[str, Callable[[Block], str]] = {
     "actions": lambda block: f"<div class=actions>{_each(block['elements'])}</div>",
     "button": _button,
     "static_select": _select,
+    "overflow": _menu,
     "input": _input,
     "plain_text_input": _placeholder,
 }
