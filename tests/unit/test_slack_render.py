@@ -12,6 +12,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from adapters import intents, subcommands
+from adapters.answers import Answer, Attachment
 from adapters.buttons import Button, Opening
 from adapters.cards import turn_card
 from adapters.slack.blocks import Message
@@ -20,6 +21,7 @@ from adapters.slack.offers import Deletion, Offer, Upload
 from adapters.slack.render import (
     agent_message,
     agents_message,
+    answer_message,
     delete_question,
     explanation_message,
     files_message,
@@ -767,6 +769,22 @@ Energy-GPT · turn 7 · any_command
             "read · $0.012",
         ]
     )
+
+
+def test_a_review_of_what_is_done_is_behind_show_all() -> None:
+    turn = replace(asking({"path": "a"}), review="It was too early.")
+    over = turn.decide(Approve(), by=ANA, at=NOON).start(NOON).finish(Succeeded("one line"), LATER)
+    assert "[Show all]" in read(turn_message(AGENT, over).blocks)[-1]
+    shown = read(show_all(turn_card(AGENT, over), PLACE)["blocks"])
+    assert any("It was too early." in line for line in shown)
+
+
+def test_an_answer_longer_than_a_message_says_how_much_is_missing() -> None:
+    text = "".join(read(answer_message(Answer("Here:", file=Attachment("a.txt", b"x" * 9_000))).blocks))
+    assert text.startswith("Here:")
+    missing = re.search(r"… ([\d,]+) more characters[.]$", text)
+    assert missing is not None
+    assert text.count("x") + int(missing[1].replace(",", "")) == 9_000
 
 
 def test_a_plain_message_formats_nothing() -> None:
