@@ -78,7 +78,7 @@ class Workspace:
             badge=self.badge,
             now=self.clock.now(),
             risk_classes=RISK_CLASSES,
-            **{"said": "", "told": None, "channel": None, "agent": None, **values},
+            **{"said": "", "channel": None, "agent": None, **values},
         )
         response = web.Response(text=html, content_type="text/html", status=status)
         response.headers["Cache-Control"] = "no-store"

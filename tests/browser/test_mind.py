@@ -115,6 +115,16 @@ async def test_a_review_under_way_is_said_and_leaves_the_other_buttons_alone(
     await expect(busy).to_have_count(0)
 
 
+async def test_what_is_typed_while_an_answer_takes_its_time_stays(ana: BrowserChat, model: ScriptedModel) -> None:
+    box = ana.page.get_by_label("Reply to")
+    await ana.says("!review")
+    await box.fill("Use another name")
+    await expect(ana.page.get_by_role("button", name="Reply", exact=True)).to_be_enabled()
+    model.say("Nothing against it.")
+    await expect(ana.page.locator("#told")).to_contain_text("The self-review stands on the card of turn 1.")
+    await expect(box).to_have_value("Use another name")
+
+
 async def test_goals_that_are_being_written_stay_when_the_agent_goes_on(ana: BrowserChat, model: ScriptedModel) -> None:
     page = ana.page
     await page.locator("summary", has_text="Change the goals").click()

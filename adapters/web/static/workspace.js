@@ -107,8 +107,10 @@ async function refresh() {
 /** Send a form and show where it led; a refusal is said at the top and what was written stays in its field. */
 async function send(form, button) {
   const body = new URLSearchParams(new FormData(form, button)), pressed = [...form.elements].filter(each => each.matches("button"));
-  const label = button?.textContent;
+  const label = button?.textContent, written = contentOf(form);
+  const release = () => { for (const each of pressed) each.disabled = false; };
   for (const each of pressed) each.disabled = true;
+  form.addEventListener("input", release, { once: true });
   if (button?.dataset.busy) document.getElementById("news").textContent = button.textContent = button.dataset.busy;
   try {
     const answer = await fetch(form.action, { method: "POST", body });
@@ -119,17 +121,20 @@ async function send(form, button) {
     tell(answer.ok ? text : "");
     if (answer.ok) {
       form.closest("[popover]")?.hidePopover();
-      form.reset();
+      if (contentOf(form) === written) form.reset();
       take(text);
       comeBack(form.closest("article, aside")?.id);
     } else refresh();
   } catch {
     say("Signoff cannot be reached. What you wrote is still here; try again.");
   } finally {
-    for (const each of pressed) each.disabled = false;
+    release();
     if (button) button.textContent = label;
   }
 }
+
+/** What is filled in; who goes on writing while an answer takes its time loses nothing of it. */
+function contentOf(form) { return String(new URLSearchParams(new FormData(form))); }
 
 /** A button that was pressed is gone: who works by keyboard goes on from its card, not from the top of the page. */
 function comeBack(id) {
@@ -142,8 +147,8 @@ function comeBack(id) {
 /** Show what this person alone is answered; it stays until they send something else. */
 function tell(text) {
   const place = document.getElementById("told"), page = new DOMParser().parseFromString(text, "text/html");
-  place.replaceChildren(...(page.getElementById("told")?.childNodes || []));
-  place.firstElementChild?.scrollIntoView({ block: "nearest" });
+  place?.replaceChildren(...(page.getElementById("told")?.childNodes || []));
+  place?.lastElementChild?.scrollIntoView({ block: "nearest" });
 }
 
 function refusal(text) {
