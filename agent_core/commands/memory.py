@@ -1,10 +1,11 @@
 """Commands on the agent's own long-term memory."""
 
 from dataclasses import dataclass
+from functools import partial
 
 from pydantic import BaseModel, Field
 
-from agent_core.commands.files import Filename
+from agent_core.commands.files import FILE, Filename
 from agent_core.commands.registry import Command, CommandContext, declared
 from agent_core.errors import CommandError
 from agent_core.memory.events import pieces
@@ -17,6 +18,11 @@ LONGEST = 10_000
 MOST_FOUND, MOST_LISTED = 8, 20
 MOST_PIECES = 2_000
 IN_A_LINE = 160
+TEXT = {"string": "text", "content": "text", "data": "text"}
+QUERY = {"string": "query", "input": "query", "text": "query"}
+ID = {"id": "memory", "key": "memory"}
+RECALL = ("memory_search", "recall", "search_memory")
+FORGET = ("memory_del", "memory_delete")
 
 
 class Text(BaseModel):
@@ -92,46 +98,16 @@ class MemoryCommands:
     @property
     def commands(self) -> tuple[Command, ...]:
         """Them all."""
-        query = {"string": "query", "input": "query", "text": "query"}
+        write, read = (
+            partial(declared, risks=("write",), category="memory"),
+            partial(declared, risks=("read",), category="memory"),
+        )
         return (
-            declared(
-                Text,
-                self.memory_add,
-                label="Add to memory",
-                risks=("write",),
-                category="memory",
-                asks_models=True,
-                aliases={"string": "text", "content": "text", "data": "text"},
-            ),
-            declared(
-                Query,
-                self.memory_recall,
-                label="Recall",
-                risks=("read",),
-                category="memory",
-                asks_models=True,
-                synonyms=("memory_search", "recall", "search_memory"),
-                aliases=query,
-            ),
-            declared(Nothing, self.memory_list, label="List memory", risks=("read",), category="memory"),
-            declared(
-                Which,
-                self.memory_forget,
-                label="Forget",
-                risks=("write",),
-                category="memory",
-                synonyms=("memory_del", "memory_delete"),
-                aliases={"id": "memory", "key": "memory"},
-            ),
-            declared(
-                Filename,
-                self.ingest_file,
-                label="Ingest file",
-                risks=("write",),
-                category="memory",
-                asks_models=True,
-                aliases={"file": "filename", "path": "filename"},
-            ),
+            write(Text, self.memory_add, label="Add to memory", aliases=TEXT, asks_models=True),
+            read(Query, self.memory_recall, label="Recall", synonyms=RECALL, aliases=QUERY, asks_models=True),
+            read(Nothing, self.memory_list, label="List memory"),
+            write(Which, self.memory_forget, label="Forget", synonyms=FORGET, aliases=ID),
+            write(Filename, self.ingest_file, label="Ingest file", aliases=FILE, asks_models=True),
         )
 
     def _new(self, text: str, source: str) -> Memory:

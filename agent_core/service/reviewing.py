@@ -1,7 +1,8 @@
 """Self-review: the model criticises its own proposal on the card, for people and for the agent's next thought."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from weakref import WeakValueDictionary
 
 from agent_core.errors import ModelError, NotPossible
 from agent_core.model.agent import Agent
@@ -29,9 +30,17 @@ class SelfReview:
     treasury: Treasury
     waker: Waker
     clock: Clock
+    under_way: WeakValueDictionary[TurnId, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def review(self, turn_id: TurnId, origin: Origin) -> tuple[Agent, Turn]:
-        """Put a criticism on the card of an open proposal; raise NotAllowed or NotPossible with a sentence."""
+        """Put a criticism on the card of an open proposal; raise NotAllowed or NotPossible with a sentence.
+
+        Two people who ask at once get the same one.
+        """
+        async with self.under_way.setdefault(turn_id, asyncio.Lock()):
+            return await self._reviewed(turn_id, origin)
+
+    async def _reviewed(self, turn_id: TurnId, origin: Origin) -> tuple[Agent, Turn]:
         async with self.database.begin() as work:
             turn = await work.turns.get(origin.channel, turn_id)
             agent = await work.agents.get(origin.channel, turn.agent_id)

@@ -1,6 +1,5 @@
 """What people settle about an agent while it lives: its goals and what it and its channel may spend."""
 
-import logging
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -15,7 +14,7 @@ from agent_core.oversight.policy import require_may_decide
 from agent_core.ports.database import UnitOfWork
 from agent_core.service.changing import Changing
 
-logger = logging.getLogger(__name__)
+MOST = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,5 +68,5 @@ class AgentTuning(Changing):
 
 
 def _must_be_usable(limit: Decimal | None) -> None:
-    if limit is not None and not (limit.is_finite() and limit > 0):
+    if limit is not None and not (limit.is_finite() and 0 < limit < MOST):
         raise InvalidInput({"budget": "Budget: an amount in US dollars above 0, or nothing for no limit."})

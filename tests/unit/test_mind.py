@@ -1,5 +1,6 @@
 """The mind over doubles: what is folded, recalled, spent, repaired, and when an agent goes round in a circle."""
 
+import asyncio
 from dataclasses import replace
 from decimal import Decimal
 
@@ -16,6 +17,7 @@ from agent_core.model.policy import Policy
 from agent_core.model.result import Failed, Succeeded
 from agent_core.model.usage import FREE, Usage
 from agent_core.prompt.past import outcome
+from agent_core.testing.examples import ANA, BEN
 from agent_core.testing.index import InMemoryIndex
 from agent_core.testing.minds import WordEmbedder
 from agent_core.testing.model import ScriptedModel, reply_text
@@ -304,8 +306,8 @@ async def test_a_self_review_stands_on_the_card_and_leaves_the_proposal_open() -
 async def test_a_review_by_two_people_at_once_is_one_review() -> None:
     stage = stage_of(note(1), "It writes too much at once.", DONE)
     turn = await stage.turn(await stage.create())
-    _, first = await stage.review.review(turn.id, stage.origin())
-    _, second = await stage.review.review(turn.id, stage.origin())
+    asked = (stage.review.review(turn.id, stage.origin(person)) for person in (ANA, BEN))
+    (_, first), (_, second) = await asyncio.gather(*asked)
     assert first.review == second.review
     assert stage.script.left == 1
 
