@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass
+from datetime import datetime
 
 from agent_core.model.agent import Agent
 from agent_core.model.note import Note
@@ -49,8 +50,14 @@ async def look(work: UnitOfWork, agent: Agent) -> Sight:
     turns, waiting, budget = await asyncio.gather(
         work.turns.of(agent, last=last), work.notes.waiting(agent), work.budgets.of(agent.channel)
     )
-    # What the first shown turn read was written after the turn before it was proposed.
-    before = [turn.proposed_at for turn in turns if turn.number <= upto + 1]
-    notes = await work.notes.of(agent, since=before[-2:][0] if turns and turns[0].number > 1 else None)
+    notes = await work.notes.of(agent, since=_first_read(turns, upto))
     read = tuple(note for note in notes if note.taken_into)
     return Sight(turns=turns, upto=upto, notes=read, waiting=waiting, budget=budget)
+
+
+def _first_read(turns: tuple[Turn, ...], upto: int) -> datetime | None:
+    """When the turn before the first shown one was proposed: what the shown ones read was written after that."""
+    if not turns or turns[0].number == 1:
+        return None
+    older = [turn for turn in turns if turn.number <= upto]
+    return (older[-1] if older else turns[0]).proposed_at

@@ -48,12 +48,19 @@ def pieces(text: str, size: int = PIECE, overlap: int = OVERLAP) -> Iterator[str
             yield piece
         if end >= len(text):
             return
-        start = max(end - overlap, start + 1)
+        start = max(_start(text, end, overlap), start + 1)
 
 
 def newest_first(memories: Sequence[Memory]) -> list[Memory]:
     """In the order in which people look at them."""
     return sorted(memories, key=lambda memory: memory.id, reverse=True)
+
+
+def _start(text: str, end: int, overlap: int) -> int:
+    """Where the next piece begins: after the first break that the overlap has."""
+    shared = text[end - overlap : end]
+    found = (shared.find(mark) + len(mark) for mark in BREAKS[:-1] if mark in shared.rstrip())
+    return end - overlap + next(found, shared.find(" ") + 1)
 
 
 def _end(text: str, start: int, size: int) -> int:

@@ -7,9 +7,10 @@ from decimal import Decimal
 import pytest
 
 from agent_core.errors import ModelRefused, ModelUnavailable, NotPossible
-from agent_core.model.agent import Agent, Paused, Thinking
+from agent_core.model.agent import Agent, Digest, Paused, Thinking
 from agent_core.model.command import RISK_CLASSES
 from agent_core.model.decision import Approve, Reject
+from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import MemoryId
 from agent_core.model.memory import MemorySpace, Vector
 from agent_core.model.messages import Reply
@@ -17,7 +18,7 @@ from agent_core.model.policy import Policy
 from agent_core.model.result import Failed, Succeeded
 from agent_core.model.usage import FREE, Usage
 from agent_core.prompt.past import outcome
-from agent_core.testing.examples import ANA, BEN
+from agent_core.testing.examples import ANA, BEN, NOON, a_turn
 from agent_core.testing.index import InMemoryIndex
 from agent_core.testing.minds import WordEmbedder
 from agent_core.testing.model import ScriptedModel, reply_text
@@ -341,3 +342,19 @@ async def test_an_agent_is_not_deleted_while_something_of_it_would_be_left_elsew
 def test_commands_that_make_calls_say_so() -> None:
     asking = [spec.name for spec in stage_of().commands.specs if spec.asks_models]
     assert asking == ["memory_add", "memory_recall", "ingest_file"]
+
+
+async def test_an_agent_with_a_long_past_from_before_there_were_summaries_goes_on() -> None:
+    stage = stage_of(SUMMARY, note(99), DONE)
+    agent = await stage.service.create(AgentDraft(name="Old", goals=("Go on",), policy=FREELY), stage.origin())
+    old = replace(agent, turns=90)
+    async with stage.database.begin() as work:
+        work.agents.save(replace(await work.agents.get(agent.channel, agent.id), turns=90))
+        for number in range(1, 91):
+            turn = a_turn(old, number=number).decide(Approve(), by=ANA, at=NOON).start(NOON)
+            work.turns.add(turn.finish(Succeeded(f"result {number} {'word ' * 60}"), NOON))
+        await work.commit()
+    agent = await stage.settled(agent)
+    assert agent.status.kind == "finished"
+    assert agent.digest == Digest(upto=88, summary=SUMMARY)
+    assert (await stage.memories.page(agent.channel, agent.id)).total > 40
