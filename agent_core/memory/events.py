@@ -10,7 +10,7 @@ from agent_core.model.note import Note
 from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn, text_of
 
-PIECE, OVERLAP = 300, 60
+PIECE, OVERLAP = 240, 60
 MOST_PIECES = 16
 LONG_THOUGHT, LONG_ARGUMENTS, SHORT_RESULT = 300, 600, 300
 BREAKS = ("\n\n", "\n", ". ", " ")
