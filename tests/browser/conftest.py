@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, async_playwright
 
 from agent_core.testing.model import ScriptedModel
@@ -21,9 +22,9 @@ ARGUMENTS = (
 )
 
 
-@pytest.fixture
-async def browser() -> AsyncIterator[Browser]:
-    """A browser of its own for each test, with nothing kept from the one before."""
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def started() -> AsyncIterator[Browser]:
+    """One for all tests of a worker: starting it takes longer than most of them."""
     async with async_playwright() as playwright:
         path = chromium(playwright.chromium.executable_path)
         browser = await playwright.chromium.launch(executable_path=path, args=list(ARGUMENTS))
@@ -31,7 +32,15 @@ async def browser() -> AsyncIterator[Browser]:
         await browser.close()
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
+async def browser(started: Browser) -> AsyncIterator[Browser]:
+    """The browser with nothing kept from the test before."""
+    yield started
+    for context in started.contexts:
+        await context.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
 async def context(browser: Browser) -> BrowserContext:
     """One person's browser."""
     return await browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
@@ -43,7 +52,7 @@ def model() -> ScriptedModel:
     return ScriptedModel(waits=True)
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def address(model: ScriptedModel, tmp_path: Path) -> AsyncIterator[str]:
     """Where the page is served."""
     async with served(model, tmp_path) as base:

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+import pytest_asyncio
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
@@ -10,12 +11,12 @@ from agent_core.testing.model import ScriptedModel
 from tests.browser.browsing import BrowserChat
 from tests.scenario.chat import writing
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.asyncio(loop_scope="session")]
 
 MOST_TABS = 60
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def ana(context: BrowserContext, address: str, model: ScriptedModel) -> BrowserChat:
     """Ana with an agent that asks for something."""
     chat = BrowserChat(await context.new_page(), address)

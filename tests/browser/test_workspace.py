@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+import pytest_asyncio
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
@@ -10,17 +11,17 @@ from agent_core.testing.model import ScriptedModel, reply_text
 from tests.browser.browsing import BrowserChat
 from tests.scenario.chat import Story, writing
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.asyncio(loop_scope="session")]
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def ana(context: BrowserContext, address: str) -> BrowserChat:
     chat = BrowserChat(await context.new_page(), address)
     await chat.call_me("ana")
     return chat
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def ben(browser: Browser, address: str) -> BrowserChat:
     chat = BrowserChat(await (await browser.new_context()).new_page(), address)
     await chat.call_me("ben")

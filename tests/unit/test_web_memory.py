@@ -71,7 +71,7 @@ async def test_where_a_memory_is_from_is_hostile_too(ana: PageChat) -> None:
 
 
 async def test_the_newest_are_shown_and_older_ones_behind_a_link(ana: PageChat) -> None:
-    await ana.upload("memory/file", "facts", "\n\n".join(f"fact {number} {'x' * 280}" for number in range(25)).encode())
+    await ana.upload("memory/file", "facts", "\n\n".join(f"fact {number} {'x' * 220}" for number in range(25)).encode())
     page = await ana.page("/memory")
     older = page.partition('href="?before=')[2].partition('"')[0]
     assert (page.count('class="memory"'), "fact 24" in page, "fact 0 " in page) == (20, True, False)
