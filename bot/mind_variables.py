@@ -55,7 +55,7 @@ MINDS = (
     Variable(
         name="LOCAL_MODEL",
         section=MODEL,
-        meaning="A model's file, which Signoff then serves itself. Wants the package xllamacpp.",
+        meaning="A model's file, which Signoff then serves itself. Wants the extra: pip install 'signoff[local]'.",
         rule="the path of a .gguf file that is there",
         default="the model is at an endpoint",
         example="/var/lib/models/qwen2.5-1.5b-instruct-q4_k_m.gguf",
@@ -73,7 +73,7 @@ MINDS = (
         section=MODEL,
         meaning="How agents are instructed: in full, or compactly as small models need it.",
         rule="auto, full or compact",
-        default="auto: by the model's window",
+        default="auto: by the model's window and the size in its name",
         example="compact",
     ),
     Variable(

@@ -149,7 +149,8 @@ class OpenAIModel:
 
     def window(self, model: str) -> int:
         """Tokens of one call, by the operator's word, the endpoint's, a list of models or a cautious guess."""
-        return self._windows.of(model or self.model or DEFAULT_MODEL)
+        usual = DEFAULT_MODEL if self._connection.is_openai else ""
+        return self._windows.of(model or self.model or usual)
 
     def price(self, usage: Usage, model: str) -> Decimal | None:
         """US dollars, or None when no price is known; before the default model is found, those of the usual one."""

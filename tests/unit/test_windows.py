@@ -2,6 +2,7 @@
 
 import pytest
 
+from agent_core.providers.openai_model import OpenAIModel
 from agent_core.providers.windows import Windows, told_in
 
 HERE, GATEWAY, OPENAI = "http://127.0.0.1:11434/v1", "https://gateway.example/v1", "https://api.openai.com/v1"
@@ -61,3 +62,8 @@ def test_the_operators_word_goes_before_the_endpoints_and_that_before_the_list()
     for each in (windows, own):
         each.learn(told)
     assert (windows.of("gpt-4o"), windows.of("gpt-4"), own.of("gpt-4o")) == (20_000, 8_192, 6_000)
+
+
+def test_an_endpoint_that_has_said_nothing_yet_is_not_taken_for_openais() -> None:
+    assert OpenAIModel(base_url="http://127.0.0.1:8080/v1").window("") == 4_096
+    assert OpenAIModel().window("") > 100_000
