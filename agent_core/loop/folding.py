@@ -48,13 +48,6 @@ async def _summarised(asker: Asker, situation: Situation, fold: Fold, purse: Pur
     return digest_of(reply, agent.digest, fold)
 
 
-def kept(situation: Situation, digest: Digest) -> Situation:
-    """The situation once the digest stands for the older turns."""
-    agent = replace(situation.agent, digest=digest, recalled=())
-    turns = [turn for turn in situation.turns if turn.number > digest.upto]
-    return replace(situation, agent=agent, turns=turns)
-
-
 def _line(recalled: Recalled) -> str:
     text = " ".join(recalled.memory.text.split())
     return f"{recalled.memory.source}: {text[:LONG_RECALLED]}"

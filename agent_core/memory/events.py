@@ -1,7 +1,7 @@
 """What of a turn or a note goes into long-term memory, and in which pieces. Pure functions from values to memories."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 from itertools import islice
 
@@ -49,11 +49,6 @@ def pieces(text: str, size: int = PIECE, overlap: int = OVERLAP) -> Iterator[str
         if end >= len(text):
             return
         start = max(_start(text, end, overlap), start + 1)
-
-
-def newest_first(memories: Sequence[Memory]) -> list[Memory]:
-    """In the order in which people look at them."""
-    return sorted(memories, key=lambda memory: memory.id, reverse=True)
 
 
 def _start(text: str, end: int, overlap: int) -> int:
