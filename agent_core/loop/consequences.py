@@ -53,11 +53,11 @@ def complain(agent: Agent, problem: str, now: datetime) -> Outcome:
     return pause(replace(told, unusable=0), f"{why} Write what to do differently, then Resume.", now)
 
 
-def see(outcome: Outcome, sight: Sight, seen: LookBack, place: str, now: datetime) -> Outcome:
+def see(outcome: Outcome, seen: LookBack, place: str, now: datetime) -> Outcome:
     """Add to what follows from a thought what it saw: what goes into memory, and what the thread is told of that."""
     agent = outcome.agent
     shown = tuple(one.memory.id for one in seen.offered)
-    changed = replace(agent, remembered=max(agent.remembered, sight.newest), recalled=(*agent.recalled, *shown))
+    changed = replace(agent, remembered=max(agent.remembered, seen.upto), recalled=(*agent.recalled, *shown))
     if seen.fresh:
         changed = replace(changed, forgetful=seen.away)
     notices = outcome.notices

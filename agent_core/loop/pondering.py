@@ -80,7 +80,7 @@ class Pondering:
 
     def _seen(self, outcome: Outcome, seen: LookBack) -> Outcome:
         paid = replace(outcome, spent=dict(self.purse.spent))
-        return see(paid, self.sight, seen, self.mind.memory.place, self.clock.now())
+        return see(paid, seen, self.mind.memory.place, self.clock.now())
 
     def _following(self, thought: Thought, agent: Agent, now: datetime) -> Outcome:
         match thought:

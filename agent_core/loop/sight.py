@@ -28,16 +28,6 @@ class Sight:
     budget: Budget
 
     @property
-    def shown(self) -> tuple[Turn, ...]:
-        """The turns that the prompt shows."""
-        return tuple(turn for turn in self.turns if turn.number > self.upto)
-
-    @property
-    def newest(self) -> int:
-        """The number of the newest turn, 0 before the first."""
-        return self.turns[-1].number if self.turns else 0
-
-    @property
     def circling(self) -> str:
         """What the agent repeats that brings it no further, or ""."""
         return why_circling(self.turns)

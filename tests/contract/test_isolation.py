@@ -111,8 +111,8 @@ async def by_exporting(office: Office, agent: Agent) -> str:
 
 
 async def by_looking_back(office: Office, agent: Agent) -> str:
-    later = an_agent(turns=2, remembered=1, digest=Digest(upto=1, summary="-"))
-    turn = a_turn(later, number=2).decide(Approve(), by=ANA, at=NOON).start(NOON).finish(Succeeded(SECRET), NOON)
+    later = an_agent(turns=4, remembered=1, digest=Digest(upto=1, summary="-"))
+    turn = a_turn(later, number=4).decide(Approve(), by=ANA, at=NOON).start(NOON).finish(Succeeded(SECRET), NOON)
     seen = await look_back(office.memory, later, [turn], [], Purse())
     return " ".join(one.memory.text for one in seen.hidden)
 

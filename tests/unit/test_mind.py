@@ -139,23 +139,24 @@ async def test_a_model_without_a_price_is_refused_where_there_is_a_budget() -> N
 @pytest.mark.proves("memory:once")
 async def test_each_event_is_embedded_once_and_a_turn_makes_one_call() -> None:
     embedder = WordEmbedder()
-    replies = [*(note(number) for number in range(1, 6)), "no command", DONE]
+    replies = [*(note(number) for number in range(1, 7)), "no command", DONE]
     stage = stage_of(*replies, embedder=embedder)
     agent = await worked(stage)
     texts = [text for call in embedder.calls for text in call]
-    assert len(texts) == len(set(texts)) == 5
-    assert len(embedder.calls) == 5
+    assert len(texts) == len(set(texts)) == 6
+    assert len(embedder.calls) == 2
     page = await stage.memories.page(agent.channel, agent.id)
-    assert [memory.source for memory in page.memories] == ["turn 5", "turn 4", "turn 3", "turn 2", "turn 1"]
+    assert [memory.source for memory in page.memories] == [f"turn {number}" for number in range(6, 0, -1)]
     assert not page.is_behind
 
 
 async def test_what_people_rejected_and_wrote_is_remembered_too() -> None:
-    stage = stage_of(note(1), note(2), DONE)
+    stage = stage_of(note(1), note(2), note(3), DONE)
     agent = await stage.create()
     await stage.service.decide((await stage.turn(agent)).id, Reject("Never use tabs."), stage.origin())
-    agent = await stage.settled(agent)
-    await stage.service.decide((await stage.turn(agent)).id, Approve(), stage.origin())
+    for _ in range(2):
+        agent = await stage.settled(agent)
+        await stage.service.decide((await stage.turn(agent)).id, Approve(), stage.origin())
     await stage.settled(agent)
     found = await stage.memories.search(agent.id, "tabs never", stage.origin())
     assert "Rejected by @ana: Never use tabs." in found.recalled[0].memory.text
@@ -189,7 +190,7 @@ async def test_an_agent_goes_on_without_its_memory_says_so_once_and_catches_up()
     stage = stage_of(*(note(number) for number in range(1, 4)), ModelUnavailable("busy", 60.0), index=index)
     agent = await worked(stage)
     index.is_away = False
-    stage.script.say(note(4), note(5), DONE)
+    stage.script.say(note(4), note(5), note(6), DONE)
     stage.fake_clock.advance(100)
     agent = await stage.settled(agent)
     said = [notice.text for notice in stage.shown.notices if "Long-term memory" in notice.text]
@@ -200,8 +201,8 @@ async def test_an_agent_goes_on_without_its_memory_says_so_once_and_catches_up()
     async with stage.treasury.spending(agent) as purse:
         assert await stage.memory.catch_up(agent, purse) == 3
     page = await stage.memories.page(agent.channel, agent.id)
-    assert (page.total, page.is_behind) == (5, False)
-    assert len((await stage.memories.search(agent.id, "fact 1 word1", stage.origin())).recalled) == 5
+    assert (page.total, page.is_behind) == (6, False)
+    assert len((await stage.memories.search(agent.id, "fact 1 word1", stage.origin())).recalled) == 6
 
 
 READ = reply_text("read_file", {"filename": "none.txt"}, text="I read the file.")
@@ -314,7 +315,9 @@ async def test_a_review_by_two_people_at_once_is_one_review() -> None:
 
 
 async def test_a_delayed_thought_keeps_what_it_spent() -> None:
-    stage = stage_of(note(1), ModelUnavailable("busy", 3600.0), embedder=WordEmbedder(price=Decimal("0.5")))
+    stage = stage_of(
+        *map(note, (1, 2, 3)), ModelUnavailable("busy", 3600.0), embedder=WordEmbedder(price=Decimal("0.5"))
+    )
     agent = await worked(stage)
     assert isinstance(agent.status, Thinking)
     assert agent.budget.spent == agent.calls["embedding"].cost > 0
@@ -322,7 +325,7 @@ async def test_a_delayed_thought_keeps_what_it_spent() -> None:
 
 async def test_deleting_an_agent_leaves_nothing_of_it_in_the_index() -> None:
     spaces: dict[tuple[MemorySpace, str], dict[MemoryId, Vector]] = {}
-    stage = stage_of(note(1), note(2), DONE, index=InMemoryIndex(spaces))
+    stage = stage_of(note(1), note(2), note(3), DONE, index=InMemoryIndex(spaces))
     agent = await worked(stage)
     assert any(spaces.values())
     await stage.service.delete(agent.id, stage.origin())
