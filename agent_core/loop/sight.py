@@ -18,7 +18,8 @@ MOST_TURNS = 40
 class Sight:
     """`turns` are the newest in order, `upto` the number of the last one that only the summary tells.
 
-    `notes` are those that these turns read, and `waiting` those that the next one will.
+    `notes` are those that these turns read, and `waiting` those that the next one will. `circling` is what the agent
+    repeats that brings it no further, or "".
     """
 
     turns: tuple[Turn, ...]
@@ -26,11 +27,7 @@ class Sight:
     notes: tuple[Note, ...]
     waiting: tuple[Note, ...]
     budget: Budget
-
-    @property
-    def circling(self) -> str:
-        """What the agent repeats that brings it no further, or ""."""
-        return why_circling(self.turns)
+    circling: str
 
 
 async def look(work: UnitOfWork, agent: Agent) -> Sight:
@@ -42,7 +39,7 @@ async def look(work: UnitOfWork, agent: Agent) -> Sight:
     )
     notes = await work.notes.of(agent, since=_first_read(turns, upto))
     read = tuple(note for note in notes if note.taken_into)
-    return Sight(turns=turns, upto=upto, notes=read, waiting=waiting, budget=budget)
+    return Sight(turns=turns, upto=upto, notes=read, waiting=waiting, budget=budget, circling=why_circling(turns))
 
 
 def _first_read(turns: tuple[Turn, ...], upto: int) -> datetime | None:

@@ -12,6 +12,7 @@ LOOKBACK = 9
 TIMES = 3
 SAME_WORDS = 0.6
 SAME_OUTCOME = 0.8
+MOST_READ = 4_000  # characters: what is alike for so long is alike
 WORD = re.compile(r"\d+|\w{3,}")
 COMMON = frozenset(
     re.findall(
@@ -104,7 +105,7 @@ def _said(call: CommandCall) -> frozenset[str]:
 
 def _words(text: str) -> frozenset[str]:
     """The stems of the words that carry meaning, crudely."""
-    return frozenset(word[:6] for word in WORD.findall(text.casefold()) if word not in COMMON)
+    return frozenset(word[:6] for word in WORD.findall(text[:MOST_READ].casefold()) if word not in COMMON)
 
 
 def _likeness(one: frozenset[str], two: frozenset[str]) -> float:
