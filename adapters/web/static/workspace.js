@@ -2,7 +2,7 @@
 "use strict";
 
 const REGIONS = "[data-live]";
-let asked = null;
+let asked = null, sent = 0;
 
 /** Put what is new on the server into the page; what the person is writing stays. */
 function take(text) {
@@ -91,13 +91,16 @@ function announce(region, old) {
   if (region.matches("article, .notice")) document.getElementById("news").textContent = said;
 }
 
-/** Fetch this page again; calls that come meanwhile share one more fetch. */
+/** Fetch this page again; calls that come meanwhile share one more fetch. What is older than a sent form is not shown. */
 async function refresh() {
   if (asked) { asked.again = true; return; }
   asked = { again: false };
+  const before = sent;
   try {
     const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
-    if (answer.ok) take(await answer.text());
+    const text = await answer.text();
+    if (before !== sent) asked.again = true;
+    else if (answer.ok) take(text);
   } catch { /* the stream comes back and asks again */ }
   const { again } = asked;
   asked = null;
@@ -115,6 +118,7 @@ async function send(form, button) {
   try {
     const answer = await fetch(form.action, { method: "POST", body });
     const text = await answer.text();
+    sent++;
     const isHere = new URL(answer.url).pathname === location.pathname || answer.url === form.action;
     if (answer.ok && !isHere) { location.href = answer.url; return; }
     say(answer.ok ? "" : refusal(text));
