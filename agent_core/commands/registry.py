@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -23,16 +23,32 @@ Given = TypeVar("Given", bound=BaseModel)
 LONGEST_FAULT = 300
 
 
+def unheard(_text: str) -> None:
+    """Where nobody watches a command run."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandContext:
-    """What a command may use: the agent it runs for, that agent's own files, and what it may spend on models."""
+    """What a command may use: the agent it runs for, that agent's own files, and what it may spend on models.
+
+    `report` shows people what a long run has given so far: each call replaces what the one before showed.
+    """
 
     agent: Agent
     files: Files
     purse: Purse = field(default_factory=Purse)
+    report: Callable[[str], None] = unheard
 
 
-Run: TypeAlias = Callable[[Arguments, CommandContext], Awaitable[str]]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Produced:
+    """What a command gave besides text: `files` of the workspace are offered in the thread, pictures shown."""
+
+    text: str
+    files: tuple[str, ...] = ()
+
+
+Run: TypeAlias = Callable[[Arguments, CommandContext], Awaitable[Produced]]
 Foresee: TypeAlias = Callable[[Arguments, CommandContext], Awaitable[Preview | None]]
 
 
@@ -44,24 +60,31 @@ async def nothing_to_show(_arguments: Arguments, _context: CommandContext) -> No
 class Command:
     """A spec with what carries it out. Both functions raise CommandError with a sentence for the model.
 
-    `preview` is worked out before people are asked and again before the command runs; it changes nothing.
+    `preview` is worked out before people are asked and again before the command runs; it changes nothing. `off` says
+    why no agent has it here and what would switch it on.
     """
 
     spec: CommandSpec
     run: Run
     preview: Foresee = nothing_to_show
+    off: str = ""
+
+    def switched(self, off: str) -> "Command":
+        """The same command, off for this reason; on without one."""
+        return replace(self, off=off)
 
 
 def declared(
     given: type[Given],
-    run: Callable[[Given, CommandContext], Awaitable[str]],
+    run: Callable[[Given, CommandContext], Awaitable[str | Produced]],
     preview: Callable[[Given, CommandContext], Awaitable[Preview | None]] | None = None,
     **facts: Any,
 ) -> Command:
     """A command from typed functions: its name and description are those of `run`, its parameters are `given`."""
 
-    async def carry_out(arguments: Arguments, context: CommandContext) -> str:
-        return await run(_validated(given, arguments), context)
+    async def carry_out(arguments: Arguments, context: CommandContext) -> Produced:
+        produced = await run(_validated(given, arguments), context)
+        return produced if isinstance(produced, Produced) else Produced(text=produced)
 
     async def foresee(arguments: Arguments, context: CommandContext) -> Preview | None:
         return await preview(_validated(given, arguments), context) if preview else None
@@ -108,12 +131,16 @@ class Commands:
         self.by_name[command.spec.name] = command
 
     def get(self, name: str) -> Command:
-        """The command of that name; raise UnusableReply when there is none."""
-        if command := self._found(name):
-            return command
-        near = self._near(name)
-        hint = f" Did you mean {near}?" if near else ""
-        raise UnusableReply(f"there is no command {name[:80]!r}.{hint} Commands are: {', '.join(self.by_name)}.")
+        """The command of that name; raise UnusableReply when there is none, or it is switched off."""
+        command = self._found(name)
+        if command is None:
+            near = self._near(name)
+            hint = f" Did you mean {near}?" if near else ""
+            names = ", ".join(spec.name for spec in self.specs)
+            raise UnusableReply(f"there is no command {name[:80]!r}.{hint} Commands are: {names}.")
+        if command.off:
+            raise UnusableReply(f"{command.spec.name} is switched off here: {command.off}")
+        return command
 
     def finishes(self, name: str) -> bool:
         """Whether success of the command of that name ends the agent's work."""
@@ -122,8 +149,8 @@ class Commands:
 
     @property
     def specs(self) -> tuple[CommandSpec, ...]:
-        """All of them as the model is told, in the order they were registered."""
-        return tuple(command.spec for command in self.by_name.values())
+        """Those that are on, as the model is told, in the order they were registered."""
+        return tuple(command.spec for command in self.by_name.values() if not command.off)
 
     def checked(self, call: CommandCall) -> CommandCall:
         """The call under its proper names; raise UnusableReply when it names no command or its arguments do not fit."""

@@ -53,12 +53,12 @@ class Hands:
     async def _carry_out(self, call: CommandCall, context: CommandContext) -> Result:
         try:
             async with asyncio.timeout(LONGEST_RUN):
-                output = await self.commands.get(call.name).run(call.arguments, context)
+                produced = await self.commands.get(call.name).run(call.arguments, context)
         except TimeoutError:
             return Failed(f"{call.name} was ended after {LONGEST_RUN:.0f} seconds.")
         except (CommandError, MemoryAway, ModelError) as error:
             return Failed(str(error))
-        return Succeeded(_capped(output))
+        return Succeeded(_capped(produced.text), files=produced.files)
 
     def _context(self, agent: Agent, purse: Purse) -> CommandContext:
         return CommandContext(agent=agent, files=self.workspaces.of(agent), purse=purse)

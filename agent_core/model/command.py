@@ -15,9 +15,9 @@ Arguments: TypeAlias = Mapping[str, object]
 class CommandSpec:
     """A command as the model is told of it. `parameters` is a JSON Schema of type object.
 
-    `risks` are all classes it falls under. `finishes` marks the command whose success ends the agent's work, and
-    `asks_models` one whose run makes calls that the agent pays for. `synonyms` are other names, `aliases` other
-    argument names (given → meant), under which models call it.
+    `risks` are all classes it falls under. `finishes` marks the command whose success ends the agent's work,
+    `asks_models` one whose run makes calls that the agent pays for, and `outside` one whose result others wrote.
+    `synonyms` are other names, `aliases` other argument names (given → meant), under which models call it.
     """
 
     name: str
@@ -30,6 +30,7 @@ class CommandSpec:
     aliases: Mapping[str, str] = field(default_factory=dict)
     finishes: bool = False
     asks_models: bool = False
+    outside: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,24 @@ class FileEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramRun:
-    """How a program in the sandbox ended. Its own failure is an exit code, not an error."""
+    """How a program in the sandbox ended. Its own failure is an exit code, not an error.
+
+    `output` is what it printed, both streams as they came, cut in the middle where it is too long. `ended_because`
+    completes "It was ended because …" where a limit ended it.
+    """
 
     exit_code: int
     output: str
+    ended_because: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Background:
+    """A program that an agent left running. `key` names it among the agent's own; no exit code means it runs."""
+
+    key: str
+    line: str
+    started_at: datetime
+    output: str = ""
+    exit_code: int | None = None
     ended_because: str = ""

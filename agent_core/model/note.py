@@ -1,6 +1,6 @@
 """What is said in a thread besides turns: by people, and by Signoff itself."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal, Self
 
@@ -9,7 +9,9 @@ from agent_core.model.ids import AgentId, NoteId, NoticeId, TurnId, new_id
 from agent_core.model.people import Actor
 from agent_core.model.places import ChannelScope
 
-NoticeKind = Literal["created", "paused", "stopped", "resumed", "lease ended", "finished", "changed", "waiting"]
+NoticeKind = Literal[
+    "created", "paused", "stopped", "resumed", "lease ended", "finished", "changed", "waiting", "helper", "file"
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +34,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """Something Signoff tells the thread, once."""
+    """Something Signoff tells the thread, once; `file` is the path of a file that is posted with it."""
 
     id: NoticeId
     agent_id: AgentId
@@ -40,8 +42,10 @@ class Notice:
     at: datetime
     kind: NoticeKind
     text: str
+    file: str = ""
 
     @classmethod
-    def to(cls, agent: Agent, kind: NoticeKind, text: str, at: datetime) -> Self:
+    def to(cls, agent: Agent, kind: NoticeKind, text: str, at: datetime, *, file: str = "") -> Self:
         """A new notice for the agent's thread."""
-        return cls(id=NoticeId(new_id(at)), agent_id=agent.id, channel=agent.channel, at=at, kind=kind, text=text)
+        told = cls(id=NoticeId(new_id(at)), agent_id=agent.id, channel=agent.channel, at=at, kind=kind, text=text)
+        return replace(told, file=file)

@@ -8,9 +8,15 @@ from agent_core.model.people import Actor
 
 @dataclass(frozen=True, slots=True)
 class Succeeded:
-    """It ran and this is what it gave."""
+    """It ran and this is what it gave.
+
+    `files` of the workspace are offered in the thread, pictures shown. `outside` says that others than the agent and
+    its people wrote some of the output: it is material, and never an instruction.
+    """
 
     output: str
+    files: tuple[str, ...] = ()
+    outside: bool = False
     kind: Literal["succeeded"] = "succeeded"
 
 
@@ -19,6 +25,7 @@ class Failed:
     """It ran, or tried to, and this is what went wrong: one sentence for the model."""
 
     error: str
+    outside: bool = False
     kind: Literal["failed"] = "failed"
 
 

@@ -28,7 +28,8 @@ class Turn:
     """A turn as it stands; every method returns the turn that follows.
 
     `remark` tells people why a turn is shown in this state (it changed since it was shown), `review` what the model
-    holds against its own proposal, where somebody asked. `shown_as` is where its card stands, once it was sent.
+    holds against its own proposal, where somebody asked. `live` is what its running command has given so far.
+    `shown_as` is where its card stands, once it was sent.
     """
 
     id: TurnId
@@ -47,6 +48,7 @@ class Turn:
     result: Result | None = None
     remark: str = ""
     review: str = ""
+    live: str = ""
     shown_as: str = ""
 
     @property
@@ -100,7 +102,7 @@ class Turn:
 
     def finish(self, result: Result, at: datetime) -> Self:
         """The command came to an end."""
-        return replace(self, state="done", result=result, ended_at=at, remark="")
+        return replace(self, state="done", result=result, ended_at=at, remark="", live="")
 
     def stop(self, by: Actor, at: datetime) -> Self:
         """A person stopped the agent: an open proposal is withdrawn, a running command ends."""
@@ -110,7 +112,7 @@ class Turn:
 
     def interrupt(self) -> Self:
         """The process died while the command ran: people say what became of it."""
-        return replace(self, state="interrupted", result=Interrupted())
+        return replace(self, state="interrupted", result=Interrupted(), live="")
 
     def run_again(self, by: Actor, at: datetime) -> Self:
         """Answer an interruption: the command is approved anew."""

@@ -1,12 +1,11 @@
 """The machine and what is outside it: time, files, programs, the web."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from agent_core.model.agent import Agent
-from agent_core.model.files import FileEntry, ProgramRun
+from agent_core.model.files import FileEntry
 
 
 class Clock(Protocol):
@@ -58,18 +57,6 @@ class Workspaces(Protocol):
 
     async def remove(self, agent: Agent) -> None:
         """Delete it with all its files."""
-        ...
-
-
-class Sandbox(Protocol):
-    """Runs programs apart from the bot's own process, user, network and files."""
-
-    async def self_test(self) -> None:
-        """Try to break out; raise CommandError with what got through."""
-        ...
-
-    async def run(self, argv: Sequence[str], *, workspace: str, seconds: float) -> ProgramRun:
-        """Run a program in the agent's workspace. Limits always apply; cancelling ends the whole process tree."""
         ...
 
 

@@ -68,7 +68,7 @@ class Office:
     async def run(self, agent: Agent, name: str, **arguments: object) -> str:
         """A command of the agent's, as it would run."""
         context = CommandContext(agent=agent, files=InMemoryFiles())
-        return await self.commands.get(name).run(arguments, context)
+        return (await self.commands.get(name).run(arguments, context)).text
 
     def origin(self, agent: Agent) -> Origin:
         """A person of the agent's channel."""

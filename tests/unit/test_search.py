@@ -52,7 +52,7 @@ async def run(search: Search, query: str = "tennis strings") -> str:
     commands = Commands.of(*WebCommands(search).commands)
     call = commands.checked(CommandCall("web_search", {"input": query}))
     context = CommandContext(agent=an_agent(), files=InMemoryFiles())
-    return await commands.get(call.name).run(call.arguments, context)
+    return (await commands.get(call.name).run(call.arguments, context)).text
 
 
 async def test_google_is_asked_with_key_and_engine_and_told_in_lines() -> None:

@@ -1,0 +1,87 @@
+"""The table of attacks, gathered from the tests that carry them out.
+
+    @attack("door", "An address written as one number: http://2130706433/", "refused: 127.0.0.1 is this machine")
+    async def test_…(answer: str) -> None: …
+
+`attack` marks a test, or one `pytest.param(…, marks=attack(…))` of it. `python -m tests.attacks.rows` prints the table.
+"""
+
+import contextlib
+import io
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypeAlias, cast, get_args
+
+import pytest
+
+On: TypeAlias = Literal["door", "sandbox", "files", "approval"]
+HEADINGS: dict[On, str] = {
+    "door": "The door to the web",
+    "sandbox": "The sandbox",
+    "files": "The workspace of files",
+    "approval": "Approval and secrets",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What is tried, on which wall, and what it is answered with."""
+
+    on: On
+    tries: str
+    answer: str
+
+
+def attack(on: On, tries: str, answer: str) -> pytest.MarkDecorator:
+    """Mark a test as an attack: `tries` is what is tried, in a phrase, and `answer` what becomes of it."""
+    return pytest.mark.attack(on=on, tries=tries, answer=answer)
+
+
+def row_of(item: pytest.Item) -> Row | None:
+    """The attack that a test is marked with."""
+    mark = item.get_closest_marker("attack")
+    return Row(**mark.kwargs) if mark else None
+
+
+@dataclass(slots=True)
+class Gathering:
+    """A plugin that keeps the rows of what pytest collects."""
+
+    rows: list[Row] = field(default_factory=list)
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Keep them."""
+        self.rows = [row for item in session.items if (row := row_of(item))]
+
+
+def gathered() -> list[Row]:
+    """All rows, in the order of the files; raise ValueError when the tests cannot be collected."""
+    gathering = Gathering()
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        options = ["--collect-only", "-q", "-m", "", "-p", "no:xdist", "-p", "no:cacheprovider"]
+        code = pytest.main([*options, str(Path(__file__).parent)], plugins=[gathering])
+    if code != pytest.ExitCode.OK:
+        raise ValueError(said.getvalue())
+    return gathering.rows
+
+
+def table(rows: list[Row]) -> str:
+    """The rows as Markdown, a table for each wall."""
+    parts: list[str] = []
+    for on in cast("tuple[On, ...]", get_args(On)):
+        lines = [f"| {number} | {_cell(row.tries)} | {_cell(row.answer)} |" for number, row in _of(rows, on)]
+        parts += [f"### {HEADINGS[on]}", "", "| | What is tried | What becomes of it |", "|---|---|---|", *lines, ""]
+    return "\n".join(parts)
+
+
+def _of(rows: list[Row], on: On) -> list[tuple[int, Row]]:
+    return [(number, row) for number, row in enumerate(rows, 1) if row.on == on]
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
+
+if __name__ == "__main__":
+    sys.stdout.write(table(gathered()))
