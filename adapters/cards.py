@@ -14,6 +14,9 @@ from agent_core.model.ids import TurnId
 from agent_core.model.turn import Turn, text_of
 
 TIMES = (3, 5, 10)
+LIVE_LINES = 12
+HAS_READ_OTHERS = "⚠ has read untrusted content since the last decision"
+WRITTEN_BY_OTHERS = "untrusted content"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,8 @@ class Card:
 
     `state` is where the turn stands, with who decided and when; `question` is what people are asked about it. A brief
     card keeps `details` behind a Thoughts button. `review` is what the model holds against its own proposal, where
-    somebody asked. `lease` is what is left of the permission that the command has.
+    somebody asked. `lease` is what is left of the permission that the command has, and `outcome` what came of it, or
+    what came of it so far.
     """
 
     turn: TurnId
@@ -85,7 +89,7 @@ def turn_card(agent: Agent, turn: Turn) -> Card:
         footer=_footer(agent, turn),
         lease=lease_text(agent) if _is_under_lease(agent, turn) else "",
         remark=turn.remark,
-        outcome=text_of(turn.result) if turn.result and turn.state == "done" else "",
+        outcome=_outcome(turn),
         buttons=_buttons(agent, turn),
     )
 
@@ -183,8 +187,16 @@ def _steps(plan: str) -> tuple[str, ...]:
 def _footer(agent: Agent, turn: Turn) -> tuple[str, ...]:
     cost = money(turn.usage.cost)
     if not turn.is_open:
-        return (cost,)
-    return (cost, spend_text(agent), f"next ≈ {cost}") if turn.usage.cost else (spend_text(agent),)
+        return (cost, WRITTEN_BY_OTHERS) if turn.result and getattr(turn.result, "outside", False) else (cost,)
+    costs = (cost, spend_text(agent), f"next ≈ {cost}") if turn.usage.cost else (spend_text(agent),)
+    return (*costs, HAS_READ_OTHERS) if turn.exposed else costs
+
+
+def _outcome(turn: Turn) -> str:
+    """What came of the command, or the newest lines of what came so far."""
+    if turn.state == "running":
+        return "\n".join(turn.live.splitlines()[-LIVE_LINES:])
+    return text_of(turn.result) if turn.result and turn.state == "done" else ""
 
 
 def _is_under_lease(agent: Agent, turn: Turn) -> bool:

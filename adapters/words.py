@@ -12,6 +12,18 @@ STOP_MEANS = "What it is doing is ended and it stands still until Resume."
 DELETE_MEANS = "This removes its history, memory and files."
 CUT_TO_FIT = "Not all of the command fits here. Look at the rest before you approve."
 REVIEWS = "The model reviews its own proposal. That may take a minute; then it stands on the card."
+MEDIA = {
+    "png": "image/png",
+    "jpg": "image/jpeg",
+    "jpeg": "image/jpeg",
+    "webp": "image/webp",
+    "gif": "image/gif",
+    "mp3": "audio/mpeg",
+    "wav": "audio/wav",
+    "ogg": "audio/ogg",
+    "opus": "audio/ogg",
+    "m4a": "audio/mp4",
+}  # no SVG: it is a page
 TOO_LONG_TO_EDIT = "The arguments are too long for a form here: reject with what should be different."
 
 
@@ -61,3 +73,8 @@ def age(since: datetime, now: datetime) -> str:
 def size_text(size: int) -> str:
     """Bytes for people."""
     return f"{size / 1024:,.0f} KB" if size >= 10_240 else f"{size:,} B"
+
+
+def media_type(path: str) -> str:
+    """The type of a file that is a picture or a sound, by its name's end; "" for any other."""
+    return MEDIA.get(path.rpartition(".")[2].casefold(), "") if "." in path else ""

@@ -71,7 +71,7 @@ def taken(blocks: Sequence[Block]) -> int:
 def _open(card: Card, controls: Sequence[Block], footer: Sequence[str]) -> list[Block]:
     top = [*_head(card).blocks, *_thoughts(card), *_review(card)]
     bottom = [section(card.remark, most=REMARK)] if card.remark else []
-    bottom += [context(" · ".join(footer), most=FOOTER), *controls]
+    bottom += [*_outcome(card).blocks, context(" · ".join(footer), most=FOOTER), *controls]
     command = _command(card, ROOM - taken([*top, *bottom]) - weight(CUT_TO_FIT))
     more = [section(CUT_TO_FIT, show_all_button(card))] if command.is_cut else []
     return [*top, *command.blocks, *more, *bottom]

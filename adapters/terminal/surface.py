@@ -61,8 +61,9 @@ class TerminalSurface:
         return ThreadRef(agent.channel, agent.id)
 
     async def show(self, agent: Agent, turn: Turn, *, may_stand: bool) -> str:
-        """Have the card written."""
-        self.events.put_nowait(Shown(agent, turn))
+        """Have the card written; what a command gives while it runs would only scroll by."""
+        if not (turn.state == "running" and turn.live):
+            self.events.put_nowait(Shown(agent, turn))
         return turn.id
 
     async def notice(self, agent: Agent, notice: Notice, *, may_stand: bool) -> None:

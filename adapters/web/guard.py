@@ -20,7 +20,7 @@ COOKIE = "signoff_token"
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 OPEN_PATHS = ("/enter", "/static/", "/healthz")
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
 HEADERS = {

@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from adapters import cards
 from adapters.buttons import Button
 from adapters.wishes import CALLS
-from adapters.words import age, first_lines, size_text
+from adapters.words import age, first_lines, media_type, size_text
 from agent_core.model.agent import Agent
 from agent_core.model.note import Note, Notice
 from agent_core.model.places import ChannelScope
@@ -82,6 +82,12 @@ def file_path(agent: Agent, path: str) -> str:
     return f"{agent_path(agent)}/files/{quote(path)}"
 
 
+def medium_of(path: str) -> str:
+    """How a page shows a file: as a picture, as sound, or not."""
+    kind = media_type(path).partition("/")[0]
+    return {"image": "picture", "audio": "sound"}.get(kind, "")
+
+
 @cache
 def _environment() -> Environment:
     environment = Environment(
@@ -107,6 +113,7 @@ def _environment() -> Environment:
         channel_path,
         agent_path,
         file_path,
+        medium_of,
         age,
         kind_of,
         size_text,

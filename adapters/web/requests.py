@@ -7,6 +7,7 @@ from urllib.parse import quote
 from aiohttp import web
 
 from adapters.forms import Form
+from adapters.words import media_type
 from agent_core.errors import InvalidInput
 from agent_core.model.ids import AgentId
 from agent_core.model.places import ChannelScope
@@ -84,10 +85,10 @@ def one_up(request: web.Request) -> web.Response:
 
 
 def download(data: bytes, name: str) -> web.Response:
-    """A file to keep; a browser never shows it as a page."""
+    """A file to keep; a browser never shows it as a page, but may show pictures and play sounds of it on ours."""
     return web.Response(
         body=data,
-        content_type="application/octet-stream",
+        content_type=media_type(name) or "application/octet-stream",
         headers={
             "Content-Disposition": f"attachment; filename*=UTF-8''{quote(name)}",
             "Content-Security-Policy": "default-src 'none'; sandbox",

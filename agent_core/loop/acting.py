@@ -2,21 +2,23 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
-from agent_core.commands.registry import CommandContext, Commands
+from agent_core.commands.registry import CommandContext, Commands, unheard
 from agent_core.errors import CommandError, MemoryAway, ModelError, UnusableReply
 from agent_core.model.agent import Agent
 from agent_core.model.command import CommandCall, Preview
 from agent_core.model.result import Failed, Result, Succeeded
 from agent_core.oversight.budget import Purse
+from agent_core.oversight.trust import brings_in
 from agent_core.ports.world import Workspaces
 
 LONGEST_RUN = 600.0
 MOST_OUTPUT = 200_000
 
+Report: TypeAlias = Callable[[str], None]
 Next: TypeAlias = Callable[[CommandCall, CommandContext], Awaitable[Result]]
 Hook: TypeAlias = Callable[[CommandCall, CommandContext, Next], Awaitable[Result]]
 
@@ -43,22 +45,28 @@ class Hands:
         except UnusableReply:
             return False
 
-    async def run(self, agent: Agent, call: CommandCall, purse: Purse) -> Result:
-        """Run the command; whatever goes wrong becomes a Failed that the model reads. Its calls to models are paid."""
+    async def run(self, agent: Agent, call: CommandCall, purse: Purse, report: Report = unheard) -> Result:
+        """Run the command; whatever goes wrong becomes a Failed that the model reads. Its calls to models are paid.
+
+        `report` is given what a long run has given so far.
+        """
         chain: Next = self._carry_out
         for hook in reversed(self.hooks):
             chain = partial(_through, hook, chain)
-        return await chain(call, self._context(agent, purse))
+        return await chain(call, replace(self._context(agent, purse), report=report))
 
     async def _carry_out(self, call: CommandCall, context: CommandContext) -> Result:
+        outside = False
         try:
+            command = self.commands.get(call.name)
+            outside = brings_in(command.spec, context.agent)
             async with asyncio.timeout(LONGEST_RUN):
-                produced = await self.commands.get(call.name).run(call.arguments, context)
+                produced = await command.run(call.arguments, context)
         except TimeoutError:
             return Failed(f"{call.name} was ended after {LONGEST_RUN:.0f} seconds.")
         except (CommandError, MemoryAway, ModelError) as error:
-            return Failed(str(error))
-        return Succeeded(_capped(produced.text), files=produced.files)
+            return Failed(str(error), outside=outside)
+        return Succeeded(_capped(produced.text), files=produced.files, outside=outside)
 
     def _context(self, agent: Agent, purse: Purse) -> CommandContext:
         return CommandContext(agent=agent, files=self.workspaces.of(agent), purse=purse)

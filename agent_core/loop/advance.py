@@ -18,6 +18,7 @@ from agent_core.loop.outcome import Outcome
 from agent_core.loop.pondering import Pondering
 from agent_core.loop.sight import look
 from agent_core.loop.thinking import Mind
+from agent_core.loop.watching import Watch
 from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Thinking
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.places import SurfaceName
@@ -50,7 +51,7 @@ class AgentLoop:
     async def advance(self, agent_id: AgentId) -> None:
         """Carry the agent on. Harmless when it has nothing to do, was deleted, or another worker takes it."""
         try:
-            await self._carry_on(await Hold.take(self.database, self._surface_of, agent_id, self.precedence))
+            await self._carry_on(await self._take(agent_id))
         except (NotFound, Superseded, SurfaceBusy):
             return
         except ThreadGone as gone:
@@ -69,6 +70,10 @@ class AgentLoop:
             return outcome.agent
 
         return await in_one_unit(self.database, act)
+
+    async def _take(self, agent_id: AgentId) -> Hold:
+        kept = {"precedence": self.precedence, "workspaces": self.hands.workspaces}
+        return await Hold.take(self.database, self._surface_of, agent_id, **kept)
 
     def _surface_of(self, agent: Agent) -> ChatSurface:
         return self.surfaces[agent.channel.surface]
@@ -118,12 +123,14 @@ class AgentLoop:
         return await self._run(hold, agent, turn)
 
     async def _run(self, hold: Hold, agent: Agent, turn: Turn) -> Agent:
+        watch = Watch(hold=hold, clock=self.clock, turn_id=turn.id)
         if not self.hands.asks_models(turn.call):
-            return await self._finish(hold, turn.id, await self.hands.run(agent, turn.call, Purse()))
+            result = await watch.over(self.hands.run(agent, turn.call, Purse(), watch.report))
+            return await self._finish(hold, turn.id, result)
         async with self.database.begin() as work:
             budget = await work.budgets.of(agent.channel)
         with self.treasury.purse(agent, budget) as purse:
-            result = await self.hands.run(agent, turn.call, purse)
+            result = await watch.over(self.hands.run(agent, turn.call, purse, watch.report))
             return await self._finish(hold, turn.id, result, purse.spent)
 
     async def _change(

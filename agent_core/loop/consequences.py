@@ -18,6 +18,7 @@ from agent_core.model.usage import CallKind, Usage
 from agent_core.oversight.circles import is_more_of_it
 from agent_core.oversight.lease import why_end_after, why_end_before
 from agent_core.oversight.policy import is_free
+from agent_core.oversight.trust import has_read_since_decision, is_from_outside
 
 UNUSABLE_MOST = 3
 
@@ -39,6 +40,7 @@ def propose(agent: Agent, thought: Proposed, sight: Sight, now: datetime) -> Out
         risks=thought.spec.risks,
         usage=agent.unbilled,
         proposed_at=now,
+        exposed=has_read_since_decision(sight.turns),
     )
     numbered = replace(agent, turns=turn.number, unusable=0, complaint="", unbilled=Usage())
     return replace(_put(numbered, turn, sight.turns, now), read=sight.waiting)
@@ -87,15 +89,17 @@ def stop_circling(agent: Agent, sight: Sight, now: datetime) -> tuple[Agent, tup
 def conclude(agent: Agent, turn: Turn, earlier: Sequence[Turn], *, finishes: bool, now: datetime) -> Outcome:
     """Go on after a command ended: a lease falls when it ran, and the agent thinks again or is done."""
     spent = replace(agent, lease=agent.lease.spend()) if agent.lease and turn.started_at else agent
+    spent = replace(spent, exposed=agent.exposed or is_from_outside(turn.result))
+    offered = _offered(agent, turn, now)
     if not isinstance(agent.status, Acting):
-        return Outcome(agent=spent, changed=turn)
+        return Outcome(agent=spent, changed=turn, notices=offered)
     if finishes and isinstance(turn.result, Succeeded):
         notice = Notice.to(agent, "finished", f"{agent.name} is done: {turn.result.output}", now)
-        return Outcome(agent=spent.become(Finished(turn.result.output), now), changed=turn, notices=(notice,))
+        return Outcome(agent=spent.become(Finished(turn.result.output), now), changed=turn, notices=(*offered, notice))
     ended = [before for before in earlier if before.state == "done"]
     why = why_end_after([*ended, turn])
     going, notices = end_lease(spent, why, now) if why else (spent, ())
-    return Outcome(agent=going.become(Thinking(), now), changed=turn, notices=notices)
+    return Outcome(agent=going.become(Thinking(), now), changed=turn, notices=(*offered, *notices))
 
 
 def bill(agent: Agent, turn: Turn, spent: Mapping[CallKind, Usage]) -> tuple[Agent, Turn]:
@@ -117,6 +121,13 @@ def end_lease(agent: Agent, why: str, now: datetime) -> tuple[Agent, tuple[Notic
     lease = agent.lease
     said = f"The approval by {lease.granted_by} ended with {lease.left} of {lease.total} left: {why}."
     return replace(agent, lease=None), (Notice.to(agent, "lease ended", said, now),)
+
+
+def _offered(agent: Agent, turn: Turn, now: datetime) -> tuple[Notice, ...]:
+    """The files that a command gave, each to be posted in the thread."""
+    files = turn.result.files if isinstance(turn.result, Succeeded) else ()
+    said = f"{agent.name} · turn {turn.number}"
+    return tuple(Notice.to(agent, "file", f"{said}: {file}", now, file=file) for file in files)
 
 
 def _put(agent: Agent, turn: Turn, earlier: Sequence[Turn], now: datetime) -> Outcome:

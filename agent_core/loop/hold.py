@@ -7,8 +7,9 @@ What is shown on the surface is recorded with the next save, so that a turn cost
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from agent_core.errors import Superseded, SurfaceBusy
+from agent_core.errors import CommandError, Superseded, SurfaceBusy, SurfaceError, ThreadGone
 from agent_core.loop.outcome import Outcome
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId, TurnId
@@ -17,6 +18,7 @@ from agent_core.model.turn import Turn
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.ports.precedence import Precedence
 from agent_core.ports.surface import ChatSurface
+from agent_core.ports.world import Workspaces
 
 Step = Callable[[UnitOfWork, Agent], Awaitable[Outcome]]
 
@@ -31,6 +33,7 @@ class Hold:
     """
 
     database: Database
+    workspaces: Workspaces
     precedence: Precedence
     surface: ChatSurface
     agent: Agent
@@ -43,18 +46,12 @@ class Hold:
 
     @classmethod
     async def take(
-        cls,
-        database: Database,
-        surfaces: Callable[[Agent], ChatSurface],
-        agent_id: AgentId,
-        precedence: Precedence,
+        cls, database: Database, surfaces: Callable[[Agent], ChatSurface], agent_id: AgentId, **kept: Any
     ) -> "Hold":
         """Take the agent from any worker that had it; raise NotFound when it was deleted."""
         async with database.begin() as work:
             agent = await work.agents.locate(agent_id)
-        return cls(
-            database=database, precedence=precedence, surface=surfaces(agent), agent=agent, fence=agent.fence + 1
-        )
+        return cls(database=database, surface=surfaces(agent), agent=agent, fence=agent.fence + 1, **kept)
 
     async def catch_up(self) -> Agent:
         """Open the thread, and show and tell whatever was saved but not shown; return the agent as it is.
@@ -135,10 +132,23 @@ class Hold:
                 self.stages[turn.id] = turn.stage
                 self.shown.append((turn, self.stands[turn.id]))
             for notice in notices:
-                await self.surface.notice(agent, notice, may_stand=fresh is None)
+                await self._tell(agent, notice, may_stand=fresh is None)
                 self.told.append(notice)
         except SurfaceBusy:
             return
+
+    async def _tell(self, agent: Agent, notice: Notice, *, may_stand: bool) -> None:
+        """Tell the thread, or post the file there; one that is gone or cannot be taken is told of in words."""
+        if not notice.file:
+            return await self.surface.notice(agent, notice, may_stand=may_stand)
+        try:
+            data = await self.workspaces.of(agent).read(notice.file)
+            return await self.surface.upload(agent, notice.file, data)
+        except (SurfaceBusy, ThreadGone):
+            raise
+        except (CommandError, SurfaceError) as fault:
+            told = replace(notice, text=f"{notice.text} could not be posted. {fault}")
+            return await self.surface.notice(agent, told, may_stand=may_stand)
 
     def _count_as_shown(self, turns: tuple[Turn, ...], notices: tuple[Notice, ...]) -> None:
         self.shown.extend((turn, turn.shown_as) for turn in turns)

@@ -80,7 +80,8 @@ class Agent:
     was wrong with the last, and `unbilled` what calls took that belong to no turn yet. `fence` grows whenever a worker
     takes the agent. `wake_at` is when it has work although nobody does anything. `usage` counts every call, `calls` by
     their kind; the budget what they cost. `remembered` is the number of the last turn that went into long-term memory,
-    `recalled` what of it was shown since the last digest, `forgetful` why it cannot be reached now.
+    `recalled` what of it was shown since the last digest, `forgetful` why it cannot be reached now. `parent` is the
+    agent that started this one. `exposed` says that it was given something that others wrote.
     """
 
     id: AgentId
@@ -110,6 +111,7 @@ class Agent:
     fence: int = 0
     wake_at: datetime | None = None
     parent: AgentId | None = None
+    exposed: bool = False
 
     @property
     def is_at_rest(self) -> bool:

@@ -7,6 +7,7 @@ proposed ──► approved ──► running ──► done
 └──► withdrawn
 """
 
+import zlib
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal, Self, assert_never
@@ -29,6 +30,7 @@ class Turn:
 
     `remark` tells people why a turn is shown in this state (it changed since it was shown), `review` what the model
     holds against its own proposal, where somebody asked. `live` is what its running command has given so far.
+    `exposed` says that the agent read what others wrote after the last decision, and before it proposed this.
     `shown_as` is where its card stands, once it was sent.
     """
 
@@ -49,6 +51,7 @@ class Turn:
     remark: str = ""
     review: str = ""
     live: str = ""
+    exposed: bool = False
     shown_as: str = ""
 
     @property
@@ -76,7 +79,8 @@ class Turn:
         To people an approved command runs: the moment before it does is no stage of its own.
         """
         state = "running" if self.state == "approved" else self.state
-        marks = ("/changed" if self.remark else "", "/reviewed" if self.review else "")
+        live = f"/live {zlib.crc32(self.live.encode(errors='replace')):x}" if self.live else ""
+        marks = ("/changed" if self.remark else "", "/reviewed" if self.review else "", live)
         return f"{state}/{len(self.approvals)}{''.join(marks)}"
 
     def decide(self, decision: Decision, *, by: Actor, at: datetime, needed: int = 1) -> Self:
@@ -125,6 +129,10 @@ class Turn:
         """Answer an interruption: this is what became of it."""
         self._must_be_interrupted()
         return replace(self.finish(result, at), ended_by=by)
+
+    def going(self, live: str) -> Self:
+        """Its command runs and has given this so far."""
+        return replace(self, live=live)
 
     def reviewed(self, review: str) -> Self:
         """The turn with what the model holds against its own proposal."""

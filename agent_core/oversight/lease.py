@@ -11,6 +11,7 @@ from agent_core.model.lease import Lease
 from agent_core.model.people import Actor
 from agent_core.model.result import Failed
 from agent_core.model.turn import Turn
+from agent_core.oversight.trust import has_read_since
 
 GUARDED: frozenset[RiskClass] = frozenset({"execute", "publish"})
 SAME_CALL_MOST = 2
@@ -42,6 +43,8 @@ def why_end_before(agent: Agent, turn: Turn, earlier: Sequence[Turn]) -> str:
     same = sum(before.call == turn.call for before in earlier if before.state == "done")
     if same >= SAME_CALL_MOST:
         return f"{turn.call.name} was proposed with the same arguments for the third time"
+    if GUARDED & {*turn.risks} and has_read_since(earlier, lease.granted_at):
+        return f"it has read what others wrote since, and now wants {turn.call.name}"
     return "the budget is nearly spent" if agent.budget.nearly_spent else ""
 
 

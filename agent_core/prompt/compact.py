@@ -19,9 +19,10 @@ from agent_core.model.messages import Message
 from agent_core.model.note import Note
 from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn, text_of
+from agent_core.oversight.trust import is_from_outside
 from agent_core.prompt.offered import defaults_of, just_done, may_finish, offered
 from agent_core.prompt.packing import A_PROMPT, Room, Situation
-from agent_core.prompt.past import READ_TURN, beginning
+from agent_core.prompt.past import READ_TURN, beginning, quoted
 
 TEMPERATURE = 0.2
 MOST_REPLY = 600
@@ -190,11 +191,15 @@ def _came(turn: Turn) -> str:
         case "withdrawn", _:
             return f"not run. {turn.ended_by} stopped you."
         case _, Succeeded(output):
-            return f"{_edits(turn)}done. {output}"
+            return f"{_edits(turn)}done. {_given(turn, output)}"
         case _, None:
             return "no result."
         case _, result:
-            return f"{_edits(turn)}{text_of(result)}"
+            return f"{_edits(turn)}{_given(turn, text_of(result))}"
+
+
+def _given(turn: Turn, text: str) -> str:
+    return f"others wrote:\n{quoted(text)}" if is_from_outside(turn.result) else text
 
 
 def _rejection(turn: Turn) -> str:

@@ -18,7 +18,17 @@ from agent_core.model.memory import Recalled
 from agent_core.model.messages import Message
 from agent_core.model.note import Note
 from agent_core.model.turn import Turn
-from agent_core.prompt.past import LONG_RESULT, READ_TURN, beginning, lean, outcome, people_wrote, said_before
+from agent_core.oversight.trust import is_from_outside
+from agent_core.prompt.past import (
+    LONG_RESULT,
+    READ_TURN,
+    beginning,
+    indented,
+    lean,
+    outcome,
+    people_wrote,
+    said_before,
+)
 from agent_core.prompt.system import standing_prompt
 
 A_MESSAGE, A_PROMPT = 4, 3  # tokens besides its text, as OpenAI's chat format takes them
@@ -139,7 +149,7 @@ def _opening(situation: Situation, most: int) -> Message:
     if not digest.upto:
         return Message("user", NOTHING_YET)
     told = f"What you did up to turn {digest.upto}, in short:\n{beginning(digest.summary, most, 0)}"
-    recalled = "".join(f"\n- {text}" for text in digest.recalled) if most >= MEASURES[0].summary else ""
+    recalled = "".join(f"\n- {indented(text)}" for text in digest.recalled) if most >= MEASURES[0].summary else ""
     return Message("user", f"{told}\n\nFrom your long-term memory:{recalled}" if recalled else told)
 
 
@@ -181,9 +191,10 @@ def _rest_of_newest(situation: Situation, measure: Measure) -> list[str]:
     rest, readable = outcome(newest)[measure.result :], newest.number if _can_read_turns(situation) else 0
     if not rest or not measure.newest:
         return []
+    mark = "> " if is_from_outside(newest.result) else ""
     return [
         "Where it was cut, the last result goes on, this once:",
-        beginning(rest, measure.newest, readable, start=measure.result),
+        mark + beginning(rest, measure.newest, readable, start=measure.result),
         "",
     ]
 
@@ -192,7 +203,7 @@ def _remembered(recalled: Sequence[Recalled], most: int) -> list[str]:
     if not recalled or not most:
         return []
     each = most // len(recalled)
-    lines = [f"- {one.memory.source}: {beginning(one.memory.text, each, 0)}" for one in recalled]
+    lines = [f"- {one.memory.source}: {indented(beginning(one.memory.text, each, 0))}" for one in recalled]
     return ["From your long-term memory, because it is like what you work on now:", *lines, ""]
 
 

@@ -1,0 +1,68 @@
+"""What a long command has given so far, saved and shown now and then while it runs."""
+
+import asyncio
+from collections.abc import Awaitable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from agent_core.errors import Superseded
+from agent_core.loop.hold import Hold
+from agent_core.loop.outcome import Outcome
+from agent_core.model.agent import Agent
+from agent_core.model.ids import TurnId
+from agent_core.ports.database import UnitOfWork
+from agent_core.ports.world import Clock
+
+T = TypeVar("T")
+EVERY = 2.0  # seconds; a message can be edited about once a second on Slack and on Discord
+MOST_LIVE = 1_500
+
+
+@dataclass(slots=True, kw_only=True)
+class Watch:
+    """Stands beside one run. A command that reports nothing costs nothing."""
+
+    hold: Hold
+    clock: Clock
+    turn_id: TurnId
+    newest: str = ""
+    shown: str = ""
+    is_over: bool = False
+    work: asyncio.Task[None] | None = None
+    pause: asyncio.Task[None] | None = field(default=None, repr=False)
+
+    def report(self, text: str) -> None:
+        """Keep the end of what there is now; it replaces what there was."""
+        self.newest = text[-MOST_LIVE:]
+        if self.work is None and not self.is_over:
+            self.work = asyncio.create_task(self._show_now_and_then())
+
+    async def over(self, run: Awaitable[T]) -> T:
+        """Wait for the run. What is being shown then is shown to its end, so that nothing comes after the result."""
+        try:
+            return await run
+        finally:
+            self.is_over = True
+            if self.pause:
+                self.pause.cancel()
+            if self.work:
+                await self.work
+
+    async def _show_now_and_then(self) -> None:
+        with suppress(Superseded):
+            while not self.is_over:
+                await self._show()
+                self.pause = asyncio.create_task(self.clock.sleep(EVERY))
+                await asyncio.wait([self.pause])
+
+    async def _show(self) -> None:
+        if self.newest != self.shown:
+            self.shown = self.newest
+            await self.hold.save(self._as_it_goes)
+
+    async def _as_it_goes(self, work: UnitOfWork, agent: Agent) -> Outcome:
+        (turn,) = await work.turns.of(agent, last=1)
+        if turn.id != self.turn_id or turn.state != "running":
+            raise Superseded(agent.id)
+        return Outcome(agent=agent, changed=turn.going(self.shown))

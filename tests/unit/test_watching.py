@@ -1,0 +1,85 @@
+"""A long command: what it gives stands on its card while it runs, and nothing of that comes after the result."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+import pytest
+from pydantic import BaseModel
+
+from adapters.cards import turn_card
+from agent_core.commands.finish import FINISH_COMMANDS
+from agent_core.commands.registry import CommandContext, Commands, declared
+from agent_core.loop.watching import EVERY
+from agent_core.model.agent import Agent
+from agent_core.model.decision import Approve
+from agent_core.model.result import Interrupted
+from agent_core.testing.model import ScriptedModel, reply_text
+from agent_core.testing.stage import Stage
+
+
+class Nothing(BaseModel):
+    """No arguments."""
+
+
+@dataclass(slots=True)
+class Slow:
+    """A command that a test lets go on."""
+
+    say: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
+    said: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
+
+    async def build(self, _given: Nothing, context: CommandContext) -> str:
+        """Build it."""
+        text = ""
+        while (line := await self.say.get()) != "end":
+            text += f"{line}\n"
+            context.report(text)
+            self.said.put_nowait(line)
+        return "built"
+
+
+def stage_with(slow: Slow) -> Stage:
+    build = declared(Nothing, slow.build, label="Build", risks=("execute",), category="code")
+    model = ScriptedModel(reply_text("build"), reply_text("do_nothing"))
+    return Stage(model=model, commands=Commands.of(build, *FINISH_COMMANDS))
+
+
+async def started(stage: Stage) -> tuple[Agent, asyncio.Task[Agent]]:
+    agent = await stage.create()
+    await stage.service.decide((await stage.turn(agent)).id, Approve(), stage.origin())
+    return agent, asyncio.create_task(stage.settled(agent))
+
+
+@pytest.mark.proves("live:card")
+async def test_what_a_command_gives_stands_on_its_card_while_it_runs_and_not_after() -> None:
+    slow = Slow()
+    stage = stage_with(slow)
+    agent, running = await started(stage)
+    turn = await stage.turn(agent)
+    slow.say.put_nowait("compiling")
+    await stage.shown.until(lambda shown: "compiling" in shown.cards[turn.id].live)
+    slow.say.put_nowait("linking")
+    assert [await slow.said.get(), await slow.said.get()] == ["compiling", "linking"]
+    await stage.fake_clock.until_sleeping()
+    assert "linking" not in stage.shown.cards[turn.id].live
+    stage.fake_clock.advance(EVERY)
+    await stage.shown.until(lambda shown: "linking" in shown.cards[turn.id].live)
+    assert turn_card(agent, stage.shown.cards[turn.id]).outcome == "compiling\nlinking"
+    slow.say.put_nowait("end")
+    await running
+    assert turn_card(agent, stage.shown.cards[turn.id]).outcome == "built"
+    assert stage.shown.cards[turn.id].live == ""
+
+
+async def test_stop_ends_it_and_what_it_gave_is_shown_no_more() -> None:
+    slow = Slow()
+    stage = stage_with(slow)
+    agent = await stage.create()
+    turn = await stage.turn(agent)
+    slow.say.put_nowait("compiling")
+    async with stage.run():
+        await stage.service.decide(turn.id, Approve(), stage.origin())
+        await stage.shown.until(lambda shown: "compiling" in shown.cards[turn.id].live)
+        await stage.service.stop(agent.id, stage.origin())
+        await stage.shown.until(lambda shown: isinstance(shown.cards[turn.id].result, Interrupted))
+    assert stage.shown.cards[turn.id].live == ""
