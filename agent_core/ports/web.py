@@ -1,0 +1,78 @@
+"""What agents can reach of the web, all of it through one door."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from agent_core.model.sites import Sites
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a URL leads: the host under its one proper name, and an address that name has now."""
+
+    host: str
+    ip: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched:
+    """What came back. `url` is where redirects led, `kind` the type it was declared as, without parameters."""
+
+    url: str
+    kind: str
+    data: bytes
+    charset: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link of a page: an absolute URL of http or https."""
+
+    url: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A page as text. `remark` is a sentence on what kept it from being read whole, or ""."""
+
+    url: str
+    title: str
+    text: str
+    links: tuple[Link, ...] = ()
+    remark: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cloned:
+    """The files of a repository's newest commit, by path, and what was left out: each a path with the reason."""
+
+    commit: str
+    files: tuple[tuple[str, bytes], ...]
+    left_out: tuple[str, ...] = ()
+
+
+class Web(Protocol):
+    """The web as far as agents may reach it: http and https, on the open internet, at sites that the channel allows.
+
+    Every method raises CommandError with one sentence for the model: what was refused or failed, why, what to do.
+    What is refused: an address inside (of this machine, a private network, a cloud's metadata), however it is spelled,
+    whatever a name resolves to and wherever a redirect leads; a login in the URL; a site that `sites` keeps agents
+    from, at every redirect anew. Size, time and kind of what comes back are limited. Cancelling ends it all at once.
+    """
+
+    async def look_up(self, url: str, sites: Sites) -> Address:
+        """Where the URL leads now, without connecting to it."""
+        ...
+
+    async def fetch(self, url: str, sites: Sites, most: int) -> Fetched:
+        """Whatever is there, unpacked; raise CommandError when it is more than `most` bytes."""
+        ...
+
+    async def page(self, url: str, sites: Sites) -> Page:
+        """A page of text; raise CommandError when there is none (a picture, an archive)."""
+        ...
+
+    async def clone(self, url: str, sites: Sites, most: int) -> Cloned:
+        """A git repository's files, at most `most` bytes in all; nothing of the repository is run or followed."""
+        ...

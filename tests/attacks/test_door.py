@@ -1,0 +1,338 @@
+"""Attacks on the door: a victim listens on this machine, and no request may arrive at it."""
+
+import asyncio
+import zlib
+
+import pytest
+
+from agent_core.errors import CommandError
+from agent_core.model.sites import Sites
+from agent_core.providers.door import Door, Patience, Wanted
+from agent_core.providers.door_networks import InternalHosts
+from agent_core.providers.door_proxy import opened
+from tests.attacks.rows import attack
+from tests.standins.site import HERE, NAME, OPEN, Names, Raw, dripping, endless, leads_to, packed, page, site, two_sites
+
+ANYWHERE = Sites()
+MOST = 100_000
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
+QUICK = Patience(connect=0.5, idle=0.3, whole=0.5)
+
+
+def a_door(names: Names | None = None, patience: Patience = QUICK) -> Door:
+    return Door(internal=InternalHosts.of([OPEN]), resolve=names or Names(), patience=patience)
+
+
+async def refusal(door: Door, url: str, sites: Sites = ANYWHERE) -> str:
+    """Why a page was not given, in short."""
+    with pytest.raises(CommandError) as error:
+        await door.fetch(url, sites, Wanted(most=MOST))
+    return in_short(str(error.value))
+
+
+def in_short(said: str) -> str:
+    return (
+        "refused: " + said.partition(" is refused: ")[2].partition(". ")[0].rstrip(".")
+        if " is refused: " in said
+        else said
+    )
+
+
+def at(what: str, url: str, why: str) -> object:
+    shown = url.replace(":{port}", "").encode("unicode_escape").decode() if "\n" in url or "\t" in url else url
+    return pytest.param(url, marks=attack("door", f"{what}: `{shown.replace(':{port}', '')}`", f"refused: {why}"))
+
+
+MACHINE = "127.0.0.1 is this machine"
+CLOUD = "169.254.169.254 is a cloud's metadata service"
+LOGIN = "there must be no name or password in it"
+TWO_WAYS = "it holds a blank, a backslash or a control character; write them as %20, %5C and so on"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        at("This machine", "http://127.0.0.1:{port}/", MACHINE),
+        at("An address as one number", "http://2130706433:{port}/", MACHINE),
+        at("Parts in base 16", "http://0x7f.1:{port}/", MACHINE),
+        at("The whole address in base 16", "http://0x7f000001:{port}/", MACHINE),
+        at("Parts in base 8", "http://0177.0.0.1:{port}/", MACHINE),
+        at("Parts left out", "http://127.1:{port}/", MACHINE),
+        at("Percent escapes", "http://%31%32%37.0.0.1:{port}/", MACHINE),
+        at("Full-width digits and dots", "http://１２７．０．０．１:{port}/", MACHINE),
+        at("Circled digits", "http://①②⑦.0.0.1:{port}/", MACHINE),
+        at("A dot at the end", "http://127.0.0.1.:{port}/", MACHINE),
+        at("Zero", "http://0:{port}/", "0.0.0.0 stands for this machine"),
+        at("IPv6 loopback", "http://[::1]:{port}/", "::1 is this machine"),
+        at("IPv4 wrapped in IPv6", "http://[::ffff:127.0.0.1]:{port}/", MACHINE),
+        at("The same in base 16", "http://[::ffff:7f00:1]:{port}/", MACHINE),
+        at("IPv4-compatible IPv6", "http://[::127.0.0.1]:{port}/", "::7f00:1 is this machine"),
+        at("NAT64", "http://[64:ff9b::7f00:1]:{port}/", "64:ff9b::7f00:1 is this machine"),
+        at("6to4", "http://[2002:7f00:1::]:{port}/", "2002:7f00:1:: is this machine"),
+        at("Teredo", "http://[2001:0:4136:e378:0:0:80ff:fffe]:{port}/", "2001:0:4136:e378::80ff:fffe is this machine"),
+        at("A zone", "http://[fe80::1%25lo]:{port}/", "an address with a zone lies in a local network"),
+        at("A name of this machine", "http://localhost.:{port}/", "localhost is the name of something inside"),
+        at("A name below it", "http://a.LOCALHOST:{port}/", "a.localhost is the name of something inside"),
+        at("A login before the host", "http://example.org@127.0.0.1:{port}/", LOGIN),
+        at("Name and password", "http://me:secret@example.org:{port}/", LOGIN),
+        at("A backslash that some take for a slash", "http://example.org\\@127.0.0.1:{port}/", TWO_WAYS),
+        at("A line end inside", "http://127.0.0.1:{port}/\nHost: example.org", TWO_WAYS),
+        at("A tab inside the scheme", "ht\ttp://127.0.0.1:{port}/", TWO_WAYS),
+        at("A hash before the login", "http://127.0.0.1:{port}#@example.org/", MACHINE),
+        at("A number that is no address", "http://127.0.0.256:{port}/", "its host is a number that is no address"),
+        at("A zero byte in the host", "http://127.0.0.1%00.example.org:{port}/", "its host cannot be read"),
+    ],
+)
+async def test_this_machine_is_not_reached_however_it_is_written(url: str, answer: str) -> None:
+    async with site(HERE) as victim:
+        saw = await refusal(a_door(), url.format(port=victim.port))
+    assert (saw, victim.connections) == (answer, 0)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        at("A cloud's metadata", "http://169.254.169.254/latest/meta-data/", CLOUD),
+        at("The same as one number", "http://2852039166/", CLOUD),
+        at(
+            "The same by name",
+            "http://metadata.google.internal/",
+            "metadata.google.internal is the name of something inside",
+        ),
+        at("The same in IPv6", "http://[fd00:ec2::254]/", "fd00:ec2::254 is a cloud's metadata service"),
+        at("A private network", "http://192.168.1.1/", "192.168.1.1 lies in a private network"),
+        at("A private network in base 8", "http://0300.0250.1/", "192.168.0.1 lies in a private network"),
+        at("A private IPv6 network", "http://[fd12::1]/", "fd12::1 lies in a private network"),
+        at("A provider's shared network", "http://100.64.0.1/", "100.64.0.1 is shared by a provider's customers"),
+        at("Multicast", "http://239.255.255.250:1900/", "239.255.255.250 is a multicast address"),
+        at("A name without a dot", "http://intranet/", "intranet is the name of something inside"),
+        at("A file", "file:///etc/passwd", "file is not the web; use http or https"),
+        at("Another protocol", "gopher://example.org:6379/_FLUSHALL", "gopher is not the web; use http or https"),
+        at("FTP", "ftp://example.org/", "ftp is not the web; use http or https"),
+        at("A script", "javascript:alert(1)", "it is no full address; begin with https://"),
+        at("Data", "data:text/html,<b>hello</b>", "it is no full address; begin with https://"),
+        at("The port of mail", "http://example.org:25/", "port 25 is not one of the web"),
+        at("The port of a store", "http://example.org:6379/", "port 6379 is not one of the web"),
+    ],
+)
+async def test_nothing_inside_and_nothing_but_the_web_is_asked(url: str, answer: str) -> None:
+    names = Names()
+    assert (await refusal(a_door(names), url), names.asked) == (answer, [])
+
+
+@attack(
+    "door", "A name that is public when checked and private a moment later", "only the checked address is connected to"
+)
+async def test_a_name_is_looked_up_once_and_the_answer_kept(answer: str) -> None:
+    names = Names({NAME: [[OPEN], [HERE]]})
+    async with two_sites() as (open_site, victim):
+        open_site.answers["/"] = page("public")
+        fetched = await a_door(names).fetch(open_site.url(), ANYWHERE, Wanted(most=MOST))
+    assert (fetched.data, names.asked, victim.connections) == (b"public", [NAME], 0)
+    assert answer == "only the checked address is connected to"
+
+
+@attack(
+    "door",
+    "The same, with a redirect to itself in between",
+    "refused: example.org has an address inside: 127.0.0.1 is this machine",
+)
+async def test_a_name_is_checked_anew_at_a_redirect(answer: str) -> None:
+    names = Names({NAME: [[OPEN], [HERE]]})
+    async with two_sites() as (open_site, victim):
+        open_site.answers["/"] = leads_to("/again")
+        saw = await refusal(a_door(names), open_site.url())
+    assert (saw, open_site.paths, victim.connections) == (answer, ["/"], 0)
+
+
+@pytest.mark.parametrize(
+    "addresses",
+    [
+        pytest.param(
+            (OPEN, "10.0.0.7"),
+            marks=attack(
+                "door",
+                "A name with a public and a private address",
+                "refused: example.org has an address inside: 10.0.0.7 lies in a private network",
+            ),
+        ),
+        pytest.param(
+            (OPEN, "::1"),
+            marks=attack(
+                "door",
+                "A name whose IPv6 address is this machine",
+                "refused: example.org has an address inside: ::1 is this machine",
+            ),
+        ),
+        pytest.param(
+            ("169.254.169.254",),
+            marks=attack(
+                "door",
+                "A name that leads to a cloud's metadata",
+                "refused: example.org has an address inside: 169.254.169.254 is a cloud's metadata service",
+            ),
+        ),
+    ],
+)
+async def test_one_address_inside_refuses_the_whole_name(addresses: tuple[str, ...], answer: str) -> None:
+    async with site(OPEN) as open_site:
+        saw = await refusal(a_door(Names({NAME: [addresses]})), open_site.url())
+    assert (saw, open_site.connections) == (answer, 0)
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        pytest.param(
+            "http://127.0.0.1:{port}/", marks=attack("door", "A redirect to this machine", f"refused: {MACHINE}")
+        ),
+        pytest.param(
+            "//0x7f.1:{port}/", marks=attack("door", "The same without a scheme, in base 16", f"refused: {MACHINE}")
+        ),
+        pytest.param(
+            "http://169.254.169.254/", marks=attack("door", "A redirect to a cloud's metadata", f"refused: {CLOUD}")
+        ),
+        pytest.param(
+            "file:///etc/passwd",
+            marks=attack("door", "A redirect to a file", "refused: file is not the web; use http or https"),
+        ),
+        pytest.param(
+            "/",
+            marks=attack(
+                "door",
+                "A redirect to itself, without end",
+                "example.org led on more than 5 times; it was followed no further.",
+            ),
+        ),
+        pytest.param(
+            "http://denied.example.org:{port}/",
+            marks=attack(
+                "door",
+                "A redirect to a site that the channel denies",
+                "refused: denied.example.org is denied in this channel",
+            ),
+        ),
+        pytest.param(
+            "http://me:secret@example.org:{port}/", marks=attack("door", "A redirect with a login", f"refused: {LOGIN}")
+        ),
+    ],
+)
+async def test_a_redirect_is_checked_like_a_first_request(location: str, answer: str) -> None:
+    async with two_sites() as (open_site, victim):
+        open_site.answers["/"] = leads_to(location.format(port=open_site.port))
+        saw = await refusal(a_door(), open_site.url(), Sites(deny=("denied.example.org",)))
+    assert (saw, victim.connections, len(open_site.requests)) == (answer, 0, 6 if location == "/" else 1)
+
+
+@attack(
+    "door", "Proxies, logins and cookies that the bot's own environment and earlier pages hold", "none is used or sent"
+)
+async def test_nothing_of_the_environment_is_sent(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory, answer: str
+) -> None:
+    home = tmp_path_factory.mktemp("home")
+    (home / ".netrc").write_text("machine example.org login ana password secret\n")
+    async with two_sites() as (open_site, victim):
+        for name, value in {"http_proxy": f"http://127.0.0.1:{victim.port}", "HOME": str(home)}.items():
+            monkeypatch.setenv(name, value)
+        open_site.answers = {"/": page("", status=302, location="/next", set_cookie="id=7"), "/next": page("there")}
+        await a_door().fetch(open_site.url(), ANYWHERE, Wanted(most=MOST))
+    sent = {name for request in open_site.requests for name in request.headers}
+    assert (sent & {"authorization", "cookie", "proxy-authorization", "referer"}, victim.connections) == (set(), 0)
+    assert answer == "none is used or sent"
+
+
+TOO_MUCH = "What example.org sends is too much: more than 100,000 bytes when unpacked."
+ENDS_EARLY = "What example.org sent ends too early, or is no HTTP."
+NO_HTTP = "example.org answered something that is no HTTP, or with too long a head."
+SILENT = "example.org did not send it whole within 0.5 seconds."
+BOMB = bytes(50_000_000)
+CHUNK = b"8000\r\n" + b"x" * 0x8000 + b"\r\n"
+
+
+def sends(what: str, raw: Raw, why: str) -> object:
+    return pytest.param(raw, marks=attack("door", what, why))
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        sends("50 MB packed into 50 kB by gzip", packed(BOMB), TOO_MUCH),
+        sends("The same by deflate", page(zlib.compress(BOMB), content_encoding="deflate"), TOO_MUCH),
+        sends(
+            "Packed twice", packed(BOMB, 2), "example.org packed its answer as 'gzip, gzip', which was not asked for."
+        ),
+        sends(
+            "Packed by brotli, unasked",
+            page(b"\x0b\x00", content_encoding="br"),
+            "example.org packed its answer as 'br', which was not asked for.",
+        ),
+        sends(
+            "Packed by zstd, unasked",
+            page(b"\x28\xb5\x2f\xfd", content_encoding="zstd"),
+            "example.org packed its answer as 'zstd', which was not asked for.",
+        ),
+        sends(
+            "Said to be packed, and not",
+            page(b"<p>", content_encoding="gzip"),
+            "example.org sent something that cannot be unpacked.",
+        ),
+        sends("A body without end", endless(HEAD + b"\r\n", b"x" * 8192), TOO_MUCH),
+        sends("Chunks without end", endless(HEAD + b"Transfer-Encoding: chunked\r\n\r\n", CHUNK), TOO_MUCH),
+        sends(
+            "A length of 5 GB",
+            HEAD + b"Content-Length: 5000000000\r\n\r\nx",
+            "What example.org sends is too much: 5,000,000,000 bytes, 100,000 at most.",
+        ),
+        sends("A length that is too long", HEAD + b"Content-Length: 9\r\n\r\nshort", ENDS_EARLY),
+        sends("A length below zero", HEAD + b"Content-Length: -1\r\n\r\nshort", NO_HTTP),
+        sends("A byte now and then, without end", dripping(HEAD + b"\r\n"), SILENT),
+        sends("A header byte by byte, without end", dripping(HEAD + b"X: "), SILENT),
+        sends("A header of any length", endless(HEAD + b"X: ", b"x" * 8192), NO_HTTP),
+        sends("Headers without end", endless(HEAD, b"X: y\r\n" * 99), NO_HTTP),
+        sends("Something that is no HTTP", b"220 mail.example.org ESMTP\r\n", NO_HTTP),
+        sends("Nothing", b"", "example.org hung up without an answer."),
+    ],
+)
+async def test_an_answer_meant_to_do_harm_ends_in_one_sentence(raw: Raw, answer: str) -> None:
+    async with site(OPEN) as open_site:
+        open_site.answers["/"] = raw
+        assert await refusal(a_door(), open_site.url()) == answer
+
+
+@pytest.mark.parametrize(
+    "request_line",
+    [
+        pytest.param(
+            b"CONNECT 127.0.0.1:{port} HTTP/1.1",
+            marks=attack("door", "A browser's or git's own request for this machine", f"refused: {MACHINE}"),
+        ),
+        pytest.param(
+            b"GET http://[::ffff:127.0.0.1]:{port}/ HTTP/1.1",
+            marks=attack("door", "The same in another spelling, without TLS", f"refused: {MACHINE}"),
+        ),
+    ],
+)
+async def test_programs_with_requests_of_their_own_have_the_same_door(request_line: bytes, answer: str) -> None:
+    async with two_sites() as (_, victim), opened(a_door(), ANYWHERE, MOST) as proxy:
+        said = await through(proxy.port, request_line.replace(b"{port}", b"%d" % victim.port), proxy.key_and_address)
+    assert (in_short(said), victim.connections) == (answer, 0)
+
+
+@attack("door", "Another program on this machine uses the browser's way out", "407: it does not know the password")
+async def test_the_way_out_of_a_program_is_its_own(answer: str) -> None:
+    async with site(OPEN) as open_site, opened(a_door(), ANYWHERE, MOST) as proxy:
+        said = await through(proxy.port, b"GET " + open_site.url().encode() + b" HTTP/1.1", "http://job:guess@x")
+    assert (said.split()[1], open_site.connections) == (answer.partition(":")[0], 0)
+
+
+async def through(port: int, request_line: bytes, key_and_address: str) -> str:
+    """What the proxy answers to one request."""
+    from base64 import b64encode
+
+    key = key_and_address.partition("//")[2].partition("@")[0]
+    reader, writer = await asyncio.open_connection(HERE, port)
+    writer.write(request_line + b"\r\nProxy-Authorization: Basic " + b64encode(key.encode()) + b"\r\n\r\n")
+    said = (await reader.read()).decode()
+    writer.close()
+    return said
