@@ -1,14 +1,21 @@
 """Commands on the files of the agent's own workspace."""
 
 import difflib
+from dataclasses import dataclass
+from functools import partial
 
 from pydantic import BaseModel, Field
 
 from agent_core.commands.registry import Command, CommandContext, declared
+from agent_core.commands.searching import DIRECTORY, SEARCH, Directory, Search, listed, looked_through
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
+from agent_core.model.texts import is_utf8, unicode_text
+from agent_core.ports.documents import Documents, Reading
 
 MOST_TEXT = 20_000
+FILE = {"file": "filename", "path": "filename", "file_path": "filename"}
+TEXT = {**FILE, "content": "text", "contents": "text"}
 
 
 class Filename(BaseModel):
@@ -29,67 +36,115 @@ class ReadFrom(Filename):
     start: int = Field(default=0, ge=0, description="number of characters to skip")
 
 
-class Directory(BaseModel):
-    """One folder."""
+@dataclass(frozen=True, slots=True)
+class PlainTexts:
+    """Reads what is Unicode, and nothing else."""
 
-    directory: str = Field(default="", max_length=400, description="folder inside the workspace, empty for all of it")
-
-
-async def write_to_file(given: FilenameAndText, context: CommandContext) -> str:
-    """Replace the content of a file, or make the file."""
-    await context.files.write(given.filename, given.text.encode())
-    return f"{given.filename} now holds {len(given.text):,} characters."
-
-
-async def append_to_file(given: FilenameAndText, context: CommandContext) -> str:
-    """Add text at the end of a file, or make the file."""
-    await context.files.write(given.filename, given.text.encode(), append=True)
-    return f"{len(given.text):,} characters were added to {given.filename}."
+    async def text_of(self, name: str, data: bytes) -> Reading:
+        """The text as it stands there."""
+        text = unicode_text(data)
+        if text is None:
+            raise CommandError(f"{name} is not a text file ({len(data):,} bytes).")
+        return Reading(text)
 
 
-async def read_file(given: ReadFrom, context: CommandContext) -> str:
-    """Read a text file."""
-    text = _decoded(given.filename, await context.files.read(given.filename))
-    part = text[given.start : given.start + MOST_TEXT]
-    rest = len(text) - given.start - len(part)
-    return f"{part}\n({rest:,} more characters; read on with start={given.start + len(part)}.)" if rest > 0 else part
+PLAIN = PlainTexts()
 
 
-async def delete_file(given: Filename, context: CommandContext) -> str:
-    """Delete a file."""
-    await context.files.delete(given.filename)
-    return f"{given.filename} is deleted."
+@dataclass(frozen=True, slots=True)
+class FileCommands:
+    """What an agent can do with its files; `documents` reads those that are more than plain text."""
 
+    documents: Documents = PLAIN
 
-async def list_files(given: Directory, context: CommandContext) -> str:
-    """List the files in a folder and below."""
-    entries = await context.files.listing(given.directory)
-    return "\n".join(f"{entry.path} ({entry.size:,} bytes)" for entry in entries) or "There are no files."
+    async def write_to_file(self, given: FilenameAndText, context: CommandContext) -> str:
+        """Replace the content of a file, or make the file."""
+        if await context.files.fingerprint(given.filename):
+            _must_change(given, await context.files.read(given.filename))
+        await context.files.write(given.filename, given.text.encode())
+        return f"{given.filename} now holds {len(given.text):,} characters."
+
+    async def append_to_file(self, given: FilenameAndText, context: CommandContext) -> str:
+        """Add text at the end of a file, or make the file."""
+        if await context.files.fingerprint(given.filename):
+            _must_extend(given, await context.files.read(given.filename))
+        await context.files.write(given.filename, given.text.encode(), append=True)
+        return f"{len(given.text):,} characters were added to {given.filename}."
+
+    async def read_file(self, given: ReadFrom, context: CommandContext) -> str:
+        """Read a file: plain text in any encoding, PDF, Word or OpenDocument."""
+        reading = await self._reading(given, context)
+        text, note = reading.text, f"\n({reading.note})" if reading.note else ""
+        part = text[given.start : given.start + MOST_TEXT]
+        rest = len(text) - given.start - len(part)
+        more = f"\n({rest:,} more characters; read on with start={given.start + len(part)}.)" if rest > 0 else ""
+        return f"{part}{note}{more}"
+
+    async def delete_file(self, given: Filename, context: CommandContext) -> str:
+        """Delete a file."""
+        await context.files.delete(given.filename)
+        return f"{given.filename} is deleted."
+
+    async def list_files(self, given: Directory, context: CommandContext) -> str:
+        """List the files in a folder and below."""
+        return listed(await context.files.listing(given.directory))
+
+    async def search_files(self, given: Search, context: CommandContext) -> str:
+        """Find files by a text in their names or lines, capitals or not; without one, list them all."""
+        entries = await context.files.listing(given.directory)
+        return await looked_through(entries, given.query, context.files) if given.query.strip() else listed(entries)
+
+    async def preview_read(self, given: Filename, context: CommandContext) -> None:
+        """Nothing to show, but a file that cannot be read is told before anybody is asked."""
+        await self._reading(given, context)
+
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        """Them all."""
+        read = partial(declared, risks=("read",), category="files")
+        write = partial(declared, risks=("write",), category="files")
+        adding, writing = ("append_file",), ("write_file", "create_file")
+        replace, extend, delete = self.write_to_file, self.append_to_file, self.delete_file
+        return (
+            write(FilenameAndText, replace, preview_write, label="Write to file", synonyms=writing, aliases=TEXT),
+            write(FilenameAndText, extend, preview_append, label="Append to file", synonyms=adding, aliases=TEXT),
+            read(ReadFrom, self.read_file, self.preview_read, label="Read file", aliases=FILE),
+            read(Directory, self.list_files, preview_list, label="List files", aliases=DIRECTORY),
+            read(Search, self.search_files, preview_list, label="Search files", aliases=SEARCH),
+            write(Filename, delete, preview_delete, label="Delete file", aliases=FILE),
+        )
+
+    async def _reading(self, given: Filename, context: CommandContext) -> Reading:
+        return await self.documents.text_of(given.filename, await context.files.read(given.filename))
 
 
 async def preview_write(given: FilenameAndText, context: CommandContext) -> Preview:
     """The change as a unified diff; a write that would change nothing is refused."""
-    return await _preview_change(given.filename, None, given.text, context)
+    basis = await context.files.fingerprint(given.filename)
+    old = await context.files.read(given.filename) if basis else b""
+    if basis:
+        _must_change(given, old)
+    return _change(given.filename, old, given.text, basis)
 
 
 async def preview_append(given: FilenameAndText, context: CommandContext) -> Preview:
-    """The lines to be added, under the file's last ones."""
-    return await _preview_change(given.filename, given.text, "", context)
+    """The lines to be added, under the file's last ones; what stands there already is refused."""
+    basis = await context.files.fingerprint(given.filename)
+    old = await context.files.read(given.filename) if basis else b""
+    if basis:
+        _must_extend(given, old)
+    return _change(given.filename, old, old.decode() + given.text, basis)
 
 
 async def preview_delete(given: Filename, context: CommandContext) -> Preview:
     """What would be lost."""
-    entries = await context.files.listing()
-    size = next((entry.size for entry in entries if entry.path == given.filename), 0)
-    old = await context.files.read(given.filename) if size <= MOST_TEXT else b""
-    title = f"{given.filename} · {size:,} bytes will be deleted"
     basis = await context.files.fingerprint(given.filename)
-    return Preview(title=title, body=_text_or_nothing(old), target=given.filename, basis=basis)
-
-
-async def preview_read(given: Filename, context: CommandContext) -> None:
-    """Nothing to show, but a file that cannot be read is told before anybody is asked."""
-    _decoded(given.filename, await context.files.read(given.filename))
+    folder = given.filename.rpartition("/")[0] if basis else ""
+    sizes = {entry.path: entry.size for entry in await context.files.listing(folder)}
+    size = sizes.get("/".join(part for part in given.filename.split("/") if part not in ("", ".")))
+    old = await context.files.read(given.filename) if size is None or size <= MOST_TEXT else b""
+    title = f"{given.filename} · {size or len(old):,} bytes will be deleted"
+    return Preview(title=title, body=unicode_text(old) or "", target=given.filename, basis=basis)
 
 
 async def preview_list(given: Directory, context: CommandContext) -> None:
@@ -97,70 +152,32 @@ async def preview_list(given: Directory, context: CommandContext) -> None:
     await context.files.listing(given.directory)
 
 
-async def _preview_change(filename: str, added: str | None, text: str, context: CommandContext) -> Preview:
-    exists = await context.files.fingerprint(filename)
-    data = await context.files.read(filename) if exists else b""
-    old = _text_or_nothing(data)
-    new = text if added is None else old + added
-    if exists and new.encode() == data:
-        raise CommandError(f"{filename} already holds exactly this; nothing would change.")
+def _change(filename: str, data: bytes, new: str, basis: str) -> Preview:
+    old = data.decode() if is_utf8(data) else ""
     diff = list(difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=2))[2:]
     plus, minus = (sum(line.startswith(sign) for line in diff) for sign in "+-")
-    state = "new file · " if not exists else f"{len(data):,} bytes that are no text · " if data and not old else ""
+    state = "new file · " if not basis else f"{len(data):,} bytes that are no text · " if data and not old else ""
     lines = len(new.splitlines())
     title = f"{filename} · {state}{lines} {'line' if lines == 1 else 'lines'} · +{plus} −{minus}"
-    return Preview(title=title, body="\n".join(diff), kind="diff", target=filename, basis=exists)
+    return Preview(title=title, body="\n".join(diff), kind="diff", target=filename, basis=basis)
 
 
-def _decoded(filename: str, data: bytes) -> str:
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        raise CommandError(f"{filename} is not a text file ({len(data):,} bytes).") from None
+def _must_change(given: FilenameAndText, old: bytes) -> None:
+    if given.text.encode() == old:
+        raise CommandError(f"{given.filename} already holds exactly this; nothing would change.")
 
 
-def _text_or_nothing(data: bytes) -> str:
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return ""
+def _must_extend(given: FilenameAndText, old: bytes) -> None:
+    """Raise CommandError where the text stands at the file's end: a repeated append would double it."""
+    if not given.text:
+        raise CommandError(f"There is nothing to append; {given.filename} would stay as it is.")
+    if not is_utf8(old):
+        raise CommandError(f"{given.filename} is not in UTF-8, so nothing can be appended; write it anew instead.")
+    if given.text.strip() and old.endswith(given.text.encode()):
+        raise CommandError(
+            f"{given.filename} already ends with exactly this. If it is to stand there twice, append it together with "
+            "what comes next, or write the whole file."
+        )
 
 
-FILE = {"file": "filename", "path": "filename", "file_path": "filename"}
-TEXT = {**FILE, "content": "text", "contents": "text"}
-FILE_COMMANDS: tuple[Command, ...] = (
-    declared(
-        FilenameAndText,
-        write_to_file,
-        preview_write,
-        label="Write to file",
-        risks=("write",),
-        category="files",
-        synonyms=("write_file", "create_file"),
-        aliases=TEXT,
-    ),
-    declared(
-        FilenameAndText,
-        append_to_file,
-        preview_append,
-        label="Append to file",
-        risks=("write",),
-        category="files",
-        synonyms=("append_file",),
-        aliases=TEXT,
-    ),
-    declared(ReadFrom, read_file, preview_read, label="Read file", risks=("read",), category="files", aliases=FILE),
-    declared(
-        Directory,
-        list_files,
-        preview_list,
-        label="List files",
-        risks=("read",),
-        category="files",
-        synonyms=("search_files",),
-        aliases={"path": "directory", "folder": "directory", "dir": "directory"},
-    ),
-    declared(
-        Filename, delete_file, preview_delete, label="Delete file", risks=("write",), category="files", aliases=FILE
-    ),
-)
+FILE_COMMANDS: tuple[Command, ...] = FileCommands().commands

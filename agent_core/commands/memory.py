@@ -5,13 +5,14 @@ from functools import partial
 
 from pydantic import BaseModel, Field
 
-from agent_core.commands.files import FILE, Filename
+from agent_core.commands.files import FILE, PLAIN, Filename
 from agent_core.commands.registry import Command, CommandContext, declared
 from agent_core.errors import CommandError
 from agent_core.memory.events import pieces
 from agent_core.memory.longterm import LongTermMemory
 from agent_core.model.ids import MemoryId
 from agent_core.model.memory import Memory, Recalled
+from agent_core.ports.documents import Documents
 from agent_core.ports.world import Clock
 
 LONGEST = 10_000
@@ -53,6 +54,7 @@ class MemoryCommands:
 
     memory: LongTermMemory
     clock: Clock
+    documents: Documents = PLAIN
 
     async def memory_add(self, given: Text, context: CommandContext) -> str:
         """Keep something in your long-term memory."""
@@ -83,17 +85,14 @@ class MemoryCommands:
         return f"Forgotten: {' '.join(found[0].text.split())[:IN_A_LINE]}"
 
     async def ingest_file(self, given: Filename, context: CommandContext) -> str:
-        """Take a text file into your long-term memory, in overlapping pieces."""
-        data = await context.files.read(given.filename)
-        try:
-            text = data.decode()
-        except UnicodeDecodeError:
-            raise CommandError(f"{given.filename} is not a text file ({len(data):,} bytes).") from None
-        kept = [self._new(piece, given.filename) for piece in pieces(text)]
+        """Take a file into your long-term memory, in overlapping pieces: plain text, PDF, Word or OpenDocument."""
+        reading = await self.documents.text_of(given.filename, await context.files.read(given.filename))
+        kept = [self._new(piece, given.filename) for piece in pieces(reading.text)]
         if len(kept) > MOST_PIECES:
             raise CommandError(f"{given.filename} is too long: it makes {len(kept)} pieces, {MOST_PIECES} at most.")
         found = await self.memory.add(context.agent, kept, context.purse)
-        return _kept(len(kept), f"{given.filename} is", findable=found)
+        note = f" {reading.note}" if reading.note else ""
+        return _kept(len(kept), f"{given.filename} is", findable=found) + note
 
     @property
     def commands(self) -> tuple[Command, ...]:

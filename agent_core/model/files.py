@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+MOST_LISTED = 20_000  # programs can make more files than anybody reads of
+
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:

@@ -40,7 +40,7 @@ class Files(Protocol):
         ...
 
     async def listing(self, folder: str = "") -> tuple[FileEntry, ...]:
-        """Every file in the folder and below, by path."""
+        """Every file in the folder and below, by path; no more than MOST_LISTED of them."""
         ...
 
     async def fingerprint(self, path: str) -> str:

@@ -6,16 +6,18 @@ import secrets
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from agent_core.errors import CommandError, OutsideWorkspace
-from agent_core.model.files import FileEntry
+from agent_core.model.files import MOST_LISTED, FileEntry
 from agent_core.providers.paths import MOST_DEPTH, UNFINISHED, is_file, is_folder, is_name, no_file
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 EXTEND = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+MOST_SEEN = 100_000  # folders, links and the like, beside files
 MAKE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -102,14 +104,14 @@ def write_all(descriptor: int, data: bytes) -> None:
 
 
 def files_below(folder: int, prefix: str = "", depth: int = 0) -> list[FileEntry]:
-    """Plain files with names of ours, in no order; links, devices and what vanishes meanwhile are left out."""
-    found: list[FileEntry] = []
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if is_name(entry.name) and depth < MOST_DEPTH:
-                with suppress(OSError):
-                    found += _entries_of(entry, folder, f"{prefix}{entry.name}", depth)
-    return found
+    """Plain files with names of ours, in no order; links, devices and what vanishes meanwhile are left out.
+
+    After so many files, or so many things that are none, the rest is left out too: a program may have made any number.
+    """
+    walk = _Walk()
+    with suppress(_Enough):
+        walk.enter(folder, prefix, depth)
+    return walk.found
 
 
 def remove_tree(parent: int, name: str) -> None:
@@ -145,14 +147,32 @@ def _must_be_plain(status: os.stat_result, path: str) -> None:
         raise CommandError(f"{path} is linked to from elsewhere and is left alone.")
 
 
-def _entries_of(entry: os.DirEntry[str], folder: int, path: str, depth: int) -> list[FileEntry]:
-    if entry.is_dir(follow_symlinks=False):
-        with opened(entry.name, FOLDER, within=folder) as inner:
-            return files_below(inner, f"{path}/", depth + 1)
-    if not entry.is_file(follow_symlinks=False):
-        return []
-    status = entry.stat(follow_symlinks=False)
-    return [FileEntry(path, status.st_size, _time(status.st_mtime))]
+class _Enough(Exception):
+    """As much was found, or looked at, as is listed."""
+
+
+@dataclass(slots=True)
+class _Walk:
+    found: list[FileEntry] = field(default_factory=list)
+    left: int = MOST_SEEN
+
+    def enter(self, folder: int, prefix: str, depth: int) -> None:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                self.left -= 1
+                if self.left < 0 or len(self.found) >= MOST_LISTED:
+                    raise _Enough
+                if is_name(entry.name) and depth < MOST_DEPTH:
+                    with suppress(OSError):
+                        self._take(entry, folder, f"{prefix}{entry.name}", depth)
+
+    def _take(self, entry: os.DirEntry[str], folder: int, path: str, depth: int) -> None:
+        if entry.is_dir(follow_symlinks=False):
+            with opened(entry.name, FOLDER, within=folder) as inner:
+                self.enter(inner, f"{path}/", depth + 1)
+        elif entry.is_file(follow_symlinks=False):
+            status = entry.stat(follow_symlinks=False)
+            self.found.append(FileEntry(path, status.st_size, _time(status.st_mtime)))
 
 
 def _time(seconds: float) -> datetime:

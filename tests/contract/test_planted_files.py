@@ -14,7 +14,7 @@ from agent_core.errors import CommandError, OutsideWorkspace
 from agent_core.model.ids import AgentId
 from agent_core.ports.world import Files
 from agent_core.providers.files import FolderFiles, FolderWorkspaces
-from agent_core.providers.folders import FOLDER, opened, replace_file
+from agent_core.providers.folders import FOLDER, _Enough, _Walk, opened, replace_file
 from agent_core.providers.paths import Limits
 from agent_core.testing.examples import an_agent
 
@@ -184,6 +184,27 @@ async def test_names_that_no_path_can_have_are_not_listed(folder: Path) -> None:
     (folder / "fine").write_text("x")
     os.utime(folder / "fine", (2**40, 2**40))
     assert await names(FolderFiles(folder)) == ["fine"]
+
+
+def test_a_walk_ends_however_many_folders_there_are(folder: Path) -> None:
+    for path in ("a/b/c", "a/d", "e/f"):
+        (folder / path).mkdir(parents=True)
+        (folder / path / "file").write_text("x")
+    with opened(folder, FOLDER) as descriptor:
+        whole, part = _Walk(), _Walk(left=4)
+        whole.enter(descriptor, "", 0)
+        with pytest.raises(_Enough):
+            part.enter(descriptor, "", 0)
+    assert len(whole.found) == 3 > len(part.found)
+
+
+async def test_a_file_too_long_to_read_changes_its_fingerprint_by_size_and_time(folder: Path) -> None:
+    files = FolderFiles(folder, SMALL)
+    (folder / "big").write_bytes(b"x" * 101)
+    first = await files.fingerprint("big")
+    assert first == await files.fingerprint("big")
+    (folder / "big").write_bytes(b"x" * 102)
+    assert await files.fingerprint("big") != first
 
 
 async def test_no_path_of_the_host_is_told(folder: Path) -> None:

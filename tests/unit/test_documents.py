@@ -1,0 +1,158 @@
+"""Files that are more than plain text: what is read of them, what is said of how, and what is left alone."""
+
+import asyncio
+import contextlib
+import io
+from pathlib import Path
+
+import pytest
+from pypdf import PdfWriter
+
+from agent_core.commands.files import PLAIN
+from agent_core.errors import CommandError
+from agent_core.model.texts import unicode_text
+from agent_core.ports.documents import Documents, Reading
+from agent_core.providers.document_worker import read
+from agent_core.providers.documents import MOST_KEPT, ReadDocuments
+from tests.standins.documents import archive, line, open_document, pdf, squeezed, word
+
+DOCUMENTS = ReadDocuments()
+OLD = "It is not in UTF-8; it was read as {}, which may be wrong."
+
+
+def locked(password: str) -> bytes:
+    made = io.BytesIO()
+    writer = PdfWriter(clone_from=io.BytesIO(pdf("The secret plan.")))
+    writer.encrypt(password, "owner", algorithm="AES-256")
+    writer.write(made)
+    return made.getvalue()
+
+
+async def test_a_word_file_is_read_line_by_line_with_its_tables() -> None:
+    cells = f"<w:tr><w:tc>{line('a')}</w:tc><w:tc>{line('b')}</w:tc></w:tr>"
+    tabbed = "<w:p><w:r><w:t>x</w:t><w:tab/><w:t>y</w:t><w:br/><w:t>z</w:t></w:r></w:p>"
+    data = word(f"{line('R&amp;D')}<w:tbl>{cells}</w:tbl>{tabbed}")
+    assert await DOCUMENTS.text_of("a.docx", data) == Reading("R&D\na \tb \t\nx\ty\nz\n")
+
+
+async def test_what_a_word_file_deleted_or_repeats_is_not_read() -> None:
+    gone = "<w:p><w:del><w:r><w:delText>gone</w:delText></w:r></w:del></w:p>"
+    twice = f'<m:Fallback xmlns:m="urn:m">{line("again")}</m:Fallback>'
+    assert (await DOCUMENTS.text_of("a.docx", word(gone + twice + line("here")))).text == "\nhere\n"
+
+
+async def test_an_open_document_is_read_line_by_line() -> None:
+    body = "<text:h>Title</text:h><text:p>one<text:tab/>two<text:s/>three<text:line-break/>four</text:p>"
+    changes = "<text:tracked-changes><text:p>gone</text:p></text:tracked-changes>"
+    reading = await DOCUMENTS.text_of("a.odt", open_document(changes + body))
+    assert reading.text == "Title\none\ttwo three\nfour\n"
+
+
+async def test_a_pdf_is_read_page_by_page_whatever_it_is_called() -> None:
+    reading = await DOCUMENTS.text_of("report", pdf("First words", "", "Last words"))
+    assert reading.text == "[page 1]\nFirst words\n\n[page 3]\nLast words\n\n"
+    assert reading.note == "It is a PDF of 3 pages."
+
+
+async def test_a_pdf_that_only_forbids_copying_is_read() -> None:
+    assert "The secret plan." in (await DOCUMENTS.text_of("a.pdf", locked(""))).text
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "said"),
+    [
+        ("a.pdf", locked("s3cret"), "a.pdf is locked with a password, so it cannot be read."),
+        ("a.pdf", pdf("", ""), "a.pdf holds no text. If it is a PDF, its pages are probably scanned pictures."),
+        ("a.pdf", b"%PDF-1.7 and nothing", "a.pdf is damaged, so it cannot be read."),
+        ("a.pdf", pdf(tree="<</Type/Pages/Count 9/Kids[2 0 R]>>"), "a.pdf is damaged, so it cannot be read."),
+        ("a.docx", b"PK\x03\x04 and nothing", "a.docx is damaged, so it cannot be read."),
+        ("a.docx", word("<w:p>"), "a.docx is damaged, so it cannot be read."),
+        ("a.zip", archive({"a.txt": "text"}), "a.zip is not a text file ("),
+        ("a.bin", bytes(range(256)), "a.bin is not a text file (256 bytes)."),
+        ("a.jpg", b"\xff\xd8\xff\xe0 \x10JFIF", "a.jpg is not a text file (10 bytes)."),
+        ("a.bin", bytes(range(128, 256)) * 3, "a.bin is not a text file (384 bytes)."),
+        ("a.doc", b"\xd0\xcf\x11\xe0 old", "a.doc is in an old format of Microsoft Office; it can be read once saved "),
+    ],
+    ids=lambda part: part[-40:] if isinstance(part, str) else "",
+)
+async def test_what_cannot_be_read_is_told_in_a_sentence(name: str, data: bytes, said: str) -> None:
+    with pytest.raises(CommandError) as caught:
+        await DOCUMENTS.text_of(name, data)
+    assert str(caught.value).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "note"),
+    [
+        ("Schöne Grüße, “naïve” café – for 5 € each", "cp1252", OLD.format("windows-1252")),
+        ("Привет, это обычный русский текст для проверки.", "cp1251", OLD.format("cp1251")),
+        ("これは日本語のテキストです。今日は天気がいいですね。", "shift_jis", OLD.format("cp932")),
+        ("plain", "ascii", ""),
+        ("näh", "utf-8-sig", ""),
+        ("näh 日本", "utf-16", ""),
+        ("näh 日本", "utf-32", ""),
+        ("", "ascii", ""),
+    ],
+)
+async def test_a_text_in_another_encoding_is_read_and_a_guess_is_told(text: str, encoding: str, note: str) -> None:
+    assert await DOCUMENTS.text_of("a.txt", text.encode(encoding)) == Reading(text, note)
+
+
+@pytest.mark.parametrize("documents", [DOCUMENTS, PLAIN])
+@pytest.mark.parametrize("data", [b"\0\0", b"\xff\xfe\0", b"a\0b"])
+async def test_bytes_that_are_no_text_are_none_to_every_reader(documents: Documents, data: bytes) -> None:
+    assert unicode_text(data) is None
+    with pytest.raises(CommandError, match=r"^a is not a text file \(\d bytes\)\.$"):
+        await documents.text_of("a", data)
+
+
+async def test_a_reader_that_takes_too_long_is_ended(tmp_path: Path) -> None:
+    endless = tmp_path / "endless.py"
+    endless.write_text("import sys\nsys.stdin.buffer.read()\nwhile True: pass\n")
+    with pytest.raises(CommandError, match=r"^a.pdf takes too long or too much memory to read\.$"):
+        await ReadDocuments(seconds=0.3, worker=endless).text_of("a.pdf", pdf("x"))
+
+
+async def test_a_reader_that_prints_without_end_is_ended(tmp_path: Path) -> None:
+    flood = tmp_path / "flood.py"
+    flood.write_text("while True: print('x' * 99999)\n")
+    with pytest.raises(CommandError, match="takes too long"):
+        await ReadDocuments(worker=flood).text_of("a.pdf", pdf("x"))
+
+
+async def test_a_reading_that_is_cancelled_leaves_no_process(tmp_path: Path) -> None:
+    waiting, begun, over = tmp_path / "waiting.py", asyncio.Event(), asyncio.Event()
+    waiting.write_text("import socket\ns = socket.socket(socket.AF_UNIX)\ns.connect('s')\ns.recv(1)\n")
+
+    async def meet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        begun.set()
+        await reader.read()
+        over.set()
+        writer.close()
+
+    with contextlib.chdir(tmp_path):
+        async with await asyncio.start_unix_server(meet, "s"), asyncio.timeout(20):
+            reading = asyncio.create_task(ReadDocuments(worker=waiting).text_of("a.pdf", pdf("x")))
+            await begun.wait()
+            reading.cancel()
+            await over.wait()
+
+
+async def test_the_last_readings_are_kept_and_older_ones_are_not() -> None:
+    documents = ReadDocuments()
+    for number in range(MOST_KEPT + 2):
+        await documents.text_of("a.docx", word(line(str(number))))
+    kept = [reading.text for reading in documents._kept.values()]
+    assert kept == [f"{number}\n" for number in range(2, MOST_KEPT + 2)]
+
+
+def test_a_long_document_is_read_up_to_a_bound_and_says_so() -> None:
+    answer = read("archive", word(line("word " * 10) * 50_000))
+    assert len(answer["text"]) == 2_000_000
+    assert answer["note"] == "Only its first 2,000,000 characters were read."
+
+
+def test_a_page_that_breaks_the_library_does_not_hide_the_others() -> None:
+    answer = read("pdf", pdf("Good page", squeezed(bytes(1000), 500_000)))
+    assert "Good page" in answer["text"]
+    assert answer["note"] == "It is a PDF of 2 pages. 1 of them could not be read."
