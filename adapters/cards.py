@@ -71,7 +71,7 @@ def turn_card(agent: Agent, turn: Turn) -> Card:
     spoken = (("Reasoning", thoughts.reasoning), ("Criticism", thoughts.criticism), ("Speak", thoughts.speak))
     return Card(
         turn=turn.id,
-        headline=f"{agent.name} · turn {turn.number} · {turn.call.name}",
+        headline=f"{agent.title} · turn {turn.number} · {turn.call.name}",
         command=turn.call.name,
         number=turn.number,
         state=state_text(turn),
@@ -100,7 +100,7 @@ def summary_text(agent: Agent, turn: Turn) -> str:
     about = card.preview.title if card.preview else brief_arguments(card)
     said, mark = f"{card.headline} · {card.standing}", " · "
     if turn.state == "proposed":
-        said, mark = f"{agent.name} asks to run {card.command} (turn {card.number})", ": "
+        said, mark = f"{agent.title} asks to run {card.command} (turn {card.number})", ": "
     return " ".join(f"{said}{mark}{about}".split()) if about else said
 
 
@@ -112,10 +112,8 @@ def brief_arguments(card: Card) -> str:
 def status_text(status: AgentStatus) -> str:
     """What an agent is doing, in a few words."""
     match status:
-        case Thinking(""):
-            return "thinking"
-        case Thinking(held_up):
-            return f"waiting for the model: {held_up}"
+        case Thinking():
+            return _thinking(status)
         case Awaiting():
             return "waiting for a decision"
         case Acting():
@@ -126,6 +124,12 @@ def status_text(status: AgentStatus) -> str:
             return f"stopped by {by}"
         case Finished():
             return "done"
+
+
+def _thinking(status: Thinking) -> str:
+    if status.waits_for:
+        return f"waiting for {', '.join(status.waits_for)}"
+    return f"waiting for the model: {status.held_up}" if status.held_up else "thinking"
 
 
 def status_word(status: AgentStatus) -> str:

@@ -12,7 +12,7 @@ from adapters.cards import spend_text, status_text
 from adapters.wishes import Wishes, WishVerb, first_word
 from adapters.words import Help
 from agent_core.errors import InvalidInput, NotPossible, PersonError
-from agent_core.model.agent import Agent
+from agent_core.model.agent import Agent, Awaiting
 from agent_core.model.decision import Approve, ApproveEdited, Reject, Settlement
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.people import Origin
@@ -92,8 +92,11 @@ class Intents:
     async def say(self, agent_id: AgentId, text: str, origin: Origin, written_at: datetime | None = None) -> Answer:
         """Do what a line typed in the thread says: a `!verb`, or a reply.
 
-        Where a line may come late, `written_at` keeps it from deciding what was asked only after it.
+        A line that begins with @ and a helper's name is for that helper. Where a line may come late, `written_at` keeps
+        it from deciding what was asked only after it.
         """
+        if text.startswith("@"):
+            agent_id, text = await self._meant(agent_id, text, origin)
         if not text.startswith("!"):
             return await self._reply(agent_id, text, origin)
         verb, rest = first_word(text[1:])
@@ -127,13 +130,31 @@ class Intents:
                 return HELP.text
 
     async def _open_turn(self, agent_id: AgentId, origin: Origin, written_at: datetime | None) -> Turn:
-        """The newest turn, for a line that may have been written before it."""
+        """The newest turn, for a line that may have been written before it; a helper's where only that one asks."""
         turn = await self.views.newest_turn(origin.channel, agent_id)
+        if turn is None or not turn.is_open:
+            turn = await self._asked_by_helper(agent_id, origin) or turn
         if turn is None:
             raise NotPossible("Nothing waits for a decision.")
         if written_at and written_at < turn.proposed_at:
             raise NotPossible(f"You wrote this before turn {turn.number} was asked: look at its card and decide again.")
         return turn
+
+    async def _asked_by_helper(self, agent_id: AgentId, origin: Origin) -> Turn | None:
+        helpers = await self.views.family(origin.channel, agent_id)
+        asking = [helper for helper in helpers if isinstance(helper.status, Awaiting)]
+        if len(asking) > 1:
+            names = ", ".join(f"@{helper.name}" for helper in asking)
+            raise NotPossible(f"Several ask here: {names}. Begin with whose command you mean, as in @NAME !approve.")
+        return await self.views.newest_turn(origin.channel, asking[0].id) if asking else None
+
+    async def _meant(self, agent_id: AgentId, text: str, origin: Origin) -> tuple[AgentId, str]:
+        """Whom a line is for that begins with a name, and what it says; the longest name wins."""
+        helpers = await self.views.family(origin.channel, agent_id)
+        for helper in sorted(helpers, key=lambda each: -len(each.name)):
+            if named := re.match(rf"@{re.escape(helper.name)}(?!\w)[:,]?\s*(?=\S)", text, re.IGNORECASE):
+                return helper.id, text[named.end() :]
+        return agent_id, text
 
     async def _on_agent(self, button: Button, filled: Filled, origin: Origin) -> Answer:
         agent_id = AgentId(button.subject)

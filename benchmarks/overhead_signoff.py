@@ -159,10 +159,10 @@ async def office(folder: Path, replies: Sequence[Mapping[str, Any]]) -> AsyncIte
     asker = Asker(model=ScriptedModel(iter(replies)), tokens=Estimates())
     mind = Mind(asker=asker, memory=memory, clock=clock, **shared)
     hands, surfaces, treasury = Hands(**shared), {surface.name: surface}, Treasury(database)
-    loop = AgentLoop(database=database, mind=mind, hands=hands, surfaces=surfaces, clock=clock, treasury=treasury)
     engine = LocalEngine(database=database, clock=clock, surfaces=tuple(surfaces))
-    service = AgentService(database=database, waker=engine, clock=clock, memory=memory, **shared)
-    at = Office(service=service, surface=surface)
+    kept: dict[str, Any] = {"database": database, "waker": engine, "clock": clock}
+    loop = AgentLoop(mind=mind, hands=hands, surfaces=surfaces, treasury=treasury, **kept)
+    at = Office(service=AgentService(memory=memory, **kept, **shared), surface=surface)
 
     async def advance(agent_id: AgentId) -> None:
         await loop.advance(agent_id)

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from adapters.intents import Intents
+from agent_core.commands.agents import AgentCommands
 from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.history import HistoryCommands
@@ -28,6 +29,7 @@ from agent_core.oversight.treasury import Treasury
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade, version
 from agent_core.ports.database import Database
+from agent_core.ports.engine import Waker
 from agent_core.ports.minds import LanguageModel
 from agent_core.ports.precedence import Precedence
 from agent_core.ports.surface import ChatSurface
@@ -38,6 +40,7 @@ from agent_core.providers.detection import local_servers
 from agent_core.providers.files import FolderWorkspaces
 from agent_core.service.agents import AgentService
 from agent_core.service.drafting import AgentDrafting
+from agent_core.service.helpers import AgentHelpers
 from agent_core.service.memories import AgentMemories
 from agent_core.service.received import ReceivedFiles
 from agent_core.service.reviewing import SelfReview
@@ -178,10 +181,11 @@ def _must_be_known(variable: str, names: Iterable[str], known: Collection[str]) 
             raise SettingsError(variable, f"{name!r} is none of {', '.join(sorted(known))}.", min(known))
 
 
-def own_commands(search: Search, memory: LongTermMemory, clock: Clock) -> tuple[Command, ...]:
+def own_commands(search: Search, memory: LongTermMemory, clock: Clock, waker: Waker) -> tuple[Command, ...]:
     """The commands that want something from outside the agent's folder."""
     recollecting = (*MemoryCommands(memory, clock).commands, *HistoryCommands(memory.database).commands)
-    return (*WebCommands(search).commands, *recollecting)
+    helpers = AgentHelpers(database=memory.database, clock=clock, waker=waker, memory=memory)
+    return (*WebCommands(search).commands, *recollecting, *AgentCommands(helpers).commands)
 
 
 def _wired(
@@ -194,11 +198,11 @@ def _wired(
     clock: Clock,
 ) -> Signoff:
     memory = LongTermMemory(database=database, embedder=minds.embedder, index=minds.index)
-    commands = make_commands(settings, *own_commands(minds.search, memory, clock))
+    engine = LocalEngine(database=database, clock=clock, surfaces=tuple(surfaces))
+    commands = make_commands(settings, *own_commands(minds.search, memory, clock, engine))
     fast_model = settings.fast_model if settings.has_endpoint else ""  # a file holds one model
     asker = Asker(model=minds.model, tokens=minds.tokens, fast_model=fast_model)
     treasury, precedence = Treasury(database), Precedence()
-    engine = LocalEngine(database=database, clock=clock, surfaces=tuple(surfaces))
     kept: dict[str, Any] = {"database": database, "clock": clock}
     carried: dict[str, Any] = {"commands": commands, "workspaces": FolderWorkspaces(settings.home / "workspaces")}
     mind = Mind(asker=asker, memory=memory, clock=clock, wanted_profile=wanted_profile(settings), **carried)
@@ -210,7 +214,7 @@ def _wired(
         minds=minds,
         surfaces=surfaces,
         engine=engine,
-        loop=AgentLoop(mind=mind, hands=Hands(**carried), **moved, **kept),
+        loop=AgentLoop(mind=mind, hands=Hands(**carried), waker=engine, **moved, **kept),
         renewal=Renewal(memory=memory, treasury=treasury, **kept),
         intents=Intents(
             service=AgentService(memory=memory, default_budget=settings.default_budget_usd, **saving, **carried),

@@ -52,9 +52,9 @@ class SoloOptions:
 
 
 class SoloEngine(WakingEngine, Protocol):
-    """An engine that can be told to move one agent only."""
+    """An engine that can be told to move one agent and its helpers only."""
 
-    only: AgentId | None
+    only: set[AgentId] | None
 
 
 class Parts(Protocol):
@@ -169,7 +169,8 @@ class _Telling:
 
 
 async def _conversation(parts: Parts, console: Console) -> int:
-    parts.engine.only = console.agent.id
+    helpers = await parts.intents.views.family(CHANNEL, console.agent.id)
+    parts.engine.only = {console.agent.id, *(helper.id for helper in helpers)}
     with _interrupts(console.halt):
         async with asyncio.TaskGroup() as group:
             engine = group.create_task(work(parts.engine, _Telling(parts.loop, console)), name="engine")

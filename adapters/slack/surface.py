@@ -77,7 +77,8 @@ class SlackSurface:
     async def status(self, agent: Agent) -> None:
         """Have it shown soon what the agent does; of several changes in a row only the last is sent."""
         is_under_way = agent.id in self.to_tell
-        if agent.thread is None or (not is_under_way and self.standings.get(agent.id) == status_text(agent.status)):
+        is_told = not is_under_way and self.standings.get(agent.id) == status_text(agent.status)
+        if agent.thread is None or agent.parent or is_told:  # the indicator is that of the agent people made
             return
         self.to_tell[agent.id] = agent
         if not is_under_way:

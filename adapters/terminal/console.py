@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from adapters.buttons import Button
@@ -18,6 +18,7 @@ from adapters.terminal.surface import Advanced, Event, Halted, Shown, Standing, 
 from adapters.words import REVIEWS
 from agent_core.errors import NotFound, NotPossible, PersonError
 from agent_core.model.agent import Agent, Finished, Thinking
+from agent_core.model.ids import AgentId
 from agent_core.model.people import Origin
 from agent_core.model.turn import Turn
 
@@ -34,7 +35,7 @@ class Console:
     origin: Origin
     agent: Agent
     is_unasked: bool = False
-    _drawn: Turn | None = None
+    _drawn: dict[AgentId, Turn] = field(default_factory=dict)
     _progress: str = ""
     _is_halted: bool = False
     _reading: asyncio.Future[str | None] | None = None
@@ -85,17 +86,19 @@ class Console:
     def _draw(self, agent: Agent, turn: Turn) -> None:
         if self._is_drawn(turn):
             return
-        before, self._drawn, self._progress = self._drawn, turn, ""
+        before, self._drawn[agent.id], self._progress = self._drawn.get(agent.id), turn, ""
         self.streams.write(_drawing(before, turn)(agent, turn, self.streams.look))
         if self.streams.emit and turn.state in ENDED:
             self.streams.emit(record(turn) + "\n")
 
     def _stand(self, agent: Agent) -> None:
-        self.agent = agent
+        if agent.id == self.agent.id:
+            self.agent = agent
         if not isinstance(agent.status, Thinking):
             return
-        text = f"{agent.name} is {status_text(agent.status)}" + ("" if agent.status.held_up else "…")
-        if text != self._progress and (self.streams.is_live or agent.status.held_up):
+        waits = agent.status.held_up or agent.status.waits_for
+        text = f"{agent.title} is {status_text(agent.status)}" + ("" if waits else "…")
+        if text != self._progress and (self.streams.is_live or waits):
             self._progress = text
             self.streams.write(self.streams.look.paint(one_line(text), "dim") + "\n")
 
@@ -119,9 +122,13 @@ class Console:
                 self._say(sentence(error))
 
     async def _open_turn(self) -> Turn | None:
-        """The turn people are asked about, once its card was written as it is now."""
-        turn = await self.intents.views.newest_turn(self.origin.channel, self.agent.id)
-        return turn if turn and turn.is_open and self._is_drawn(turn) else None
+        """The turn people are asked about, its own before its helpers', once its card was written as it is now."""
+        views, channel = self.intents.views, self.origin.channel
+        for each in (self.agent, *await views.family(channel, self.agent.id)):
+            turn = await views.newest_turn(channel, each.id)
+            if turn and turn.is_open and self._is_drawn(turn):
+                return turn
+        return None
 
     async def _answer(self, turn: Turn, line: str) -> None:
         answer = understood(line)
@@ -143,14 +150,15 @@ class Console:
             case Words(""):
                 return
             case Words(text):
-                told = await self.intents.say(self.agent.id, text, self.origin)
+                told = await self.intents.say(turn.agent_id, text, self.origin)
                 held = told.file.data.decode() if told.file else ""
                 self._say(told.text if held in ("", told.text) else f"{told.text}\n{held}")
 
     async def _review(self, turn: Turn) -> None:
         """Have the proposal reviewed; what was said of it is written as the card is shown again."""
         if turn.review:
-            self.streams.write(review_text(self.agent, turn, self.streams.look))
+            agent, _ = await self.intents.views.turn(self.origin.channel, turn.id)
+            self.streams.write(review_text(agent, turn, self.streams.look))
             return
         self._say(REVIEWS)
         await self._press(Button("review", turn.id))
@@ -168,7 +176,7 @@ class Console:
 
     async def _go_on(self, turn: Turn) -> None:
         """Approve what an unasked run found open; stop where its lease ended or the ground changed under a command."""
-        agent = await self.intents.views.agent(self.origin.channel, self.agent.id)
+        agent = await self.intents.views.agent(self.origin.channel, turn.agent_id)
         if agent.lease is None or turn.remark:
             await self._stop()
             return
@@ -205,7 +213,8 @@ class Console:
         self.streams.write(said_text(text, self.streams.look))
 
     def _is_drawn(self, turn: Turn) -> bool:
-        return self._drawn is not None and _looks(self._drawn) == _looks(turn)
+        drawn = self._drawn.get(turn.agent_id)
+        return drawn is not None and _looks(drawn) == _looks(turn)
 
 
 def _drawing(before: Turn | None, turn: Turn) -> Callable[[Agent, Turn, Look], str]:

@@ -19,10 +19,11 @@ class Hub:
 
     listeners: set[asyncio.Queue[AgentId | None]] = field(default_factory=set)
 
-    def tell(self, agent_id: AgentId) -> None:
-        """Let every page know."""
-        for listener in self.listeners:
-            listener.put_nowait(agent_id)
+    def tell(self, agent: Agent) -> None:
+        """Let every page know; what a helper does stands on the page of the agent it helps too."""
+        for changed in dict.fromkeys((agent.id, agent.home)):
+            for listener in self.listeners:
+                listener.put_nowait(changed)
 
     def close(self) -> None:
         """Let every page's stream end."""
@@ -57,26 +58,26 @@ class WebSurface:
 
     async def open_thread(self, agent: Agent) -> ThreadRef:
         """The thread is a page that is there already."""
-        self.hub.tell(agent.id)
+        self.hub.tell(agent)
         return ThreadRef(agent.channel, agent.id)
 
     async def show(self, agent: Agent, turn: Turn, *, may_stand: bool) -> str:
         """Have the card drawn anew."""
-        self.hub.tell(agent.id)
+        self.hub.tell(agent)
         return turn.id
 
     async def notice(self, agent: Agent, notice: Notice, *, may_stand: bool) -> None:
         """Have the thread drawn anew."""
-        self.hub.tell(agent.id)
+        self.hub.tell(agent)
 
     async def status(self, agent: Agent) -> None:
         """Have the agent's state drawn anew."""
-        self.hub.tell(agent.id)
+        self.hub.tell(agent)
 
     async def lost(self, agent: Agent, reason: str) -> None:
         """Have the agent's state drawn anew."""
-        self.hub.tell(agent.id)
+        self.hub.tell(agent)
 
     async def upload(self, agent: Agent, filename: str, data: bytes) -> None:
         """The file list shows it."""
-        self.hub.tell(agent.id)
+        self.hub.tell(agent)

@@ -26,7 +26,7 @@ async def task_complete(given: Reason, _context: CommandContext) -> str:
 
 
 FINISH_COMMANDS: tuple[Command, ...] = (
-    declared(Nothing, do_nothing, label="Do nothing", risks=("read",), category="finish"),
+    declared(Nothing, do_nothing, label="Do nothing", risks=("read",), category="finish", waits=True),
     declared(
         Reason,
         task_complete,

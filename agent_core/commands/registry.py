@@ -147,6 +147,11 @@ class Commands:
         command = self._found(name)
         return command is not None and command.spec.finishes
 
+    def waits(self, name: str) -> bool:
+        """Whether an agent waits for its helpers after the command of that name."""
+        command = self._found(name)
+        return command is not None and command.spec.waits
+
     @property
     def specs(self) -> tuple[CommandSpec, ...]:
         """Those that are on, as the model is told, in the order they were registered."""

@@ -21,12 +21,15 @@ Advance = Callable[[AgentId], Awaitable[None]]
 
 @dataclass(slots=True, kw_only=True)
 class LocalEngine:
-    """Engine and Waker in one. An agent woken while it is advanced is advanced once more afterwards."""
+    """Engine and Waker in one. An agent woken while it is advanced is advanced once more afterwards.
+
+    With `only`, the sweep looks after these, and whom they wake.
+    """
 
     database: Database
     clock: Clock
     surfaces: Sequence[SurfaceName]
-    only: AgentId | None = None
+    only: set[AgentId] | None = None
     sweep_seconds: float = SWEEP_SECONDS
     _woken: dict[AgentId, None] = field(default_factory=dict)
     _at_work: dict[AgentId, asyncio.Task[None]] = field(default_factory=dict)
@@ -34,6 +37,8 @@ class LocalEngine:
 
     def wake(self, agent_id: AgentId) -> None:
         """Have the agent advanced soon, and once more if it is being advanced now."""
+        if self.only is not None:
+            self.only.add(agent_id)
         self._woken[agent_id] = None
         self._bell.set()
 
@@ -74,7 +79,7 @@ class LocalEngine:
         except DatabaseAway:
             logger.warning("database away, trying again")
             return ()
-        return due if self.only is None else [agent_id for agent_id in due if agent_id == self.only]
+        return due if self.only is None else [agent_id for agent_id in due if agent_id in self.only]
 
 
 async def _advanced(advance: Advance, agent_id: AgentId) -> None:

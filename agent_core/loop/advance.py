@@ -9,10 +9,11 @@ Any of these steps may be the last before the process dies: what is saved says w
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from agent_core.errors import CommandError, NotFound, Superseded, SurfaceBusy, ThreadGone
 from agent_core.loop.acting import Hands
-from agent_core.loop.consequences import bill, conclude, move, pause
+from agent_core.loop.consequences import bill, conclude, move, pause, wait_for
 from agent_core.loop.hold import Hold
 from agent_core.loop.outcome import Outcome
 from agent_core.loop.pondering import Pondering
@@ -26,8 +27,10 @@ from agent_core.model.result import Failed, Result
 from agent_core.model.turn import Turn
 from agent_core.model.usage import CallKind, Usage
 from agent_core.oversight.budget import Purse
+from agent_core.oversight.families import budget_of, family_below, report
 from agent_core.oversight.treasury import Treasury
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
+from agent_core.ports.engine import Waker
 from agent_core.ports.precedence import Precedence
 from agent_core.ports.surface import ChatSurface
 from agent_core.ports.world import Clock
@@ -46,6 +49,7 @@ class AgentLoop:
     surfaces: Mapping[SurfaceName, ChatSurface]
     clock: Clock
     treasury: Treasury
+    waker: Waker
     precedence: Precedence = field(default_factory=Precedence)
 
     async def advance(self, agent_id: AgentId) -> None:
@@ -65,14 +69,18 @@ class AgentLoop:
         async def act(work: UnitOfWork) -> Agent:
             agent = await work.agents.locate(agent_id)
             kept = replace(agent, thread=None) if loses_thread else agent
-            outcome = Outcome(agent=kept) if agent.is_at_rest else pause(kept, reason, self.clock.now())
+            if agent.is_at_rest:
+                work.agents.save(kept)
+                return kept
+            outcome = pause(kept, reason, self.clock.now())
             outcome.save(work)
+            await report(work, outcome.agent, self.clock.now())
             return outcome.agent
 
         return await in_one_unit(self.database, act)
 
     async def _take(self, agent_id: AgentId) -> Hold:
-        kept = {"precedence": self.precedence, "workspaces": self.hands.workspaces}
+        kept = {"precedence": self.precedence, "workspaces": self.hands.workspaces, "waker": self.waker}
         return await Hold.take(self.database, self._surface_of, agent_id, **kept)
 
     def _surface_of(self, agent: Agent) -> ChatSurface:
@@ -94,7 +102,7 @@ class AgentLoop:
         await hold.seize()
         async with self.precedence.after(), self.database.begin() as work:
             sight = await look(work, agent)
-        with self.treasury.purse(agent, sight.budget) as purse:
+        with self.treasury.purse(agent, sight.own, sight.budget) as purse:
             return await Pondering(mind=self.mind, clock=self.clock, hold=hold, sight=sight, purse=purse).think(agent)
 
     async def _act(self, hold: Hold, agent: Agent) -> Agent:
@@ -128,8 +136,8 @@ class AgentLoop:
             result = await watch.over(self.hands.run(agent, turn.call, Purse(), watch.report))
             return await self._finish(hold, turn.id, result)
         async with self.database.begin() as work:
-            budget = await work.budgets.of(agent.channel)
-        with self.treasury.purse(agent, budget) as purse:
+            own, budget = await budget_of(work, agent), await work.budgets.of(agent.channel)
+        with self.treasury.purse(agent, own, budget) as purse:
             result = await watch.over(self.hands.run(agent, turn.call, purse, watch.report))
             return await self._finish(hold, turn.id, result, purse.spent)
 
@@ -155,6 +163,13 @@ class AgentLoop:
             finishes = self.hands.commands.finishes(turn.call.name)
             paid, billed = bill(agent, turn.finish(result, now), spent)
             outcome = conclude(paid, billed, earlier, finishes=finishes, now=now)
-            return replace(outcome, spent=spent)
+            return await self._waiting(work, replace(outcome, spent=spent), turn, now)
 
         return (await hold.save(finished)).agent
+
+    async def _waiting(self, work: UnitOfWork, outcome: Outcome, turn: Turn, now: datetime) -> Outcome:
+        """Let an agent that has nothing to do wait for its helpers at work, unless one has reported already."""
+        if not self.hands.commands.waits(turn.call.name) or await work.notes.waiting(outcome.agent):
+            return outcome
+        helpers = [each for each in await family_below(work, outcome.agent) if each.parent == outcome.agent.id]
+        return wait_for([each.name for each in helpers if not each.is_at_rest], outcome, now)

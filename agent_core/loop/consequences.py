@@ -21,6 +21,7 @@ from agent_core.oversight.policy import is_free
 from agent_core.oversight.trust import has_read_since_decision, is_from_outside
 
 UNUSABLE_MOST = 3
+LONGEST_WAIT = timedelta(days=1)
 
 
 def propose(agent: Agent, thought: Proposed, sight: Sight, now: datetime) -> Outcome:
@@ -43,7 +44,7 @@ def propose(agent: Agent, thought: Proposed, sight: Sight, now: datetime) -> Out
         exposed=has_read_since_decision(sight.turns),
     )
     numbered = replace(agent, turns=turn.number, unusable=0, complaint="", unbilled=Usage())
-    return replace(_put(numbered, turn, sight.turns, now), read=sight.waiting)
+    return replace(_put(numbered, turn, sight, now), read=sight.waiting)
 
 
 def complain(agent: Agent, problem: str, now: datetime) -> Outcome:
@@ -102,6 +103,15 @@ def conclude(agent: Agent, turn: Turn, earlier: Sequence[Turn], *, finishes: boo
     return Outcome(agent=going.become(Thinking(), now), changed=turn, notices=(*offered, *notices))
 
 
+def wait_for(helpers: Sequence[str], outcome: Outcome, now: datetime) -> Outcome:
+    """Let the agent think only when one of these reports, when somebody writes to it, or after a day."""
+    agent = outcome.agent
+    if not helpers or not isinstance(agent.status, Thinking):
+        return outcome
+    waiting = agent.become(Thinking(waits_for=tuple(helpers)), now)
+    return replace(outcome, agent=replace(waiting, wake_at=now + LONGEST_WAIT))
+
+
 def bill(agent: Agent, turn: Turn, spent: Mapping[CallKind, Usage]) -> tuple[Agent, Turn]:
     """Have the agent pay for the calls that its command made, on that command's turn."""
     paid = agent.pay(spent)
@@ -130,13 +140,13 @@ def _offered(agent: Agent, turn: Turn, now: datetime) -> tuple[Notice, ...]:
     return tuple(Notice.to(agent, "file", f"{said}: {file}", now, file=file) for file in files)
 
 
-def _put(agent: Agent, turn: Turn, earlier: Sequence[Turn], now: datetime) -> Outcome:
+def _put(agent: Agent, turn: Turn, sight: Sight, now: datetime) -> Outcome:
     if is_free(agent.policy, turn.risks):
         return _unasked(agent, turn.decide(Approve(under="policy"), by=agent.owner, at=now), now)
     lease = agent.lease
     if lease is None:
         return Outcome(agent=agent.become(Awaiting(), now), made=turn)
-    if why := why_end_before(agent, turn, earlier):
+    if why := why_end_before(replace(agent, budget=sight.own), turn, sight.turns):
         asking, notices = end_lease(agent, why, now)
         return Outcome(agent=asking.become(Awaiting(), now), made=turn, notices=notices)
     return _unasked(agent, turn.decide(Approve(under="lease"), by=lease.granted_by, at=now), now)

@@ -14,8 +14,11 @@ from agent_core.loop.outcome import Outcome
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.note import Notice
+from agent_core.model.places import ThreadRef
 from agent_core.model.turn import Turn
+from agent_core.oversight.families import charge_family, report
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
+from agent_core.ports.engine import Waker
 from agent_core.ports.precedence import Precedence
 from agent_core.ports.surface import ChatSurface
 from agent_core.ports.world import Workspaces
@@ -34,6 +37,7 @@ class Hold:
 
     database: Database
     workspaces: Workspaces
+    waker: Waker
     precedence: Precedence
     surface: ChatSurface
     agent: Agent
@@ -83,17 +87,21 @@ class Hold:
         Raise Superseded when another worker took the agent.
         """
 
-        async def fenced(work: UnitOfWork) -> Outcome:
+        async def fenced(work: UnitOfWork) -> tuple[Outcome, AgentId | None]:
             present = await work.agents.locate(self.agent.id)
             if present.fence != self.fence - (not self.is_taken):
                 raise Superseded(self.agent.id)
             outcome = await step(work, replace(present, fence=self.fence))
             outcome.save(work)
             self._record(work)
-            return outcome
+            await charge_family(work, outcome.agent, outcome.spent)
+            rests = outcome.agent.is_at_rest and not present.is_at_rest
+            return outcome, await report(work, outcome.agent, outcome.agent.since) if rests else None
 
         async with self.precedence.after():
-            outcome = await in_one_unit(self.database, fenced)
+            outcome, told = await in_one_unit(self.database, fenced)
+        if told:
+            self.waker.wake(told)
         self.is_taken = True
         self.shown.clear()
         self.told.clear()
@@ -155,12 +163,19 @@ class Hold:
         self.told.extend(notices)
 
     async def _open_thread(self, agent: Agent) -> Agent:
-        thread = await self.surface.open_thread(agent)
+        thread = await self._thread_of_head(agent) if agent.head else await self.surface.open_thread(agent)
 
         async def opened(_work: UnitOfWork, present: Agent) -> Outcome:
             return Outcome(agent=replace(present, thread=thread))
 
         return (await self.save(opened)).agent
+
+    async def _thread_of_head(self, agent: Agent) -> ThreadRef:
+        async with self.database.begin() as work:
+            head = await work.agents.get(agent.channel, agent.home)
+        if head.thread is None:
+            raise ThreadGone(f"{head.name}, which it helps, has no thread: resume that first.")
+        return head.thread
 
 
 async def _as_it_is(_work: UnitOfWork, agent: Agent) -> Outcome:

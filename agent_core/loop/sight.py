@@ -9,6 +9,7 @@ from agent_core.model.note import Note
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Budget
 from agent_core.oversight.circles import LOOKBACK, why_circling
+from agent_core.oversight.families import budget_of
 from agent_core.ports.database import UnitOfWork
 
 MOST_TURNS = 40
@@ -19,13 +20,14 @@ class Sight:
     """`turns` are the newest in order, `upto` the number of the last one that only the summary tells.
 
     `notes` are those that these turns read, and `waiting` those that the next one will. `circling` is what the agent
-    repeats that brings it no further, or "".
+    repeats that brings it no further, or "". `own` is what it may spend, `budget` what its channel may.
     """
 
     turns: tuple[Turn, ...]
     upto: int
     notes: tuple[Note, ...]
     waiting: tuple[Note, ...]
+    own: Budget
     budget: Budget
     circling: str
 
@@ -34,12 +36,16 @@ async def look(work: UnitOfWork, agent: Agent) -> Sight:
     """Read what the agent has before it."""
     upto = agent.digest.upto
     last = min(MOST_TURNS, max(LOOKBACK, agent.turns - upto))
-    turns, waiting, budget = await asyncio.gather(
-        work.turns.of(agent, last=last), work.notes.waiting(agent), work.budgets.of(agent.channel)
+    turns, waiting, own, budget = await asyncio.gather(
+        work.turns.of(agent, last=last),
+        work.notes.waiting(agent),
+        budget_of(work, agent),
+        work.budgets.of(agent.channel),
     )
     notes = await work.notes.of(agent, since=_first_read(turns, upto))
     read = tuple(note for note in notes if note.taken_into)
-    return Sight(turns=turns, upto=upto, notes=read, waiting=waiting, budget=budget, circling=why_circling(turns))
+    circling = why_circling(turns)
+    return Sight(turns=turns, upto=upto, notes=read, waiting=waiting, own=own, budget=budget, circling=circling)
 
 
 def _first_read(turns: tuple[Turn, ...], upto: int) -> datetime | None:

@@ -15,10 +15,14 @@ from agent_core.model.usage import Budget, CallKind, Usage
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """The model is asked, or will be when `wake_at` comes: `held_up` says why not yet, after how many `tries`."""
+    """The model is asked, or will be when `wake_at` comes: `held_up` says why not yet, after how many `tries`.
+
+    `waits_for` are the names of helpers whose work it waits for.
+    """
 
     held_up: str = ""
     tries: int = 0
+    waits_for: tuple[str, ...] = ()
     kind: Literal["thinking"] = "thinking"
 
 
@@ -81,7 +85,8 @@ class Agent:
     takes the agent. `wake_at` is when it has work although nobody does anything. `usage` counts every call, `calls` by
     their kind; the budget what they cost. `remembered` is the number of the last turn that went into long-term memory,
     `recalled` what of it was shown since the last digest, `forgetful` why it cannot be reached now. `parent` is the
-    agent that started this one. `exposed` says that it was given something that others wrote.
+    agent that started this one, `head` the one that people made, whose budget and files are its too, and `under` that
+    one's name. `exposed` says that it was given something that others wrote.
     """
 
     id: AgentId
@@ -111,7 +116,19 @@ class Agent:
     fence: int = 0
     wake_at: datetime | None = None
     parent: AgentId | None = None
+    head: AgentId | None = None
+    under: str = ""
     exposed: bool = False
+
+    @property
+    def title(self) -> str:
+        """Its name, after that of the agent it helps."""
+        return f"{self.under} › {self.name}" if self.under else self.name
+
+    @property
+    def home(self) -> AgentId:
+        """Whose folder of files it works in: helpers share that of the agent they help."""
+        return self.head or self.id
 
     @property
     def is_at_rest(self) -> bool:

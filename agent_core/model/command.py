@@ -16,8 +16,9 @@ class CommandSpec:
     """A command as the model is told of it. `parameters` is a JSON Schema of type object.
 
     `risks` are all classes it falls under. `finishes` marks the command whose success ends the agent's work,
-    `asks_models` one whose run makes calls that the agent pays for, and `outside` one whose result others wrote.
-    `synonyms` are other names, `aliases` other argument names (given → meant), under which models call it.
+    `asks_models` one whose run makes calls that the agent pays for, `waits` one after which it waits for its helpers,
+    and `outside` one whose result others wrote. `synonyms` are other names, `aliases` other argument names (given →
+    meant), under which models call it.
     """
 
     name: str
@@ -30,6 +31,7 @@ class CommandSpec:
     aliases: Mapping[str, str] = field(default_factory=dict)
     finishes: bool = False
     asks_models: bool = False
+    waits: bool = False
     outside: bool = False
 
 

@@ -1,6 +1,6 @@
 """What may be spent: every call to a model is weighed against the budgets of agent and channel before it is made."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -15,7 +15,8 @@ NOTHING = Budget()
 class Purse:
     """What one step of an agent may spend and has spent. `held` is what calls under way may cost at most.
 
-    `channel` is the channel's budget as it was read, `others` what purses of other agents hold of it now.
+    `agent` is what the agent may spend, with all that help the same `head`; `channel` is the channel's budget. Both are
+    as they were read; `others` are the purses of the channel's agents now.
     """
 
     agent: Budget = NOTHING
@@ -23,6 +24,7 @@ class Purse:
     spent: dict[CallKind, Usage] = field(default_factory=dict)
     held: Decimal = FREE
     others: list["Purse"] = field(default_factory=list, repr=False)
+    head: str = ""
 
     @property
     def total(self) -> Usage:
@@ -56,8 +58,12 @@ class Purse:
             return ""
         if estimate is None:
             return f"No price is known for {model}, so the budget cannot be kept. Set MODEL_PRICES, or lift the budget."
-        elsewhere = sum((purse.held + purse.total.cost for purse in self.others if purse is not self), FREE)
-        for budget, whose, committed in ((self.agent, "The", FREE), (self.channel, "The channel's", elsewhere)):
+        others = [purse for purse in self.others if purse is not self]
+        family = _committed(purse for purse in others if purse.head and purse.head == self.head)
+        for budget, whose, committed in (
+            (self.agent, "The", family),
+            (self.channel, "The channel's", _committed(others)),
+        ):
             spent = budget.spent + self.total.cost
             if not budget.affords(self.total.cost + self.held + committed + estimate):
                 return (
@@ -65,3 +71,7 @@ class Purse:
                     f"cost ${estimate:.3f}. Raise the budget, then Resume."
                 )
         return ""
+
+
+def _committed(purses: Iterable[Purse]) -> Decimal:
+    return sum((purse.held + purse.total.cost for purse in purses), FREE)

@@ -8,6 +8,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.places import ChannelScope
 from agent_core.model.usage import FREE, Budget, CallKind, Usage
 from agent_core.oversight.budget import NOTHING, Purse
+from agent_core.oversight.families import budget_of, charge_family
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 
 
@@ -19,17 +20,17 @@ class Treasury:
     at_work: dict[ChannelScope, list[Purse]] = field(default_factory=dict)
 
     @contextmanager
-    def purse(self, agent: Agent, channel: Budget) -> Iterator[Purse]:
-        """A purse for one step; whoever opens it saves what was spent."""
-        with self._opened(agent.channel, agent.budget, channel) as purse:
+    def purse(self, agent: Agent, own: Budget, channel: Budget) -> Iterator[Purse]:
+        """A purse for one step of an agent that may spend `own`; whoever opens it saves what was spent."""
+        with self._opened(agent.channel, own, channel, agent.home) as purse:
             yield purse
 
     @asynccontextmanager
     async def spending(self, agent: Agent) -> AsyncIterator[Purse]:
         """A purse whose spending is saved at the end, whatever went wrong."""
         async with self.database.begin() as work:
-            channel = await work.budgets.of(agent.channel)
-        with self.purse(agent, channel) as purse:
+            own, channel = await budget_of(work, agent), await work.budgets.of(agent.channel)
+        with self.purse(agent, own, channel) as purse:
             try:
                 yield purse
             finally:
@@ -47,9 +48,9 @@ class Treasury:
                 await self._charge(channel, purse.settle())
 
     @contextmanager
-    def _opened(self, channel: ChannelScope, own: Budget, shared: Budget) -> Iterator[Purse]:
+    def _opened(self, channel: ChannelScope, own: Budget, shared: Budget, head: str = "") -> Iterator[Purse]:
         others = self.at_work.setdefault(channel, [])
-        purse = Purse(own, shared, others=others)
+        purse = Purse(own, shared, others=others, head=head)
         others.append(purse)
         try:
             yield purse
@@ -71,6 +72,7 @@ class Treasury:
         async def act(work: UnitOfWork) -> None:
             present = await work.agents.get(agent.channel, agent.id)
             work.agents.save(present.pay(spent))
+            await charge_family(work, present, spent)
             charge(work, agent.channel, spent)
 
         if spent:

@@ -37,7 +37,7 @@ _LOCATE = _READ.where(_THIS)
 _GET = _LOCATE.where(_HERE)
 _NAMED = _READ.where(_HERE, agents.c.name_key == bindparam("name_key"))
 _OF = _ALL.where(_HERE)
-_IN_THREAD = _READ.where(_HERE, agents.c.thread == bindparam("thread")).order_by(agents.c.id.desc()).limit(1)
+_IN_THREAD = _READ.where(_HERE, agents.c.thread == bindparam("thread")).order_by(agents.c.id.desc())
 _OWNED = _ALL.where(agents.c.owner == bindparam("person"), agents.c.workspace == bindparam("in_workspace"))
 _THERE = agents.c.surface == bindparam("on_surface")
 _LISTENING = union_all(
@@ -100,7 +100,7 @@ class SqlAgents:
     async def in_thread(self, thread: ThreadRef) -> Agent | None:
         """The agent that is committed with this thread, as it is to be saved here."""
         values = {"in_channel": thread.channel.key, "thread": thread.thread}
-        found = self._read(await self._buffer.rows(_IN_THREAD, values))
+        found = [agent for agent in self._read(await self._buffer.rows(_IN_THREAD, values)) if not agent.parent]
         return self._pending.latest(found[0]) if found else None
 
     async def owned(self, surface: SurfaceName, workspace: str, person: str) -> tuple[Agent, ...]:
@@ -110,7 +110,8 @@ class SqlAgents:
 
     async def listening(self, surface: SurfaceName, since: datetime) -> tuple[Agent, ...]:
         """Agents in whose thread a reply matters."""
-        return self._read(await self._buffer.rows(_LISTENING, {"on_surface": surface, "since": since}))
+        found = self._read(await self._buffer.rows(_LISTENING, {"on_surface": surface, "since": since}))
+        return tuple(agent for agent in found if not agent.parent)
 
     async def census(self) -> tuple[Headcount, ...]:
         """Counts by channel and status."""

@@ -36,7 +36,10 @@ class Agents(Protocol):
         ...
 
     async def in_thread(self, thread: ThreadRef) -> Agent | None:
-        """The channel's agent whose thread this is, the newest of several. Every reply in every thread asks this."""
+        """The channel's agent whose thread this is, the newest of several, and no helper.
+
+        Every reply in every thread asks this.
+        """
         ...
 
     async def owned(self, surface: SurfaceName, workspace: str, person: str) -> tuple[Agent, ...]:
@@ -44,7 +47,7 @@ class Agents(Protocol):
         ...
 
     async def listening(self, surface: SurfaceName, since: datetime) -> tuple[Agent, ...]:
-        """Agents with a thread in which a reply matters, oldest first.
+        """Agents with a thread of their own in which a reply matters, oldest first.
 
         They think, ask or act, or have come to rest at `since` or later: what such a thread said while nobody heard it
         is read up on.

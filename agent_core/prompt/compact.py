@@ -227,7 +227,10 @@ def _people(situation: Situation, most: int) -> str:
 
 def _note(note: Note, steps: Mapping[TurnId, int], most: int) -> str:
     when = f"before step {steps.get(note.taken_into, '?')}" if note.taken_into else "now"
-    return f"{note.by}, {when}: {beginning(note.text, most, 0)}"
+    text = beginning(note.text, most, 0)
+    if note.by.kind == "bot":
+        return f"{note.by.display}, an agent, {when}:\n{quoted(text)}"
+    return f"{note.by}, {when}: {text}"
 
 
 def _recalled(situation: Situation, most: int) -> str:

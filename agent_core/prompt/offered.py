@@ -31,7 +31,11 @@ HINTS: Mapping[str, str] = {
     "agents": "agent helper delegate assistant",
     "media": "image picture photo draw painting audio speech transcri tweet",
 }
-OF_COMMAND: Mapping[str, str] = {"delete_file": "delet remov clean erase", "read_turn": "turn"}
+OF_COMMAND: Mapping[str, str] = {
+    "delete_file": "delet remov clean erase",
+    "read_turn": "turn",
+    "search_files": "grep locate occur contain mention",
+}
 
 
 def offered(situation: Situation) -> tuple[CommandSpec, ...]:

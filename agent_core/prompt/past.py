@@ -78,8 +78,11 @@ def beginning(text: str, most: int, turn: int, part: str = "", start: int = 0) -
 
 
 def people_wrote(notes: Sequence[Note]) -> str:
-    """What people wrote, marked as theirs."""
-    return "\n".join(("People wrote:", *(f"{note.by}: {note.text}" for note in notes)))
+    """What people wrote, marked as theirs, and what other agents wrote, which cannot pass for it."""
+    theirs = [f"{note.by}: {note.text}" for note in notes if note.by.kind != "bot"]
+    reports = [f"{note.by.display}:\n{quoted(note.text)}" for note in notes if note.by.kind == "bot"]
+    said = ["People wrote:", *theirs] if theirs else []
+    return "\n".join([*said, "Agents that you work with wrote:", *reports] if reports else said)
 
 
 def said_before(turn: Turn, notes: Sequence[Note], readable: int) -> str:

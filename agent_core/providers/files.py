@@ -133,11 +133,13 @@ class FolderWorkspaces:
     limits: Limits = LIMITS
 
     def of(self, agent: Agent) -> FolderFiles:
-        """The agent's own."""
+        """The agent's own; a helper's is that of the agent it helps."""
         return FolderFiles(self.root / _named(agent), self.limits)
 
     async def remove(self, agent: Agent) -> None:
-        """Delete it with all its files; links in it are deleted, not what they lead to."""
+        """Delete it with all its files; links in it are deleted, not what they lead to. A helper's stays."""
+        if agent.head:
+            return
         await asyncio.to_thread(self._remove, _named(agent))
 
     def _remove(self, name: str) -> None:
@@ -150,4 +152,4 @@ class FolderWorkspaces:
 
 
 def _named(agent: Agent) -> str:
-    return quote(agent.id, safe="").replace(".", "%2E")
+    return quote(agent.home, safe="").replace(".", "%2E")

@@ -4,6 +4,7 @@ The rights of the person are checked here at every call, whatever a button showe
 """
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -21,6 +22,7 @@ from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.note import Note
 from agent_core.model.people import Origin
 from agent_core.model.turn import Turn
+from agent_core.oversight.families import family_below, let_go_on, report
 from agent_core.oversight.lease import grant
 from agent_core.oversight.policy import may_decide, require_may_decide, require_may_speak
 from agent_core.ports.database import UnitOfWork
@@ -122,7 +124,10 @@ class AgentService(Changing):
             if repeated:
                 return Kept(agent, note)
             work.notes.add(note)
-            return Kept(self._objected(work, agent, origin), note)
+            heard = let_go_on(self._objected(work, agent, origin), self.clock.now())
+            if heard != agent:
+                work.agents.save(heard)
+            return Kept(heard, note)
 
         outcome = await self.saved(act)
         self.waker.wake(agent_id)
@@ -135,15 +140,18 @@ class AgentService(Changing):
         async def change(work: UnitOfWork, agent: Agent) -> Agent:
             if isinstance(agent.status, Stopped):
                 raise NotPossible(f"already stopped by {agent.status.by}, {agent.since:%H:%M} UTC")
-            now = self.clock.now()
-            turn = await newest_turn(work, agent)
-            if turn and turn.state in ("proposed", "approved", "running", "interrupted"):
-                work.turns.save(turn.stop(origin.by, now))
+            ended[:] = [helper.id for helper in await self._stop_helpers(work, agent, origin)]
             self.announce(work, agent, "stopped", f"stopped by {origin.by}. Resume to let it think anew.")
-            return agent.become(Stopped(origin.by), now)
+            stopped = await self._stopped(work, agent, origin)
+            await report(work, stopped, self.clock.now())
+            return stopped
 
+        ended: list[AgentId] = []
         agent = await self.change(agent_id, origin, "stopped", change)
-        self.waker.interrupt(agent.id)
+        for each in (agent.id, *ended):
+            self.waker.interrupt(each)
+        if agent.parent:
+            self.waker.wake(agent.parent)
         return agent
 
     async def resume(self, agent_id: AgentId, origin: Origin) -> Agent:
@@ -205,39 +213,60 @@ class AgentService(Changing):
         return await self.change(agent_id, origin, "revoked", change)
 
     async def delete(self, agent_id: AgentId, origin: Origin) -> Agent:
-        """Remove the agent with its history, memory and files; what it runs is ended.
+        """Remove the agent with its helpers, history, memory and files; what it runs is ended.
 
         Raise NotPossible while its long-term memory cannot be reached: nothing of it may be left there.
         """
         async with self.database.begin() as work:
             found = await work.agents.get(origin.channel, agent_id)
+            gone = (found, *await family_below(work, found))
         require_may_decide(found, origin.by, "delete agents here")
         try:
-            await self.memory.empty_index(found)
+            await self._forget(gone)
         except MemoryAway as away:
             raise NotPossible(f"Nothing was deleted: long-term memory cannot be reached. {away} Try later.") from away
 
-        async def act(work: UnitOfWork) -> Agent:
+        async def act(work: UnitOfWork) -> tuple[Agent, ...]:
             agent = await work.agents.get(origin.channel, agent_id)
             require_may_decide(agent, origin.by, "delete agents here")
-            work.agents.remove(agent)
-            return agent
+            family = (agent, *await family_below(work, agent))
+            for each in family:
+                work.agents.remove(each)
+            return family
 
-        agent = await self.saved(act)
-        self.waker.interrupt(agent.id)
-        await self.workspaces.remove(agent)
+        family = await self.saved(act)
+        for each in family:
+            self.waker.interrupt(each.id)
+        await self.workspaces.remove(family[0])
         with suppress(MemoryAway):
-            await self.memory.empty_index(agent)  # what it may have remembered meanwhile
-        return agent
+            await self._forget(family)  # what they may have remembered meanwhile
+        return family[0]
+
+    async def _forget(self, agents: Sequence[Agent]) -> None:
+        for each in agents:
+            await self.memory.empty_index(each)
+
+    async def _stop_helpers(self, work: UnitOfWork, agent: Agent, origin: Origin) -> list[Agent]:
+        """Stop all that work for the agent, in the same transaction."""
+        at_work = [helper for helper in await family_below(work, agent) if not helper.is_at_rest]
+        for helper in at_work:
+            work.agents.save(await self._stopped(work, helper, origin))
+            self.audit(work, helper, origin, "stopped")
+        return at_work
+
+    async def _stopped(self, work: UnitOfWork, agent: Agent, origin: Origin) -> Agent:
+        now = self.clock.now()
+        turn = await newest_turn(work, agent)
+        if turn and turn.state in ("proposed", "approved", "running", "interrupted"):
+            work.turns.save(turn.stop(origin.by, now))
+        return agent.become(Stopped(origin.by), now)
 
     def _objected(self, work: UnitOfWork, agent: Agent, origin: Origin) -> Agent:
         if agent.lease is None or may_decide(agent, origin.by):
             return agent
         text = f"{origin.by} objected, so the approval of {agent.lease.granted_by} ended."
         self.announce(work, agent, "lease ended", text)
-        changed = replace(agent, lease=None)
-        work.agents.save(changed)
-        return changed
+        return replace(agent, lease=None)
 
 
 def _status_for(turn: Turn | None) -> Awaiting | Acting | Thinking:

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from agent_core.commands.registry import Commands, faults_of
-from agent_core.errors import InvalidInput
+from agent_core.errors import InvalidInput, UnusableReply
 from agent_core.model.agent import Acting, Agent, Awaiting, Thinking
 from agent_core.model.audit import AuditEntry
 from agent_core.model.decision import Approve, ApproveEdited, Decision, Reject, Settlement, detail_of
@@ -19,7 +19,10 @@ from agent_core.ports.database import UnitOfWork
 def checked(decision: Decision, turn: Turn, commands: Commands) -> Decision:
     """The decision; raise InvalidInput for edited arguments that the command does not take."""
     if isinstance(decision, ApproveEdited):
-        spec = commands.get(turn.proposal.call.name).spec
+        try:
+            spec = commands.get(turn.proposal.call.name).spec
+        except UnusableReply as gone:
+            raise InvalidInput({"arguments": f"It cannot run any more: {gone}"}) from gone
         if faults := faults_of(spec, decision.arguments):
             raise InvalidInput({"arguments": " ".join(faults)})
     return decision

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from agent_core.errors import InvalidInput, NotAllowed
+from agent_core.errors import InvalidInput, NotAllowed, NotPossible
 from agent_core.model.agent import Agent
 from agent_core.model.draft import goals_of, problem_of_goals
 from agent_core.model.ids import AgentId
@@ -40,6 +40,8 @@ class AgentTuning(Changing):
 
         async def change(work: UnitOfWork, agent: Agent) -> Agent:
             require_may_decide(agent, origin.by, "set budgets here")
+            if agent.head:
+                raise NotPossible(f"{agent.name} spends from the budget of the agent it helps: set that one's.")
             _must_be_usable(limit)
             said = f"${limit:,.2f}" if limit is not None else "no limit"
             self.announce(work, agent, "changed", f"{origin.by} set the budget to {said}.")

@@ -16,8 +16,9 @@ from agent_core.model.note import Note, Notice
 from agent_core.model.people import Actor
 from agent_core.model.places import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.turn import Turn
+from agent_core.oversight.families import family_below
 from agent_core.oversight.policy import require_may_decide
-from agent_core.ports.database import Database
+from agent_core.ports.database import Database, UnitOfWork
 from agent_core.ports.world import Clock, Workspaces
 from agent_core.service.agents import newest_turn
 from agent_core.service.remembered import recall_draft
@@ -29,16 +30,24 @@ Entry: TypeAlias = Turn | Note | Notice
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thread:
-    """A page of an agent's thread, oldest entry first; `earlier` tells whether turns come before it."""
+    """A page of an agent's thread, oldest entry first; `earlier` tells whether turns come before it.
+
+    What its helpers do stands in it too.
+    """
 
     agent: Agent
     entries: tuple[Entry, ...]
     earlier: int | None
+    helpers: tuple[Agent, ...] = ()
 
     @property
     def turns(self) -> dict[TurnId, Turn]:
         """The turns of the page by their ids."""
         return {entry.id: entry for entry in self.entries if isinstance(entry, Turn)}
+
+    def whose(self, entry: Entry) -> Agent:
+        """The agent that an entry belongs to."""
+        return next((helper for helper in self.helpers if helper.id == entry.agent_id), self.agent)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,13 +120,14 @@ class AgentViews:
         async with self.database.begin() as work:
             agent = await work.agents.get(channel, agent_id)
             turns = await work.turns.of(agent, last=PAGE + 1, before=before)
-            notes, notices = await work.notes.of(agent), await work.notes.notices(agent)
+            helpers = await family_below(work, agent)
+            entries = [*await _said(work, agent), *[entry for each in helpers for entry in await _done(work, each)]]
         more, page = len(turns) > PAGE, turns[-PAGE:]
         first = page[0].id if more else ""
         last = page[-1].id if before is not None and page else "~"
-        entries: list[Entry] = [*page, *notes, *notices]
-        ordered = tuple(sorted((entry for entry in entries if first <= entry.id <= last), key=lambda entry: entry.id))
-        return Thread(agent=agent, entries=ordered, earlier=page[0].number if more else None)
+        shown = (entry for entry in [*page, *entries] if first <= entry.id <= last)
+        ordered = tuple(sorted(shown, key=lambda entry: entry.id))
+        return Thread(agent=agent, entries=ordered, earlier=page[0].number if more else None, helpers=helpers)
 
     async def waiting(self) -> tuple[tuple[Agent, Turn], ...]:
         """Agents that ask people something, with the open turn, longest waiting first; at most a hundred."""
@@ -153,5 +163,24 @@ class AgentViews:
             return await recall_draft(work, channel)
 
     def spec(self, command: str) -> CommandSpec:
-        """What a command is; raise UnusableReply when there is none of that name."""
-        return self.commands.get(command).spec
+        """What a command is, also one that is switched off; of one that is gone only the name is known."""
+        known = self.commands.by_name.get(command)
+        return known.spec if known else _gone(command)
+
+    async def family(self, channel: ChannelScope, agent_id: AgentId) -> tuple[Agent, ...]:
+        """All helpers that work for an agent, oldest first."""
+        async with self.database.begin() as work:
+            return await family_below(work, await work.agents.get(channel, agent_id))
+
+
+async def _said(work: UnitOfWork, agent: Agent) -> list[Entry]:
+    return [*await work.notes.of(agent), *await work.notes.notices(agent)]
+
+
+async def _done(work: UnitOfWork, helper: Agent) -> list[Entry]:
+    return [*await work.turns.of(helper, last=PAGE), *await _said(work, helper)]
+
+
+def _gone(command: str) -> CommandSpec:
+    none: dict[str, object] = {"type": "object", "properties": {}}
+    return CommandSpec(name=command, label=command, description="", parameters=none, risks=(), category="")

@@ -97,12 +97,12 @@ class InMemoryWorkspaces:
     by_agent: dict[AgentId, InMemoryFiles] = field(default_factory=dict)
 
     def of(self, agent: Agent) -> InMemoryFiles:
-        """The agent's own."""
-        return self.by_agent.setdefault(agent.id, InMemoryFiles(self.limits, self.clock))
+        """The agent's own; a helper's is that of the agent it helps."""
+        return self.by_agent.setdefault(agent.home, InMemoryFiles(self.limits, self.clock))
 
     async def remove(self, agent: Agent) -> None:
         """Delete it with all its files; what was given out before holds none of them any more."""
-        removed = self.by_agent.pop(agent.id, InMemoryFiles())
+        removed = InMemoryFiles() if agent.head else self.by_agent.pop(agent.id, InMemoryFiles())
         removed.contents.clear()
         removed.folders.clear()
 

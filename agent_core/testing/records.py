@@ -53,7 +53,7 @@ class MemoryAgents:
     async def in_thread(self, thread: ThreadRef) -> Agent | None:
         """The agent that is committed with this thread, as it is to be saved here."""
         rows = self._buffer.committed.agents.values()
-        found = self._read(row for row in rows if _is_in(row.value, thread))
+        found = self._read(row for row in rows if _is_in(row.value, thread) and not row.value.parent)
         return self._pending.latest(found[-1]) if found else None
 
     async def owned(self, surface: SurfaceName, workspace: str, person: str) -> tuple[Agent, ...]:
@@ -64,7 +64,7 @@ class MemoryAgents:
     async def listening(self, surface: SurfaceName, since: datetime) -> tuple[Agent, ...]:
         """Agents in whose thread a reply matters."""
         rows = self._buffer.committed.agents.values()
-        here = (row for row in rows if row.value.channel.surface == surface and row.value.thread)
+        here = (row for row in rows if _has_thread(row.value, surface))
         return self._read(row for row in here if not row.value.is_at_rest or row.value.since >= since)
 
     async def census(self) -> tuple[Headcount, ...]:
@@ -254,6 +254,10 @@ class MemoryPreferences:
 
 def _has_work(agent: Agent, now: datetime) -> bool:
     return agent.status.kind in ("thinking", "acting") and (agent.wake_at is None or agent.wake_at <= now)
+
+
+def _has_thread(agent: Agent, surface: SurfaceName) -> bool:
+    return agent.channel.surface == surface and agent.thread is not None and not agent.parent
 
 
 def _is_in(agent: Agent, thread: ThreadRef) -> bool:

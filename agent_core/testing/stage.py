@@ -30,6 +30,7 @@ from agent_core.prompt.asking import Asker
 from agent_core.prompt.profiles import ProfileName
 from agent_core.providers.tokens import Estimates
 from agent_core.service.agents import AgentService
+from agent_core.service.helpers import AgentHelpers
 from agent_core.service.memories import AgentMemories
 from agent_core.service.reviewing import SelfReview
 from agent_core.service.tuning import AgentTuning
@@ -66,6 +67,7 @@ class Stage:
     loop: AgentLoop = field(init=False)
     service: AgentService = field(init=False)
     views: AgentViews = field(init=False)
+    helpers: AgentHelpers = field(init=False)
     tuning: AgentTuning = field(init=False)
     memories: AgentMemories = field(init=False)
     review: SelfReview = field(init=False)
@@ -89,9 +91,11 @@ class Stage:
             hands=Hands(hooks=self.hooks, **shared),
             surfaces={self.surface.name: self.surface},
             treasury=self.treasury,
+            waker=self.engine,
             **kept,
         )
         self.service = AgentService(waker=self.engine, memory=self.memory, **kept, **shared)
+        self.helpers = AgentHelpers(waker=self.engine, memory=self.memory, **kept)
         self.tuning = AgentTuning(waker=self.engine, **kept)
         self.memories = AgentMemories(memory=self.memory, treasury=self.treasury, **kept)
         self.review = SelfReview(asker=asker, treasury=self.treasury, waker=self.engine, **kept)

@@ -57,7 +57,7 @@ def test_without_any_limit_a_model_without_a_price_may_be_asked() -> None:
 def test_two_agents_at_work_never_both_spend_the_channels_last_dollar() -> None:
     treasury, shared = Treasury(InMemoryDatabase()), Budget(limit=10 * CENT)
     ada, bob = an_agent(), an_agent(id="agent-bob", name="Bob")
-    with treasury.purse(ada, shared) as hers, treasury.purse(bob, shared) as his:
+    with treasury.purse(ada, ada.budget, shared) as hers, treasury.purse(bob, bob.budget, shared) as his:
         with hers.call(7 * CENT, "m"), pytest.raises(OverBudget), his.call(7 * CENT, "m"):
             pass
         hers.pay("chat", costs(2))

@@ -1,0 +1,139 @@
+"""Commands that have other agents help."""
+
+from dataclasses import dataclass
+from functools import partial
+
+from pydantic import BaseModel, Field
+
+from agent_core.commands.registry import Command, CommandContext, declared
+from agent_core.errors import CommandError
+from agent_core.model.agent import Agent, Awaiting, Finished, Paused, Stopped, Thinking
+from agent_core.model.command import Preview
+from agent_core.model.draft import GOAL_LENGTH, NAME_LENGTH
+from agent_core.ports.helpers import Helpers
+
+LONGEST = 10_000
+GO_ON = "When there is nothing else to do until it reports, use do_nothing: then you wait for it."
+KEY = {"agent": "key", "name": "key", "id": "key", "agent_key": "key"}
+
+
+class Helper(BaseModel):
+    """A helper to be."""
+
+    name: str = Field(description="a short name for it", min_length=1, max_length=NAME_LENGTH)
+    task: str = Field(description="what it is to do, in a sentence", min_length=1, max_length=GOAL_LENGTH)
+    prompt: str = Field(default="", description="all it needs to know for that", max_length=LONGEST)
+
+
+class Message(BaseModel):
+    """Something to tell a helper."""
+
+    key: str = Field(description="its name", min_length=1, max_length=NAME_LENGTH)
+    message: str = Field(description="what to tell it", min_length=1, max_length=LONGEST)
+
+
+class Which(BaseModel):
+    """One helper."""
+
+    key: str = Field(description="its name", min_length=1, max_length=NAME_LENGTH)
+
+
+class Nothing(BaseModel):
+    """No arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentCommands:
+    """What an agent can do with helpers. A helper's report comes back as a note, marked as its words."""
+
+    helpers: Helpers
+
+    async def start_agent(self, given: Helper, context: CommandContext) -> str:
+        """Start a helper agent for one task. It works in your thread and your files, and reports when it is done."""
+        helper = await self.helpers.start(context.agent, given.name, given.task, given.prompt)
+        return f"{helper.name} is started. {GO_ON}"
+
+    async def message_agent(self, given: Message, context: CommandContext) -> str:
+        """Write to one of your helpers: an answer, or the next task."""
+        helper = await self.helpers.message(context.agent, given.key, given.message)
+        if isinstance(helper.status, Paused | Stopped):
+            return f"{helper.name} keeps this, but stands still: {_state(helper)}. People resume it."
+        return f"{helper.name} reads this at its next turn. {GO_ON}"
+
+    async def list_agents(self, _given: Nothing, context: CommandContext) -> str:
+        """List your helpers and what they do."""
+        helpers = await self.helpers.of(context.agent)
+        lines = [f"{number}. {each.name}: {_state(each)}. {each.goals[0]}" for number, each in enumerate(helpers, 1)]
+        return "\n".join(lines) or "You have no helpers."
+
+    async def delete_agent(self, given: Which, context: CommandContext) -> str:
+        """Remove one of your helpers with its history and memory. Files stay."""
+        helper = await self.helpers.delete(context.agent, given.key)
+        return f"{helper.name} is removed."
+
+    async def preview_start(self, given: Helper, context: CommandContext) -> Preview:
+        """Under which rules it will work."""
+        helpers = await self.helpers.of(context.agent)
+        said = f"A helper in this thread, beside {len(helpers)} others" if helpers else "A helper in this thread"
+        body = "It shares the files, the budget and the policy. People approve each of its commands."
+        return Preview(title=said, body=body, target=given.name)
+
+    async def preview_message(self, given: Message, context: CommandContext) -> None:
+        """Nothing to show, but a helper that is not there is told before anybody is asked."""
+        await self._found(given.key, context)
+
+    async def preview_delete(self, given: Which, context: CommandContext) -> Preview:
+        """What would be lost."""
+        helper = await self._found(given.key, context)
+        return Preview(title=f"{helper.name} · {helper.turns} turns will be removed", body=_state(helper))
+
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        """Them all."""
+        spend = partial(declared, risks=("spend",), category="agents")
+        starting = {"agent": "name", "goal": "task", "instructions": "prompt", "message": "prompt"}
+        saying = {**KEY, "text": "message", "prompt": "message"}
+        listing = partial(declared, Nothing, self.list_agents, risks=("read",), category="agents")
+        return (
+            spend(Helper, self.start_agent, self.preview_start, label="Start helper", aliases=starting),
+            spend(Message, self.message_agent, self.preview_message, label="Message helper", aliases=saying),
+            listing(label="List helpers", synonyms=("list_helpers",)),
+            declared(
+                Which,
+                self.delete_agent,
+                self.preview_delete,
+                label="Delete helper",
+                risks=("write",),
+                category="agents",
+                aliases=KEY,
+            ),
+        )
+
+    async def _found(self, key: str, context: CommandContext) -> Agent:
+        return named(await self.helpers.of(context.agent), key)
+
+
+def named(helpers: tuple[Agent, ...], key: str) -> Agent:
+    """The helper of that name or number; raise CommandError that says which there are."""
+    wanted = " ".join(key.split()).casefold().removeprefix("@")
+    for number, helper in enumerate(helpers, 1):
+        if wanted in (helper.name.casefold(), str(number)):
+            return helper
+    there = ", ".join(helper.name for helper in helpers) or "none; start_agent starts one"
+    raise CommandError(f"You have no helper {key}. Your helpers are: {there}.")
+
+
+def _state(helper: Agent) -> str:
+    match helper.status:
+        case Finished(reason):
+            return f"done: {reason}" if reason else "done"
+        case Paused(reason):
+            return f"paused: {reason}"
+        case Stopped(by):
+            return f"stopped by {by}"
+        case Awaiting():
+            return "asks people to approve its next command"
+        case Thinking(waits_for=names) if names:
+            return f"waits for {', '.join(names)}"
+        case _:
+            return "at work"

@@ -1,0 +1,139 @@
+"""Agents that other agents start: made, told, listed and removed, each in one short transaction."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+from agent_core.commands.agents import named
+from agent_core.errors import CommandError, MemoryAway
+from agent_core.memory.longterm import LongTermMemory
+from agent_core.model.agent import Agent, Finished, Thinking
+from agent_core.model.audit import AuditEntry
+from agent_core.model.draft import DEFAULT_NAME, NAME_LENGTH, ROLE_LENGTH
+from agent_core.model.ids import AgentId, new_id
+from agent_core.model.note import Note
+from agent_core.model.usage import Budget
+from agent_core.oversight.families import as_actor, family_below
+from agent_core.ports.database import UnitOfWork
+from agent_core.service.changing import Changing
+
+MOST_HELPERS = 5
+SHORT = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentHelpers(Changing):
+    """See `Helpers` in the ports. Two generations below the agent that people made, and five agents in all."""
+
+    memory: LongTermMemory
+
+    async def start(self, agent: Agent, name: str, task: str, prompt: str) -> Agent:
+        """Make a helper and let it work."""
+
+        async def act(work: UnitOfWork) -> Agent:
+            head = await work.agents.get(agent.channel, agent.home)
+            _must_be_few(agent, len(await family_below(work, head)))
+            helper = self._made(agent, head, await _free(work, agent, name), task)
+            work.agents.add(helper)
+            if prompt.strip():
+                work.notes.add(Note.to(helper, prompt.strip(), by=as_actor(agent), at=self.clock.now()))
+            self._record(work, helper, agent, "created", task)
+            self.announce(work, agent, "helper", f"{agent.name} started {helper.name}: {task}")
+            return helper
+
+        return self._woken(await self.saved(act), agent)
+
+    async def message(self, agent: Agent, key: str, text: str) -> Agent:
+        """Write to a helper; one that is done goes on."""
+
+        async def act(work: UnitOfWork) -> Agent:
+            helper = named(await _started_by(work, agent), key)
+            work.notes.add(Note.to(helper, text, by=as_actor(agent), at=self.clock.now()))
+            if isinstance(helper.status, Finished):
+                helper = helper.become(Thinking(), self.clock.now())
+                work.agents.save(helper)
+            self.announce(work, agent, "helper", f"{agent.name} to {helper.name}: {_short(text)}")
+            return helper
+
+        return self._woken(await self.saved(act), agent)
+
+    async def of(self, agent: Agent) -> tuple[Agent, ...]:
+        """Those the agent started, oldest first."""
+        async with self.database.begin() as work:
+            return await _started_by(work, agent)
+
+    async def delete(self, agent: Agent, key: str) -> Agent:
+        """Remove a helper and those that it started."""
+        async with self.database.begin() as work:
+            found = named(await _started_by(work, agent), key)
+            gone = (found, *await family_below(work, found))
+        try:
+            for each in gone:
+                await self.memory.empty_index(each)
+        except MemoryAway as away:
+            raise CommandError(f"Nothing was removed: long-term memory cannot be reached. {away}") from away
+
+        async def act(work: UnitOfWork) -> None:
+            for each in gone:
+                work.agents.remove(await work.agents.get(each.channel, each.id))
+            self.announce(work, agent, "helper", f"{agent.name} removed {found.name}.")
+
+        await self.saved(act)
+        for each in gone:
+            self.waker.interrupt(each.id)
+            with suppress(MemoryAway):
+                await self.memory.empty_index(each)
+        return found
+
+    def _woken(self, helper: Agent, agent: Agent) -> Agent:
+        """Wake both: the thread is told of it by the agent's own next step."""
+        self.waker.wake(helper.id)
+        self.waker.wake(agent.id)
+        return helper
+
+    def _made(self, agent: Agent, head: Agent, name: str, task: str) -> Agent:
+        now = self.clock.now()
+        return Agent(
+            id=AgentId(new_id(now)),
+            channel=agent.channel,
+            thread=head.thread,
+            name=name,
+            role=f"a helper of {agent.name}, whose goal is: {agent.goals[0]}"[:ROLE_LENGTH],
+            goals=(task,),
+            owner=agent.owner,
+            created_at=now,
+            since=now,
+            model=agent.model,
+            budget=Budget(),
+            policy=agent.policy,
+            parent=agent.id,
+            head=head.id,
+            under=agent.name,
+            exposed=agent.exposed,
+        )
+
+    def _record(self, work: UnitOfWork, helper: Agent, by: Agent, act: str, detail: str) -> None:
+        work.audit.append(AuditEntry.on(helper, act, by=as_actor(by), at=self.clock.now(), detail=detail))
+
+
+async def _started_by(work: UnitOfWork, agent: Agent) -> tuple[Agent, ...]:
+    return tuple(each for each in await work.agents.of(agent.channel) if each.parent == agent.id)
+
+
+async def _free(work: UnitOfWork, agent: Agent, wanted: str) -> str:
+    """The name, with a number where another agent of the channel has it."""
+    name = " ".join(wanted.split())[: NAME_LENGTH - 4] or DEFAULT_NAME
+    taken = {each.name.casefold() for each in await work.agents.of(agent.channel)}
+    numbered = (name, *(f"{name} {number}" for number in range(2, len(taken) + 3)))
+    return next(each for each in numbered if each.casefold() not in taken)
+
+
+def _must_be_few(agent: Agent, helpers: int) -> None:
+    if agent.parent != agent.head:
+        raise CommandError("You are a helper's helper: do this yourself, or report what you need.")
+    if helpers >= MOST_HELPERS:
+        raise CommandError(f"There are {helpers} helpers already, which is the most. delete_agent removes one.")
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= SHORT else f"{line[: SHORT - 1]}…"
