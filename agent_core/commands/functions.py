@@ -1,0 +1,144 @@
+"""Commands that a language model carries out by being a function: looking at code, bettering it, testing it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from pydantic import BaseModel, Field
+
+from agent_core.commands.files import FILE
+from agent_core.commands.registry import Command, CommandContext, declared
+from agent_core.errors import CommandError
+from agent_core.model.command import Preview
+from agent_core.model.texts import unicode_text
+from agent_core.prompt.asking import Asker, Question
+from agent_core.prompt.functions import Function, function_messages, returned
+from agent_core.prompt.packing import A_PROMPT
+
+LONGEST_CODE = 200_000
+LONGEST_WISH, MOST_WISHES = 2_000, 40
+CODE = {**FILE, "source": "code", "source_code": "code", "text": "code"}
+ANALYZE = Function(
+    "def analyze_code(code: str) -> list[str]",
+    "Returns what should be better in the code, worst first: faults, risks, unclear parts; each with what to do.",
+)
+IMPROVE = Function(
+    "def improve_code(suggestions: list[str], code: str) -> str",
+    "Returns the whole code with the suggestions carried out and nothing else changed.",
+)
+TESTS = Function(
+    "def write_tests(code: str, focus: str) -> str",
+    "Returns a file of tests for the code, in its own language and usual test library, that tests the focus first.",
+)
+
+
+class Code(BaseModel):
+    """Code as it is, or a file that holds it."""
+
+    code: str = Field(default="", max_length=LONGEST_CODE, description="the code, unless a file is named")
+    filename: str = Field(default="", max_length=400, description="a file of the workspace that holds the code")
+
+
+class CodeAndSuggestions(Code):
+    """Code, and what is to be better in it."""
+
+    suggestions: list[str] | str = Field(description="what to change, one thing each")
+
+
+class CodeAndFocus(Code):
+    """Code, and what its tests are for."""
+
+    focus: str = Field(default="", max_length=LONGEST_WISH, description="what to test above all, empty for everything")
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCommands:
+    """What the fast model does with code. It sees the code and nothing else of the agent's work."""
+
+    asker: Asker
+
+    async def analyze_code(self, given: Code, context: CommandContext) -> str:
+        """Have a model look at code and say what should be better."""
+        return await self._called(ANALYZE, {"code": await _code(given, context)}, context)
+
+    async def improve_code(self, given: CodeAndSuggestions, context: CommandContext) -> str:
+        """Have a model rewrite code along suggestions; nothing is saved."""
+        wishes = "\n".join(f"- {wish}" for wish in _wishes(given.suggestions))
+        return await self._called(IMPROVE, {"suggestions": wishes, "code": await _code(given, context)}, context)
+
+    async def write_tests(self, given: CodeAndFocus, context: CommandContext) -> str:
+        """Have a model write tests for code; nothing is saved."""
+        focus = given.focus.strip() or "everything that can go wrong"
+        return await self._called(TESTS, {"code": await _code(given, context), "focus": focus}, context)
+
+    async def preview(self, given: Code, context: CommandContext) -> Preview:
+        """How much code goes to which model; what does not fit is told before anybody is asked."""
+        code = await _code(given, context)
+        if isinstance(given, CodeAndSuggestions):
+            _wishes(given.suggestions)
+        self._must_fit(ANALYZE, {"code": code}, context)
+        number, name = len(code.splitlines()), self._name(context)
+        what = f"{number:,} {'line' if number == 1 else 'lines'} of {given.filename or 'code'}"
+        basis = await context.files.fingerprint(given.filename) if given.filename else ""
+        return Preview(title=f"{what} are given to {name}", body="", target=given.filename, basis=basis)
+
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        """Them all."""
+        spend = partial(declared, risks=("spend",), category="code", asks_models=True)
+        wishes = {**CODE, "suggestion": "suggestions", "improvements": "suggestions"}
+        look, evaluate = self.analyze_code, ("evaluate_code",)
+        return (
+            spend(Code, look, self.preview, label="Analyze code", synonyms=evaluate, aliases=CODE),
+            spend(CodeAndSuggestions, self.improve_code, self.preview, label="Improve code", aliases=wishes),
+            spend(CodeAndFocus, self.write_tests, self.preview, label="Write tests", aliases=CODE),
+        )
+
+    def _name(self, context: CommandContext) -> str:
+        return self.asker.name_for(context.agent.model, "function") or "the model"
+
+    def _must_fit(self, function: Function, arguments: Mapping[str, str], context: CommandContext) -> None:
+        name = self.asker.name_for(context.agent.model, "function")
+        room = self.asker.room(name)
+        tokens = A_PROMPT + room.taken_by(function_messages(function, arguments))
+        if tokens > room.tokens:
+            raise CommandError(
+                f"The code is too long for {name or 'the model'}: {tokens:,} tokens of at most {room.tokens:,}. "
+                "Give a part of it."
+            )
+
+    async def _called(self, function: Function, arguments: Mapping[str, str], context: CommandContext) -> str:
+        self._must_fit(function, arguments, context)
+        question = Question(kind="function", prompt=function_messages(function, arguments))
+        reply = await self.asker.ask(question, context.agent.model, context.purse)
+        text = returned(reply)
+        if not text:
+            raise CommandError("The model gave nothing back. Try again, or with less code.")
+        cut = "\n(It was cut off here: a reply may be no longer. Give a part of the code.)"
+        return text + cut if reply.finish_reason == "length" else text
+
+
+async def _code(given: Code, context: CommandContext) -> str:
+    """The code; raise CommandError unless there is some, from one place."""
+    if bool(given.code.strip()) == bool(given.filename):
+        raise CommandError("Give either the code or the name of a file that holds it, and not both.")
+    if not given.filename:
+        return given.code
+    data = await context.files.read(given.filename)
+    text = unicode_text(data)
+    if text is None:
+        raise CommandError(f"{given.filename} is not a text file ({len(data):,} bytes).")
+    if not text.strip():
+        raise CommandError(f"{given.filename} is empty.")
+    return text
+
+
+def _wishes(given: list[str] | str) -> list[str]:
+    """The suggestions, one in a line; raise CommandError where there are none, or too much."""
+    told = [" ".join(wish.split()) for wish in ([given] if isinstance(given, str) else given)]
+    wishes = [wish for wish in told if wish]
+    if not wishes:
+        raise CommandError("Give at least one suggestion, in words.")
+    if len(wishes) > MOST_WISHES or any(len(wish) > LONGEST_WISH for wish in wishes):
+        raise CommandError(f"Give at most {MOST_WISHES} suggestions of at most {LONGEST_WISH:,} characters each.")
+    return wishes
