@@ -12,7 +12,8 @@ class Sandbox(Protocol):
     """Runs programs in an agent's workspace, which they see as `/workspace`, and nothing else of the machine.
 
     A program's own failure is a value. Limits always apply, and nothing ever runs unconfined. What a program leaves
-    in the workspace obeys the limits of `Files`.
+    in the workspace obeys the limits of `Files`: one that goes beyond is ended, and its newest files are deleted.
+    `python3` and `/bin/sh` are there, and no network.
     """
 
     async def self_test(self) -> str:
@@ -24,22 +25,30 @@ class Sandbox(Protocol):
     ) -> ProgramRun:
         """Run a program to its end; `report` is given the newest output now and then, while it runs.
 
-        Raise CommandError when it cannot be started. Cancelling ends the whole process tree before it returns.
+        Whatever it left running is ended with it. Raise CommandError when it cannot be started. Cancelling ends the
+        whole process tree before it returns.
         """
         ...
 
     async def start(self, argv: Sequence[str], agent: Agent) -> Background:
-        """Start a program that goes on by itself; raise CommandError when the agent runs too many already."""
+        """Start a program that goes on by itself, and give what it said at once.
+
+        Raise CommandError when the agent runs too many already.
+        """
         ...
 
     async def background(self, agent: Agent) -> tuple[Background, ...]:
-        """What the agent started, oldest first: those that run, and those that ended since it was last told of them."""
+        """What the agent started, oldest first: all that run, and the last few that ended by themselves."""
         ...
 
     async def end(self, agent: Agent, key: str) -> Background:
-        """End one whole process tree; raise CommandError when the agent has none by that key."""
+        """End one whole process tree and forget it; raise CommandError when the agent has none by that key."""
         ...
 
     async def end_all(self, agent_id: AgentId) -> None:
         """End whatever the agent runs, and forget it."""
+        ...
+
+    async def close(self) -> None:
+        """End whatever anybody runs."""
         ...

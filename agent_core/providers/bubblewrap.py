@@ -1,0 +1,190 @@
+"""Programs shut in by bubblewrap: namespaces of their own, the system read-only, a filter of calls, and limits.
+
+Started by root they run as a user of their own, which depends on the workspace; by anybody else in a user namespace.
+"""
+
+import os
+import platform
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agent_core.errors import CommandError
+from agent_core.providers.cgroup import Cgroup, Cgroups
+from agent_core.providers.confinement import FIRST_USER, LIMITS, NOT_STARTED, ProgramLimits, user_for
+from agent_core.providers.interpreter import INSIDE, SHOWN, Interpreter
+from agent_core.providers.seccomp import filtered
+from agent_core.providers.trees import tasks_of
+from agent_core.providers.wrapped import Wrapped, wrapped
+
+OLDEST = (0, 8)  # has --size and --disable-userns
+COUNTED_APART = (5, 14)  # Linux counts processes of a user namespace by themselves from here on
+NO_DUMP = 1  # not 0: core(5) says that a core piped to a program knows no limit, except this one
+TOOLS = ("bwrap", "prlimit", "setpriv", "nice", "sh")
+PATHS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+TOP = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
+INSTALL = "Install it (Debian, Ubuntu: apt install bubblewrap util-linux; Fedora: dnf install bubblewrap)."
+LAST = ("--remount-ro", "/dev", "--remount-ro", "/")
+SPARE = 8  # processes of bubblewrap itself and of what starts it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bubblewrap:
+    """The command line of bubblewrap, and what has to be there for it.
+
+    `data` is a folder that programs must never see, as the database lies in it.
+    """
+
+    data: Path
+    file_bytes: int
+    limits: ProgramLimits = LIMITS
+    interpreter: Interpreter | None = field(default_factory=Interpreter.found)
+    cgroups: Cgroups | None = field(default_factory=Cgroups.found)
+
+    async def missing(self) -> str:
+        """What keeps it from working on this machine."""
+        for tool in TOOLS:
+            if shutil.which(tool, path=PATHS) is None:
+                return f"{tool} is not installed. {INSTALL}"
+        if filtered() is None:
+            return f"no filter of system calls is known for this processor ({platform.machine()}): use SANDBOX=docker."
+        if self.interpreter is None:
+            return "there is no Python that programs could run on. Install python3."
+        shown = [path for path in (self.data, Path.cwd()) if path.resolve().is_relative_to(SHOWN)]
+        if shown:
+            return f"{shown[0]} lies in {SHOWN}, which programs can read. Move it elsewhere."
+        return ""
+
+    def owner_of(self, name: str) -> int | None:
+        """One user for each workspace, or this process's own in a user namespace."""
+        return user_for(name)
+
+    async def enter(self, argv: Sequence[str], folder: Path) -> Wrapped:
+        """Start a program."""
+        calls, user = filtered(), self.owner_of(folder.name)
+        if calls is None:
+            raise CommandError(NOT_STARTED)
+        made_up = {"/etc/" + name: text.encode() for name, text in _made_up(FIRST_USER if user is None else user)}
+        with ExitStack() as held:
+            files = [(path, held.enter_context(_written(data))) for path, data in made_up.items()]
+            loaded = held.enter_context(_written(calls))
+            options = [*self._confined(user), *self._seen(folder), "--seccomp", str(loaded)]
+            for path, descriptor in files:
+                options += ["--perms", "0644", "--ro-bind-data", str(descriptor), path]
+            told = held.enter_context(_written("\0".join([*options, *LAST]).encode(errors="surrogateescape")))
+            fds = (told, loaded, *(descriptor for _, descriptor in files))
+            with self._grouped() as group:
+                line = [*_through(group), *self._limited(), _tool("bwrap"), "--args", str(told)]
+                inside = ["--", *self._inside(user), *argv]
+                captive = await wrapped(line, inside, fds=fds, limits=self.limits)
+                captive.group = group
+                return captive
+
+    @contextmanager
+    def _grouped(self) -> Iterator[Cgroup | None]:
+        """A group for one program; given up when that cannot be started."""
+        if self.cgroups is None:
+            yield None
+            return
+        group = self.cgroups.make(self.limits.memory_bytes, self.limits.processes + SPARE)
+        try:
+            yield group
+        except BaseException:
+            group.remove()
+            raise
+
+    def _limited(self) -> list[str]:
+        """What runs bubblewrap: last in line for the processors, and with limits that everything inside inherits."""
+        limits = {
+            "core": NO_DUMP,
+            "as": self.limits.memory_bytes,
+            "cpu": f"{self.limits.processor_seconds}:{self.limits.processor_seconds + 1}",
+            "fsize": self.file_bytes,
+            "nofile": self.limits.open_files,
+        }
+        return [_tool("nice"), "-n", "10", _tool("prlimit"), *(f"--{name}={most}" for name, most in limits.items())]
+
+    def _confined(self, user: int | None) -> list[str]:
+        kinds = [f"--unshare-{kind}" for kind in ("ipc", "pid", "net", "uts", "cgroup-try")]
+        if user is None:
+            shown_as = str(FIRST_USER)
+            own = ["--unshare-user", "--disable-userns", "--uid", shown_as, "--gid", shown_as, "--cap-drop", "ALL"]
+        else:  # what it takes to become that user inside; setpriv then drops all of it
+            own = ["--cap-drop", "ALL"]
+            own += [part for name in ("SETUID", "SETGID", "SETPCAP") for part in ("--cap-add", f"CAP_{name}")]
+        return [*kinds, *own, "--die-with-parent", "--new-session", "--hostname", "sandbox", "--clearenv"]
+
+    def _inside(self, user: int | None) -> list[str]:
+        """What becomes the program: it sets the limit that only counts right in there."""
+        most = self.limits.processes
+        if user is None:
+            most += 0 if _version(platform.release()) >= COUNTED_APART else tasks_of(os.getuid())
+            return ["/usr/bin/prlimit", f"--nproc={most}", "--"]
+        become = [f"--reuid={user}", f"--regid={user}", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"]
+        return ["/usr/bin/setpriv", *become, "--no-new-privs", "/usr/bin/prlimit", f"--nproc={most}", "--"]
+
+    def _seen(self, folder: Path) -> Iterator[str]:
+        """The files that programs see. What could grow is limited in size, and everything else read-only."""
+        yield from ("--ro-bind", str(SHOWN), str(SHOWN))
+        if (SHOWN / "src").is_dir():  # where containers often put a program with its settings
+            yield from ("--tmpfs", f"{SHOWN}/src", "--remount-ro", f"{SHOWN}/src")
+        for path in (Path("/", name) for name in TOP):
+            if path.is_symlink():
+                yield from ("--symlink", str(path.readlink()), str(path))
+            elif path.is_dir():
+                yield from ("--ro-bind", str(path), str(path))
+        yield from ("--perms", "0755", "--dir", "/etc", "--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache")
+        yield from ("--ro-bind-try", "/etc/alternatives", "/etc/alternatives")
+        yield from self._python()
+        yield from ("--proc", "/proc", "--dev", "/dev")
+        for scratch in ("/dev/shm", "/tmp"):  # noqa: S108 - inside the sandbox it is its own
+            yield from ("--perms", "1777", "--size", str(self.limits.scratch_bytes), "--tmpfs", scratch)
+        yield from ("--bind", str(folder), "/workspace", "--chdir", "/workspace")
+
+    def _python(self) -> Iterator[str]:
+        own = self.interpreter if self.interpreter and self.interpreter.shown else Interpreter()
+        for here, there in own.shown:
+            yield from ("--ro-bind", str(here), there)
+        for there in own.hidden:
+            yield from ("--tmpfs", there, "--remount-ro", there)
+        first = f"{INSIDE}/bin:" if own.shown else ""
+        told = {"PATH": f"{first}/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/tmp"}  # noqa: S108
+        libraries = {"LD_LIBRARY_PATH": f"{INSIDE}/lib"} if own.shown else {}
+        for name, value in (told | libraries).items():
+            yield from ("--setenv", name, value)
+
+
+def _made_up(user: int) -> Iterator[tuple[str, str]]:
+    """The few files below /etc that programs look into."""
+    yield "passwd", f"root:x:0:0::/:/bin/sh\nagent:x:{user}:{user}::/tmp:/bin/sh\n"
+    yield "group", f"root:x:0:\nagent:x:{user}:\n"
+    yield "hosts", "127.0.0.1 localhost\n::1 localhost\n"
+
+
+def _through(group: Cgroup | None) -> tuple[str, ...]:
+    """What goes into the group before anything else is run, or runs nothing."""
+    return ("/bin/sh", "-c", 'echo 0 > "$0" && exec "$@"', str(group.entrance)) if group else ()
+
+
+@contextmanager
+def _written(data: bytes) -> Iterator[int]:
+    """A descriptor from which the data can be read."""
+    descriptor = os.memfd_create("signoff")
+    try:
+        os.write(descriptor, data)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _tool(name: str) -> str:
+    return shutil.which(name, path=PATHS) or name
+
+
+def _version(text: str) -> tuple[int, ...]:
+    found = re.search(r"(\d+)\.(\d+)", text)
+    return (int(found[1]), int(found[2])) if found else (0, 0)

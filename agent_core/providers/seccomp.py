@@ -1,0 +1,100 @@
+"""Which calls of the kernel a program in the sandbox may not make, as a filter of classic BPF that bubblewrap loads.
+
+Refused is what could give other rights, look into other programs, keep memory where no limit counts it, or reach past
+namespaces: key rings belong to users and vsock to the machine, whatever namespace one is in.
+"""
+
+import platform
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+# linux/filter.h and linux/seccomp.h
+LOAD, EQUAL, AT_LEAST, ANY_BIT, GIVE = 0x20, 0x15, 0x35, 0x45, 0x06
+ALLOW, KILL, FAIL = 0x7FFF0000, 0x80000000, 0x00050000
+EPERM, ENOSYS, EAFNOSUPPORT = 1, 38, 97
+NUMBER, ARCHITECTURE, FIRST, SECOND = 0, 4, 16, 24
+NEW_NAMESPACES = 0x7E020000  # every CLONE_NEW… of linux/sched.h
+FAMILIES = (1, 2, 10)  # AF_UNIX, AF_INET, AF_INET6
+TERMINAL_INPUT = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
+FOREIGN_NUMBERS = 0x40000000  # x32 on x86_64
+
+# asm/unistd_64.h and asm-generic/unistd.h: name: (number on x86_64, number on aarch64)
+REFUSED: Mapping[str, tuple[int, int]] = {
+    "add_key": (248, 217), "request_key": (249, 218), "keyctl": (250, 219), "ptrace": (101, 117),
+    "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "kcmp": (312, 272), "pidfd_getfd": (438, 438),
+    "process_madvise": (440, 440), "unshare": (272, 97), "setns": (308, 268), "mount": (165, 40),
+    "umount2": (166, 39), "pivot_root": (155, 41), "chroot": (161, 51), "open_tree": (428, 428),
+    "move_mount": (429, 429), "fsopen": (430, 430), "fsconfig": (431, 431), "fsmount": (432, 432),
+    "fspick": (433, 433), "mount_setattr": (442, 442), "name_to_handle_at": (303, 264),
+    "open_by_handle_at": (304, 265), "bpf": (321, 280), "perf_event_open": (298, 241), "userfaultfd": (323, 282),
+    "fanotify_init": (300, 262), "kexec_load": (246, 104), "kexec_file_load": (320, 294), "init_module": (175, 105),
+    "finit_module": (313, 273), "delete_module": (176, 106), "swapon": (167, 224), "swapoff": (168, 225),
+    "reboot": (169, 142), "acct": (163, 89), "syslog": (103, 116), "quotactl": (179, 60), "quotactl_fd": (443, 443),
+    "shmget": (29, 194), "msgget": (68, 186),
+}  # fmt: skip
+# Programs that would use these go on without them when they are told that there is no such call.
+ABSENT: Mapping[str, tuple[int, int]] = {
+    "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
+    "clone3": (435, 435), "memfd_create": (319, 279), "memfd_secret": (447, 447),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """How a kind of processor spells its calls: `column` is where the tables above hold its numbers."""
+
+    audit: int
+    column: Literal[0, 1]
+    clone: int
+    ioctl: int
+    socket: int
+
+
+MACHINES = {
+    "x86_64": Machine(audit=0xC000003E, column=0, clone=56, ioctl=16, socket=41),
+    "aarch64": Machine(audit=0xC00000B7, column=1, clone=220, ioctl=29, socket=198),
+}
+
+
+def filtered(machine: str = "") -> bytes | None:
+    """The filter for this kind of processor, or for that of this machine; None where none is known."""
+    known = MACHINES.get(machine or platform.machine())
+    return b"".join(_lines(known)) if known else None
+
+
+def _lines(machine: Machine) -> Iterator[bytes]:
+    yield _line(LOAD, ARCHITECTURE)
+    yield _line(EQUAL, machine.audit, 1, 0)
+    yield _line(GIVE, KILL)
+    yield _line(LOAD, NUMBER)
+    yield from _answer(AT_LEAST, FOREIGN_NUMBERS, ENOSYS)
+    for numbers in REFUSED.values():
+        yield from _answer(EQUAL, numbers[machine.column], EPERM)
+    for numbers in ABSENT.values():
+        yield from _answer(EQUAL, numbers[machine.column], ENOSYS)
+    yield from _looked_into(machine.clone, FIRST, [*_answer(ANY_BIT, NEW_NAMESPACES, EPERM)])
+    inputs = [line for call in TERMINAL_INPUT for line in _answer(EQUAL, call, EPERM)]
+    yield from _looked_into(machine.ioctl, SECOND, inputs)
+    families = [line for family in FAMILIES for line in (_line(EQUAL, family, 0, 1), _line(GIVE, ALLOW))]
+    yield from _looked_into(machine.socket, FIRST, [*families, _line(GIVE, FAIL | EAFNOSUPPORT)])
+    yield _line(GIVE, ALLOW)
+
+
+def _answer(test: int, value: int, error: int) -> Iterator[bytes]:
+    """Where what is loaded passes the test, the call fails with the error."""
+    yield _line(test, value, 0, 1)
+    yield _line(GIVE, FAIL | error)
+
+
+def _looked_into(call: int, argument: int, tests: list[bytes]) -> Iterator[bytes]:
+    """Where it is that call, its argument is tested, and what passes no test is allowed."""
+    yield _line(EQUAL, call, 0, len(tests) + 2)
+    yield _line(LOAD, argument)
+    yield from tests
+    yield _line(GIVE, ALLOW)
+
+
+def _line(code: int, value: int, if_so: int = 0, if_not: int = 0) -> bytes:
+    return struct.pack("<HBBI", code, if_so, if_not, value)
