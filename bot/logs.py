@@ -6,11 +6,11 @@ import time
 from collections.abc import Iterable
 from typing import Literal
 
+from agent_core.oversight.secrets import Secrets
+
 Format = Literal["text", "json"]
 
 NOISY = ("aiohttp.access", "aiosqlite", "alembic", "asyncio", "httpcore", "httpx", "httpx2", "openai", "sqlalchemy")
-HIDDEN = "[secret]"
-SHORTEST = 4  # to hide a shorter one would blot out ordinary words
 STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 TIME = "%Y-%m-%dT%H:%M:%SZ"
 
@@ -28,16 +28,11 @@ class Redacting(logging.StreamHandler):  # type: ignore[type-arg]  # its paramet
     def __init__(self, format: Format, secrets: Iterable[str] = ()) -> None:  # noqa: A002
         super().__init__()
         self.setFormatter(TextFormatter() if format == "text" else _json_formatter())
-        known = [secret for secret in secrets if len(secret) >= SHORTEST]
-        spellings = {*known, *(json.dumps(secret)[1:-1] for secret in known)}
-        self._spellings = sorted(spellings, key=len, reverse=True)
+        self._secrets = Secrets.of(secrets)
 
     def format(self, record: logging.LogRecord) -> str:
         """The line as it is written."""
-        line = super().format(record)
-        for secret in self._spellings:
-            line = line.replace(secret, HIDDEN)
-        return line
+        return self._secrets.hidden(super().format(record))
 
 
 class TextFormatter(logging.Formatter):

@@ -84,6 +84,28 @@ def _slack_bot_token(value: Any, given: Given) -> str | None:
     return NO_WAY_IN if (value or has_many) and not has_way_in else None
 
 
+def _beside(value: Any, given: Given, field: str) -> str | None:
+    return f"needs {field.upper()} beside it." if value and not given.get(field) else None
+
+
+def _sd_webui_auth(value: Any, given: Given) -> str | None:
+    if value and ":" not in value.get_secret_value():
+        return "must be a user, a colon and a password, without blanks."
+    return _beside(value, given, "sd_webui_url")
+
+
+def _huggingface(value: Any, given: Given) -> str | None:
+    return _beside(value, given, "huggingface_api_token")
+
+
+def _x_access_token_secret(value: Any, given: Given) -> str | None:
+    names = ("x_api_key", "x_api_secret", "x_access_token")
+    missing = [name.upper() for name in names if not given.get(name)]
+    if value:
+        return f"needs {', '.join(missing)} beside it." if missing else None
+    return "is missing beside the other keys of X." if len(missing) < len(names) else None
+
+
 def _slack_kind(token: Any, prefix: str) -> str | None:
     is_other = token and not token.get_secret_value().startswith(prefix)
     return f"must begin with {prefix}: Slack has several kinds of tokens." if is_other else None
@@ -98,6 +120,10 @@ RULES: Mapping[str, Callable[[Any, Given], str | None]] = {
     "pinecone_host": _pinecone,
     "pinecone_controller_host": _pinecone,
     "google_cse_id": _google_cse_id,
+    "sd_webui_auth": _sd_webui_auth,
+    "huggingface_image_model": _huggingface,
+    "huggingface_audio_model": _huggingface,
+    "x_access_token_secret": _x_access_token_secret,
     "slack_app_token": _slack_app_token,
     "slack_client_id": _slack_client_id,
     "slack_client_secret": _slack_client_secret,

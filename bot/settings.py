@@ -92,6 +92,25 @@ class Settings(BaseSettings):
     slack_client_secret: Secret = NONE
     slack_bot_token: Secret = NONE
     default_budget_usd: Decimal | None = Field(default=None, gt=0, allow_inf_nan=False)
+    execute_local_commands: bool = False
+    sandbox: Literal["bubblewrap", "docker"] = "bubblewrap"
+    sandbox_image: str = Field(default="python:3.12-slim", pattern=r"^[A-Za-z0-9][A-Za-z0-9._/:@-]*$")
+    allow_downloads: bool = False
+    allow_internal_hosts: Names = ()
+    image_model: str = ""
+    audio_model: str = ""
+    speech_model: str = ""
+    sd_webui_url: WebAddress = ""
+    sd_webui_auth: Secret = NONE
+    huggingface_api_token: Secret = NONE
+    huggingface_api_url: WebAddress = ""
+    huggingface_image_model: str = ""
+    huggingface_audio_model: str = ""
+    x_api_key: Secret = NONE
+    x_api_secret: Secret = NONE
+    x_access_token: Secret = NONE
+    x_access_token_secret: Secret = NONE
+    x_api_url: WebAddress = ""
     disabled_commands: Names = ()
     disabled_categories: Names = ()
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = "INFO"
@@ -135,6 +154,11 @@ class Settings(BaseSettings):
     def has_google(self) -> bool:
         """Whether the web is searched by Google's own API."""
         return bool(self.google_api_key and self.google_cse_id)
+
+    @property
+    def has_x(self) -> bool:
+        """Whether agents may propose posts on X."""
+        return bool(self.x_api_key)
 
     @property
     def has_slack(self) -> bool:
@@ -207,14 +231,14 @@ class Settings(BaseSettings):
     def _decoded(cls, given: object) -> object:
         return json.loads(given) if isinstance(given, str) else given
 
-    @field_validator("disabled_commands", "disabled_categories", mode="before")
+    @field_validator("disabled_commands", "disabled_categories", "allow_internal_hosts", mode="before")
     @classmethod
     def _split(cls, given: object) -> object:
         if not isinstance(given, str):
             return given
         return tuple(name for name in (part.strip() for part in given.split(",")) if name)
 
-    @field_validator("log_level", "log_format", "prompt_profile", mode="before")
+    @field_validator("log_level", "log_format", "prompt_profile", "sandbox", mode="before")
     @classmethod
     def _any_case(cls, given: object, info: ValidationInfo) -> object:
         if not isinstance(given, str):

@@ -1,6 +1,7 @@
 """Every variable an operator may set, in words. `.env.example` and the reference page are made of this table."""
 
 from bot.mind_variables import MINDS
+from bot.tool_variables import TOOLS
 from bot.variable import FOLDER, KEY, WEB_ADDRESS, Variable
 
 WHERE, SLACK, LIMITS, LOGS = "Where it runs", "Slack", "What agents may do", "What is logged"
@@ -102,6 +103,7 @@ TABLE = (
         default="https://slack.com/api",
         example="https://slack-gov.com/api",
     ),
+    *TOOLS,
     Variable(
         name="DEFAULT_BUDGET_USD",
         section=LIMITS,

@@ -7,6 +7,7 @@ from decimal import Decimal
 from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import CallKind, Usage
 from agent_core.oversight.budget import Purse
+from agent_core.oversight.secrets import NO_SECRETS, Secrets
 from agent_core.ports.minds import LanguageModel, TokenCounters
 from agent_core.prompt.packing import A_PROMPT, Room
 
@@ -33,6 +34,7 @@ class Asker:
     model: LanguageModel
     tokens: TokenCounters
     fast_model: str = ""
+    secrets: Secrets = NO_SECRETS
 
     def name_for(self, chosen: str, kind: CallKind = "chat") -> str:
         """The model that is asked where an agent's own is `chosen`: only turns use that where there is a fast one."""
@@ -49,12 +51,16 @@ class Asker:
         return Room(left if counter.is_exact else left * SAFE // 100, counter.count)
 
     async def ask(self, question: Question, chosen: str, purse: Purse) -> Reply:
-        """The reply, paid for; raise OverBudget before the call, ModelUnavailable or ModelRefused after it."""
+        """The reply, paid for; raise OverBudget before the call, ModelUnavailable or ModelRefused after it.
+
+        The operator's secrets go to no model, whoever wrote them into what is asked, and come from none.
+        """
+        prompt = [replace(message, content=self.secrets.hidden(message.content)) for message in question.prompt]
         name = self.name_for(chosen, question.kind)
         limit = min(question.most or MOST_REPLY, self.longest_reply(name))
-        with purse.call(self._estimate(question.prompt, name, limit), name or "this model"):
+        with purse.call(self._estimate(prompt, name, limit), name or "this model"):
             reply = await self.model.complete(
-                question.prompt,
+                prompt,
                 schema=question.schema,
                 model=name,
                 max_tokens=limit,
@@ -63,7 +69,7 @@ class Asker:
         cost = self.model.price(reply.usage, name) or reply.usage.cost
         usage = replace(reply.usage, cost=cost)
         purse.pay(question.kind, usage)
-        return replace(reply, usage=usage)
+        return replace(reply, text=self.secrets.hidden(reply.text), usage=usage)
 
     def _estimate(self, prompt: Sequence[Message], name: str, most: int) -> Decimal | None:
         tokens = A_PROMPT + Room(0, self.tokens.of(name).count).taken_by(prompt)

@@ -11,6 +11,7 @@ from agent_core.commands.registry import CommandContext
 from agent_core.errors import CommandError, NotPossible
 from agent_core.model.agent import Agent, Awaiting, Finished, Paused, Stopped, Thinking
 from agent_core.model.decision import Approve, Reject
+from agent_core.model.note import Note
 from agent_core.model.policy import Policy
 from agent_core.testing.examples import CHANNEL
 from agent_core.testing.files import InMemoryFiles
@@ -107,7 +108,8 @@ async def test_stop_and_delete_reach_the_helpers_and_a_helper_alone_is_reported(
     await stage.service.resume(helper.id, stage.origin())
     helper = await stage.settled(helper)
     await stage.service.stop(helper.id, stage.origin())
-    notes = [entry for entry in (await stage.views.thread(CHANNEL, head.id)).entries if hasattr(entry, "taken_into")]
+    entries = (await stage.views.thread(CHANNEL, head.id)).entries
+    notes = [entry for entry in entries if isinstance(entry, Note)]
     assert [note.text for note in notes if note.by.display == "Scout"] == ["@ana stopped me."]
     await stage.service.delete(head.id, stage.origin())
     assert await stage.views.agents(CHANNEL) == ()

@@ -1,0 +1,31 @@
+"""Commands that give no secret away: not in a result, a preview, a fault, or what they show while they run."""
+
+from dataclasses import replace
+
+from agent_core.commands.registry import Command, CommandContext, Produced
+from agent_core.errors import CommandError
+from agent_core.model.command import Arguments, Preview
+from agent_core.oversight.secrets import Secrets
+
+
+def hiding(command: Command, secrets: Secrets) -> Command:
+    """The same command, with the operator's secrets hidden in everything it says."""
+
+    async def run(arguments: Arguments, context: CommandContext) -> Produced:
+        watched = replace(context, report=lambda text: context.report(secrets.hidden(text)))
+        try:
+            produced = await command.run(arguments, watched)
+        except CommandError as error:
+            raise CommandError(secrets.hidden(str(error))) from None
+        return replace(produced, text=secrets.hidden(produced.text))
+
+    async def preview(arguments: Arguments, context: CommandContext) -> Preview | None:
+        try:
+            shown = await command.preview(arguments, context)
+        except CommandError as error:
+            raise CommandError(secrets.hidden(str(error))) from None
+        if shown is None:
+            return None
+        return replace(shown, title=secrets.hidden(shown.title), body=secrets.hidden(shown.body))
+
+    return replace(command, run=run, preview=preview) if secrets.pattern else command
