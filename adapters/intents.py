@@ -9,8 +9,8 @@ from typing import cast, get_args
 from adapters.answers import Answer
 from adapters.buttons import Button
 from adapters.cards import spend_text, status_text
-from adapters.wishes import Wishes, WishVerb, first_word
-from adapters.words import Help
+from adapters.wishes import Wishes, WishVerb
+from adapters.words import Help, first_word
 from agent_core.errors import InvalidInput, NotPossible, PersonError
 from agent_core.model.agent import Agent, Awaiting
 from agent_core.model.decision import Approve, ApproveEdited, Reject, Settlement
@@ -36,6 +36,7 @@ HELP = Help(
         ("!goals", "its goals; !goals a; b sets them"),
         ("!budget", "what was spent; !budget 5 sets its limit, !budget channel 20 that of all agents here"),
         ("!memory", "what it remembers; also search WORDS, add TEXT, forget ID, forget all, export"),
+        ("!sites", "which sites agents here may reach; !sites allow HOST, deny HOST, clear"),
         ("!export", "its ai_settings.yaml"),
         ("!files", "its files"),
         ("!help", "these lines"),

@@ -6,8 +6,8 @@ from difflib import get_close_matches
 from typing import Literal, TypeAlias, cast, get_args
 
 from adapters.settings_file import is_settings, pasted_draft
-from adapters.wishes import WishVerb, begins_wish, first_word
-from adapters.words import Help
+from adapters.wishes import WishVerb, begins_wish
+from adapters.words import Help, first_word
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Agent
 from agent_core.model.draft import AgentDraft
@@ -29,6 +29,7 @@ HELP = Help(
         ("/agent goals NAME", "its goals; /agent goals NAME set a; b sets them"),
         ("/agent budget NAME", "what was spent; an amount or none behind it sets its limit, channel 20 that of all"),
         ("/agent memory NAME", "what it remembers; also search WORDS, add TEXT, forget ID, forget all, export"),
+        ("/agent sites", "which sites agents of this channel may reach; also allow HOST, deny HOST, clear"),
         ("/agent export NAME", "its ai_settings.yaml"),
         ("/agent stop NAME", "what it does is ended, and it stands still"),
         ("/agent resume NAME", "it goes on"),
@@ -127,6 +128,8 @@ async def agent_of_wish(views: AgentViews, channel: ChannelScope, wish: Wish) ->
     Raise InvalidInput that says which agents there are.
     """
     agents = await views.agents(channel)
+    if agents and wish.verb == "sites":  # the channel's, whoever's name is before it
+        return agents[0], wish.text
     named = [(found.end(), agent) for agent in agents if (found := _named(agent).match(wish.text))]
     if named:
         end, agent = max(named, key=lambda each: each[0])

@@ -9,7 +9,8 @@ from adapters.answers import Answer, Attachment
 from adapters.cards import money, visible
 from adapters.forms import dollars
 from adapters.settings_file import FILENAME, settings_text
-from adapters.words import age
+from adapters.sites import sites_set
+from adapters.words import age, first_word
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Agent
 from agent_core.model.ids import MemoryId
@@ -20,7 +21,7 @@ from agent_core.service.memories import AgentMemories
 from agent_core.service.tuning import AgentTuning
 from agent_core.service.views import AgentViews
 
-WishVerb: TypeAlias = Literal["goals", "budget", "memory", "export"]
+WishVerb: TypeAlias = Literal["goals", "budget", "memory", "sites", "export"]
 MEMORY_FILE = "memory.jsonl"
 SHORT, SOURCE = 120, 50
 NO_LIMIT = ("none", "no limit", "unlimited")
@@ -41,6 +42,7 @@ BEGINNINGS: dict[WishVerb, str] = {
     "goals": r"set\b",
     "budget": r"(channel|none|no limit)\b|\$?\s*\d",
     "memory": r"(list|search|add|forget|export)\b",
+    "sites": r"(allow|deny|clear)\b",
     "export": r"(?!)",
 }
 HOW_BUDGET = "Budget: write an amount in US dollars such as 5, or none for no limit; channel before it for all agents."
@@ -64,6 +66,8 @@ class Wishes:
                 return await self._budget(agent, said.strip(), origin)
             case "memory":
                 return await self._memory(agent, said.strip(), origin)
+            case "sites":
+                return _wanted(await sites_set(self.tuning, said.strip(), origin))
             case "export":
                 text = settings_text(agent)
                 return _wanted(text, Attachment(FILENAME, text.encode()))
@@ -160,12 +164,6 @@ def is_wish(line: str) -> bool:
     """Whether a line without a mark before it is meant as a wish, not as a reply: `memory search tea`."""
     word, rest = first_word(line)
     return word in get_args(WishVerb) and (not rest or begins_wish(cast("WishVerb", word), rest))
-
-
-def first_word(said: str) -> tuple[str, str]:
-    """The first word of what was typed, in small letters, and the rest."""
-    word, *rest = said.split(maxsplit=1) or ("",)
-    return word.casefold(), rest[0].strip() if rest else ""
 
 
 def _wanted(text: str, file: Attachment | None = None) -> Answer:

@@ -78,3 +78,9 @@ def size_text(size: int) -> str:
 def media_type(path: str) -> str:
     """The type of a file that is a picture or a sound, by its name's end; "" for any other."""
     return MEDIA.get(path.rpartition(".")[2].casefold(), "") if "." in path else ""
+
+
+def first_word(said: str) -> tuple[str, str]:
+    """The first word of what was typed, in small letters, and the rest."""
+    word, *rest = said.split(maxsplit=1) or ("",)
+    return word.casefold(), rest[0].strip() if rest else ""

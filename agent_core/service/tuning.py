@@ -1,4 +1,4 @@
-"""What people settle about an agent while it lives: its goals and what it and its channel may spend."""
+"""What people settle about an agent while it lives: its goals, what it may spend, and which sites it may reach."""
 
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -9,8 +9,10 @@ from agent_core.model.draft import goals_of, problem_of_goals
 from agent_core.model.ids import AgentId
 from agent_core.model.people import Origin
 from agent_core.model.places import ChannelScope
+from agent_core.model.sites import Sites
 from agent_core.model.usage import Budget
 from agent_core.oversight.policy import require_may_decide
+from agent_core.oversight.sites import keep_sites, sites_of
 from agent_core.ports.database import UnitOfWork
 from agent_core.service.changing import Changing
 
@@ -67,6 +69,22 @@ class AgentTuning(Changing):
         """What the channel may spend and has spent."""
         async with self.database.begin() as work:
             return await work.budgets.of(channel)
+
+    async def set_sites(self, sites: Sites, origin: Origin) -> Sites:
+        """Set which sites the agents of the channel may reach; full members of the channel may."""
+        if origin.by.kind != "member":
+            raise NotAllowed("set sites here: a full member of the channel does.")
+
+        async def act(work: UnitOfWork) -> Sites:
+            if not await self.is_repeated(work, origin):
+                keep_sites(work, origin.channel, sites)
+            return sites
+
+        return await self.saved(act)
+
+    async def sites(self, channel: ChannelScope) -> Sites:
+        """Which sites the agents of the channel may reach."""
+        return await sites_of(self.database, channel)
 
 
 def _must_be_usable(limit: Decimal | None) -> None:

@@ -4,18 +4,21 @@ import json
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pytest
 
 from adapters.answers import Answer
 from adapters.intents import takes_long
+from adapters.sites import sites_set, told
 from adapters.wishes import Wishes, WishVerb, is_wish
 from agent_core.errors import InvalidInput, MemoryAway, NotAllowed, NotFound, NotPossible
 from agent_core.model.agent import Agent
 from agent_core.model.people import Actor
+from agent_core.model.sites import Sites
 from agent_core.model.usage import Usage
-from agent_core.testing.examples import ANA
+from agent_core.testing.examples import ANA, BEN, CHANNEL
 from agent_core.testing.model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from tests.wiring import intents_of
@@ -257,3 +260,38 @@ def test_a_line_without_a_mark_is_a_wish_only_where_it_goes_on_as_one(line: str,
 )
 def test_lines_that_ask_a_model_are_told_from_those_that_do_not(line: str, is_slow: bool) -> None:
     assert takes_long(line) == is_slow
+
+
+def test_the_sites_of_a_channel_are_told_and_a_host_is_on_one_list() -> None:
+    assert told(Sites()) == "Agents here may reach every public site."
+    assert told(Sites(allow=("a.org",), deny=("b.a.org",))) == (
+        "Agents here may reach only these sites: a.org. Denied: b.a.org."
+    )
+
+
+async def test_sites_are_allowed_denied_and_cleared_in_words() -> None:
+    stage = Stage()
+    say = partial(sites_set, stage.tuning)
+    assert await say("allow https://Docs.Example.org/page, *.münchen.de", stage.origin()) == (
+        "Agents here may reach only these sites: docs.example.org, xn--mnchen-3ya.de."
+    )
+    assert await say("deny docs.example.org", stage.origin()) == (
+        "Agents here may reach only these sites: xn--mnchen-3ya.de. Denied: docs.example.org."
+    )
+    assert await say("", stage.origin()) == await say("", stage.origin(BEN))
+    assert await say("clear", stage.origin()) == "Agents here may reach every public site."
+
+
+@pytest.mark.parametrize("said", ["allow", "allow not a host!", "maybe example.org", "deny [::1]", "clear all"])
+async def test_what_is_no_list_of_sites_changes_nothing(said: str) -> None:
+    stage = Stage()
+    with pytest.raises(InvalidInput, match="Sites:"):
+        await sites_set(stage.tuning, said, stage.origin())
+    assert await stage.tuning.sites(CHANNEL) == Sites()
+
+
+async def test_guests_set_no_sites() -> None:
+    stage = Stage()
+    guest = replace(BEN, kind="guest")
+    with pytest.raises(NotAllowed):
+        await sites_set(stage.tuning, "allow example.org", stage.origin(guest))
