@@ -10,9 +10,11 @@ from agent_core.commands.registry import CommandContext, Commands, unheard
 from agent_core.errors import CommandError, MemoryAway, ModelError, UnusableReply
 from agent_core.model.agent import Agent
 from agent_core.model.command import CommandCall, Preview
+from agent_core.model.ids import AgentId
 from agent_core.model.result import Failed, Result, Succeeded
 from agent_core.oversight.budget import Purse
 from agent_core.oversight.trust import brings_in
+from agent_core.ports.programs import Sandbox
 from agent_core.ports.world import Workspaces
 
 LONGEST_RUN = 600.0
@@ -29,6 +31,7 @@ class Hands:
 
     commands: Commands
     workspaces: Workspaces
+    sandbox: Sandbox | None = None
     hooks: tuple[Hook, ...] = ()
 
     async def foresee(self, agent: Agent, call: CommandCall) -> Preview | None:
@@ -54,6 +57,11 @@ class Hands:
         for hook in reversed(self.hooks):
             chain = partial(_through, hook, chain)
         return await chain(call, replace(self._context(agent, purse), report=report))
+
+    async def rest(self, agent_id: AgentId) -> None:
+        """End whatever an agent left running: it stands still, or is gone."""
+        if self.sandbox:
+            await self.sandbox.end_all(agent_id)
 
     async def _carry_out(self, call: CommandCall, context: CommandContext) -> Result:
         outside = False

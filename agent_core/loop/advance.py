@@ -56,7 +56,9 @@ class AgentLoop:
         """Carry the agent on. Harmless when it has nothing to do, was deleted, or another worker takes it."""
         try:
             await self._carry_on(await self._take(agent_id))
-        except (NotFound, Superseded, SurfaceBusy):
+        except NotFound:
+            await self.hands.rest(agent_id)
+        except (Superseded, SurfaceBusy):
             return
         except ThreadGone as gone:
             reason = f"{gone} Resume makes a new thread."
@@ -96,6 +98,8 @@ class AgentLoop:
                 case Thinking() if agent.wake_at is None or agent.wake_at <= self.clock.now():
                     agent = await self._think(hold, agent)
                 case _:
+                    if agent.is_at_rest:
+                        await self.hands.rest(agent.id)
                     return await hold.let_go()
 
     async def _think(self, hold: Hold, agent: Agent) -> Agent:

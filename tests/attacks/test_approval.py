@@ -1,0 +1,189 @@
+"""Getting round the people who approve, and getting at the operator's secrets: through the whole loop, on doubles."""
+
+import base64
+import json
+import logging
+from dataclasses import replace
+
+import pytest
+from pydantic import BaseModel
+
+from adapters.cards import turn_card
+from agent_core.commands.files import FILE_COMMANDS
+from agent_core.commands.finish import FINISH_COMMANDS
+from agent_core.commands.hiding import hiding
+from agent_core.commands.registry import CommandContext, Commands, declared
+from agent_core.errors import AlreadyDecided, CommandError, NotAllowed
+from agent_core.model.agent import Agent
+from agent_core.model.decision import Approve, ApproveEdited
+from agent_core.model.people import ActorKind
+from agent_core.oversight.secrets import Secrets
+from agent_core.prompt.asking import Asker
+from agent_core.providers.tokens import Estimates
+from agent_core.testing.examples import BEN
+from agent_core.testing.model import ScriptedModel, reply_text
+from agent_core.testing.stage import Stage
+from bot.logs import Redacting
+from tests.attacks.rows import attack
+
+KEY = "sk-proj-0123456789abcdefghij"
+SECRETS = Secrets.of([KEY])
+WRITE = reply_text("write_to_file", {"filename": "a.txt", "text": "one\n"})
+NOTHING = reply_text("do_nothing")
+
+
+class Text(BaseModel):
+    """What it is to say."""
+
+    text: str
+
+
+async def echo(given: Text, context: CommandContext) -> str:
+    """Say something, and show it before."""
+    context.report(given.text)
+    if given.text.startswith("fail"):
+        raise CommandError(given.text)
+    return given.text
+
+
+def stage_of(*replies: str) -> Stage:
+    own = declared(Text, echo, label="Echo", risks=("execute",), category="code")
+    commands = Commands.of(*(hiding(each, SECRETS) for each in (*FILE_COMMANDS, *FINISH_COMMANDS, own)))
+    stage = Stage(model=ScriptedModel(*replies), commands=commands)
+    asker = Asker(model=stage.model, tokens=Estimates(), secrets=SECRETS)
+    stage.loop = replace(stage.loop, mind=replace(stage.loop.mind, asker=asker))
+    return stage
+
+
+async def approved(stage: Stage, agent: Agent, decision: Approve | ApproveEdited | None = None) -> Agent:
+    await stage.service.decide((await stage.turn(agent)).id, decision or Approve(), stage.origin())
+    return await stage.settled(agent)
+
+
+def prompts(stage: Stage) -> str:
+    return "\n".join(message.content for prompt in stage.script.prompts for message in prompt)
+
+
+async def result_of(said: str) -> str:
+    """What a command that came by a secret gives, everywhere it is seen."""
+    stage = stage_of(WRITE, NOTHING)
+    agent = await stage.create()
+    seen: list[str] = []
+    context = CommandContext(agent=agent, files=stage.workspaces.of(agent), report=seen.append)
+    try:
+        seen.append((await stage.commands.get("echo").run({"text": said}, context)).text)
+    except CommandError as error:
+        seen.append(str(error))
+    assert not [text for text in seen if KEY in text]
+    return seen[-1]
+
+
+SPELLINGS = {
+    "A program prints the operator's API key": KEY,
+    "It prints the key in base64, in the middle of other bytes": base64.b64encode(f"x{KEY}y".encode()).decode(),
+    "It prints the key in hexadecimal": KEY.encode().hex(),
+    "It prints the key backwards": KEY[::-1],
+    "It prints the key inside JSON": json.dumps({"key": KEY}),
+    "Its error message holds the key": f"fail: {KEY}",
+}
+
+
+@pytest.mark.parametrize(
+    "said", [pytest.param(said, marks=attack("approval", tries, "hidden")) for tries, said in SPELLINGS.items()]
+)
+@pytest.mark.proves("secrets:hidden")
+async def test_no_result_and_nothing_shown_on_the_way_holds_a_secret(said: str, answer: str) -> None:
+    assert ("[secret]" in await result_of(said)) == (answer == "hidden")
+
+
+@attack("approval", "A person pastes a configured key into a reply", "hidden from the model")
+async def test_no_prompt_holds_a_secret(answer: str) -> None:
+    stage = stage_of(WRITE, NOTHING)
+    agent = await stage.create()
+    await stage.service.reply(agent.id, f"Use {KEY} for it.", stage.origin())
+    await stage.settled(agent)
+    assert "Use [secret] for it." in prompts(stage)
+    assert KEY not in prompts(stage), answer
+
+
+@attack("approval", "A model that knows a key writes it into a file", "hidden before it is proposed")
+async def test_no_file_and_no_card_holds_a_secret(answer: str) -> None:
+    stage = stage_of(reply_text("write_to_file", {"filename": "k.txt", "text": KEY}), NOTHING)
+    agent = await stage.create()
+    assert KEY not in repr(turn_card(agent, await stage.turn(agent))), answer
+    await approved(stage, agent)
+    assert await stage.views.file(agent.channel, agent.id, "k.txt") == b"[secret]"
+
+
+@attack("approval", "A diff on a card would show a key that stands in a file", "hidden on the card")
+async def test_no_preview_holds_a_secret(answer: str) -> None:
+    stage = stage_of(WRITE, reply_text("append_to_file", {"filename": "a.txt", "text": "two\n"}))
+    agent = await stage.create()
+    await stage.workspaces.of(agent).write("a.txt", f"{KEY}\n".encode())
+    agent = await approved(stage, agent)
+    assert KEY not in repr(turn_card(agent, await stage.turn(agent))), answer
+
+
+@attack("approval", "An exception's traceback would carry a key into the log", "hidden in the log")
+def test_no_log_line_holds_a_secret(answer: str) -> None:
+    record = logging.LogRecord("bot", logging.ERROR, "", 0, "refused: %s", (KEY,), None)
+    assert KEY not in Redacting("json", [KEY]).format(record), answer
+
+
+@attack("approval", "The file is changed between the approval and the run", "shown again, and not run")
+async def test_what_was_approved_is_what_runs(answer: str) -> None:
+    stage = stage_of(WRITE)
+    agent = await stage.create()
+    await stage.workspaces.of(agent).write("a.txt", b"somebody else's\n")
+    await approved(stage, agent)
+    turn = await stage.turn(agent)
+    assert (turn.state, bool(turn.remark)) == ("proposed", True), answer
+
+
+@attack("approval", "A second click on a card approves what was decided already", "refused: already approved by @ana")
+async def test_a_second_click_decides_nothing(answer: str) -> None:
+    stage = stage_of(WRITE, NOTHING)
+    agent = await stage.create()
+    turn = await stage.turn(agent)
+    await stage.service.decide(turn.id, Approve(), stage.origin())
+    with pytest.raises(AlreadyDecided) as refused:
+        await stage.service.decide(turn.id, ApproveEdited({"filename": "b", "text": "c"}), stage.origin(BEN))
+    assert f"refused: {str(refused.value).partition(',')[0]}" == answer
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param("guest", marks=attack("approval", "A guest forges the button's request", "refused")),
+        pytest.param("external", marks=attack("approval", "Somebody from another organisation approves", "refused")),
+        pytest.param("bot", marks=attack("approval", "A bot, or another agent, approves", "refused")),
+    ],
+)
+async def test_only_members_decide(kind: ActorKind, answer: str) -> None:
+    stage = stage_of(WRITE)
+    agent = await stage.create()
+    outsider = replace(BEN, kind=kind)
+    with pytest.raises(NotAllowed):
+        await stage.service.decide((await stage.turn(agent)).id, Approve(), stage.origin(outsider))
+    assert (await stage.turn(agent)).state == "proposed", answer
+
+
+@attack("approval", "An argument hides text behind characters that show nothing", "spelled out on the card")
+async def test_what_is_hidden_is_spelled_out(answer: str) -> None:
+    stage = stage_of(reply_text("write_to_file", {"filename": "a.txt", "text": "x\u200by"}))
+    agent = await stage.create()
+    assert "⟨U+200B⟩" in repr(turn_card(agent, await stage.turn(agent))) or (await stage.turn(agent)).number == 1, (
+        answer
+    )
+
+
+@attack("approval", "A command that was switched off meanwhile is approved", "not run")
+async def test_a_command_that_was_switched_off_does_not_run(answer: str) -> None:
+    stage = stage_of(WRITE, NOTHING)
+    agent = await stage.create()
+    written = await stage.turn(agent)
+    off = stage.commands.by_name["write_to_file"].switched("DISABLED_COMMANDS names it.")
+    stage.commands.by_name["write_to_file"] = off
+    await approved(stage, agent)
+    assert "switched off" in repr(stage.shown.cards[written.id].result), answer
+    assert await stage.views.files(agent.channel, agent.id) == ()
