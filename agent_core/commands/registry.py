@@ -60,13 +60,14 @@ async def nothing_to_show(_arguments: Arguments, _context: CommandContext) -> No
 class Command:
     """A spec with what carries it out. Both functions raise CommandError with a sentence for the model.
 
-    `preview` is worked out before people are asked and again before the command runs; it changes nothing. `off` says
-    why no agent has it here and what would switch it on.
+    `preview` is worked out before people are asked and again before the command runs; it changes nothing. `shows`
+    says what people see of it. `off` says why no agent has it here and what would switch it on.
     """
 
     spec: CommandSpec
     run: Run
     preview: Foresee = nothing_to_show
+    shows: str = ""
     off: str = ""
 
     def switched(self, off: str) -> "Command":
@@ -89,9 +90,12 @@ def declared(
     async def foresee(arguments: Arguments, context: CommandContext) -> Preview | None:
         return await preview(_validated(given, arguments), context) if preview else None
 
-    described = " ".join((run.__doc__ or "").split())
-    spec = CommandSpec(name=run.__name__, description=described, parameters=_schema(given), **facts)
-    return Command(spec=spec, run=carry_out, preview=foresee)
+    spec = CommandSpec(name=run.__name__, description=_said_of(run), parameters=_schema(given), **facts)
+    return Command(spec=spec, run=carry_out, preview=foresee, shows=_said_of(preview))
+
+
+def _said_of(function: object) -> str:
+    return " ".join((getattr(function, "__doc__", None) or "").split()) if function else ""
 
 
 def _validated(given: type[Given], arguments: Arguments) -> Given:

@@ -3,7 +3,8 @@
     @attack("door", "An address written as one number: http://2130706433/", "refused: 127.0.0.1 is this machine")
     async def test_…(answer: str) -> None: …
 
-`attack` marks a test, or one `pytest.param(…, marks=attack(…))` of it. `python -m tests.attacks.rows` prints the table.
+`attack` marks a test, or one `pytest.param(…, marks=attack(…))` of it. `python -m tests.attacks.rows` writes the table
+into docs/explanation/security.md, and with `--print` only prints it.
 """
 
 import contextlib
@@ -15,6 +16,8 @@ from typing import Literal, TypeAlias, cast, get_args
 
 import pytest
 
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "security.md"
+BEGIN, END = "<!-- the table of attacks begins -->", "<!-- the table of attacks ends -->"
 On: TypeAlias = Literal["door", "sandbox", "files", "approval"]
 HEADINGS: dict[On, str] = {
     "door": "The door to the web",
@@ -44,7 +47,7 @@ def row_of(item: pytest.Item) -> Row | None:
     return Row(**mark.kwargs) if mark else None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Gathering:
     """A plugin that keeps the rows of what pytest collects."""
 
@@ -59,7 +62,7 @@ def gathered() -> list[Row]:
     """All rows, in the order of the files; raise ValueError when the tests cannot be collected."""
     gathering = Gathering()
     with contextlib.redirect_stdout(io.StringIO()) as said:
-        options = ["--collect-only", "-q", "-m", "", "-p", "no:xdist", "-p", "no:cacheprovider"]
+        options = ["--collect-only", "-q", "-m", "", "-n", "0", "-p", "no:cacheprovider"]
         code = pytest.main([*options, str(Path(__file__).parent)], plugins=[gathering])
     if code != pytest.ExitCode.OK:
         raise ValueError(said.getvalue())
@@ -76,12 +79,26 @@ def table(rows: list[Row]) -> str:
 
 
 def _of(rows: list[Row], on: On) -> list[tuple[int, Row]]:
-    return [(number, row) for number, row in enumerate(rows, 1) if row.on == on]
+    return list(enumerate((row for row in rows if row.on == on), 1))
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "&lt;")
+    shown = text if "`" in text else text.replace("<", "&lt;")  # between backticks an escape would be read as it is
+    return shown.replace("|", "\\|")
+
+
+def written(page: str, rows: str) -> str:
+    """The page with the table in its place; raise ValueError where it has none."""
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise ValueError(f"{PAGE.name} has no place for the table.")
+    return f"{before}{begin}\n\n{rows}\n{end}{after}"
 
 
 if __name__ == "__main__":
-    sys.stdout.write(table(gathered()))
+    found = table(gathered())
+    if "--print" in sys.argv:
+        sys.stdout.write(found)
+    else:
+        PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")

@@ -172,9 +172,8 @@ async def test_only_members_decide(kind: ActorKind, answer: str) -> None:
 async def test_what_is_hidden_is_spelled_out(answer: str) -> None:
     stage = stage_of(reply_text("write_to_file", {"filename": "a.txt", "text": "x\u200by"}))
     agent = await stage.create()
-    assert "⟨U+200B⟩" in repr(turn_card(agent, await stage.turn(agent))) or (await stage.turn(agent)).number == 1, (
-        answer
-    )
+    card = turn_card(agent, await stage.turn(agent))
+    assert [part.text for part in card.arguments] == ["a.txt", "x⟨U+200B⟩y"], answer
 
 
 @attack("approval", "A command that was switched off meanwhile is approved", "not run")

@@ -18,6 +18,7 @@ from bot.bootstrap import make_commands
 from bot.settings import Settings
 from bot.solo import _parser
 from docs.reference.generate import PAGE, PREVIEWS, commands_page
+from tests.attacks.rows import written
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -118,6 +119,13 @@ def test_every_picture_is_used_described_and_small() -> None:
 
 def test_the_reference_of_commands_is_as_the_registry_says() -> None:
     assert text_of(PAGE) == commands_page(), "Run `python -m docs.reference.generate`."
+
+
+def test_the_table_of_attacks_is_as_the_tests_say() -> None:
+    asked = [sys.executable, "-m", "tests.attacks.rows", "--print"]
+    done = subprocess.run(asked, cwd=ROOT, capture_output=True, encoding="utf-8", check=True)
+    page = DOCS / "explanation" / "security.md"
+    assert text_of(page) == written(text_of(page), done.stdout), "Run `python -m tests.attacks.rows`."
 
 
 @pytest.mark.parametrize("name", SAMPLES)
