@@ -13,6 +13,7 @@ import pytest
 
 from adapters.terminal.streams import Streams
 from adapters.terminal.surface import CHANNEL, TerminalSurface, person
+from agent_core.commands.agents import AgentCommands
 from agent_core.errors import InvalidInput, ModelRefused
 from agent_core.model.agent import Acting, Agent, Awaiting, Stopped
 from agent_core.model.command import CommandCall, Proposal, Thoughts
@@ -342,3 +343,42 @@ async def test_export_says_which_agents_there_are(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="--name says which: Clerk"):
         await export(stage.views, "Zoe", tmp_path / "x")
     assert not (tmp_path / "x").exists()
+
+
+class OfEach(ScriptedModel):
+    """A model that says to each agent what was written for it."""
+
+    def __init__(self, **replies: tuple[str, ...]) -> None:
+        super().__init__()
+        self.by_name = {name: deque(said) for name, said in replies.items()}
+
+    async def complete(self, messages: Any, **asked: Any) -> Any:
+        self.say(
+            next(said for name, said in self.by_name.items() if f"You are {name}:" in messages[0].content).popleft()
+        )
+        return await super().complete(messages, **asked)
+
+
+async def test_a_helper_asks_at_the_same_terminal_and_its_agent_goes_on_after_it() -> None:
+    start = reply_text("start_agent", {"name": "Scout", "task": "Write the file"})
+    model = OfEach(Clerk=(start, reply_text("do_nothing"), DONE), Scout=(WRITE, DONE))
+    stage = Stage(model=model, surface=TerminalSurface())
+    for command in AgentCommands(stage.helpers).commands:
+        stage.commands.register(command)
+    desk = Desk(stage, model)
+    assert await desk.sits(CLERK, "y", "y", "y", "y", "y") == 0
+    assert await desk.file("a.txt") == b"one\n"
+    assert "Clerk › Scout · turn 1 · write_to_file" in desk.written
+    assert "Scout is done: All is written." in desk.written
+    assert [turn["state"] for turn in desk.records] == ["done"] * 5
+
+
+async def test_no_at_the_question_of_a_helper_stops_the_agent_with_it() -> None:
+    start = reply_text("start_agent", {"name": "Scout", "task": "Write the file"})
+    model = OfEach(Clerk=(start, reply_text("do_nothing")), Scout=(WRITE,))
+    stage = Stage(model=model, surface=TerminalSurface())
+    for command in AgentCommands(stage.helpers).commands:
+        stage.commands.register(command)
+    desk = Desk(stage, model)
+    assert await desk.sits(CLERK, "y", "y", "n") == 3
+    assert [(await desk.agent(name)).status.kind for name in ("Clerk", "Scout")] == ["stopped", "stopped"]
