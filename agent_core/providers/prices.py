@@ -40,24 +40,33 @@ class Prices:
 
     def of(self, usage: Usage, model: str) -> Decimal | None:
         """US dollars, or None when no price is known. An override knows no lower price for cached tokens."""
-        if model in self.overrides:
-            prompt, completion = self.overrides[model]
-            return ((usage.prompt * prompt + usage.completion * completion) / MILLION).quantize(SMALLEST)
-        return FREE if self.free else _listed(usage, model, self.base_url)
+        cached = min(usage.cached, usage.prompt)
+        units = {"input_tokens": usage.prompt, "cache_read_tokens": cached, "output_tokens": usage.completion}
+        return self.of_units(units, model)
+
+    def of_units(self, units: Mapping[str, int], model: str) -> Decimal | None:
+        """The same for units of any kind, by the names of the price list: tokens, seconds of sound, characters.
+
+        An override prices the tokens among them.
+        """
+        if self.is_own(model):
+            prompt, completion = self.overrides.get(model, (FREE, FREE))
+            cost = units.get("input_tokens", 0) * prompt + units.get("output_tokens", 0) * completion
+            return (cost / MILLION).quantize(SMALLEST) if cost else FREE
+        return _listed(units, model, self.base_url)
+
+    def is_own(self, model: str) -> bool:
+        """Whether the operator says what this model costs, or it runs on this machine."""
+        return model in self.overrides or self.free
 
 
-def _listed(usage: Usage, model: str, base_url: str) -> Decimal | None:
-    from genai_prices import Usage as Tokens  # loaded when first asked: the list is large
+def _listed(units: Mapping[str, int], model: str, base_url: str) -> Decimal | None:
+    from genai_prices import Usage as Units  # loaded when first asked: the list is large
     from genai_prices import calc_price
 
-    tokens = Tokens(
-        input_tokens=usage.prompt,
-        cache_read_tokens=min(usage.cached, usage.prompt),
-        output_tokens=usage.completion,
-    )
     for address in (base_url, None) if base_url else (None,):
         try:
-            return calc_price(tokens, model, provider_api_url=address).total_price.quantize(SMALLEST)
-        except (LookupError, ValueError):
+            return calc_price(Units(**units), model, provider_api_url=address).total_price.quantize(SMALLEST)
+        except (LookupError, TypeError, ValueError):
             continue
     return None

@@ -1,0 +1,54 @@
+"""One request to a service that the operator named, with a bounded answer and every fault in words."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from agent_core.errors import CommandError
+
+MOST_BYTES = 40 * 2**20  # a picture of 20 MB as base64, and then some
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a service answered."""
+
+    status: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """A service by its address. `name` is what the model is told of it; `seconds` bound a request."""
+
+    name: str
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    seconds: float = 300.0
+
+    @property
+    def host(self) -> str:
+        """Where it is; no path, no credentials."""
+        address = urlsplit(self.url)
+        return f"{address.hostname}:{address.port}" if address.port else address.hostname or ""
+
+    async def post(self, path: str, *, json: object = None, data: bytes | None = None, kind: str = "") -> Answer:
+        """Send JSON, or bytes of this kind; raise CommandError when no whole answer comes."""
+        from aiohttp import ClientError, ClientSession, ClientTimeout  # loaded when first asked
+
+        headers = {**self.headers, "Content-Type": kind} if kind else self.headers
+        try:
+            async with (
+                ClientSession(timeout=ClientTimeout(total=self.seconds), headers=headers) as session,
+                session.post(f"{self.url.rstrip('/')}{path}", json=json, data=data, allow_redirects=False) as response,
+            ):
+                body = bytearray()
+                async for chunk in response.content.iter_chunked(2**16):
+                    body += chunk
+                    if len(body) > MOST_BYTES:
+                        raise CommandError(f"{self.name} answered more than can be taken.")
+                return Answer(response.status, bytes(body))
+        except TimeoutError:
+            raise CommandError(f"{self.name} did not answer in time.") from None
+        except (ClientError, OSError, ValueError) as fault:
+            raise CommandError(f"{self.name} cannot be reached ({type(fault).__name__}).") from None
