@@ -3,7 +3,7 @@
 Version 2 only, beside or below the group that this process is in.
 """
 
-import os
+import subprocess
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +11,7 @@ from uuid import uuid4
 
 MOUNTED, OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 NEEDED = frozenset({"memory", "pids"})
+TRIED_BYTES = 50_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +53,18 @@ class Cgroups:
             path = next((line[3:] for line in lines if line.startswith("0::")), "")
             place = (mounted / path.strip("/")).parent if path.strip("/") else mounted
             limited = set((place / "cgroup.subtree_control").read_text("utf-8").split())
-            if limited >= NEEDED and place.is_relative_to(mounted) and _may_move_into(place):
+            if limited >= NEEDED and place.is_relative_to(mounted) and cls(place).works():
                 return cls(place)
         return None
+
+    def works(self) -> bool:
+        """Whether a process can be put into a group there: the kernel asks for rights on more than the group."""
+        group = self.make(TRIED_BYTES, 1)
+        try:
+            line = ["/bin/sh", "-c", 'echo 0 > "$0"', str(group.entrance)]
+            return subprocess.run(line, check=False, stderr=subprocess.DEVNULL).returncode == 0  # noqa: S603
+        finally:
+            group.remove()
 
     def make(self, memory_bytes: int, processes: int) -> Cgroup:
         """A group with these limits; raise OSError when it cannot be made."""
@@ -73,8 +83,3 @@ class Cgroups:
 
 def _limits(memory_bytes: int, processes: int) -> tuple[tuple[str, str], ...]:
     return ("memory.max", str(memory_bytes)), ("memory.oom.group", "1"), ("pids.max", str(processes))
-
-
-def _may_move_into(place: Path) -> bool:
-    """Whether processes may be moved between groups below it: the kernel asks for the common ancestor's file."""
-    return os.access(place, os.W_OK) and os.access(place / "cgroup.procs", os.W_OK)

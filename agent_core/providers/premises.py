@@ -15,6 +15,7 @@ from agent_core.providers.paths import Limits
 
 DEEPEST = 64
 EACH = 3  # entries of any kind, folders and links among them, for each file that a workspace may hold
+ENTERED = 0o711
 SEEN = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -155,8 +156,13 @@ def _usable(name: str | Path, within: int | None = None) -> Iterator[int]:
 
 
 def _own(folder: int, owner: int | None) -> None:
-    if owner is not None and os.fstat(folder).st_uid != owner:
+    """The folder of all: root enters it for its owner, and without a root's rights."""
+    status = os.fstat(folder)
+    if owner is not None and status.st_uid != owner:
         os.fchown(folder, owner, owner)
+    needed = ENTERED if owner is not None else 0o700
+    if status.st_mode & needed != needed:
+        os.fchmod(folder, stat.S_IMODE(status.st_mode) | needed)
 
 
 def _give(entry: Entry, owner: int | None) -> None:

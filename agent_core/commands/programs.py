@@ -1,0 +1,282 @@
+"""Commands that run programs in the sandbox. What programs print is material: they print what files of others say.
+
+A program that fails is a result like any other, as a test that is red is what one wanted to know; what a limit had to
+end is an error, and two of those in a row end a lease.
+"""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeAlias
+
+from pydantic import BaseModel, Field
+
+from agent_core.commands.registry import Command, CommandContext, declared
+from agent_core.errors import CommandError
+from agent_core.model.command import Preview
+from agent_core.model.files import Background, ProgramRun
+from agent_core.ports.programs import Sandbox
+from agent_core.ports.world import Files
+
+SHELL = ("/bin/sh", "-c")
+PYTHON = ("python3", "-B", "-u")  # leaves no compiled files behind, and is heard while it runs
+LONGEST, LONGEST_LEFT = 120.0, 3_600.0
+MOST_NAMED, MOST_SHOWN, MOST_OVERHEARD = 20, 3_000, 300
+Seen: TypeAlias = Mapping[str, tuple[int, datetime]]
+
+
+class PythonFile(BaseModel):
+    """A program and what it is given."""
+
+    filename: str = Field(description="path of a .py file inside the workspace", min_length=1, max_length=400)
+    args: str = Field(default="", max_length=2_000, description="arguments, as in a shell")
+
+
+class CommandLine(BaseModel):
+    """A line for the shell."""
+
+    command_line: str = Field(description="line for /bin/sh, run in the workspace", min_length=1, max_length=20_000)
+
+
+class WhichProcess(BaseModel):
+    """One of the programs that were left running, or all."""
+
+    key: str = Field(default="", max_length=40, description="which one to show in full, empty for a summary of all")
+
+
+class Process(BaseModel):
+    """One of the programs that were left running."""
+
+    key: str = Field(description="which one, as list_processes names it", min_length=1, max_length=40)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramCommands:
+    """What an agent can run. `seconds` is the longest that it waits for a program, `left` that one is left running."""
+
+    sandbox: Sandbox
+    seconds: float = LONGEST
+    left: float = LONGEST_LEFT
+
+    async def execute_python_file(self, given: PythonFile, context: CommandContext) -> str:
+        """Run a Python file of the workspace in a sandbox without network, and give what it prints."""
+        await _source(given.filename, context.files)
+        # The name is given as a path, so that one that begins with a dash is no option.
+        return await self._run((*PYTHON, f"./{given.filename}", *_split(given.args)), context)
+
+    async def execute_shell(self, given: CommandLine, context: CommandContext) -> str:
+        """Run a line in a shell, in a sandbox without network, and give what it prints."""
+        return await self._run((*SHELL, _whole(given.command_line)), context)
+
+    async def execute_shell_popen(self, given: CommandLine, context: CommandContext) -> str:
+        """Start a line in a shell, in a sandbox without network, and leave it running."""
+        started = await self.sandbox.start((*SHELL, _whole(given.command_line)), context.agent)
+        return (
+            f"{_state(started)} Ask for more with list_processes, end it with end_process.\n{_printed(started.output)}"
+        )
+
+    async def list_processes(self, given: WhichProcess, context: CommandContext) -> str:
+        """Tell of the programs that were left running: what they do and what they printed last."""
+        programs = await self.sandbox.background(context.agent)
+        if given.key and all(each.key != given.key for each in programs):
+            raise CommandError(
+                f"There is no program {given.key!r}: list_processes without a key names those there are."
+            )
+        return (
+            "\n\n".join(_told(each, full=each.key == given.key) for each in programs)
+            or "No programs were left running."
+        )
+
+    async def end_process(self, given: Process, context: CommandContext) -> str:
+        """End a program that was left running, with all that it started."""
+        ended = await self.sandbox.end(context.agent, given.key)
+        return f"{given.key} is ended. {_printed(ended.output)}"
+
+    async def preview_python(self, given: PythonFile, context: CommandContext) -> Preview:
+        """The program itself, and what it may do; it is shown again when it was changed meanwhile."""
+        source = await _source(given.filename, context.files)
+        _split(given.args)
+        basis = await context.files.fingerprint(given.filename)
+        lines = len(source.splitlines())
+        title = f"{given.filename} · {lines:,} {'line' if lines == 1 else 'lines'} · {self._confined}"
+        return Preview(title=title, body=_beginning(source), target=given.filename, basis=basis)
+
+    async def preview_shell(self, given: CommandLine, _context: CommandContext) -> Preview:
+        """The exact line, and what it may do."""
+        return Preview(title=f"Shell {self._confined}", body=_whole(given.command_line))
+
+    async def preview_popen(self, given: CommandLine, _context: CommandContext) -> Preview:
+        """The exact line, and that it goes on."""
+        title = f"Shell, left running in the sandbox · no network · for at most {self.left / 60:,.0f} minutes"
+        return Preview(title=title, body=_whole(given.command_line))
+
+    async def preview_end(self, given: Process, context: CommandContext) -> Preview:
+        """What would be ended."""
+        programs = await self.sandbox.background(context.agent)
+        program = next((each for each in programs if each.key == given.key), None)
+        if program is None:
+            raise CommandError(f"There is no program {given.key!r}: list_processes names those there are.")
+        return Preview(title=_state(program), body=program.line, target=given.key)
+
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        """All of them."""
+        return (*self._waited_for, *self._left_running)
+
+    @property
+    def _confined(self) -> str:
+        return f"in the sandbox · no network · at most {self.seconds:,.0f} s"
+
+    async def _run(self, argv: Sequence[str], context: CommandContext) -> str:
+        before = await _seen(context.files)
+        run = await self.sandbox.run(argv, context.agent, seconds=self.seconds, report=context.report)
+        changes = _changes(before, await _seen(context.files))
+        told = "\n".join(filter(None, (_ended(run), changes, _printed(run.output))))
+        if run.ended_because:
+            raise CommandError(told)
+        return told
+
+    @property
+    def _waited_for(self) -> tuple[Command, ...]:
+        return (
+            declared(
+                PythonFile,
+                self.execute_python_file,
+                self.preview_python,
+                label="Run Python file",
+                risks=("execute",),
+                category="code",
+                synonyms=("execute_file", "run_python_file", "execute_python", "run_python"),
+                aliases={"file": "filename", "path": "filename", "file_path": "filename", "arguments": "args"},
+                outside=True,
+            ),
+            declared(
+                CommandLine,
+                self.execute_shell,
+                self.preview_shell,
+                label="Run in a shell",
+                risks=("execute",),
+                category="shell",
+                synonyms=("execute_shell_command", "run_shell", "shell", "bash", "run_command"),
+                aliases=LINE,
+                outside=True,
+            ),
+        )
+
+    @property
+    def _left_running(self) -> tuple[Command, ...]:
+        return (
+            declared(
+                CommandLine,
+                self.execute_shell_popen,
+                self.preview_popen,
+                label="Start in a shell",
+                risks=("execute",),
+                category="shell",
+                synonyms=("shell_popen", "run_in_background", "start_process"),
+                aliases=LINE,
+                outside=True,
+            ),
+            declared(
+                WhichProcess,
+                self.list_processes,
+                label="List processes",
+                risks=("read",),
+                category="shell",
+                synonyms=("read_process_output", "list_background_processes"),
+                aliases=KEY,
+                outside=True,
+            ),
+            declared(
+                Process,
+                self.end_process,
+                self.preview_end,
+                label="End process",
+                risks=("write",),
+                category="shell",
+                synonyms=("kill_process", "stop_process"),
+                aliases=KEY,
+                outside=True,
+            ),
+        )
+
+
+LINE = {"command": "command_line", "cmd": "command_line", "line": "command_line", "shell_command": "command_line"}
+KEY = {"id": "key", "process": "key", "process_id": "key", "pid": "key"}
+
+
+async def _source(filename: str, files: Files) -> str:
+    if not filename.casefold().endswith(".py"):
+        raise CommandError(f"{filename} is no Python file: its name has to end in .py.")
+    data = await files.read(filename)
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise CommandError(f"{filename} is not a text file ({len(data):,} bytes).") from None
+
+
+def _split(args: str) -> list[str]:
+    try:
+        return shlex.split(_whole(args))
+    except ValueError as error:
+        raise CommandError(f"The arguments cannot be read: {str(error).lower()}.") from None
+
+
+def _whole(line: str) -> str:
+    if "\0" in line:
+        raise CommandError("A command line cannot hold a null character.")
+    return line
+
+
+async def _seen(files: Files) -> Seen:
+    return {entry.path: (entry.size, entry.changed_at) for entry in await files.listing()}
+
+
+def _changes(before: Seen, after: Seen) -> str:
+    changed = [f"{path} ({size:,} bytes)" for path, (size, at) in after.items() if before.get(path) != (size, at)]
+    gone = [path for path in before if path not in after]
+    told = [(f"{what}: {_named(names)}.") for what, names in (("Made or changed", changed), ("Deleted", gone)) if names]
+    return "\n".join(told)
+
+
+def _named(names: Sequence[str]) -> str:
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _ended(run: ProgramRun) -> str:
+    if run.ended_because:
+        return f"It was ended, because {run.ended_because}."
+    return "It ended without an error." if run.exit_code == 0 else f"It failed with exit code {run.exit_code}."
+
+
+def _state(program: Background) -> str:
+    since = f"{program.key}, started at {program.started_at:%H:%M:%S} UTC,"
+    if program.exit_code is None:
+        return f"{since} is running."
+    if program.ended_because:
+        return f"{since} was ended, because {program.ended_because}."
+    return f"{since} ended with exit code {program.exit_code}."
+
+
+def _told(program: Background, *, full: bool) -> str:
+    return f"{_state(program)} Its line: {_shortened(program.line)}\n{_printed(program.output, full=full)}"
+
+
+def _printed(output: str, *, full: bool = True) -> str:
+    text = output.rstrip("\n")
+    if not text:
+        return "It printed nothing."
+    if full or len(text) <= MOST_OVERHEARD:
+        return f"It printed:\n{text}"
+    return f"It printed last:\n…{text[-MOST_OVERHEARD:]}"
+
+
+def _beginning(source: str) -> str:
+    rest = len(source) - MOST_SHOWN
+    return f"{source[:MOST_SHOWN]}\n(… {rest:,} more characters)" if rest > 0 else source
+
+
+def _shortened(line: str) -> str:
+    return line if len(line) <= MOST_OVERHEARD else f"{line[:MOST_OVERHEARD]}…"

@@ -1,0 +1,426 @@
+"""Attacks of programs in the sandbox of bubblewrap: each is really made, and answered by the kernel or by a limit."""
+
+import ast
+import asyncio
+import os
+import platform
+import select
+import signal
+import socket
+import stat
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from agent_core.errors import CommandError
+from agent_core.providers.breakouts import Listener
+from agent_core.providers.seccomp import MACHINES
+from agent_core.providers.seccomp import REFUSED as REFUSED_CALLS
+from tests.attacks.rows import attack
+from tests.attacks.sandboxes import ADA, LONG, Cell, alive
+
+ABSENT, DENIED, REFUSED = "No such file or directory", "Permission denied", "Operation not permitted"
+NO_CALL, NO_FAMILY = "Function not implemented", "Address family not supported by protocol"
+CAUGHT = 10.0
+
+
+@pytest.fixture
+async def cell(tmp_path: Path) -> AsyncIterator[Cell]:
+    made = Cell.at(tmp_path)
+    yield made
+    await made.sandbox.close()
+
+
+READING = [
+    ("open('/etc/shadow').read()", "Reading the passwords of the system in /etc/shadow", ABSENT),
+    ("open(given['database']).read()", "Reading the bot's database by its path", ABSENT),
+    ("os.listdir('/workspace/../0bob')", "Listing another agent's workspace", ABSENT),
+    ("os.listdir(given['workspaces'])", "Listing the folder of all workspaces", ABSENT),
+    ("open(f'/proc/{given[\"bot\"]}/environ').read()", "Reading the environment of the bot's own process", ABSENT),
+    ("open(f'/proc/{given[\"bot\"]}/mem', 'rb').read(1)", "Reading the memory of the bot's process", ABSENT),
+    ("open(os.path.expanduser('~/.ssh/id_rsa')).read()", "Reading keys of SSH in the home folder", ABSENT),
+    ("os.listdir('/sys')", "Looking at the machine in /sys", ABSENT),
+    (
+        "[path for path in ('/proc/kcore', '/dev/mem', '/dev/kmem', '/dev/port') if os.access(path, os.R_OK)]",
+        "Reading all memory in /proc/kcore or /dev/mem",
+        "[]",
+    ),
+    ("called(libc.klogctl(3, ctypes.create_string_buffer(99), 99))", "Reading the kernel's log", REFUSED),
+    (
+        "[path for path in '/root /home /var /run /opt /srv /mnt /boot /sys'.split() if os.path.exists(path)]",
+        "Looking for home folders, /var, /run, /opt, /srv, /mnt, /boot",
+        "[]",
+    ),
+    (
+        "os.path.isdir('/usr/src') and os.listdir('/usr/src') or []",
+        "Looking for a program's settings in /usr/src",
+        "[]",
+    ),
+]
+
+NETWORK = [
+    ("socket.create_connection(('169.254.169.254', 80))", "Asking the cloud's metadata", "Network is unreachable"),
+    (
+        "socket.socket(type=socket.SOCK_DGRAM).sendto(b'?', ('9.9.9.9', 53))",
+        "Asking a name server",
+        "Network is unreachable",
+    ),
+    ("socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)", "Opening a raw socket", REFUSED),
+    ("socket.socket(socket.AF_PACKET, socket.SOCK_RAW)", "Listening to the wire with AF_PACKET", NO_FAMILY),
+    ("socket.socket(40, socket.SOCK_STREAM)", "Calling the host of a virtual machine by vsock", NO_FAMILY),
+    ("socket.socket(16, socket.SOCK_RAW)", "Talking to the kernel by netlink", NO_FAMILY),
+    (
+        "socket.socket(socket.AF_UNIX).connect('/var/run/docker.sock')",
+        "Asking Docker's socket for a container",
+        ABSENT,
+    ),
+]
+
+RIGHTS = [
+    ("called(libc.unshare(0x10000000))", "Making a user namespace in the sandbox", REFUSED),
+    ("called(libc.syscall(given['clone'], 0x10000000 | 17, 0, 0, 0, 0))", "Making one with clone", REFUSED),
+    ("called(libc.syscall(435, 0, 0))", "Making one with clone3", NO_CALL),
+    ("called(libc.mount(b'tmpfs', b'/tmp', b'tmpfs', 0, None))", "Mounting a file system", REFUSED),
+    ("called(libc.ptrace(16, 1, 0, 0))", "Tracing another process", REFUSED),
+    ("called(libc.syscall(given['keyctl'], 0, -3, 1))", "Using the session's key ring", REFUSED),
+    ("called(libc.syscall(given['bpf'], 0, 0, 0))", "Loading a program into the kernel with bpf", REFUSED),
+    ("called(libc.syscall(425, 8, 0))", "Getting around filters with io_uring", NO_CALL),
+    ("called(libc.shmget(0, 1 << 30, 0o1600))", "Keeping memory in SysV segments, which nobody counts", REFUSED),
+    ("called(libc.memfd_create(b'hidden', 0))", "Keeping memory in a memfd, which nobody counts", NO_CALL),
+    ("fcntl.ioctl(0, 0x5412, b'x')", "Typing into the operator's terminal with TIOCSTI", REFUSED),
+    ("open('/dev/tty')", "Opening the operator's terminal", "No such device or address"),
+    ("os.mknod('disk', stat.S_IFBLK | 0o666, os.makedev(8, 0))", "Making a device that is the disk", REFUSED),
+    ("time.clock_settime(time.CLOCK_REALTIME, 0)", "Setting the machine's clock", REFUSED),
+    ("socket.sethostname('mine')", "Renaming the machine", REFUSED),
+    ("os.nice(-30)", "Taking a better place in line for the processors", REFUSED),
+    (
+        "resource.setrlimit(resource.RLIMIT_NPROC, (9999, 9999))",
+        "Lifting its own limits",
+        "not allowed to raise maximum limit",
+    ),
+    ("os.kill(given['bot'], 9)", "Killing the bot", "No such process"),
+    ("open('/usr/bin/env', 'ab')", "Writing to a program of the system", DENIED),
+    ("open('/usr/bin/mine', 'x')", "Adding a program to the system", "Read-only file system"),
+    ("open('/dev/mine', 'x')", "Filling memory through /dev", "Read-only file system"),
+    ("open('/mine', 'x')", "Filling memory through /", "Read-only file system"),
+    ("os.rename('/workspace', '/tmp/workspace')", "Moving the workspace away", "Invalid cross-device link"),
+    ("os.link('/usr/bin/env', 'env')", "Linking a file of the system into the workspace", "Invalid cross-device link"),
+]
+
+TAKING = [
+    ("bytearray(400_000_000)", "Taking more memory than there is for one process", "MemoryError"),
+    (
+        "[open(f'/tmp/{n}', 'wb').write(bytes(190_000)) for n in range(99)]",
+        "Filling /tmp, which is memory",
+        "No space left on device",
+    ),
+    (
+        "[open(f'/dev/shm/{n}', 'wb').write(bytes(190_000)) for n in range(99)]",
+        "Filling /dev/shm, which is memory",
+        "No space left on device",
+    ),
+    (
+        "open('big', 'wb').write(bytes(300_000)) and open('big', 'ab').write(b'more')",
+        "Writing a file that is too long",
+        "File too large",
+    ),
+    ("open('hole', 'wb').truncate(10**12)", "Making a sparse file of a terabyte", "File too large"),
+    ("[os.open('/dev/null', 0) for _ in range(9999)]", "Opening files without end", "Too many open files"),
+]
+
+# Python at the level of a module: what ends it is a limit, and the answer says which.
+ENDED = [
+    ("while True: print('y' * 1000)", "Printing without end", "it printed more than 200,000 bytes"),
+    ("while True: pass", "Calculating without end", "it used more than 1 seconds of processor time"),
+    (
+        "while True: time.sleep(99)",
+        "Waiting without end",
+        "it ran for more than 1 seconds",
+    ),
+    (
+        "for number in range(1, 65):\n"
+        "    if number not in (9, 19, 32, 33): signal.signal(number, signal.SIG_IGN)\n"
+        "while True: time.sleep(99)",
+        "Ignoring every signal that can be ignored",
+        "it ran for more than 1 seconds",
+    ),
+    (
+        "for _ in range(8):\n    if not os.fork(): kept = b'x' * 60_000_000; time.sleep(99)\nos.wait()",
+        "Taking memory in many processes",
+        "it took more than 300,000,000 bytes of memory",
+    ),
+    (
+        "for _ in range(2):\n"
+        "    if not os.fork(): shared = mmap.mmap(-1, 200_000_000); [shared.write(bytes(10**6)) for _ in range(200)]; "
+        "time.sleep(99)\n"
+        "os.wait()",
+        "Taking memory that processes share",
+        "it took more than 300,000,000 bytes of memory",
+    ),
+    (
+        "for number in range(300): open(f'/tmp/{number}', 'x')\ntime.sleep(99)",
+        "Filling memory with empty files in /tmp",
+        "it made more than 200 files in /tmp or /dev/shm",
+    ),
+    (
+        "for number in range(9999): open(str(number), 'x')",
+        "Filling the disk with small files",
+        "its workspace came to hold more than 100 files",
+    ),
+    (
+        "for number in range(99): open(str(number), 'wb').write(bytes(190_000))",
+        "Filling the disk with files that are not too long",
+        "its workspace came to hold more than 2,000,000 bytes",
+    ),
+    (
+        "for number in range(9999): os.symlink('x', str(number))",
+        "Making so many links that no listing ends",
+        "its workspace came to hold more than 300 entries",
+    ),
+    (
+        "for number in range(100): os.mkdir('d'); os.chdir('d')",
+        "Making folders so deep that nobody gets to their end",
+        "the folders of its workspace came to lie more than 64 deep",
+    ),
+]
+
+
+def rows(attacks: list[tuple[str, str, str]]) -> list[object]:
+    return [pytest.param(code, id=tries, marks=attack("sandbox", tries, answer)) for code, tries, answer in attacks]
+
+
+@pytest.mark.parametrize("code", rows(READING + NETWORK + RIGHTS + TAKING))
+async def test_what_is_tried_is_refused(cell: Cell, code: str, answer: str) -> None:
+    machine = MACHINES[platform.machine()]
+    given = {
+        "database": str(cell.data / "signoff.db"),
+        "workspaces": str(cell.data / "workspaces"),
+        "bot": os.getpid(),
+        "clone": machine.clone,
+        "keyctl": REFUSED_CALLS["keyctl"][machine.column],
+        "bpf": REFUSED_CALLS["bpf"][machine.column],
+    }
+    run = await cell.attempt(f"return {code}", **given)
+    assert run.output.strip() == answer
+
+
+@pytest.mark.parametrize("code", rows(ENDED))
+async def test_what_knows_no_end_is_ended(cell: Cell, code: str, answer: str) -> None:
+    seconds = 1.0 if "ran for" in answer else LONG
+    run = await cell.sandbox.run(
+        ("python3", "-I", "-c", f"import mmap, os, signal, time\n{code}"), ADA, seconds=seconds
+    )
+    assert run.ended_because.partition(", so the newest")[0] == answer
+    held = [entry.path for entry in await cell.files.listing()]
+    assert len(held) <= 100
+    await cell.files.write("after.txt", b"the workspace can be used")
+
+
+@attack("sandbox", "Reading the environment of every process there is", "HOME, LANG, PATH, PWD")
+async def test_the_environment_of_the_bot_is_nowhere(cell: Cell, answer: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-bot")
+    code = """
+        names = set(os.environ)
+        for process in filter(str.isdecimal, os.listdir("/proc")):
+            try:
+                names |= {line.partition("=")[0] for line in open(f"/proc/{process}/environ").read().split(chr(0))}
+            except PermissionError:
+                pass
+        return ", ".join(sorted(filter(None, names)))
+    """
+    assert (await cell.attempt(code)).output.strip() == answer
+
+
+@attack("sandbox", "Using a file that the bot holds open", "nothing is open but /dev/null and its own output")
+async def test_no_descriptor_of_the_bot_is_inherited(cell: Cell, answer: str) -> None:
+    held = os.open(cell.data / "signoff.db", os.O_RDONLY)
+    os.set_inheritable(held, True)
+    code = """
+        found = set()
+        for number in os.listdir("/proc/self/fd"):
+            try:
+                found.add(os.readlink(f"/proc/self/fd/{number}").partition(":")[0])
+            except OSError:
+                pass
+        return found - {f"/proc/{os.getpid()}/fd"}
+    """
+    try:
+        output = (await cell.attempt(code)).output
+    finally:
+        os.close(held)
+    assert set(ast.literal_eval(output)) == {"/dev/null", "pipe"}, answer
+
+
+@attack("sandbox", "Connecting to what listens on the machine's loopback", "Connection refused")
+async def test_the_loopback_is_another_one(cell: Cell, answer: str) -> None:
+    async with Listener() as listener:
+        run = await cell.attempt("socket.create_connection(('127.0.0.1', given['port']))", port=listener.port)
+        assert (run.output.strip(), listener.reached) == (answer, False)
+
+
+@attack("sandbox", "Connecting to an abstract socket of the machine", "Connection refused")
+async def test_abstract_sockets_are_others(cell: Cell, answer: str) -> None:
+    name = f"\0signoff-{os.getpid()}"
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(name)
+        listening.listen()
+        run = await cell.attempt("socket.socket(socket.AF_UNIX).connect(given['name'])", name=name)
+    assert run.output.strip() == answer
+
+
+@attack("sandbox", "A fork bomb", "Resource temporarily unavailable, and all of it is gone at the end")
+async def test_a_fork_bomb_fizzles(cell: Cell, answer: str) -> None:
+    code = "while True:\n    if not os.fork(): signal.pause()"
+    run = await cell.attempt(code, token=token(cell))
+    assert f"{run.output.strip()}, and all of it is gone at the end" == answer
+    assert alive(token(cell)) == []
+
+
+@attack("sandbox", "A daemon that forks twice to outlive its command", "ended with the command")
+async def test_nothing_outlives_its_command(cell: Cell, answer: str) -> None:
+    code = """
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                os.closerange(0, 99)
+                signal.pause()
+        return "forked"
+    """
+    run = await cell.attempt(code, token=token(cell))
+    assert (run.output.split()[-1], alive(token(cell))) == ("forked", []), answer
+
+
+@attack("sandbox", "Outliving Stop with a process that ignores every signal", "the whole tree is gone at once")
+async def test_stop_ends_the_whole_tree_before_it_returns(cell: Cell, answer: str) -> None:
+    said = asyncio.Event()
+    code = "trap '' TERM INT HUP QUIT; (setsid sleep 1000 &) ; echo ready; while true; do sleep 1; done"
+    line = ("/bin/sh", "-c", code, token(cell))
+    running = asyncio.create_task(cell.sandbox.run(line, ADA, seconds=LONG, report=lambda _: said.set()))
+    await asyncio.wait_for(said.wait(), CAUGHT)
+    assert alive(token(cell)) != []
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert alive(token(cell)) == [], answer
+
+
+@attack("sandbox", "Outliving the bot, which is killed", "ended with the bot")
+async def test_nothing_outlives_the_bot(cell: Cell, answer: str) -> None:
+    bot = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "tests.attacks.sandboxes", str(cell.data), token(cell), stdout=asyncio.subprocess.PIPE
+    )
+    assert bot.stdout is not None
+    assert await asyncio.wait_for(bot.stdout.readline(), CAUGHT) == b"it runs\n"
+    handles = [os.pidfd_open(process) for process in alive(token(cell))]
+    assert handles != []
+    bot.send_signal(signal.SIGKILL)
+    await bot.wait()
+    for handle in handles:
+        assert await asyncio.to_thread(ended, handle), answer
+
+
+@attack("sandbox", "Leaving the memory of a crashed program behind", "no dump is written")
+async def test_a_crash_leaves_no_dump(cell: Cell, answer: str) -> None:
+    run = await cell.attempt("print(resource.getrlimit(resource.RLIMIT_CORE), flush=True); os.abort()")
+    assert (run.output.strip(), run.exit_code) == ("(1, 1)", 128 + signal.SIGABRT), answer
+    assert await cell.files.listing() == ()
+
+
+@attack("sandbox", "Gaining rights by running a setuid program", "NoNewPrivs 1, no capability left to gain")
+async def test_no_right_can_be_gained(cell: Cell, answer: str) -> None:
+    code = """
+        lines = dict(line.split(":\\t") for line in open("/proc/self/status").read().splitlines() if ":\\t" in line)
+        sets = {value.strip("0") for name, value in lines.items() if name.startswith("Cap")}
+        return sets, lines["NoNewPrivs"]
+    """
+    assert (await cell.attempt(code)).output.strip() == "({''}, '1')", answer
+
+
+@attack("sandbox", "Planting a link to the bot's database, for the bot to read", "refused: it leads out")
+async def test_a_planted_link_is_not_read_by_the_bot(cell: Cell, answer: str) -> None:
+    await cell.attempt("os.symlink(given['database'], 'notes.txt')", database=str(cell.data / "signoff.db"))
+    with pytest.raises(CommandError, match="links out"):
+        await cell.files.read("notes.txt")
+    assert await cell.files.listing() == (), answer
+
+
+@attack("sandbox", "Planting a pipe that a reader waits at for ever", "refused at once: it is no file")
+async def test_a_planted_pipe_holds_nobody_up(cell: Cell, answer: str) -> None:
+    await cell.attempt("os.mkfifo('notes.txt')")
+    with pytest.raises(CommandError, match="is a pipe"):
+        await cell.files.read("notes.txt")
+    assert await cell.files.listing() == (), answer
+
+
+@attack("sandbox", "Planting a link for the bot to hand over what is behind it", "only the link is handed over")
+async def test_what_a_planted_link_leads_to_is_not_handed_over(cell: Cell, answer: str) -> None:
+    other = cell.data / "other"
+    other.mkdir(mode=0o500)
+    (other / "secret").write_text("secret")
+    (other / "secret").chmod(0o400)
+    before = [(path.stat().st_uid, path.stat().st_mode) for path in (other, other / "secret")]
+    code = "os.symlink(given['other'], 'folder'), os.symlink(given['other'] + '/secret', 'file'), os.mkdir('d', 0)"
+    await cell.attempt(code, other=str(other))
+    await cell.attempt("pass")
+    assert [(path.stat().st_uid, path.stat().st_mode) for path in (other, other / "secret")] == before, answer
+    assert stat.S_IMODE((cell.files.folder / "d").stat().st_mode) == 0o700
+
+
+@attack("sandbox", "Taking the rights on the workspace away from the bot", "they are given back")
+async def test_a_workspace_without_rights_can_be_used(cell: Cell, answer: str) -> None:
+    await cell.attempt(
+        "open('a.txt', 'x').write('a'), os.chmod('a.txt', 0), os.mkdir('d'), os.chmod('d', 0), os.chmod('.', 0)"
+    )
+    assert await cell.files.read("a.txt") == b"a", answer
+    await cell.files.write("d/b.txt", b"b")
+    run = await cell.attempt("return open('d/b.txt', 'a').write('more')")
+    assert run.output.strip() == "4"
+
+
+@attack("sandbox", "Giving a file a name that looks like another", "it is neither listed nor read")
+async def test_a_name_that_cannot_be_shown_is_not_listed(cell: Cell, answer: str) -> None:
+    await cell.attempt("open('report\u202etxt.exe', 'x'), open('two\\nlines', 'x'), open(b'\\xff', 'x')")
+    assert await cell.files.listing() == (), answer
+
+
+@attack("sandbox", "Putting control codes for the terminal into the output", "they are text, and bad UTF-8 is replaced")
+async def test_what_is_printed_is_text(cell: Cell, answer: str) -> None:
+    run = await cell.attempt(r"os.write(1, b'\x1b]0;mine\x07\xff\xfe\n'); return 'end'")
+    assert run.output == "\x1b]0;mine\x07\ufffd\ufffd\nend\n", answer
+
+
+@attack("sandbox", "Killing whatever it can reach", "it ended only itself")
+async def test_a_program_can_kill_only_itself(cell: Cell, answer: str) -> None:
+    run = await cell.attempt("libc.kill(-1, signal.SIGKILL); os.kill(os.getpid(), signal.SIGKILL)")
+    assert (run.exit_code, run.ended_because) == (128 + signal.SIGKILL, ""), answer
+    assert (await cell.attempt("return 'still there'")).output == "still there\n"
+
+
+@attack("sandbox", "Calling the kernel by the numbers of another kind of processor", "the program is killed")
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="there is another kind only on x86_64")
+async def test_calls_by_foreign_numbers_kill(cell: Cell, answer: str) -> None:
+    code = """
+        import mmap
+        page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+        page.write(bytes.fromhex("b814000000cd80c3"))  # mov eax, 20 (getpid of 32 bits); int 0x80; ret
+        ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page)))()
+        return "it was answered"
+    """
+    run = await cell.attempt(code)
+    assert (run.exit_code, run.output) == (128 + signal.SIGSYS, ""), answer
+
+
+def token(cell: Cell) -> str:
+    """A word that only this test's programs are given, so that they can be found from outside."""
+    return f"token-{cell.data}"
+
+
+def ended(handle: int) -> bool:
+    """Wait for the end of a process."""
+    with select.epoll() as ends:
+        ends.register(handle, select.EPOLLIN)
+        found = ends.poll(CAUGHT)
+    os.close(handle)
+    return bool(found)
