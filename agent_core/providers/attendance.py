@@ -67,7 +67,7 @@ class Attended:
 
     async def _wait(self, seconds: float) -> str:
         await self.clock.sleep(seconds)
-        return f"it ran for more than {seconds:,.0f} seconds"
+        return f"it ran for more than {seconds:,g} seconds"
 
     async def _watch(self) -> str:
         """Look again and again; rarer where looking takes long."""

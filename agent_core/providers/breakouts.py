@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from agent_core.errors import CommandError
 from agent_core.model.files import ProgramRun
+from agent_core.providers.confinement import NotStarted
 
 Run: TypeAlias = Callable[[Sequence[str], Path, float], Awaitable[ProgramRun]]
 
@@ -67,7 +68,7 @@ print("ALL TRIED")
 LOOP = "while True: pass"
 SHELLS = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "OLDPWD", "PATH", "PWD", "SHLVL", "_")
 IMAGES = ("GPG_KEY", "HOSTNAME", "LD_LIBRARY_PATH", "TERM")  # of Docker, with PYTHON_…
-MOST_FORKS = 1_000
+MOST_FORKS = 300
 
 
 @dataclass(slots=True)
@@ -110,6 +111,8 @@ async def what_gets_through(run: Run, root: Path) -> str:
             if listener.reached:
                 faults.insert(0, "a program in it could connect to this machine")
         return f"The sandbox does not hold: {'; '.join(faults)}." if faults else ""
+    except NotStarted as error:
+        return f"Programs cannot be run, as the sandbox could not be started: {error.why}"
     except (CommandError, OSError, TimeoutError) as error:
         return f"The sandbox could not be tried: {error}"
     finally:

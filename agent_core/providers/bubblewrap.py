@@ -12,9 +12,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent_core.errors import CommandError
 from agent_core.providers.cgroup import Cgroup, Cgroups
-from agent_core.providers.confinement import FIRST_USER, LIMITS, NOT_STARTED, ProgramLimits, user_for
+from agent_core.providers.confinement import FIRST_USER, LIMITS, NotStarted, ProgramLimits, user_for
 from agent_core.providers.interpreter import INSIDE, SHOWN, Interpreter
 from agent_core.providers.seccomp import filtered
 from agent_core.providers.trees import tasks_of
@@ -66,7 +65,7 @@ class Bubblewrap:
         """Start a program."""
         calls, user = filtered(), self.owner_of(folder.name)
         if calls is None:
-            raise CommandError(NOT_STARTED)
+            raise NotStarted(await self.missing())
         made_up = {"/etc/" + name: text.encode() for name, text in _made_up(FIRST_USER if user is None else user)}
         with ExitStack() as held:
             files = [(path, held.enter_context(_written(data))) for path, data in made_up.items()]
@@ -146,6 +145,8 @@ class Bubblewrap:
 
     def _python(self) -> Iterator[str]:
         own = self.interpreter if self.interpreter and self.interpreter.shown else Interpreter()
+        for folder in ("/opt", INSIDE, f"{INSIDE}/bin", f"{INSIDE}/lib") if own.shown else ():
+            yield from ("--perms", "0755", "--dir", folder)
         for here, there in own.shown:
             yield from ("--ro-bind", str(here), there)
         for there in own.hidden:

@@ -8,6 +8,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Protocol
 
+from agent_core.errors import CommandError
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramLimits:
@@ -30,8 +32,15 @@ class ProgramLimits:
 
 
 LIMITS = ProgramLimits()
-NOT_STARTED = "The sandbox could not be started, so nothing was run. The operator finds the reason in the log."
 FIRST_USER, USERS = 60_578, 606  # given to nobody: https://systemd.io/UIDS-GIDS
+
+
+class NotStarted(CommandError):
+    """The sandbox could not be started, so nothing was run. The operator finds the reason in the log."""
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+        super().__init__(" ".join((self.__doc__ or "").split()))
 
 
 def user_for(name: str) -> int | None:

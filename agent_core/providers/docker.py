@@ -13,8 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from uuid import uuid4
 
-from agent_core.errors import CommandError
-from agent_core.providers.confinement import LIMITS, NOT_STARTED, ProgramLimits, user_for
+from agent_core.providers.confinement import LIMITS, NotStarted, ProgramLimits, user_for
 
 IMAGE = "python:3.12-slim"
 GVISOR = "runsc"
@@ -115,7 +114,7 @@ class Docker:
             )
         except (OSError, ValueError) as error:
             logger.warning("sandbox not started", extra={"why": str(error)})
-            raise CommandError(NOT_STARTED) from None
+            raise NotStarted(str(error)) from None
         return Contained(client=client, name=name, docker=self)
 
     async def ask(self, *words: str) -> tuple[int, str]:

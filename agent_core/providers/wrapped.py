@@ -15,10 +15,24 @@ from io import FileIO
 
 from agent_core.errors import CommandError
 from agent_core.providers.cgroup import Cgroup
-from agent_core.providers.confinement import NOT_STARTED, ProgramLimits
+from agent_core.providers.confinement import NotStarted, ProgramLimits
 from agent_core.providers.trees import memory_of, scratch_files
 
 TOO_LONG = "The command line is too long to be run."
+# What bubblewrap says where something is forbidden, and what allows it.
+ADVICE = (
+    (
+        "mount proc",
+        "Start the container with --security-opt systempaths=unconfined, or set SANDBOX=docker.",
+    ),
+    (
+        "namespace",
+        "Allow namespaces: on Ubuntu sysctl kernel.apparmor_restrict_unprivileged_userns=0, on others sysctl "
+        "kernel.unprivileged_userns_clone=1 or user.max_user_namespaces=10000; a container needs --cap-add SYS_ADMIN "
+        "--security-opt seccomp=unconfined --security-opt apparmor=unconfined. Or set SANDBOX=docker.",
+    ),
+    ("uid map", "Allow user namespaces: on Ubuntu sysctl kernel.apparmor_restrict_unprivileged_userns=0."),
+)
 SCRATCH = ("/tmp", "/dev/shm")  # noqa: S108 - as seen inside
 MOST_SAID = 500
 
@@ -108,7 +122,7 @@ async def _started(line: Sequence[str], inside: Sequence[str], fds: Sequence[int
             captive = Wrapped(process=process, first=first, handle=os.pidfd_open(first), status=kept, limits=limits)
             goes_on.write(b"1")
             return captive
-    raise CommandError(await _why_not(process))
+    raise NotStarted(await _why_not(process))
 
 
 async def _process(line: Sequence[str], fds: Sequence[int]) -> Process:
@@ -117,9 +131,10 @@ async def _process(line: Sequence[str], fds: Sequence[int]) -> Process:
             *line, stdin=DEVNULL, stdout=PIPE, stderr=STDOUT, env={}, cwd="/", pass_fds=tuple(fds)
         )
     except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno == errno.E2BIG:
+            raise CommandError(TOO_LONG) from None
         logger.warning("sandbox not started", extra={"why": str(error)})
-        is_long = isinstance(error, OSError) and error.errno == errno.E2BIG
-        raise CommandError(TOO_LONG if is_long else NOT_STARTED) from None
+        raise NotStarted(str(error)) from None
 
 
 @contextmanager
@@ -134,8 +149,10 @@ async def _why_not(process: Process) -> str:
         process.kill()
     said = await process.stdout.read() if process.stdout else b""
     await process.wait()
-    logger.warning("sandbox not started", extra={"why": said.decode(errors="replace")[:MOST_SAID].strip()})
-    return NOT_STARTED
+    why = " ".join(said.decode(errors="replace")[:MOST_SAID].split())
+    logger.warning("sandbox not started", extra={"why": why})
+    advice = next((advice for sign, advice in ADVICE if sign in why), "")
+    return f"{why or 'bubblewrap ended without a word'} {advice}".strip()
 
 
 async def _line(descriptor: int) -> bytes:

@@ -357,9 +357,10 @@ async def test_a_planted_pipe_holds_nobody_up(cell: Cell, answer: str) -> None:
 @attack("sandbox", "Planting a link for the bot to hand over what is behind it", "only the link is handed over")
 async def test_what_a_planted_link_leads_to_is_not_handed_over(cell: Cell, answer: str) -> None:
     other = cell.data / "other"
-    other.mkdir(mode=0o500)
+    other.mkdir()
     (other / "secret").write_text("secret")
     (other / "secret").chmod(0o400)
+    other.chmod(0o500)
     before = [(path.stat().st_uid, path.stat().st_mode) for path in (other, other / "secret")]
     code = "os.symlink(given['other'], 'folder'), os.symlink(given['other'] + '/secret', 'file'), os.mkdir('d', 0)"
     await cell.attempt(code, other=str(other))

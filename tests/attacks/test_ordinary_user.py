@@ -1,0 +1,17 @@
+"""The sandbox once more, as an ordinary user: root's tests show both ways of shutting programs in."""
+
+import asyncio
+import os
+
+import pytest
+
+from tests.attacks.ordinary import run_tests
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user runs these tests as one anyway")
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+async def test_the_sandbox_holds_for_an_ordinary_user_too() -> None:
+    done = await asyncio.to_thread(run_tests, "tests/attacks/test_sandbox.py", "tests/contract/test_sandbox.py")
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
+    assert "skipped" not in done.stdout
