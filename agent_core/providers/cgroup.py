@@ -53,7 +53,7 @@ class Cgroups:
             path = next((line[3:] for line in lines if line.startswith("0::")), "")
             place = (mounted / path.strip("/")).parent if path.strip("/") else mounted
             limited = set((place / "cgroup.subtree_control").read_text("utf-8").split())
-            if limited >= NEEDED and place.is_relative_to(mounted) and cls(place).works():
+            if limited >= NEEDED and ".." not in place.parts and cls(place).works():
                 return cls(place)
         return None
 

@@ -17,6 +17,7 @@ from agent_core.providers.paths import Limits
 from agent_core.providers.sandbox import ConfinedSandbox, bubblewrap_sandbox
 from agent_core.testing.examples import an_agent
 
+ROOT_OF_PROJECT = Path(__file__).parents[2]
 ADA = an_agent(id=AgentId("0ada"))
 LONG = 20.0  # seconds that no attack takes which is answered at all
 FEW = ProgramLimits(

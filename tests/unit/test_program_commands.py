@@ -1,0 +1,229 @@
+"""The commands that run programs: what people are shown, what the model reads, and what it is told of mistakes."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import pytest
+from inline_snapshot import snapshot
+
+from agent_core.commands.programs import ProgramCommands
+from agent_core.commands.registry import CommandContext, Commands
+from agent_core.errors import CommandError
+from agent_core.model.command import CommandCall, Preview
+from agent_core.model.files import ProgramRun
+from agent_core.ports.world import Files
+from agent_core.testing.clock import FakeClock
+from agent_core.testing.examples import an_agent
+from agent_core.testing.files import InMemoryWorkspaces
+from agent_core.testing.sandbox import Program, RecordingSandbox
+
+ADA = an_agent()
+START = datetime(2026, 3, 14, 12, tzinfo=UTC)
+
+
+class Desk:
+    """An agent with a sandbox that a test looks into."""
+
+    def __init__(self, *runs: ProgramRun, program: Program | None = None) -> None:
+        self.runs = list(runs)
+        self.workspaces = InMemoryWorkspaces(clock=FakeClock(START))
+        self.sandbox = RecordingSandbox(
+            program=program or self.scripted, workspaces=self.workspaces, clock=FakeClock(START)
+        )
+        self.commands = Commands.of(*ProgramCommands(sandbox=self.sandbox).commands)
+        self.heard: list[str] = []
+
+    async def scripted(self, _argv: Sequence[str], _files: Files) -> ProgramRun:
+        return self.runs.pop(0)
+
+    @property
+    def context(self) -> CommandContext:
+        return CommandContext(agent=ADA, files=self.workspaces.of(ADA), report=self.heard.append)
+
+    async def write(self, path: str, text: str) -> None:
+        await self.workspaces.of(ADA).write(path, text.encode())
+
+    async def does(self, name: str, **arguments: object) -> str:
+        call = self.commands.checked(CommandCall(name, arguments))
+        return (await self.commands.get(call.name).run(call.arguments, self.context)).text
+
+    async def foresees(self, name: str, **arguments: object) -> Preview | None:
+        call = self.commands.checked(CommandCall(name, arguments))
+        return await self.commands.get(call.name).preview(call.arguments, self.context)
+
+
+def printed(output: str, *, code: int = 0, why: str = "") -> ProgramRun:
+    return ProgramRun(exit_code=code, output=output, ended_because=why)
+
+
+async def test_a_python_file_runs_with_its_arguments() -> None:
+    desk = Desk(printed("3\n"))
+    await desk.write("-sum.py", "print(1 + 2)")
+    assert await desk.does("execute_python_file", file="-sum.py", args="--round 'two words'") == snapshot(
+        """\
+It ended without an error.
+It printed:
+3\
+"""
+    )
+    assert desk.sandbox.ran == [("python3", "-B", "-u", "./-sum.py", "--round", "two words")]
+    assert desk.heard == ["3\n"]
+
+
+async def test_a_line_runs_in_a_shell_as_it_was_given() -> None:
+    desk = Desk(printed(""))
+    assert await desk.does("execute_shell", command="ls | wc -l; echo $HOME") == snapshot(
+        """\
+It ended without an error.
+It printed nothing.\
+"""
+    )
+    assert desk.sandbox.ran == [("/bin/sh", "-c", "ls | wc -l; echo $HOME")]
+
+
+async def test_a_programs_own_failure_is_a_result() -> None:
+    desk = Desk(printed("1 failed\n", code=1))
+    assert await desk.does("execute_shell", cmd="pytest") == snapshot(
+        """\
+It failed with exit code 1.
+It printed:
+1 failed\
+"""
+    )
+
+
+async def test_what_a_limit_ended_is_an_error_that_tells_what_was_printed() -> None:
+    desk = Desk(printed("still at it\n", code=137, why="it ran for more than 120 seconds"))
+    with pytest.raises(CommandError) as caught:
+        await desk.does("execute_shell", command_line="sleep 1000")
+    assert str(caught.value) == snapshot(
+        """\
+It was ended, because it ran for more than 120 seconds.
+It printed:
+still at it\
+"""
+    )
+
+
+async def test_files_it_made_changed_and_deleted_are_named() -> None:
+    async def program(_argv: Sequence[str], files: Files) -> ProgramRun:
+        await files.write("old.txt", b"longer")
+        await files.delete("gone.txt")
+        for number in range(25):
+            await files.write(f"{number:02}", b"x")
+        return printed("")
+
+    desk = Desk(program=program)
+    for name in ("old.txt", "same.txt", "gone.txt"):
+        await desk.write(name, "text")
+    changed, deleted = (await desk.does("execute_shell", command_line="make")).splitlines()[1:3]
+    assert changed.startswith("Made or changed: 00 (1 bytes), 01 (1 bytes), ")
+    assert changed.endswith(", 18 (1 bytes), 19 (1 bytes) and 6 more.")
+    assert deleted == "Deleted: gone.txt."
+
+
+async def test_a_program_is_left_running_told_of_and_ended() -> None:
+    desk = Desk(printed("listening\n"))
+    assert await desk.does("execute_shell_popen", command_line="python3 -m http.server") == snapshot(
+        """\
+p1, started at 12:00:00 UTC, is running. Ask for more with list_processes, end it with end_process.
+It printed:
+listening\
+"""
+    )
+    assert await desk.does("list_processes") == snapshot(
+        """\
+p1, started at 12:00:00 UTC, is running. Its line: python3 -m http.server
+It printed:
+listening\
+"""
+    )
+    assert await desk.foresees("end_process", process_id="p1") == snapshot(
+        Preview(title="p1, started at 12:00:00 UTC, is running.", body="python3 -m http.server", target="p1")
+    )
+    assert await desk.does("end_process", key="p1") == snapshot(
+        """\
+p1 is ended. It printed:
+listening\
+"""
+    )
+    assert await desk.does("list_processes") == snapshot("No programs were left running.")
+
+
+async def test_only_the_end_of_what_was_printed_is_told_of_those_not_asked_for() -> None:
+    desk = Desk(printed("a" * 1000), printed("b" * 1000))
+    for line in ("one", "two"):
+        await desk.does("execute_shell_popen", command_line=line)
+    told = await desk.does("list_processes", key="p2")
+    assert ("a" * 300 in told, "a" * 301 in told, "b" * 1000 in told) == (True, False, True)
+
+
+async def test_people_are_shown_the_program_and_shown_it_again_when_it_changed() -> None:
+    desk = Desk()
+    await desk.write("job.py", "print('one')\n")
+    first = await desk.foresees("execute_python_file", filename="job.py")
+    assert first is not None
+    assert (first.title, first.body, first.target) == snapshot(
+        ("job.py · 1 line · in the sandbox · no network · at most 120 s", "print('one')\n", "job.py")
+    )
+    await desk.write("job.py", "print('two')\n")
+    second = await desk.foresees("execute_python_file", filename="job.py")
+    assert second is not None
+    assert first.basis != second.basis
+
+
+async def test_people_are_shown_the_exact_line() -> None:
+    desk = Desk()
+    line = "rm -rf ~ ;  echo '\t'"
+    assert await desk.foresees("execute_shell", command_line=line) == Preview(
+        title="Shell in the sandbox · no network · at most 120 s", body=line
+    )
+    assert await desk.foresees("execute_shell_popen", command_line=line) == Preview(
+        title="Shell, left running in the sandbox · no network · for at most 60 minutes", body=line
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "said"),
+    [
+        ("execute_python_file", {"filename": "none.py"}, "There is no file none.py."),
+        ("execute_python_file", {"filename": "notes.txt"}, "notes.txt is no Python file: its name has to end in .py."),
+        ("execute_python_file", {"filename": "data.py"}, "data.py is not a text file (2 bytes)."),
+        ("execute_python_file", {"filename": "../x.py"}, "'../x.py' is not a path inside the workspace"),
+        (
+            "execute_python_file",
+            {"filename": "ok.py", "args": "'"},
+            "The arguments cannot be read: no closing quotation.",
+        ),
+        ("execute_shell", {"command_line": "a\0b"}, "A command line cannot hold a null character."),
+        ("execute_shell", {"command_line": ""}, "command_line"),
+        ("list_processes", {"key": "p7"}, "There is no program 'p7'"),
+        ("end_process", {"key": "p7"}, "There is no program 'p7'"),
+    ],
+)
+async def test_what_cannot_run_is_told_in_a_sentence(name: str, arguments: dict[str, str], said: str) -> None:
+    desk = Desk()
+    await desk.workspaces.of(ADA).write("data.py", b"\xff\xfe")
+    await desk.write("ok.py", "pass")
+    with pytest.raises(CommandError) as caught:
+        await desk.commands.get(name).run(arguments, desk.context)
+    assert said in str(caught.value)
+    assert desk.sandbox.ran == []
+
+
+async def test_a_file_that_cannot_run_is_told_before_anybody_is_asked() -> None:
+    with pytest.raises(CommandError, match="There is no file"):
+        await Desk().foresees("execute_python_file", filename="none.py")
+
+
+def test_classes_and_categories_are_those_that_policies_know() -> None:
+    found = {spec.name: (spec.risks, spec.category, spec.outside) for spec in Desk().commands.specs}
+    assert found == snapshot(
+        {
+            "execute_python_file": (("execute",), "code", True),
+            "execute_shell": (("execute",), "shell", True),
+            "execute_shell_popen": (("execute",), "shell", True),
+            "list_processes": (("read",), "shell", True),
+            "end_process": (("write",), "shell", True),
+        }
+    )
