@@ -140,6 +140,7 @@ def git_backend(root: Path) -> Raw:
             "http-backend",
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
             env={
                 "PATH": os.environ["PATH"],
                 "GIT_PROJECT_ROOT": str(root),

@@ -1,0 +1,68 @@
+"""A web of a few pages that a test writes down."""
+
+from dataclasses import dataclass, field
+
+from agent_core.errors import CommandError
+from agent_core.model.sites import Sites
+from agent_core.ports.web import Address, Cloned, Fetched, Page
+from agent_core.providers.door_networks import inside
+from agent_core.providers.door_targets import Target, refused, target_of
+
+SOMEWHERE = "93.184.216.34"
+
+
+@dataclass(slots=True)
+class InMemoryWeb:
+    """See `Web` in the ports: things by their URL. What is read as a page, fetched and cloned is kept in `asked`."""
+
+    pages: dict[str, Page] = field(default_factory=dict)
+    files: dict[str, Fetched] = field(default_factory=dict)
+    repositories: dict[str, Cloned] = field(default_factory=dict)
+    addresses: dict[str, str] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+
+    def hold(self, page: Page) -> None:
+        """Put up a page."""
+        self.pages[page.url] = page
+        self.files[page.url] = Fetched(url=page.url, kind="text/html", data=page.text.encode(), charset="utf-8")
+
+    async def look_up(self, url: str, sites: Sites) -> Address:
+        """Every name that is not listed in `addresses` is somewhere on the open internet."""
+        target = self._admitted(url, sites)
+        return Address(target.host, str(target.address or self.addresses.get(target.host, SOMEWHERE)))
+
+    async def fetch(self, url: str, sites: Sites, most: int) -> Fetched:
+        """One of the files."""
+        fetched = self.files.get(self._asked(url, sites))
+        if fetched is None:
+            raise CommandError(f"{target_of(url).host} answered 404. There is no such page.")
+        if len(fetched.data) > most:
+            raise CommandError(f"What {target_of(url).host} sends is too much: {len(fetched.data):,} bytes.")
+        return fetched
+
+    async def page(self, url: str, sites: Sites) -> Page:
+        """One of the pages."""
+        page = self.pages.get(self._asked(url, sites))
+        if page is None:
+            raise CommandError(f"{target_of(url).host} answered 404. There is no such page.")
+        return page
+
+    async def clone(self, url: str, sites: Sites, most: int) -> Cloned:
+        """One of the repositories; files beyond `most` bytes are left out."""
+        cloned = self.repositories.get(self._asked(url, sites))
+        if cloned is None:
+            raise CommandError(f"There is no git repository at {url}.")
+        return cloned
+
+    def _asked(self, url: str, sites: Sites) -> str:
+        target = self._admitted(url, sites)
+        self.asked.append(target.url)
+        return target.url
+
+    def _admitted(self, url: str, sites: Sites) -> Target:
+        target = target_of(url)
+        if why := sites.refusal(target.host):
+            raise refused(target.url, why.rstrip("."))
+        if target.is_inner or (target.address and inside(target.address)):
+            raise refused(target.url, f"{target.host} is inside")
+        return target
