@@ -9,11 +9,20 @@ import pytest
 from pypdf import PdfWriter
 
 from agent_core.commands.files import PLAIN
+from agent_core.commands.memory import MemoryCommands
+from agent_core.commands.registry import CommandContext, Commands
 from agent_core.errors import CommandError
+from agent_core.memory.longterm import LongTermMemory
 from agent_core.model.texts import unicode_text
 from agent_core.ports.documents import Documents, Reading
 from agent_core.providers.document_worker import read
 from agent_core.providers.documents import MOST_KEPT, ReadDocuments
+from agent_core.testing.clock import FakeClock
+from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.examples import an_agent, keep
+from agent_core.testing.files import InMemoryFiles
+from agent_core.testing.index import InMemoryIndex
+from agent_core.testing.minds import WordEmbedder
 from tests.standins.documents import archive, line, open_document, pdf, squeezed, word
 
 DOCUMENTS = ReadDocuments()
@@ -144,6 +153,20 @@ async def test_the_last_readings_are_kept_and_older_ones_are_not() -> None:
         await documents.text_of("a.docx", word(line(str(number))))
     kept = [reading.text for reading in documents._kept.values()]
     assert kept == [f"{number}\n" for number in range(2, MOST_KEPT + 2)]
+
+
+async def test_a_document_is_taken_into_memory_as_text() -> None:
+    agent, files, database = an_agent(), InMemoryFiles(), InMemoryDatabase()
+    await keep(database, agent)
+    memory = LongTermMemory(database=database, embedder=WordEmbedder(), index=InMemoryIndex())
+    command = Commands.of(*MemoryCommands(memory, FakeClock(), DOCUMENTS).commands).get("ingest_file")
+    await files.write("a.pdf", pdf("The port is 4711"))
+    said = await command.run({"filename": "a.pdf"}, CommandContext(agent=agent, files=files))
+    assert said.text == "a.pdf is kept. It is a PDF of 1 page."
+    async with database.begin() as work:
+        assert [each.text.split() for each in await work.memories.of(agent, most=9)] == [
+            ["[page", "1]", "The", "port", "is", "4711"]
+        ]
 
 
 def test_a_long_document_is_read_up_to_a_bound_and_says_so() -> None:
