@@ -100,8 +100,7 @@ class Attended:
     def _clear(self) -> str:
         """Delete what came to be over the limits and say so: a workspace stays one that can be used."""
         with suppress(OSError):
-            self.premises.hand_over()
-            held = self.premises.measured(self.kept)
+            held = self.premises.hand_over(allowed=self.kept)
             if held.fault:
                 deleted = self.premises.clear(self.kept)
                 return f"{held.fault}, so the newest {deleted:,} of what it made were deleted"

@@ -34,8 +34,11 @@ secret, port = sys.argv[1:]
 tried("read /etc/shadow", lambda: open("/etc/shadow").read())
 tried("read a file of the bot's", lambda: open(secret).read())
 tried("connect to this machine", lambda: socket.create_connection(("127.0.0.1", int(port)), timeout=1))
+def write(path):
+    open(path, "x").close()
+    os.unlink(path)
 for folder in ("/", "/usr", "/etc", "/usr/bin", "/root", "/home", "/var", "/opt", os.path.dirname(secret)):
-    tried("write to " + folder, lambda: open(os.path.join(folder, "signoff-was-here"), "x"))
+    tried("write to " + folder, lambda: write(os.path.join(folder, "signoff-was-here")))
 import ctypes
 tried("make a user namespace", lambda: ctypes.CDLL(None).unshare(0x10000000) == 0)
 for process in filter(str.isdecimal, os.listdir("/proc")):

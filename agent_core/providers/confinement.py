@@ -16,7 +16,8 @@ class ProgramLimits:
     """What a program may use; how long a file may be and how much a workspace holds is said by its own limits.
 
     `memory_bytes` is the most of one process's address space and of a whole tree's memory. `scratch_bytes` is the
-    size of `/tmp` and of `/dev/shm`, `programs` how many may be left running for all agents together.
+    size of `/tmp` and of `/dev/shm`, `deleted_files` how many a program may hold that its workspace does not show any
+    more, `programs` how many may be left running for all agents together.
     """
 
     memory_bytes: int = 1_500_000_000
@@ -25,6 +26,7 @@ class ProgramLimits:
     open_files: int = 256
     scratch_bytes: int = 100_000_000
     scratch_files: int = 10_000
+    deleted_files: int = 40
     output_bytes: int = 10_000_000
     background_seconds: float = 3600.0
     background: int = 4

@@ -16,6 +16,7 @@ from agent_core.providers.paths import Limits
 DEEPEST = 64
 EACH = 3  # entries of any kind, folders and links among them, for each file that a workspace may hold
 ENTERED = 0o711
+BLOCK = 512  # stat(2)
 SEEN = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -47,10 +48,10 @@ class Premises:
     root: Path
     limits: Limits
 
-    def hand_over(self, owner: int | None = None) -> Held:
-        """Make everything in it usable for its owner, who is changed to this one; give what there is."""
+    def hand_over(self, owner: int | None = None, allowed: Held | None = None) -> Held:
+        """Make everything in it usable for its owner, who is changed to this one; give what there is, as `measured`."""
         self.root.mkdir(parents=True, exist_ok=True)
-        count = _Count(self._most(Held()))
+        count = _Count(self._most(allowed or Held()))
         with _usable(self.root) as folder:
             _own(folder, owner)
             for entry in entries_in(folder):
@@ -110,7 +111,10 @@ class _Count:
     def add(self, entry: Entry) -> None:
         self.paths.add(entry.path)
         if stat.S_ISREG(entry.status.st_mode):
-            self.files, self.size = self.files + 1, self.size + entry.status.st_size
+            self.files, self.size = (
+                self.files + 1,
+                self.size + max(entry.status.st_size, entry.status.st_blocks * BLOCK),
+            )
         self.fault = self.fault or self._fault(entry.depth)
 
     def _fault(self, depth: int) -> str:

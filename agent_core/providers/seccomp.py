@@ -1,7 +1,7 @@
 """Which calls of the kernel a program in the sandbox may not make, as a filter of classic BPF that bubblewrap loads.
 
-Refused is what could give other rights, look into other programs, keep memory where no limit counts it, or reach past
-namespaces: key rings belong to users and vsock to the machine, whatever namespace one is in.
+Refused is what could give other rights, look into other programs, keep memory or disk where no limit counts it, or
+reach past namespaces: key rings belong to users and vsock to the machine, whatever namespace one is in.
 """
 
 import platform
@@ -13,11 +13,12 @@ from typing import Literal
 # linux/filter.h and linux/seccomp.h
 LOAD, EQUAL, AT_LEAST, ANY_BIT, GIVE = 0x20, 0x15, 0x35, 0x45, 0x06
 ALLOW, KILL, FAIL = 0x7FFF0000, 0x80000000, 0x00050000
-EPERM, ENOSYS, EAFNOSUPPORT = 1, 38, 97
+EPERM, ENOSYS, EOPNOTSUPP, EAFNOSUPPORT = 1, 38, 95, 97
 NUMBER, ARCHITECTURE, FIRST, SECOND = 0, 4, 16, 24
 NEW_NAMESPACES = 0x7E020000  # every CLONE_NEW… of linux/sched.h
 FAMILIES = (1, 2, 10)  # AF_UNIX, AF_INET, AF_INET6
 TERMINAL_INPUT = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
+RESERVATIONS = (0x40305828, 0x4030582A, 0x40305839)  # FS_IOC_RESVSP, FS_IOC_RESVSP64, FS_IOC_ZERO_RANGE
 FOREIGN_NUMBERS = 0x40000000  # x32 on x86_64
 
 # asm/unistd_64.h and asm-generic/unistd.h: name: (number on x86_64, number on aarch64)
@@ -39,6 +40,10 @@ ABSENT: Mapping[str, tuple[int, int]] = {
     "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
     "clone3": (435, 435), "memfd_create": (319, 279), "memfd_secret": (447, 447),
 }  # fmt: skip
+# What is stored beside a file's content belongs to no size that is counted, and many file systems know nothing of it.
+UNSUPPORTED: Mapping[str, tuple[int, int]] = {
+    "setxattr": (188, 5), "lsetxattr": (189, 6), "fsetxattr": (190, 7), "setxattrat": (463, 463),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,11 +55,12 @@ class Machine:
     clone: int
     ioctl: int
     socket: int
+    fallocate: int
 
 
 MACHINES = {
-    "x86_64": Machine(audit=0xC000003E, column=0, clone=56, ioctl=16, socket=41),
-    "aarch64": Machine(audit=0xC00000B7, column=1, clone=220, ioctl=29, socket=198),
+    "x86_64": Machine(audit=0xC000003E, column=0, clone=56, ioctl=16, socket=41, fallocate=285),
+    "aarch64": Machine(audit=0xC00000B7, column=1, clone=220, ioctl=29, socket=198, fallocate=47),
 }
 
 
@@ -70,13 +76,15 @@ def _lines(machine: Machine) -> Iterator[bytes]:
     yield _line(GIVE, KILL)
     yield _line(LOAD, NUMBER)
     yield from _answer(AT_LEAST, FOREIGN_NUMBERS, ENOSYS)
-    for numbers in REFUSED.values():
-        yield from _answer(EQUAL, numbers[machine.column], EPERM)
-    for numbers in ABSENT.values():
-        yield from _answer(EQUAL, numbers[machine.column], ENOSYS)
+    for calls, error in ((REFUSED, EPERM), (ABSENT, ENOSYS), (UNSUPPORTED, EOPNOTSUPP)):
+        for numbers in calls.values():
+            yield from _answer(EQUAL, numbers[machine.column], error)
     yield from _looked_into(machine.clone, FIRST, [*_answer(ANY_BIT, NEW_NAMESPACES, EPERM)])
     inputs = [line for call in TERMINAL_INPUT for line in _answer(EQUAL, call, EPERM)]
-    yield from _looked_into(machine.ioctl, SECOND, inputs)
+    sizes = [line for call in RESERVATIONS for line in _answer(EQUAL, call, EOPNOTSUPP)]
+    yield from _looked_into(machine.ioctl, SECOND, [*inputs, *sizes])
+    # Its other modes take blocks of the disk beyond a file's size, which no limit on sizes holds back.
+    yield from _looked_into(machine.fallocate, SECOND, [*_answer(AT_LEAST, 1, EOPNOTSUPP)])
     families = [line for family in FAMILIES for line in (_line(EQUAL, family, 0, 1), _line(GIVE, ALLOW))]
     yield from _looked_into(machine.socket, FIRST, [*families, _line(GIVE, FAIL | EAFNOSUPPORT)])
     yield _line(GIVE, ALLOW)

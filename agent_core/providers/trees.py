@@ -1,27 +1,43 @@
-"""How much memory a tree of processes holds, as /proc tells it. Blocking."""
+"""What a tree of processes holds, as /proc tells it. Blocking."""
 
 import os
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 PROC = Path("/proc")
 KILOBYTE = 1024
+INODE, PATH = 4, 5  # of a line of /proc/…/maps, as proc(5) has it
 COUNTED = ("RssAnon:", "RssShmem:")  # pages of programs and libraries are shared by all who run them
 
 
-def memory_of(root: int) -> int:
-    """Bytes that a process and all below it hold, what several of them share counted for each."""
-    children: dict[int, list[int]] = defaultdict(list)
-    for process, parent in _parents():
-        children[parent].append(process)
-    found, total = [root], 0
-    while found:
-        process = found.pop()
-        found += children[process]
-        total += _memory(process)
-    return total
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """The processes that there were, from one of them down."""
+
+    processes: tuple[int, ...]
+
+    @classmethod
+    def below(cls, root: int) -> "Tree":
+        """A process and all that it and its own started."""
+        children: dict[int, list[int]] = defaultdict(list)
+        for process, parent in _parents():
+            children[parent].append(process)
+        found = [root]
+        for process in found:
+            found += children[process]
+        return cls(tuple(found))
+
+    @property
+    def memory(self) -> int:
+        """Bytes that they hold, what several of them share counted for each."""
+        return sum(_memory(process) for process in self.processes)
+
+    def deleted_files(self, within: str) -> int:
+        """How many files of a folder, as they see it, they hold though these were deleted: their blocks stay taken."""
+        return len({found for process in self.processes for found in _deleted(process, within)})
 
 
 def scratch_files(root: int, *folders: str) -> int:
@@ -60,3 +76,21 @@ def _memory(process: int) -> int:
         lines = (PROC / str(process) / "status").read_text("utf-8", "replace").splitlines()
         return sum(int(line.split()[1]) * KILOBYTE for line in lines if line.startswith(COUNTED))
     return 0
+
+
+def _deleted(process: int, within: str) -> Iterator[int]:
+    """Their inodes, of files that are open and of those that only memory is mapped to."""
+    with suppress(OSError):
+        for path in (PROC / str(process) / "fd").iterdir():
+            with suppress(OSError):
+                if _is_deleted(str(path.readlink()), within):
+                    yield path.stat().st_ino
+    with suppress(OSError):
+        for line in (PROC / str(process) / "maps").read_text("utf-8", "replace").splitlines():
+            parts = line.split(maxsplit=5)
+            if len(parts) > PATH and _is_deleted(parts[PATH], within):
+                yield int(parts[INODE])
+
+
+def _is_deleted(path: str, within: str) -> bool:
+    return path.startswith(f"{within}/") and path.endswith(" (deleted)")

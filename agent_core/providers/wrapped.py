@@ -16,7 +16,7 @@ from io import FileIO
 from agent_core.errors import CommandError
 from agent_core.providers.cgroup import Cgroup
 from agent_core.providers.confinement import NotStarted, ProgramLimits
-from agent_core.providers.trees import memory_of, scratch_files
+from agent_core.providers.trees import Tree, scratch_files
 
 TOO_LONG = "The command line is too long to be run."
 # What bubblewrap says where something is forbidden, and what allows it.
@@ -86,12 +86,15 @@ class Wrapped:
 
     def excess(self) -> str:
         """What it uses too much of now, as far as nobody else counts it."""
+        tree, limits = Tree.below(self.first), self.limits
+        if tree.deleted_files("/workspace") > limits.deleted_files:
+            return f"it held more than {limits.deleted_files:,} files open that it had deleted"
         if self.group:
             return self.fate()
-        if memory_of(self.first) > self.limits.memory_bytes:
+        if tree.memory > limits.memory_bytes:
             return self._too_much
-        if scratch_files(self.first, *SCRATCH) > self.limits.scratch_files:
-            return f"it made more than {self.limits.scratch_files:,} files in /tmp or /dev/shm"
+        if scratch_files(self.first, *SCRATCH) > limits.scratch_files:
+            return f"it made more than {limits.scratch_files:,} files in /tmp or /dev/shm"
         return ""
 
     @property

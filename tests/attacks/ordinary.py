@@ -26,8 +26,9 @@ def project() -> Iterator[Path]:
         shutil.copy(ROOT / "pyproject.toml", folder)
         for path in (folder, *folder.rglob("*")):
             path.chmod(0o755 if path.is_dir() else 0o644)
-        (folder / "tmp").mkdir(mode=0o777)
-        (folder / "tmp").chmod(0o777)
+        (folder / "tmp").mkdir()
+        for path in (folder, folder / "tmp"):
+            path.chmod(0o777)
         yield folder
 
 

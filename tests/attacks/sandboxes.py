@@ -31,7 +31,7 @@ FEW = ProgramLimits(
 SMALL = Limits(file_bytes=200_000, workspace_bytes=2_000_000, files=100)
 # What a program tries is a function, whose result or error is printed.
 TRYING = """
-import ctypes, fcntl, os, resource, signal, socket, stat, sys, time
+import ctypes, fcntl, os, resource, signal, socket, stat, struct, sys, time
 given = json.loads(sys.argv[1])
 libc = ctypes.CDLL(None, use_errno=True)
 def called(result):

@@ -127,6 +127,21 @@ TAKING = [
         "File too large",
     ),
     ("open('hole', 'wb').truncate(10**12)", "Making a sparse file of a terabyte", "File too large"),
+    (
+        "called(libc.fallocate(os.open('kept', os.O_CREAT | os.O_RDWR), 1, ctypes.c_long(0), ctypes.c_long(10**9)))",
+        "Taking a gigabyte of the disk for a file that stays empty",
+        "Operation not supported",
+    ),
+    (
+        "fcntl.ioctl(os.open('x', os.O_CREAT | os.O_RDWR), 0x4030582A, struct.pack('hhqqi20x', 0, 0, 0, 10**9, 0))",
+        "Taking it by the older way of reserving",
+        "Operation not supported",
+    ),
+    (
+        "open('x', 'x') and os.setxattr('x', 'user.more', bytes(4000))",
+        "Storing data beside a file, where no size shows it",
+        "Operation not supported",
+    ),
     ("[os.open('/dev/null', 0) for _ in range(9999)]", "Opening files without end", "Too many open files"),
 ]
 
@@ -175,6 +190,21 @@ ENDED = [
         "its workspace came to hold more than 2,000,000 bytes",
     ),
     (
+        "held = []\nfor number in range(60):\n"
+        "    held.append(open(str(number), 'wb')); held[-1].write(bytes(190_000)); os.unlink(str(number))\n"
+        "time.sleep(99)",
+        "Filling the disk with files that are deleted and held open",
+        "it held more than 40 files open that it had deleted",
+    ),
+    (
+        "for number in range(60):\n"
+        "    held = os.open(str(number), os.O_CREAT | os.O_RDWR); os.truncate(held, 190_000); os.unlink(str(number))\n"
+        "    kept = libc.mmap(None, 4096, 3, 1, held, ctypes.c_long(0)); os.close(held)\n"
+        "time.sleep(99)",
+        "Filling the disk with files that are deleted and mapped to memory",
+        "it held more than 40 files open that it had deleted",
+    ),
+    (
         "for number in range(9999): os.symlink('x', str(number))",
         "Making so many links that no listing ends",
         "its workspace came to hold more than 300 entries",
@@ -185,6 +215,9 @@ ENDED = [
         "the folders of its workspace came to lie more than 64 deep",
     ),
 ]
+
+
+IMPORTS = "import ctypes, mmap, os, signal, time; libc = ctypes.CDLL(None)"
 
 
 def rows(attacks: list[tuple[str, str, str]]) -> list[object]:
@@ -209,9 +242,7 @@ async def test_what_is_tried_is_refused(cell: Cell, code: str, answer: str) -> N
 @pytest.mark.parametrize("code", rows(ENDED))
 async def test_what_knows_no_end_is_ended(cell: Cell, code: str, answer: str) -> None:
     seconds = 1.0 if "ran for" in answer else LONG
-    run = await cell.sandbox.run(
-        ("python3", "-I", "-c", f"import mmap, os, signal, time\n{code}"), ADA, seconds=seconds
-    )
+    run = await cell.sandbox.run(("python3", "-I", "-c", f"{IMPORTS}\n{code}"), ADA, seconds=seconds)
     assert run.ended_because.partition(", so the newest")[0] == answer
     held = [entry.path for entry in await cell.files.listing()]
     assert len(held) <= 100

@@ -11,7 +11,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-SHUT_IN = ("bwrap", "--unshare-pid", "--die-with-parent", "--dev-bind", "/", "/", "--proc", "/proc")
+SHUT_IN = ("bwrap", "--unshare-pid", "--die-with-parent", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
 ALONE = ("--rm", "--init", "--read-only")  # options without a value
 
 
@@ -56,8 +56,9 @@ def run(folder: Path, words: list[str]) -> int:
     """Run what follows the image, in the folder that is mounted."""
     options, line = parsed(words)
     source = options["--volume"].partition(":")[0]
-    shown = ("--bind", source, "/tmp", "--chdir", "/tmp")
-    process = subprocess.Popen([*SHUT_IN, *shown, "--", *line[1:]])
+    shown = ("--bind", source, source, "--chdir", source)
+    limited = ("prlimit", f"--as={options['--memory']}")
+    process = subprocess.Popen([*limited, *SHUT_IN, *shown, "--", *line[1:]])
     state = folder / f"{options['--name']}.pid"
     state.write_text(str(process.pid))
     code = process.wait()

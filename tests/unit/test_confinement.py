@@ -66,8 +66,9 @@ def verdict(program: bytes, *, arch: int, number: int, arguments: tuple[int, ...
 def test_the_filter_refuses_what_it_lists_and_allows_the_rest(name: str) -> None:
     machine, program = seccomp.MACHINES[name], seccomp.filtered(name)
     assert program is not None
-    refused = {numbers[machine.column] for numbers in (*seccomp.REFUSED.values(), *seccomp.ABSENT.values())}
-    asked = {machine.clone, machine.ioctl, machine.socket}
+    tables = (seccomp.REFUSED, seccomp.ABSENT, seccomp.UNSUPPORTED)
+    refused = {numbers[machine.column] for table in tables for numbers in table.values()}
+    asked = {machine.clone, machine.ioctl, machine.socket, machine.fallocate}
     for number in {*range(500)} - asked:
         answer = verdict(program, arch=machine.audit, number=number)
         assert (answer == seccomp.ALLOW) == (number not in refused), number
@@ -78,8 +79,13 @@ def test_the_filter_refuses_what_it_lists_and_allows_the_rest(name: str) -> None
         (machine.socket, 40, seccomp.FAIL | seccomp.EAFNOSUPPORT),
     ):
         assert verdict(program, arch=machine.audit, number=number, arguments=(argument, 0)) == answer
-    for command, answer in ((0x5401, seccomp.ALLOW), (0x5412, seccomp.FAIL | seccomp.EPERM)):
-        assert verdict(program, arch=machine.audit, number=machine.ioctl, arguments=(0, command)) == answer
+    for number, argument, answer in (
+        (machine.ioctl, 0x5401, seccomp.ALLOW),
+        (machine.ioctl, 0x5412, seccomp.FAIL | seccomp.EPERM),
+        (machine.fallocate, 0, seccomp.ALLOW),
+        (machine.fallocate, 1, seccomp.FAIL | seccomp.EOPNOTSUPP),
+    ):
+        assert verdict(program, arch=machine.audit, number=number, arguments=(0, argument)) == answer
     assert verdict(program, arch=0x40000003, number=20) == seccomp.KILL
 
 
