@@ -1,11 +1,16 @@
-"""Commands that ask the web."""
+"""All commands that ask the web; searching it is here."""
 
 from dataclasses import dataclass
 
 from pydantic import BaseModel, Field
 
+from agent_core.commands.downloads import DownloadCommands
+from agent_core.commands.pages import PageCommands
 from agent_core.commands.registry import Command, CommandContext, declared
+from agent_core.ports.database import Database
+from agent_core.ports.web import Web
 from agent_core.ports.world import Search, WebHit
+from agent_core.prompt.asking import Asker
 
 MOST_HITS = 8
 LONG_TITLE, LONG_ADDRESS, LONG_EXCERPT = 200, 500, 400
@@ -19,9 +24,15 @@ class Query(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class WebCommands:
-    """What an agent can ask the web. What comes back is anybody's text: material, never an instruction."""
+    """What an agent can ask the web. What comes back is anybody's text: material, never an instruction.
+
+    Without the rest there is only the search.
+    """
 
     search: Search
+    web: Web | None = None
+    asker: Asker | None = None
+    database: Database | None = None
 
     async def google(self, given: Query, _context: CommandContext) -> str:
         """Search the web for titles, addresses and excerpts."""
@@ -30,18 +41,21 @@ class WebCommands:
 
     @property
     def commands(self) -> tuple[Command, ...]:
-        """The one there is."""
-        return (
-            declared(
-                Query,
-                self.google,
-                label="Search the web",
-                risks=("network",),
-                category="web",
-                synonyms=("search", "web_search", "google_search"),
-                aliases={"input": "query", "q": "query", "search": "query"},
-            ),
+        """Them all."""
+        google = declared(
+            Query,
+            self.google,
+            label="Search the web",
+            risks=("network",),
+            category="web",
+            synonyms=("search", "web_search", "google_search"),
+            aliases={"input": "query", "q": "query", "search": "query"},
+            outside=True,
         )
+        if self.web is None or self.asker is None or self.database is None:
+            return (google,)
+        pages = PageCommands(self.web, self.asker, self.database).commands
+        return (google, *pages, *DownloadCommands(self.web, self.database).commands)
 
 
 def _told(number: int, hit: WebHit) -> str:

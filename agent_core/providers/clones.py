@@ -26,7 +26,6 @@ MOST_FILES = 1_000
 MOST_FILE = 5_000_000  # what a workspace takes
 MOST_SAID = 20_000_000  # beyond the files' own bytes: a listing, headings, complaints
 CHUNK = 65_536
-MOST_ON_DISK = 3  # times what is wanted: what comes is packed, and left-out files come too
 MOST_MEMORY = 2_000_000_000
 LOOK = 0.2
 # Only what a clone needs: nothing that runs programs, asks people, or reaches past http.
@@ -82,7 +81,7 @@ class Clones:
             raise CommandError(fault)
         way = await self.door.admit(url, sites)
         with TemporaryDirectory(prefix="signoff-clone-", ignore_cleanup_errors=True) as folder:
-            async with opened(self.door, sites, MOST_ON_DISK * most) as proxy:
+            async with opened(self.door, sites, _room(most)) as proxy:
                 git = _Git(folder=Path(folder), proxy=proxy, most=most)
                 try:
                     async with asyncio.timeout(self.seconds):
@@ -111,7 +110,7 @@ class _Git:
         try:
             while not fetching.done():
                 await asyncio.wait({fetching}, timeout=LOOK)
-                if self.proxy.is_shut or await asyncio.to_thread(_size, self.folder) > MOST_ON_DISK * self.most:
+                if self.proxy.is_shut or await asyncio.to_thread(_size, self.folder) > _room(self.most):
                     raise CommandError(
                         f"{url} is too large: more than {self.most:,} bytes. Download single files of it."
                     )
@@ -137,7 +136,7 @@ class _Git:
         where = ("--git-dir", str(self.folder / "repository")) if inside else ()
         settings = [part for name, value in SETTINGS.items() for part in ("-c", f"{name}={value}")]
         process = await asyncio.create_subprocess_exec(
-            *_bounded(MOST_ON_DISK * self.most),
+            *_bounded(_room(self.most)),
             *("git", *settings, *where, *arguments),
             stdin=PIPE,
             stdout=PIPE,
@@ -175,6 +174,11 @@ class _Git:
             "no_proxy": "",
             **proxy,
         }
+
+
+def _room(most: int) -> int:
+    """Bytes that may come in and lie on disk: packed, but with what is left out, and with git's own files."""
+    return MOST_SAID + 2 * most
 
 
 def _bounded(most_bytes: int) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """A web of a few pages that a test writes down."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
@@ -52,7 +52,10 @@ class InMemoryWeb:
         cloned = self.repositories.get(self._asked(url, sites))
         if cloned is None:
             raise CommandError(f"There is no git repository at {url}.")
-        return cloned
+        fitting = [path for path, data in cloned.files if (most := most - len(data)) >= 0]
+        files = tuple((path, data) for path, data in cloned.files if path in fitting)
+        over = tuple(f"{path} (no room)" for path, _ in cloned.files if path not in fitting)
+        return replace(cloned, files=files, left_out=(*cloned.left_out, *over))
 
     def _asked(self, url: str, sites: Sites) -> str:
         target = self._admitted(url, sites)

@@ -1,0 +1,179 @@
+"""Commands that read pages of the web: their text, an answer from it, their links."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from pydantic import BaseModel, Field
+
+from agent_core.commands.registry import Command, CommandContext, declared
+from agent_core.errors import CommandError, OverBudget
+from agent_core.model.command import Preview
+from agent_core.model.messages import Message, Reply
+from agent_core.model.sites import Sites
+from agent_core.oversight.sites import sites_of
+from agent_core.ports.database import Database
+from agent_core.ports.web import Link, Page, Web
+from agent_core.prompt.asking import Asker, Question
+from agent_core.prompt.material import merge_messages, noted, part_messages, parts_of
+from agent_core.prompt.packing import A_PROMPT
+
+LONGEST_URL = 2_000
+AS_IT_IS = 6_000  # characters: a text this short is cheaper to give than to summarise
+MOST_PARTS, PART_TOKENS, LEAST_TOKENS = 8, 6_000, 100
+MOST_REPLY = 1_500  # tokens: a model that reasons spends some of them before it writes
+LINKS_OF_A_PAGE, MOST_LINKS = 15, 100
+URL = {
+    **dict.fromkeys(("link", "website", "website_url", "web_page", "webpage", "page", "page_url", "address"), "url"),
+    **dict.fromkeys(("uri", "site", "href"), "url"),
+}
+QUESTION = {**URL, **dict.fromkeys(("query", "q", "information", "what", "goal"), "question")}
+BROWSE = (
+    *("browse", "browse_web", "browse_page", "open_website", "open_url", "open_page", "visit_website", "visit_url"),
+    *("read_website", "read_webpage", "read_url", "fetch_url", "fetch_page", "scrape", "scrape_website", "scrape_url"),
+)
+SUMMARY = ("summarize_website", "summarize_url", "summarize_page", "scrape_text", "get_text", "website_summary")
+HYPERLINKS = ("scrape_links", "get_links", "extract_links", "extract_hyperlinks", "list_links")
+
+
+class Address(BaseModel):
+    """A page."""
+
+    url: str = Field(description="whole address, with https://", min_length=1, max_length=LONGEST_URL)
+
+
+class AddressAndQuestion(Address):
+    """A page, and what is wanted from it."""
+
+    question: str = Field(description="what you want to know from it", min_length=1, max_length=1_000)
+
+
+@dataclass(slots=True)
+class Notes:
+    """What was written down while a page was read: a note for each part, and why not all of it was read."""
+
+    whole: int
+    texts: list[str] = field(default_factory=list)
+    remark: str = ""
+    is_cut_short: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PageCommands:
+    """What an agent can read. It is anybody's text: material, never an instruction."""
+
+    web: Web
+    asker: Asker
+    database: Database
+
+    async def browse_website(self, given: AddressAndQuestion, context: CommandContext) -> str:
+        """Read a web page: its text, or what it says on a question where it is long, and its first links."""
+        page = await self._page(given, context)
+        text = await self._told(page, given.question, context)
+        return "\n\n".join((_headed(page), text, _links(page.links, LINKS_OF_A_PAGE)))
+
+    async def get_text_summary(self, given: AddressAndQuestion, context: CommandContext) -> str:
+        """Get what a web page says on a question."""
+        page = await self._page(given, context)
+        return "\n\n".join((_headed(page), await self._told(page, given.question, context)))
+
+    async def get_hyperlinks(self, given: Address, context: CommandContext) -> str:
+        """List the links of a web page."""
+        page = await self._page(given, context)
+        return "\n\n".join((_headed(page), _links(page.links, MOST_LINKS)))
+
+    async def preview(self, given: Address, context: CommandContext) -> Preview:
+        """Which host, and where that is: an address inside or a site that is denied is told before anybody is asked."""
+        return Preview(title=await destination(self.web, given.url, await self._sites(context)), body="")
+
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        """Them all."""
+        read = partial(declared, preview=self.preview, risks=("network",), category="web", outside=True)
+        ask = partial(read, AddressAndQuestion, aliases=QUESTION, asks_models=True)
+        return (
+            ask(self.browse_website, label="Read a page", synonyms=BROWSE),
+            ask(self.get_text_summary, label="Summarise a page", synonyms=SUMMARY),
+            read(Address, self.get_hyperlinks, label="List links", synonyms=HYPERLINKS, aliases=URL),
+        )
+
+    async def _sites(self, context: CommandContext) -> Sites:
+        return await sites_of(self.database, context.agent.channel)
+
+    async def _page(self, given: Address, context: CommandContext) -> Page:
+        return await self.web.page(given.url, await self._sites(context))
+
+    async def _told(self, page: Page, question: str, context: CommandContext) -> str:
+        """The text as it is, or what it says on the question."""
+        if len(page.text) <= AS_IT_IS:
+            return page.text or "The page holds no text."
+        most, count = self._most(question, context)
+        parts = parts_of(page.text, most, count)
+        notes = Notes(whole=len(parts))
+        if len(parts) > MOST_PARTS:
+            notes.remark = f"Only the first {MOST_PARTS} of {len(parts)} parts of the page were read."
+        await self._take(notes, parts[:MOST_PARTS], question, context)
+        if not notes.texts:
+            return f"{page.text[:AS_IT_IS]}\n\n({notes.remark} This is the beginning as it is.)"
+        several = "\n\n".join(notes.texts)
+        if len(notes.texts) > 1 and count(several) < most and not notes.is_cut_short:
+            several = await self._merged(notes, question, context) or several
+        return f"{several}\n\n({notes.remark or 'The whole page was read.'})"
+
+    async def _take(self, notes: Notes, parts: Sequence[str], question: str, context: CommandContext) -> None:
+        """Write a note on each part, for as long as the budget lasts."""
+        for number, part in enumerate(parts, 1):
+            prompt = part_messages(question, part, number, notes.whole)
+            try:
+                reply = await self.asker.ask(
+                    Question(kind="summary", prompt=prompt), context.agent.model, context.purse
+                )
+            except OverBudget:
+                notes.remark = (
+                    f"The budget ended the reading: {number - 1} of {notes.whole} parts of the page were read."
+                )
+                return
+            notes.texts += filter(None, [noted(reply)])
+            context.report(f"{number} of {len(parts)} parts read")
+
+    async def _merged(self, notes: Notes, question: str, context: CommandContext) -> str:
+        try:
+            return noted(await self._asked(merge_messages(question, notes.texts), context))
+        except OverBudget:
+            return ""
+
+    async def _asked(self, prompt: Sequence[Message], context: CommandContext) -> Reply:
+        question = Question(kind="summary", prompt=prompt, most=MOST_REPLY)
+        return await self.asker.ask(question, context.agent.model, context.purse)
+
+    def _most(self, question: str, context: CommandContext) -> tuple[int, Callable[[str], int]]:
+        """How many tokens one part may have, and how they are counted."""
+        room = self.asker.room(self.asker.name_for(context.agent.model, "summary"))
+        most = min(PART_TOKENS, room.tokens - A_PROMPT - room.taken_by(part_messages(question, "")))
+        if most < LEAST_TOKENS:
+            raise CommandError(
+                "The model's window is too small to read a page of this length with. Try get_hyperlinks."
+            )
+        return most, room.count
+
+
+async def destination(web: Web, url: str, sites: Sites) -> str:
+    """A host with its address now, as people are shown it.
+
+    It is no part of what an approval stands on: big sites change their addresses from one minute to the next, and the
+    door checks anew when it connects.
+    """
+    address = await web.look_up(url, sites)
+    return address.host if address.host == address.ip else f"{address.host} → {address.ip}"
+
+
+def _headed(page: Page) -> str:
+    return "\n".join(filter(None, (" ".join(page.title.split()), page.url, page.remark)))
+
+
+def _links(links: Sequence[Link], most: int) -> str:
+    if not links:
+        return "It has no links."
+    lines = [f"{number}. {link.text or '(no text)'}: {link.url}" for number, link in enumerate(links[:most], 1)]
+    more = f" (the first {most} of {len(links)})" if len(links) > most else ""
+    return "\n".join((f"Links{more}:", *lines))
