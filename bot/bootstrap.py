@@ -3,20 +3,13 @@
 Slow imports (the SDK of a model, migrations) happen only where a setting asks for them.
 """
 
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from adapters.intents import Intents
-from agent_core.commands.agents import AgentCommands
-from agent_core.commands.files import FILE_COMMANDS
-from agent_core.commands.finish import FINISH_COMMANDS
-from agent_core.commands.history import HistoryCommands
-from agent_core.commands.memory import MemoryCommands
-from agent_core.commands.registry import Command, Commands
-from agent_core.commands.web import WebCommands
 from agent_core.engines.local import LocalEngine
 from agent_core.errors import SettingsError, SurfaceError
 from agent_core.loop.acting import Hands
@@ -25,6 +18,7 @@ from agent_core.loop.thinking import Mind
 from agent_core.memory.longterm import LongTermMemory
 from agent_core.memory.renewal import Renewal
 from agent_core.model.places import SurfaceName
+from agent_core.oversight.secrets import Secrets
 from agent_core.oversight.treasury import Treasury
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade, version
@@ -33,7 +27,7 @@ from agent_core.ports.engine import Waker
 from agent_core.ports.minds import LanguageModel
 from agent_core.ports.precedence import Precedence
 from agent_core.ports.surface import ChatSurface
-from agent_core.ports.world import Clock, Search
+from agent_core.ports.world import Clock
 from agent_core.prompt.asking import Asker
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.detection import local_servers
@@ -48,7 +42,9 @@ from agent_core.service.tuning import AgentTuning
 from agent_core.service.views import AgentViews
 from bot.doctor import Probes, Tables, endpoint_fault
 from bot.minds import Minds, local_fault, wanted_profile
+from bot.repertoire import Repertoire
 from bot.settings import Settings
+from bot.tools import Tools, tool_probes
 
 if TYPE_CHECKING:
     from adapters.slack.connection import SlackConnection
@@ -86,17 +82,17 @@ async def assembled(settings: Settings, *surfaces: ChatSurface, with_slack: bool
     """Bring the tables up to date and wire everything for these surfaces; let go of it at the end."""
     make_home(settings)
     await migrated(settings)
-    database = SqlDatabase(settings.database_url)
-    minds, clock = Minds.of(settings, database), SystemClock()
-    slack = make_slack(settings, database, clock, minds.model) if with_slack and settings.has_slack else None
-    every = (*surfaces, slack.surface) if slack else surfaces
+    ground = await _Ground.of(settings)
+    slack = None
     try:
-        yield _wired(settings, database, minds, {surface.name: surface for surface in every}, slack=slack, clock=clock)
+        if with_slack and settings.has_slack:
+            slack = make_slack(settings, ground.database, ground.clock, ground.minds.model)
+        every = (*surfaces, slack.surface) if slack else surfaces
+        yield _wired(ground, {surface.name: surface for surface in every}, slack)
     finally:
         if slack:
             await slack.close()
-        await minds.close()
-        await database.close()
+        await ground.close()
 
 
 async def migrated(settings: Settings) -> None:
@@ -132,6 +128,7 @@ def probes(settings: Settings) -> Probes:
         local_model=partial(local_fault, settings.local_model) if settings.local_model else str,
         tokenizers=partial(missing, settings.tokenizers),
         word_vectors=LocalEmbedder.is_installed,
+        tools=tool_probes(settings),
     )
 
 
@@ -166,45 +163,41 @@ def make_slack(settings: Settings, database: Database, clock: Clock, model: Lang
     return SlackSide.of(settings, database, clock, model.label)
 
 
-def make_commands(settings: Settings, *more: Command) -> Commands:
-    """Every command that is not switched off; raise SettingsError for a name that is none."""
-    every = [*FILE_COMMANDS, *more, *FINISH_COMMANDS]
-    _must_be_known("DISABLED_COMMANDS", settings.disabled_commands, {command.spec.name for command in every})
-    _must_be_known("DISABLED_CATEGORIES", settings.disabled_categories, {command.spec.category for command in every})
-    disabled = {*settings.disabled_commands, *settings.disabled_categories}
-    return Commands.of(*(each for each in every if not disabled & {each.spec.name, each.spec.category}))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ground:
+    """What everything stands on."""
+
+    settings: Settings
+    database: SqlDatabase
+    clock: Clock
+    workspaces: FolderWorkspaces
+    minds: Minds
+    tools: Tools
+
+    @classmethod
+    async def of(cls, settings: Settings) -> "_Ground":
+        database, clock = SqlDatabase(settings.database_url), SystemClock()
+        workspaces = FolderWorkspaces(settings.home / "workspaces")
+        minds, tools = Minds.of(settings, database), await Tools.of(settings, workspaces, clock)
+        return cls(settings=settings, database=database, clock=clock, workspaces=workspaces, minds=minds, tools=tools)
+
+    async def close(self) -> None:
+        await self.tools.close()
+        await self.minds.close()
+        await self.database.close()
 
 
-def _must_be_known(variable: str, names: Iterable[str], known: Collection[str]) -> None:
-    for name in names:
-        if name not in known:
-            raise SettingsError(variable, f"{name!r} is none of {', '.join(sorted(known))}.", min(known))
-
-
-def own_commands(search: Search, memory: LongTermMemory, clock: Clock, waker: Waker) -> tuple[Command, ...]:
-    """The commands that want something from outside the agent's folder."""
-    recollecting = (*MemoryCommands(memory, clock).commands, *HistoryCommands(memory.database).commands)
-    helpers = AgentHelpers(database=memory.database, clock=clock, waker=waker, memory=memory)
-    return (*WebCommands(search).commands, *recollecting, *AgentCommands(helpers).commands)
-
-
-def _wired(
-    settings: Settings,
-    database: SqlDatabase,
-    minds: Minds,
-    surfaces: Mapping[SurfaceName, ChatSurface],
-    *,
-    slack: "SlackSide | None",
-    clock: Clock,
-) -> Signoff:
+def _wired(ground: _Ground, surfaces: Mapping[SurfaceName, ChatSurface], slack: "SlackSide | None") -> Signoff:
+    settings, database, clock, minds = ground.settings, ground.database, ground.clock, ground.minds
     memory = LongTermMemory(database=database, embedder=minds.embedder, index=minds.index)
     engine = LocalEngine(database=database, clock=clock, surfaces=tuple(surfaces))
-    commands = make_commands(settings, *own_commands(minds.search, memory, clock, engine))
     fast_model = settings.fast_model if settings.has_endpoint else ""  # a file holds one model
-    asker = Asker(model=minds.model, tokens=minds.tokens, fast_model=fast_model)
+    secrets = Secrets.of(settings.secrets)
+    asker = Asker(model=minds.model, tokens=minds.tokens, fast_model=fast_model, secrets=secrets)
     treasury, precedence = Treasury(database), Precedence()
     kept: dict[str, Any] = {"database": database, "clock": clock}
-    carried: dict[str, Any] = {"commands": commands, "workspaces": FolderWorkspaces(settings.home / "workspaces")}
+    commands = _repertoire(ground, memory, engine, asker).commands
+    carried: dict[str, Any] = {"commands": commands, "workspaces": ground.workspaces}
     mind = Mind(asker=asker, memory=memory, clock=clock, wanted_profile=wanted_profile(settings), **carried)
     moved: dict[str, Any] = {"surfaces": surfaces, "treasury": treasury, "precedence": precedence}
     saving: dict[str, Any] = {**kept, "waker": engine, "precedence": precedence}
@@ -214,7 +207,7 @@ def _wired(
         minds=minds,
         surfaces=surfaces,
         engine=engine,
-        loop=AgentLoop(mind=mind, hands=Hands(**carried), waker=engine, **moved, **kept),
+        loop=AgentLoop(mind=mind, hands=Hands(sandbox=ground.tools.sandbox, **carried), waker=engine, **moved, **kept),
         renewal=Renewal(memory=memory, treasury=treasury, **kept),
         intents=Intents(
             service=AgentService(memory=memory, default_budget=settings.default_budget_usd, **saving, **carried),
@@ -224,6 +217,18 @@ def _wired(
             review=SelfReview(asker=asker, treasury=treasury, waker=engine, **kept),
         ),
         drafting=AgentDrafting(asker, treasury),
-        received=ReceivedFiles(waker=engine, workspaces=carried["workspaces"], **kept),
+        received=ReceivedFiles(waker=engine, workspaces=ground.workspaces, **kept),
         slack=slack,
+    )
+
+
+def _repertoire(ground: _Ground, memory: LongTermMemory, waker: Waker, asker: Asker) -> Repertoire:
+    return Repertoire(
+        settings=ground.settings,
+        tools=ground.tools,
+        search=ground.minds.search,
+        memory=memory,
+        helpers=AgentHelpers(database=ground.database, clock=ground.clock, waker=waker, memory=memory),
+        asker=asker,
+        clock=ground.clock,
     )

@@ -15,7 +15,8 @@ from adapters.web.guard import Guard
 from adapters.web.surface import WebSurface
 from agent_core.errors import SettingsError
 from bot.bootstrap import Signoff, assembled, make_home, migrated, probes
-from bot.doctor import Finding, findings, report
+from bot.doctor import findings, report
+from bot.finding import Finding
 from bot.minds import Minds
 from bot.settings import Settings
 from bot.web import application

@@ -5,13 +5,13 @@ import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 from urllib.parse import urlsplit
 
 from bot.addresses import OPENAI_URL, Endpoint
+from bot.finding import Finding
 from bot.settings import Settings
-
-State = Literal["on", "off", "fault"]
+from bot.tool_findings import ToolProbes, tool_findings
 
 PATIENCE = 3.0
 LATER = "comes in a later version"
@@ -20,16 +20,6 @@ BOTH_TOKENS = "SLACK_BOT_TOKEN with SLACK_APP_TOKEN"
 ELSEWHERE = ("OPENAI_API_KEY", "OPENAI_BASE_URL")
 ON_AZURE = ("AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT")
 SLACK = ("SLACK_BOT_TOKEN", "SLACK_CLIENT_ID", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One surface or provider. `variable` names what changes it, and is empty where nothing does yet."""
-
-    name: str
-    state: State
-    why: str
-    variable: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +56,7 @@ class Probes:
     `endpoint` says what is wrong with the language model's endpoint, or None; `slack` the same of the bot token, and is
     asked only where one is set. `database` is asked of a SQLite database only when its file is there. `tokenizers`
     names the encodings whose files are nowhere; `word_vectors` says whether meaning can be told on this machine, and
-    `local_model` why LOCAL_MODEL cannot be served, or "".
+    `local_model` why LOCAL_MODEL cannot be served, or "". `tools` look at what agents can reach.
     """
 
     endpoint: Callable[[], Awaitable[str | None]]
@@ -75,13 +65,18 @@ class Probes:
     slack: Callable[[], Awaitable[str | None]]
     tokenizers: Callable[[], Sequence[str]]
     word_vectors: Callable[[], bool]
+    tools: ToolProbes
     local_model: Callable[[], str] = str
 
 
 async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
     """Every surface, then every provider."""
-    slack, models, tokens, database = await asyncio.gather(
-        _slack(settings, probes), _models(settings, probes), _tokens(settings, probes), _database(settings, probes)
+    slack, models, tokens, database, tools = await asyncio.gather(
+        _slack(settings, probes),
+        _models(settings, probes),
+        _tokens(settings, probes),
+        _database(settings, probes),
+        tool_findings(settings, probes.tools),
     )
     return (
         _web(settings),
@@ -95,7 +90,7 @@ async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
         _memory(settings),
         _embeddings(settings, probes),
         _search(settings),
-        Finding(name="sandbox", state="off", why=f"running code {LATER}"),
+        *tools,
     )
 
 

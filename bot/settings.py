@@ -134,8 +134,12 @@ class Settings(BaseSettings):
     @property
     def embedding_name(self) -> str:
         """The model that embeds: `local`, or one of `embedding_endpoint`."""
-        is_openai = self.endpoint and urlsplit(self.endpoint.url).hostname == urlsplit(OPENAI_URL).hostname
-        return self.embedding_model or (USUAL_EMBEDDINGS if is_openai else LOCAL)
+        return self.embedding_model or (USUAL_EMBEDDINGS if self.is_openai else LOCAL)
+
+    @property
+    def is_openai(self) -> bool:
+        """Whether the endpoint is OpenAI's own."""
+        return self.endpoint is not None and urlsplit(self.endpoint.url).hostname == urlsplit(OPENAI_URL).hostname
 
     @property
     def embedding_endpoint(self) -> Endpoint | None:

@@ -52,11 +52,11 @@ class Workspaces(Protocol):
     """The workspaces of all agents."""
 
     def of(self, agent: Agent) -> Files:
-        """The agent's own, made when first written to."""
+        """The agent's own, made when first written to; a helper works in that of the agent it helps."""
         ...
 
     async def remove(self, agent: Agent) -> None:
-        """Delete it with all its files."""
+        """Delete it with all its files; nothing for a helper, whose files are not its own."""
         ...
 
 

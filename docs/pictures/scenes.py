@@ -7,7 +7,8 @@ from decimal import Decimal
 
 from adapters.slack.blocks import Message
 from adapters.slack.render import notice_message, turn_message
-from agent_core.commands.registry import CommandContext
+from agent_core.commands.files import FILE_COMMANDS
+from agent_core.commands.registry import CommandContext, Commands
 from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Stopped, Thinking
 from agent_core.model.command import CommandCall, Proposal, RiskClass, Thoughts
 from agent_core.model.decision import Approve, Reject
@@ -20,8 +21,6 @@ from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Budget, Usage
 from agent_core.testing.files import InMemoryFiles
-from bot.bootstrap import make_commands
-from bot.settings import Settings
 
 ANA = Actor(id="u-ana", display="Ana", workspace="local")
 BEN = Actor(id="u-ben", display="Ben", workspace="local")
@@ -120,7 +119,7 @@ async def _asks(now: datetime) -> Scene:
     arguments = {"filename": "report.md", "text": NEW_REPORT}
     files = InMemoryFiles()
     await files.write("report.md", OLD_REPORT.encode())
-    write = make_commands(Settings()).get("write_to_file")
+    write = Commands.of(*FILE_COMMANDS).get("write_to_file")
     preview = await write.preview(arguments, CommandContext(agent=agent, files=files))
     said = "Without coal two candidates are left. I put them side by side in place of the old conclusion."
     thoughts = Thoughts(

@@ -10,14 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.commands.registry import CommandContext
-from agent_core.testing.examples import an_agent
-from agent_core.testing.files import InMemoryFiles
 from bot.__main__ import COMMANDS
-from bot.bootstrap import make_commands
-from bot.settings import Settings
 from bot.solo import _parser
-from docs.reference.generate import PAGE, PREVIEWS, commands_page
+from docs.reference.generate import PAGE, commands_page
 from tests.attacks.rows import written
 
 ROOT = Path(__file__).parents[2]
@@ -28,15 +23,6 @@ PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 CLOCK = re.compile(r"\d\d:\d\d UTC")
 MOST_BYTES = 250_000
-SAMPLES: dict[str, dict[str, object]] = {
-    "write_to_file": {"filename": "a.txt", "text": "new"},
-    "append_to_file": {"filename": "a.txt", "text": "more"},
-    "read_file": {"filename": "a.txt"},
-    "list_files": {},
-    "delete_file": {"filename": "a.txt"},
-    "do_nothing": {},
-    "task_complete": {"reason": "Done."},
-}
 
 
 def name_of(page: Path) -> str:
@@ -126,19 +112,6 @@ def test_the_table_of_attacks_is_as_the_tests_say() -> None:
     done = subprocess.run(asked, cwd=ROOT, capture_output=True, encoding="utf-8", check=True)
     page = DOCS / "explanation" / "security.md"
     assert text_of(page) == written(text_of(page), done.stdout), "Run `python -m tests.attacks.rows`."
-
-
-@pytest.mark.parametrize("name", SAMPLES)
-async def test_a_command_has_the_preview_that_the_reference_says(name: str) -> None:
-    files = InMemoryFiles()
-    await files.write("a.txt", b"old")
-    command = make_commands(Settings()).get(name)
-    preview = await command.preview(SAMPLES[name], CommandContext(agent=an_agent(), files=files))
-    assert (preview is not None) == (name in PREVIEWS)
-
-
-def test_every_command_is_among_the_samples() -> None:
-    assert {spec.name for spec in make_commands(Settings()).specs} == set(SAMPLES)
 
 
 def test_the_command_line_is_described_whole() -> None:

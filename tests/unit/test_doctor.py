@@ -11,8 +11,10 @@ import pytest
 from agent_core.providers.detection import LocalServer
 from bot import doctor
 from bot.bootstrap import probes
-from bot.doctor import Finding, Probes, Tables, endpoint_fault, findings, report
+from bot.doctor import Probes, Tables, endpoint_fault, findings, report
+from bot.finding import Finding
 from bot.settings import Settings, load
+from bot.tool_findings import ToolProbes
 from tests.standins.openai import Fails, Hangs, SaysPlain, openai_standin
 from tests.standins.slack.server import SlackStandin
 
@@ -38,6 +40,8 @@ class World:
     missing_tokenizers: tuple[str, ...] = ()
     has_word_vectors: bool = True
     local_fault: str = ""
+    sandbox_fault: str = ""
+    git_fault: str = ""
     asked: list[str] = field(default_factory=list)
 
     async def endpoint(self) -> str | None:
@@ -56,6 +60,10 @@ class World:
         self.asked.append("slack")
         return self.slack_fault
 
+    async def sandbox(self) -> str:
+        self.asked.append("sandbox")
+        return self.sandbox_fault
+
     async def forever(self) -> str | None:
         await asyncio.Event().wait()
         return None
@@ -70,6 +78,9 @@ class World:
             tokenizers=lambda: self.missing_tokenizers,
             word_vectors=lambda: self.has_word_vectors,
             local_model=lambda: self.local_fault,
+            tools=ToolProbes(
+                sandbox=self.sandbox, browser=lambda: "", git=lambda: self.git_fault, media=lambda: ("", "", "")
+            ),
         )
 
 
@@ -85,14 +96,16 @@ async def test_surfaces_come_first_then_providers(tmp_path: Path) -> None:
     names = list(await found(settings_with(tmp_path)))
     assert names == [
         "web", "terminal", "slack", "discord",
-        "model", "tokens", "database", "data folder", "memory", "embeddings", "search", "sandbox",
+        "model", "tokens", "database", "data folder", "memory", "embeddings", "search",
+        "programs", "pages", "repositories", "downloads", "pictures", "audio", "speech", "posts",
     ]  # fmt: skip
 
 
 async def test_on_a_fresh_machine_nothing_is_at_fault_and_nothing_is_made(tmp_path: Path) -> None:
     world = World()
     seen = await found(settings_with(tmp_path), world)
-    assert [name for name, finding in seen.items() if finding.state != "on"] == ["slack", "discord", "sandbox"]
+    off = [name for name, finding in seen.items() if finding.state != "on"]
+    assert off == ["slack", "discord", "programs", "downloads", "pictures", "audio", "speech", "posts"]
     assert "fault" not in {finding.state for finding in seen.values()}
     assert seen["database"].why == f"sqlite:///{tmp_path}/home/signoff.db, made at the first start"
     assert seen["data folder"].why == f"{tmp_path}/home, made at the first start"
@@ -352,3 +365,16 @@ def test_a_report_has_one_aligned_line_each() -> None:
     web = Finding(name="web", state="on", why="http://127.0.0.1:8700", variable="PORT")
     slack = Finding(name="slack", state="off", why="comes in a later version")
     assert report((web, slack)) == "web    on     http://127.0.0.1:8700 · PORT\nslack  off    comes in a later version"
+
+
+async def test_programs_are_on_only_where_the_sandbox_stood_its_test(tmp_path: Path) -> None:
+    allowed = settings_with(tmp_path, EXECUTE_LOCAL_COMMANDS="true")
+    stood = (await found(allowed))["programs"]
+    assert (stood.state, stood.why) == ("on", "in bubblewrap, which stood its test")
+    fell = (await found(allowed, World(sandbox_fault="bwrap is not installed.")))["programs"]
+    assert (fell.state, fell.why) == ("fault", "none will run. bwrap is not installed.")
+
+
+async def test_what_is_missing_for_repositories_is_said(tmp_path: Path) -> None:
+    seen = await found(settings_with(tmp_path), World(git_fault="git is not installed."))
+    assert (seen["repositories"].state, seen["repositories"].why) == ("off", "git is not installed.")

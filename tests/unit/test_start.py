@@ -29,7 +29,7 @@ async def said(folder: Path, *arguments: str, **environ: str) -> tuple[int | Non
         ("DATABASE_URL", "postgresql://somebody:hunter22@127.0.0.1:1/x", "cannot be reached"),
         ("SIGNOFF_HOME", "/dev/null/x", "cannot be made"),
         ("PUBLIC_URL", "https://signoff.example", "WEB_TOKEN must be set"),
-        ("DISABLED_COMMANDS", "fly", "'fly' is none of append_to_file"),
+        ("DISABLED_COMMANDS", "fly", "'fly' is none of analyze_code, append_to_file"),
     ],
 )
 async def test_a_start_that_cannot_be_is_told_in_one_line(

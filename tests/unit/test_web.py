@@ -15,6 +15,7 @@ from agent_core.testing.examples import NOON
 from agent_core.testing.model import ScriptedModel, reply_text
 from bot.doctor import Probes, Server, Tables, findings, report
 from bot.settings import load
+from bot.tools import tool_probes
 from tests.scenario.chat import writing
 from tests.scenario.page import PageChat, text_of
 from tests.scenario.served import served
@@ -254,6 +255,7 @@ async def test_the_tutorial_shows_what_a_first_start_says(tmp_path: Path) -> Non
         slack=nothing,
         tokenizers=tuple,
         word_vectors=bool,
+        tools=tool_probes(load({}, None)),
     )
     said = report(await findings(load({"SIGNOFF_HOME": str(tmp_path)}, None), probes)).splitlines()
     assert [line for line in shown if line != "…" and line not in said] == []

@@ -1,0 +1,74 @@
+"""What agents can reach outside of Signoff: which of it is on, which off, and what changes that."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from bot.finding import Finding
+from bot.settings import Settings
+
+LONGEST_TEST = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolProbes:
+    """How to look at what only the composition knows; none of them raises. Each says what is missing, or "".
+
+    `sandbox` tries to break out, and is asked only where programs are allowed. `media` gives the labels of what draws,
+    listens and speaks, each "" where there is none.
+    """
+
+    sandbox: Callable[[], Awaitable[str]]
+    browser: Callable[[], str]
+    git: Callable[[], str]
+    media: Callable[[], tuple[str, str, str]]
+
+
+async def tool_findings(settings: Settings, probes: ToolProbes) -> tuple[Finding, ...]:
+    """All of them."""
+    drawn, heard, spoken = probes.media()
+    return (
+        await _programs(settings, probes),
+        _pages(probes.browser()),
+        _repositories(probes.git()),
+        _downloads(settings),
+        _made("pictures", drawn, "IMAGE_MODEL, SD_WEBUI_URL, HUGGINGFACE_IMAGE_MODEL"),
+        _made("audio", heard, "AUDIO_MODEL, HUGGINGFACE_AUDIO_MODEL"),
+        _made("speech", spoken, "SPEECH_MODEL"),
+        _made("posts", "X" if settings.has_x else "", "X_API_KEY, X_API_SECRET, X_ACCESS_TOKEN, X_ACCESS_TOKEN_SECRET"),
+    )
+
+
+async def _programs(settings: Settings, probes: ToolProbes) -> Finding:
+    if not settings.execute_local_commands:
+        why = "agents propose none; true lets them, in a sandbox without network"
+        return Finding(name="programs", state="off", why=why, variable="EXECUTE_LOCAL_COMMANDS")
+    try:
+        async with asyncio.timeout(LONGEST_TEST):
+            fault = await probes.sandbox()
+    except TimeoutError:
+        fault = f"The sandbox's test took longer than {LONGEST_TEST:.0f} seconds."
+    if fault:
+        return Finding(name="programs", state="fault", why=f"none will run. {fault}", variable="SANDBOX")
+    why = f"in {settings.sandbox}, which stood its test"
+    return Finding(name="programs", state="on", why=why, variable="EXECUTE_LOCAL_COMMANDS, SANDBOX")
+
+
+def _pages(fault: str) -> Finding:
+    drawn = "those that need JavaScript are drawn by Chromium"
+    return Finding(name="pages", state="on", why=fault.rstrip(".") or drawn, variable="ALLOW_INTERNAL_HOSTS")
+
+
+def _repositories(fault: str) -> Finding:
+    return Finding(name="repositories", state="off" if fault else "on", why=fault or "copied by git, without history")
+
+
+def _downloads(settings: Settings) -> Finding:
+    allowed = settings.allow_downloads
+    why = "agents may propose them" if allowed else "agents propose none; true lets them"
+    return Finding(name="downloads", state="on" if allowed else "off", why=why, variable="ALLOW_DOWNLOADS")
+
+
+def _made(name: str, by: str, variables: str) -> Finding:
+    why = f"by {by}" if by else "nothing is set for them" if name.endswith("s") else "nothing is set for it"
+    return Finding(name=name, state="on" if by else "off", why=why, variable=variables)
