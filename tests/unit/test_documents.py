@@ -145,6 +145,7 @@ async def test_a_reading_that_is_cancelled_leaves_no_process(tmp_path: Path) -> 
             await begun.wait()
             reading.cancel()
             await over.wait()
+            await asyncio.wait([reading])
 
 
 async def test_the_last_readings_are_kept_and_older_ones_are_not() -> None:
