@@ -1,11 +1,6 @@
 """Searching the web: Google's API over HTTP, the library in a thread, and what the model reads of it."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-
 import pytest
-from aiohttp import web
 
 from agent_core.commands.registry import CommandContext, Commands
 from agent_core.commands.web import WebCommands
@@ -15,37 +10,7 @@ from agent_core.ports.world import Search, WebHit
 from agent_core.providers.search import GoogleSearch, MetaSearch
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryFiles
-
-
-@dataclass(slots=True)
-class GoogleStandIn:
-    """Answers as Google's Custom Search does, or as it was told to."""
-
-    url: str = ""
-    status: int = 200
-    body: object = None
-    asked: list[dict[str, str]] = field(default_factory=list)
-
-    async def answer(self, request: web.Request) -> web.StreamResponse:
-        self.asked.append(dict(request.query))
-        if isinstance(self.body, str):
-            return web.Response(text=self.body, status=self.status)
-        found = [{"title": f"Hit {n}", "link": f"https://{n}.example", "snippet": "words  of\nit"} for n in (1, 2)]
-        return web.json_response(self.body or {"items": found}, status=self.status)
-
-
-@asynccontextmanager
-async def google() -> AsyncIterator[GoogleStandIn]:
-    standin, app = GoogleStandIn(), web.Application()
-    app.router.add_get("/customsearch/v1", standin.answer)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    standin.url = f"http://127.0.0.1:{runner.addresses[0][1]}/customsearch/v1"
-    try:
-        yield standin
-    finally:
-        await runner.cleanup()
+from tests.standins.google import google_standin
 
 
 async def run(search: Search, query: str = "tennis strings") -> str:
@@ -56,7 +21,7 @@ async def run(search: Search, query: str = "tennis strings") -> str:
 
 
 async def test_google_is_asked_with_key_and_engine_and_told_in_lines() -> None:
-    async with google() as standin:
+    async with google_standin() as standin:
         told = await run(GoogleSearch(api_key="k-secret", engine="cx-1", url=standin.url))
     assert told == "1. Hit 1\n   https://1.example\n   words of it\n2. Hit 2\n   https://2.example\n   words of it"
     assert standin.asked == [{"q": "tennis strings", "num": "8", "key": "k-secret", "cx": "cx-1"}]
@@ -67,7 +32,7 @@ async def test_google_is_asked_with_key_and_engine_and_told_in_lines() -> None:
     [(403, "GOOGLE_API_KEY"), (429, "too many searches"), (500, "try again later"), (302, "302")],
 )
 async def test_a_refusal_is_told_without_the_key(status: int, said: str) -> None:
-    async with google() as standin:
+    async with google_standin() as standin:
         standin.status, standin.body = status, "k-secret is no good"
         with pytest.raises(CommandError, match=said) as refused:
             await run(GoogleSearch(api_key="k-secret", url=standin.url))
@@ -76,7 +41,7 @@ async def test_a_refusal_is_told_without_the_key(status: int, said: str) -> None
 
 @pytest.mark.parametrize("body", ["<html>", "[" * 100_000, "x" * 2_100_000])
 async def test_an_answer_that_cannot_be_read_is_told(body: str) -> None:
-    async with google() as standin:
+    async with google_standin() as standin:
         standin.body = body
         with pytest.raises(CommandError, match=r"cannot be read|can be read"):
             await run(GoogleSearch(url=standin.url))
@@ -84,7 +49,7 @@ async def test_an_answer_that_cannot_be_read_is_told(body: str) -> None:
 
 @pytest.mark.parametrize("body", [{"items": "x"}, {"items": [3, None]}, {"other": 1}, ["x"]])
 async def test_an_answer_of_another_shape_is_no_hit(body: object) -> None:
-    async with google() as standin:
+    async with google_standin() as standin:
         standin.body = body
         assert await run(GoogleSearch(url=standin.url)) == "Nothing was found."
 

@@ -1,0 +1,40 @@
+"""Google's Custom Search on 127.0.0.1: it answers as it was told to."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from aiohttp import web
+
+
+@dataclass(slots=True)
+class GoogleStandIn:
+    """Answers as Google's Custom Search does, or as it was told to."""
+
+    url: str = ""
+    status: int = 200
+    body: object = None
+    asked: list[dict[str, str]] = field(default_factory=list)
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        """GET a search."""
+        self.asked.append(dict(request.query))
+        if isinstance(self.body, str):
+            return web.Response(text=self.body, status=self.status)
+        found = [{"title": f"Hit {n}", "link": f"https://{n}.example", "snippet": "words  of\nit"} for n in (1, 2)]
+        return web.json_response(self.body or {"items": found}, status=self.status)
+
+
+@asynccontextmanager
+async def google_standin() -> AsyncIterator[GoogleStandIn]:
+    """On a free port, for as long as the context lasts."""
+    standin, app = GoogleStandIn(), web.Application()
+    app.router.add_get("/customsearch/v1", standin.answer)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    standin.url = f"http://127.0.0.1:{runner.addresses[0][1]}/customsearch/v1"
+    try:
+        yield standin
+    finally:
+        await runner.cleanup()
