@@ -3,8 +3,8 @@
     python -P document_worker.py pdf|archive|legacy < file
 
 It limits itself before it reads anything, knows nothing of Signoff, and opens no file but those of its own libraries.
-It prints {"text": …, "note": …}, or {"fault": …} with one of the words `locked`, `textless`, `unknown`, `hostile`,
-`large`. It ends without a word where the file is broken, and is ended where it takes too much.
+It prints {"text": …, "note": …}, or {"fault": …} with one of the words `locked`, `textless`, `unknown`, `broken`,
+`hostile`, `large`. It may end without a word where the file is broken, and is ended where it takes too much.
 """
 
 import io
@@ -173,6 +173,8 @@ def of_pdf(data: bytes, told: Told) -> str:
         told.add(f"[page {number}]\n{words.strip()}\n\n" if words.strip() else "")
         if time.monotonic() - begun > MOST_SECONDS:
             break
+    if unread and not any(told.parts):
+        raise Refused("broken")
     return pdf_note(pages, number, unread)
 
 

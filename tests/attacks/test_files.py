@@ -230,7 +230,7 @@ async def test_a_swapped_folder_lets_nothing_out(folder: Path, outside: Path, an
             marks=attack(
                 "files",
                 "A PDF of 200 kB with a page that unpacks to 200 MB",
-                "d.pdf holds no text. If it is a PDF, its pages are probably scanned pictures.",
+                "d.pdf is damaged, so it cannot be read.",
             ),
         ),
         pytest.param(
