@@ -91,7 +91,7 @@ class XPosts:
 
     def _ask(self, usual: "Callable[..., Response]", method: str, url: str, **options: Any) -> "Response":
         """Ask the address that was set, which is what gets signed, and follow nothing from there."""
-        asked = f"{self.url.rstrip('/')}{url.removeprefix(X_API_URL)}"
+        asked = f"{self.url.rstrip('/')}{urlsplit(url).path}"
         return usual(method, asked, **{**options, "timeout": self.seconds, "allow_redirects": False})
 
     def _why(self, refused: "HTTPException") -> str:
