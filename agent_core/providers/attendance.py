@@ -12,8 +12,8 @@ from agent_core.providers.output import Output
 from agent_core.providers.premises import Held, Premises
 
 CHUNK = 65_536
-LOOKS_EVERY, TELLS_EVERY = 0.25, 1.0
-OF_THE_TIME = 10  # looking takes at most one part in so many
+LOOKS_EVERY, LOOKS_AT_LEAST, TELLS_EVERY = 0.25, 2.0, 1.0
+OF_THE_TIME = 10  # looking takes one part in so many, unless that would be too rare
 STOPPED_BY = {
     128 + 24: "it used more than {processor_seconds:,} seconds of processor time",  # SIGXCPU
     128 + 25: "a file that it wrote grew too long",  # SIGXFSZ
@@ -77,7 +77,7 @@ class Attended:
             began = loop.time()
             if why := await asyncio.to_thread(self._excess):
                 return why
-            pause = max(LOOKS_EVERY, OF_THE_TIME * (loop.time() - began))
+            pause = min(max(LOOKS_EVERY, OF_THE_TIME * (loop.time() - began)), LOOKS_AT_LEAST)
 
     async def _tell(self, report: Callable[[str], None]) -> str:
         told = 0
@@ -103,7 +103,8 @@ class Attended:
             held = self.premises.hand_over(allowed=self.kept)
             if held.fault:
                 deleted = self.premises.clear(self.kept)
-                return f"{held.fault}, so the newest {deleted:,} of what it made were deleted"
+                then = f"the newest {deleted:,} of what it made were deleted" if deleted else "delete some of it"
+                return f"{held.fault}: {then}"
         return ""
 
 

@@ -3,10 +3,12 @@
 Started by root they run as a user of their own, which depends on the workspace; by anybody else in a user namespace.
 """
 
+import asyncio
 import os
 import platform
 import re
 import shutil
+from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -48,6 +50,9 @@ class Bubblewrap:
         for tool in TOOLS:
             if shutil.which(tool, path=PATHS) is None:
                 return f"{tool} is not installed. {INSTALL}"
+        found = await _said_version(_tool("bwrap"))
+        if _version(found) < OLDEST:
+            return f"{found or 'this bubblewrap'} is too old. Install 0.8 or newer, or set SANDBOX=docker."
         if filtered() is None:
             return f"no filter of system calls is known for this processor ({platform.machine()}): use SANDBOX=docker."
         if self.interpreter is None:
@@ -184,6 +189,12 @@ def _written(data: bytes) -> Iterator[int]:
 
 def _tool(name: str) -> str:
     return shutil.which(name, path=PATHS) or name
+
+
+async def _said_version(program: str) -> str:
+    process = await asyncio.create_subprocess_exec(program, "--version", stdout=PIPE, stderr=DEVNULL, env={})
+    said, _ = await process.communicate()
+    return said.decode(errors="replace").strip()
 
 
 def _version(text: str) -> tuple[int, ...]:

@@ -1,6 +1,7 @@
 """Programs of agents in a sandbox: those that are waited for, and those that agents leave running."""
 
 import asyncio
+import logging
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,6 +26,8 @@ MOST_TOLD_ENDED = 4
 KILLED = 128 + 9
 SHELL = ("/bin/sh", "-c")
 
+logger = logging.getLogger(__name__)
+
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Running:
@@ -39,8 +42,10 @@ class Running:
         """How it stands."""
         if not self.task.done():
             return replace(self.told, output=self.attended.output.text)
-        if self.task.cancelled() or self.task.exception():
+        if self.task.cancelled():
             return replace(self.told, output=self.attended.output.text, exit_code=KILLED)
+        if self.task.exception():
+            return replace(self.told, exit_code=KILLED, ended_because="it could not be watched any more")
         run = self.task.result()
         return replace(self.told, output=run.output, exit_code=run.exit_code, ended_because=run.ended_because)
 
@@ -91,6 +96,7 @@ class ConfinedSandbox:
         self._make_room(agent)
         attended = await self._begun(argv, self.workspaces.of(agent))
         task = asyncio.create_task(attended.attend(self.limits.background_seconds))
+        task.add_done_callback(_log_fault)
         told = Background(key=f"p{next(self._keys)}", line=_line(argv), started_at=self.clock.now())
         running = Running(told=told, attended=attended, task=task)
         self._left.setdefault(agent.id, []).append(running)
@@ -150,6 +156,11 @@ class ConfinedSandbox:
             raise CommandError(f"The workspace cannot be used: {error.strerror}.") from None
         captive = await self.confinement.enter(argv, files.folder)
         return Attended(captive=captive, premises=premises, limits=self.limits, clock=self.clock, kept=kept)
+
+
+def _log_fault(task: "asyncio.Task[ProgramRun]") -> None:
+    if not task.cancelled() and (fault := task.exception()):
+        logger.error("program not watched any more", exc_info=fault)
 
 
 def _line(argv: Sequence[str]) -> str:

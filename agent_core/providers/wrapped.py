@@ -34,7 +34,7 @@ ADVICE = (
     ("uid map", "Allow user namespaces: on Ubuntu sysctl kernel.apparmor_restrict_unprivileged_userns=0."),
 )
 SCRATCH = ("/tmp", "/dev/shm")  # noqa: S108 - as seen inside
-MOST_SAID = 500
+MOST_SAID, LONGEST_START = 500, 30.0
 
 logger = logging.getLogger(__name__)
 
@@ -120,7 +120,8 @@ async def _started(line: Sequence[str], inside: Sequence[str], fds: Sequence[int
         process = await _process([*line, *links, *inside], (*fds, told.fileno(), waits.fileno()))
         told.close()
         with suppress(ValueError, KeyError, TypeError, OSError):
-            first = int(json.loads(await _line(status.fileno()))["child-pid"])
+            async with asyncio.timeout(LONGEST_START):
+                first = int(json.loads(await _line(status.fileno()))["child-pid"])
             kept = FileIO(os.dup(status.fileno()))
             captive = Wrapped(process=process, first=first, handle=os.pidfd_open(first), status=kept, limits=limits)
             goes_on.write(b"1")

@@ -6,8 +6,10 @@ import sys
 import textwrap
 from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
+from agent_core.model.agent import Agent
 from agent_core.model.files import ProgramRun
 from agent_core.model.ids import AgentId
 from agent_core.providers.clock import SystemClock
@@ -18,7 +20,6 @@ from agent_core.providers.sandbox import ConfinedSandbox, bubblewrap_sandbox
 from agent_core.testing.examples import an_agent
 
 ROOT_OF_PROJECT = Path(__file__).parents[2]
-ADA = an_agent(id=AgentId("0ada"))
 LONG = 20.0  # seconds that no attack takes which is answered at all
 FEW = ProgramLimits(
     memory_bytes=300_000_000,
@@ -55,24 +56,27 @@ class Cell:
 
     data: Path
     sandbox: ConfinedSandbox
+    agent: Agent
 
     @classmethod
     def at(cls, data: Path, limits: ProgramLimits = FEW, most: Limits = SMALL) -> "Cell":
         """One whose bot has a database in this folder."""
         workspaces = FolderWorkspaces(data / "workspaces", most)
         (data / "signoff.db").write_text("the bot's database")
-        return cls(data, bubblewrap_sandbox(workspaces, SystemClock(), data, limits))
+        # An agent of its own for each test: as root, all programs of one agent count against one limit of processes.
+        agent = an_agent(id=AgentId(sha256(str(data).encode()).hexdigest()))
+        return cls(data, bubblewrap_sandbox(workspaces, SystemClock(), data, limits), agent)
 
     @property
     def files(self) -> FolderFiles:
-        """Ada's workspace as the bot sees it."""
-        return self.sandbox.workspaces.of(ADA)
+        """The agent's workspace as the bot sees it."""
+        return self.sandbox.workspaces.of(self.agent)
 
     async def attempt(self, code: str, **given: object) -> ProgramRun:
         """Run the body of a function in Python, with these values as `given`."""
         source = "import json" + TRYING.format(code=textwrap.indent(textwrap.dedent(code).strip(), "    "))
         line = ("python3", "-I", "-c", source, json.dumps(given), str(given.get("token", "")))
-        return await self.sandbox.run(line, ADA, seconds=LONG)
+        return await self.sandbox.run(line, self.agent, seconds=LONG)
 
 
 def alive(token: str) -> list[int]:
@@ -90,7 +94,7 @@ def alive(token: str) -> list[int]:
 async def live(data: Path, token: str) -> None:
     """Be a bot that has left a program running, until somebody kills it."""
     cell = Cell.at(data)
-    await cell.sandbox.start(("/bin/sh", "-c", "trap '' TERM; echo it runs; while true; do sleep 1; done", token), ADA)
+    await cell.sandbox.start(("/bin/sh", "-c", "trap '' TERM; echo it runs; while true; do sleep 1; done", token), cell.agent)
     sys.stdout.write("it runs\n")
     sys.stdout.flush()
     await asyncio.Event().wait()

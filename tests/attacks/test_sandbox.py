@@ -19,7 +19,7 @@ from agent_core.providers.breakouts import Listener
 from agent_core.providers.seccomp import MACHINES
 from agent_core.providers.seccomp import REFUSED as REFUSED_CALLS
 from tests.attacks.rows import attack
-from tests.attacks.sandboxes import ADA, LONG, Cell, alive
+from tests.attacks.sandboxes import LONG, Cell, alive
 
 ABSENT, DENIED, REFUSED = "No such file or directory", "Permission denied", "Operation not permitted"
 NO_CALL, NO_FAMILY = "Function not implemented", "Address family not supported by protocol"
@@ -242,8 +242,8 @@ async def test_what_is_tried_is_refused(cell: Cell, code: str, answer: str) -> N
 @pytest.mark.parametrize("code", rows(ENDED))
 async def test_what_knows_no_end_is_ended(cell: Cell, code: str, answer: str) -> None:
     seconds = 1.0 if "ran for" in answer else LONG
-    run = await cell.sandbox.run(("python3", "-I", "-c", f"{IMPORTS}\n{code}"), ADA, seconds=seconds)
-    assert run.ended_because.partition(", so the newest")[0] == answer
+    run = await cell.sandbox.run(("python3", "-I", "-c", f"{IMPORTS}\n{code}"), cell.agent, seconds=seconds)
+    assert run.ended_because.partition(": the newest")[0] == answer
     held = [entry.path for entry in await cell.files.listing()]
     assert len(held) <= 100
     await cell.files.write("after.txt", b"the workspace can be used")
@@ -260,6 +260,25 @@ async def test_the_environment_of_the_bot_is_nowhere(cell: Cell, answer: str, mo
             except PermissionError:
                 pass
         return ", ".join(sorted(filter(None, names)))
+    """
+    assert (await cell.attempt(code)).output.strip() == answer
+
+
+@attack("sandbox", "Sharing a namespace with the bot", "cgroup, ipc, mnt, net, pid, uts are its own")
+async def test_every_namespace_is_another_one(cell: Cell, answer: str) -> None:
+    kinds = ("cgroup", "ipc", "mnt", "net", "pid", "uts")
+    code = "return {kind: os.readlink(f'/proc/self/ns/{kind}') for kind in given['kinds']}"
+    inside = ast.literal_eval((await cell.attempt(code, kinds=kinds)).output)
+    others = [kind for kind in kinds if inside[kind] != str(Path(f"/proc/self/ns/{kind}").readlink())]
+    assert f"{', '.join(others)} are its own" == answer
+
+
+@attack("sandbox", "Asking where the workspace lies on the machine", "its path is told, and leads nowhere")
+async def test_the_path_of_the_workspace_can_be_read_and_is_of_no_use(cell: Cell, answer: str) -> None:
+    code = """
+        lines = open("/proc/self/mountinfo").read().splitlines()
+        path = next(line.split()[3] for line in lines if line.split()[4] == "/workspace")
+        return f"its path is told, and leads {'somewhere' if os.path.exists(path) else 'nowhere'}"
     """
     assert (await cell.attempt(code)).output.strip() == answer
 
@@ -328,7 +347,7 @@ async def test_stop_ends_the_whole_tree_before_it_returns(cell: Cell, answer: st
     said = asyncio.Event()
     code = "trap '' TERM INT HUP QUIT; (setsid sleep 1000 &) ; echo ready; while true; do sleep 1; done"
     line = ("/bin/sh", "-c", code, token(cell))
-    running = asyncio.create_task(cell.sandbox.run(line, ADA, seconds=LONG, report=lambda _: said.set()))
+    running = asyncio.create_task(cell.sandbox.run(line, cell.agent, seconds=LONG, report=lambda _: said.set()))
     await asyncio.wait_for(said.wait(), CAUGHT)
     assert alive(token(cell)) != []
     running.cancel()

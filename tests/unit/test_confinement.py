@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from agent_core.model.ids import AgentId
-from agent_core.providers import seccomp
+from agent_core.providers import bubblewrap, seccomp
 from agent_core.providers.bubblewrap import Bubblewrap
 from agent_core.providers.cgroup import Cgroup, Cgroups
 from agent_core.providers.clock import SystemClock
@@ -266,3 +266,16 @@ async def test_no_docker_no_answer_and_no_image_are_told(tmp_path: Path, bin_fol
         ]
     )
     assert LIMITS.processes == 64
+
+
+async def test_a_bubblewrap_that_is_too_old_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bwrap").write_text("#!/bin/sh\necho bubblewrap 0.6.1\n")
+    (tmp_path / "bwrap").chmod(0o755)
+    monkeypatch.setattr(bubblewrap, "PATHS", f"{tmp_path}:{bubblewrap.PATHS}")
+    said = await Bubblewrap(data=tmp_path, file_bytes=1_000).missing()
+    assert said == "bubblewrap 0.6.1 is too old. Install 0.8 or newer, or set SANDBOX=docker."
+    monkeypatch.setattr(bubblewrap, "PATHS", str(tmp_path))
+    (tmp_path / "bwrap").unlink()
+    assert (await Bubblewrap(data=tmp_path, file_bytes=1_000).missing()).startswith(
+        "bwrap is not installed. Install it"
+    )
