@@ -60,7 +60,7 @@ class Repertoire:
         return (
             *FileCommands(tools.documents).commands,
             *self._web,
-            *MemoryCommands(self.memory, self.clock).commands,
+            *MemoryCommands(self.memory, self.clock, tools.documents).commands,
             *HistoryCommands(self.memory.database).commands,
             *AgentCommands(self.helpers).commands,
             *FunctionCommands(self.asker).commands,

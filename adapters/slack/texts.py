@@ -91,4 +91,5 @@ def shares(wanted: Sequence[int], room: int) -> list[int]:
 
 
 def _is_drawn_together(before: str, after: str) -> bool:
-    return JOINER in (before, after) or bool(unicodedata.combining(after)) or after in "\ufe0f\u20e3"
+    is_line_end = (before, after) == ("\r", "\n")  # a lone return is spelled out, which takes more room
+    return is_line_end or JOINER in (before, after) or bool(unicodedata.combining(after)) or after in "\ufe0f\u20e3"

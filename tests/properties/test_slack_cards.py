@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from adapters.buttons import Button, Opening
@@ -389,6 +389,7 @@ def test_an_offered_draft_comes_back_with_its_buttons_or_its_sentence_does(draft
 
 
 @settings(max_examples=40, deadline=None)
+@example(an_agent(), "<!channel>\r\n" * 251, 1)
 @given(agents, texts, st.integers(0, 120))
 def test_slack_takes_any_list_notice_and_home(agent: Agent, text: str, count: int) -> None:
     several = [replace(agent, id=AgentId(f"agent-{number}"), status=Paused(text)) for number in range(count)]
