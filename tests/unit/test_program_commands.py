@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from inline_snapshot import snapshot
@@ -12,6 +13,9 @@ from agent_core.errors import CommandError
 from agent_core.model.command import CommandCall, Preview
 from agent_core.model.files import ProgramRun
 from agent_core.ports.world import Files
+from agent_core.providers.clock import SystemClock
+from agent_core.providers.files import FolderWorkspaces
+from agent_core.providers.sandbox import bubblewrap_sandbox
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryWorkspaces
@@ -227,3 +231,16 @@ def test_classes_and_categories_are_those_that_policies_know() -> None:
             "end_process": (("write",), "shell", True),
         }
     )
+
+
+async def test_a_program_really_runs_and_what_it_made_is_listed(tmp_path: Path) -> None:
+    workspaces = FolderWorkspaces(tmp_path / "workspaces")
+    sandbox = bubblewrap_sandbox(workspaces, SystemClock(), tmp_path)
+    commands = Commands.of(*ProgramCommands(sandbox=sandbox).commands)
+    context = CommandContext(agent=ADA, files=workspaces.of(ADA))
+    source = "import sys, helper\nopen('sum.txt', 'w').write(str(helper.add(*map(int, sys.argv[1:]))))\nprint('ok')"
+    await context.files.write("main.py", source.encode())
+    await context.files.write("helper.py", b"def add(*numbers): return sum(numbers)")
+    ran = await commands.get("execute_python_file").run({"filename": "main.py", "args": "1 2 39"}, context)
+    assert ran.text == "It ended without an error.\nMade or changed: sum.txt (2 bytes).\nIt printed:\nok"
+    assert await context.files.read("sum.txt") == b"42"
