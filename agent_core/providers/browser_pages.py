@@ -34,7 +34,8 @@ ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
     "--disable-quic",  # would go past an HTTP proxy
-    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",  # so would the calls that a page can make
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",  # so would the calls that a page can make
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",  # the name of the same in older ones
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",  # only the proxy's own address is known
     "--disable-features=WebRtcHideLocalIpsWithMdns,Translate,MediaRouter,OptimizationHints",
     "--js-flags=--max-old-space-size=256",

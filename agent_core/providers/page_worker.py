@@ -23,6 +23,11 @@ MOST_TEXT, MOST_TITLE = 400_000, 300
 MOST_NODES = 50_000
 MOST_LINKS, LONGEST_LINK, LONGEST_LABEL = 300, 1_000, 120
 ENOUGH = 200  # characters: with less than that, what stands around the main text is told too
+UNSEEN = [  # what people do not see on the page is no part of it
+    "[hidden]",
+    "template",
+    *(f"[style*='{rule}' i]" for rule in ("display:none", "display: none", "visibility:hidden", "visibility: hidden")),
+]
 MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 PICTURES = (b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"PK\x03\x04", b"RIFF", b"\x1f\x8b", b"\x7fELF", b"wOF")
 
@@ -77,8 +82,10 @@ def main_text(tree: "HTMLTree") -> str:
     """The main text where there is some, else all that can be seen."""
     from resiliparse.extract.html2text import extract_plain_text
 
-    main = extract_plain_text(tree, main_content=True, alt_texts=False)
-    return main if len(main) >= ENOUGH else extract_plain_text(tree, alt_texts=False, noscript=True)
+    main = extract_plain_text(tree, main_content=True, alt_texts=False, skip_elements=UNSEEN)
+    if len(main) >= ENOUGH:
+        return main
+    return extract_plain_text(tree, alt_texts=False, noscript=True, skip_elements=UNSEEN)
 
 
 def links(tree: "HTMLTree", url: str) -> list[tuple[str, str]]:
@@ -101,7 +108,8 @@ def joined(start: str, target: str) -> str:
     """An absolute URL of the web, without a fragment; "" for anything else."""
     try:
         whole = urljoin(start, target.strip()).partition("#")[0] if target.strip() else ""
-        is_web = urlsplit(whole).scheme in ("http", "https") and bool(urlsplit(whole).hostname)
+        parts = urlsplit(whole)
+        is_web = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         return ""
     return whole if is_web and len(whole) <= LONGEST_LINK and whole.isprintable() and " " not in whole else ""

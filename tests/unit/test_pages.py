@@ -1,0 +1,209 @@
+"""Ordinary pages as text, in whatever encoding and of whatever kind, and what a machine lacks to read them."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from agent_core.errors import CommandError
+from agent_core.model.sites import Sites
+from agent_core.ports.documents import Reading
+from agent_core.ports.web import Link
+from agent_core.providers.browser_pages import BrowserPages, browser_fault
+from agent_core.providers.clones import Clones, git_fault
+from agent_core.providers.door import Door
+from agent_core.providers.door_networks import InternalHosts
+from agent_core.providers.web import UNDRAWN, DoorWeb, user_agent
+from tests.browser.conftest import missing
+from tests.standins.site import OPEN, Names, Request, Site, page
+from tests.standins.site import site as a_site
+
+ANYWHERE = Sites()
+DOOR = Door(internal=InternalHosts.of([OPEN]), resolve=Names())
+WEB = DoorWeb(door=DOOR, clones=Clones(door=DOOR))
+RUSSIAN = "Струны из полиэстера дают больше вращения"
+JAPANESE = "ポリエステルのストリング"
+SCRIPTED = """<title>Shop</title><div id=app></div><script>
+fetch('/data').then(answer => answer.text()).then(text => { app.innerHTML = `<p>${text}</p><a href=/cart>Cart</a>` })
+</script>"""
+
+
+@pytest.fixture
+async def site() -> AsyncIterator[Site]:
+    async with a_site() as site:
+        yield site
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "text"),
+    [
+        ("<p>Straße".encode("latin-1"), "text/html; charset=iso-8859-1", "Straße"),
+        ("<p>Straße".encode("latin-1"), "text/html; charset=utf-8", "Straße"),
+        ("<p>Straße".encode(), "text/html; charset=iso-8859-1", "Straße"),
+        ("<p>Straße".encode(), "text/html", "Straße"),
+        (f"<meta charset=koi8-r><p>{RUSSIAN}".encode("koi8-r"), "text/html", RUSSIAN),
+        (f"<meta charset=utf-8><p>{RUSSIAN}".encode("cp1251"), "text/html", RUSSIAN),
+        (f"<p>{JAPANESE}".encode("shift_jis"), "text/html; charset=Shift_JIS", JAPANESE),
+        (f"<p>{JAPANESE}".encode("euc-jp"), "text/html; charset=no-such-thing", JAPANESE),
+        (f"<p>{JAPANESE}".encode("iso-2022-jp"), "text/html; charset=iso-2022-jp", JAPANESE),
+        (f"<p>{JAPANESE}".encode("utf-16"), "text/html", JAPANESE),
+        ("\ufeff<p>Straße".encode(), "text/html; charset=windows-1252", "Straße"),
+    ],
+)
+async def test_a_page_is_read_in_its_encoding_whatever_is_declared(
+    site: Site, data: bytes, kind: str, text: str
+) -> None:
+    site.answers["/"] = page(data, kind)
+    assert (await WEB.page(site.url(), ANYWHERE)).text == text
+
+
+async def test_main_text_is_told_from_what_stands_around_it(site: Site) -> None:
+    paragraphs = [f"Paragraph {n} says that polyester strings give the most topspin of all." for n in range(9)]
+    article = "".join(f"<p>{text}</p>" for text in paragraphs)
+    site.answers["/"] = page(
+        f"<nav><a href=/>Home</a> <a href=/b>Blog</a></nav><main>{article}</main><footer>Imprint</footer>"
+    )
+    assert (await WEB.page(site.url(), ANYWHERE)).text == "\n\n".join(paragraphs)
+
+
+async def test_links_are_whole_and_told_once(site: Site) -> None:
+    anchors = "<a href=a>A</a><a href='a#x'>again</a><a href='/b?c=d&amp;e'><img></a><a href='/b?c=d&amp;e'>B \n b</a>"
+    others = "<a href='mailto:x@y'>m</a><a href='javascript:x'>j</a><a>none</a><a href='//other.org:99999999/'>o</a>"
+    site.answers["/x/y"] = page(f"<base href='/d/'>{anchors}{others}")
+    read = await WEB.page(site.url("/x/y"), ANYWHERE)
+    assert read.links == (Link(site.url("/d/a"), "A"), Link(site.url("/b?c=d&e"), "B b"))
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [('{"a": "<b>"}', "application/ld+json"), ("<a>1</a>", "application/xml"), ("<b> is", "text/plain")],
+)
+async def test_other_texts_are_given_as_they_are(site: Site, body: str, kind: str) -> None:
+    site.answers["/"] = page(body, kind)
+    assert (await WEB.page(site.url(), ANYWHERE)).text == body
+
+
+async def test_a_page_that_declares_nothing_is_read_as_one(site: Site) -> None:
+    site.answers["/"] = page("<title>T</title><p>Text", "")
+    read = await WEB.page(site.url(), ANYWHERE)
+    assert (read.title, read.text) == ("T", "Text")
+
+
+class Library:
+    """Reads every document alike."""
+
+    async def text_of(self, name: str, data: bytes) -> Reading:
+        return Reading(f"{name}: {len(data)} bytes", "2 pages.")
+
+
+async def test_a_pdf_is_read_where_documents_are(site: Site) -> None:
+    site.answers = {"/": page(b"%PDF-1.7", "application/pdf"), "/lie": page(b"%PDF-1.7")}
+    web = DoorWeb(door=DOOR, clones=Clones(door=DOOR), documents=Library())
+    for path in ("/", "/lie"):
+        read = await web.page(site.url(path), ANYWHERE)
+        assert (read.text, read.remark) == ("page.pdf: 8 bytes", "2 pages.")
+        with pytest.raises(CommandError, match="is a PDF"):
+            await WEB.page(site.url(path), ANYWHERE)
+
+
+async def test_a_page_that_needs_javascript_is_told_as_such_where_nothing_can_draw_it(site: Site) -> None:
+    site.answers["/"] = page(SCRIPTED)
+    read = await WEB.page(site.url(), ANYWHERE)
+    assert (read.title, read.text, read.remark) == ("Shop", "", UNDRAWN)
+
+
+async def test_a_page_that_needs_javascript_is_drawn_by_a_browser(site: Site) -> None:
+    if fault := browser_fault():
+        missing(fault)
+    site.answers = {"/": page(SCRIPTED), "/data": page("Twelve rackets", "text/plain")}
+    web = DoorWeb(door=DOOR, clones=Clones(door=DOOR), browser=BrowserPages(door=DOOR))
+    read = await web.page(site.url(), ANYWHERE)
+    assert (read.text, read.links, read.remark) == ("Twelve rackets\n\nCart", (Link(site.url("/cart"), "Cart"),), "")
+
+
+@pytest.mark.parametrize("path", ["/image", "/archive"])
+async def test_what_is_no_page_is_told_with_what_to_do(site: Site, path: str) -> None:
+    site.answers = {"/image": page(b"\x89PNG", "image/png"), "/archive": page(b"PK\x03\x04" + bytes(99))}
+    with pytest.raises(CommandError, match=r"download_file can fetch it as a file\.$"):
+        await WEB.page(site.url(path), ANYWHERE)
+
+
+def test_a_request_says_who_asks() -> None:
+    assert user_agent("https://signoff.example").startswith("Mozilla/5.0 (compatible; Signoff/")
+    assert user_agent("https://signoff.example").endswith("; +https://signoff.example)")
+
+
+def test_a_web_of_this_machine_is_made_of_what_the_operator_allows() -> None:
+    web = DoorWeb.of(["wiki.example", "10.0.0.0/8"], "https://signoff.example")
+    assert web.door.internal == InternalHosts.of(["wiki.example", "10.0.0.0/8"])
+    with pytest.raises(ValueError, match="no host name"):
+        DoorWeb.of(["http://wiki"])
+
+
+async def test_what_a_machine_lacks_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("PLAYWRIGHT_BROWSERS_PATH", str(tmp_path))
+    assert git_fault() == "git is not installed on this machine. Install the package git."
+    assert "there is no Chromium" in browser_fault()
+    assert DoorWeb.of().browser is None
+    with pytest.raises(CommandError, match="git is not installed"):
+        await WEB.clone("https://example.org/it", ANYWHERE, 10)
+
+
+async def test_cancelling_a_clone_ends_git(site: Site) -> None:
+    asked = asyncio.Event()
+
+    async def never(_request: Request) -> AsyncIterator[bytes]:
+        asked.set()
+        await asyncio.Event().wait()
+        yield b""
+
+    site.answers["/it/*"] = never
+    cloning = asyncio.create_task(WEB.clone(site.url("/it"), ANYWHERE, 1_000))
+    await asked.wait()
+    cloning.cancel()
+    with suppress(asyncio.CancelledError):
+        await cloning
+    assert not running(f"{site.port}/it")
+
+
+async def test_cancelling_a_drawing_ends_the_browser(site: Site) -> None:
+    if fault := browser_fault():
+        missing(fault)
+    asked = asyncio.Event()
+
+    async def never(request: Request) -> AsyncIterator[bytes]:
+        asked.set()
+        await asyncio.Event().wait()
+        yield b""
+
+    site.answers["/"] = never
+    drawing = asyncio.create_task(BrowserPages(door=DOOR).draw(site.url(), ANYWHERE))
+    await asked.wait()
+    assert any("chrom" in name for name in below(os.getpid()))
+    drawing.cancel()
+    with suppress(asyncio.CancelledError):
+        await drawing
+    assert not any("chrom" in name for name in below(os.getpid()))
+
+
+def running(text: str) -> list[str]:
+    """The programs that have this text among their arguments."""
+    lines = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            lines.append(entry.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+    return [line for line in lines if text in line]
+
+
+def below(parent: int) -> list[str]:
+    """The names of the programs that a process has started, and those that these have."""
+    found = []
+    for task in Path(f"/proc/{parent}/task").glob("[0-9]*/children"):
+        for child in task.read_text().split():
+            with suppress(OSError):
+                found += [Path(f"/proc/{child}/comm").read_text(), *below(int(child))]
+    return found
