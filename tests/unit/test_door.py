@@ -2,8 +2,10 @@
 
 import asyncio
 import gzip
+import tracemalloc
 import zlib
 from base64 import b64encode
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from ipaddress import ip_address
 from pathlib import Path
@@ -13,6 +15,7 @@ import pytest
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
 from agent_core.providers.door import Door, Patience, Wanted, Way
+from agent_core.providers.door_bodies import Unpacked
 from agent_core.providers.door_networks import InternalHosts, inside
 from agent_core.providers.door_proxy import USER, DoorProxy, opened
 from agent_core.providers.door_targets import target_of
@@ -135,6 +138,19 @@ async def test_what_is_packed_is_unpacked(answer: bytes) -> None:
     async with site() as here:
         here.answers["/"] = answer
         assert (await DOOR.fetch(here.url(), ANYWHERE, WANTED)).data == b"hello " * 500
+
+
+async def test_no_more_is_unpacked_at_a_time_than_is_wanted() -> None:
+    async def bomb() -> AsyncIterator[bytes]:
+        yield packed_bomb
+
+    packed_bomb = gzip.compress(bytes(50_000_000))
+    tracemalloc.start()
+    with pytest.raises(CommandError, match="is too much"):
+        await Unpacked(NAME, "gzip", 10_000).all_of(bomb())
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1_000_000
 
 
 async def test_what_is_packed_and_cut_off_is_told() -> None:
