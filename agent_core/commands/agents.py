@@ -20,16 +20,16 @@ KEY = {"agent": "key", "name": "key", "id": "key", "agent_key": "key"}
 class Helper(BaseModel):
     """A helper to be."""
 
-    name: str = Field(description="a short name for it", min_length=1, max_length=NAME_LENGTH)
-    task: str = Field(description="what it is to do, in a sentence", min_length=1, max_length=GOAL_LENGTH)
-    prompt: str = Field(default="", description="all it needs to know for that", max_length=LONGEST)
+    name: str = Field(description="name", min_length=1, max_length=NAME_LENGTH)
+    task: str = Field(description="what to do", min_length=1, max_length=GOAL_LENGTH)
+    prompt: str = Field(default="", description="what it must know", max_length=LONGEST)
 
 
 class Message(BaseModel):
     """Something to tell a helper."""
 
     key: str = Field(description="its name", min_length=1, max_length=NAME_LENGTH)
-    message: str = Field(description="what to tell it", min_length=1, max_length=LONGEST)
+    message: str = Field(description="message", min_length=1, max_length=LONGEST)
 
 
 class Which(BaseModel):
@@ -49,25 +49,25 @@ class AgentCommands:
     helpers: Helpers
 
     async def start_agent(self, given: Helper, context: CommandContext) -> str:
-        """Start a helper agent for one task. It works in your thread and your files, and reports when it is done."""
+        """Start a helper for one task; it shares your files, and reports."""
         helper = await self.helpers.start(context.agent, given.name, given.task, given.prompt)
         return f"{helper.name} is started. {GO_ON}"
 
     async def message_agent(self, given: Message, context: CommandContext) -> str:
-        """Write to one of your helpers: an answer, or the next task."""
+        """Write to a helper."""
         helper = await self.helpers.message(context.agent, given.key, given.message)
         if isinstance(helper.status, Paused | Stopped):
             return f"{helper.name} keeps this, but stands still: {_state(helper)}. People resume it."
         return f"{helper.name} reads this at its next turn. {GO_ON}"
 
     async def list_agents(self, _given: Nothing, context: CommandContext) -> str:
-        """List your helpers and what they do."""
+        """List your helpers."""
         helpers = await self.helpers.of(context.agent)
         lines = [f"{number}. {each.name}: {_state(each)}. {each.goals[0]}" for number, each in enumerate(helpers, 1)]
         return "\n".join(lines) or "You have no helpers."
 
     async def delete_agent(self, given: Which, context: CommandContext) -> str:
-        """Remove one of your helpers with its history and memory. Files stay."""
+        """Remove a helper; files stay."""
         helper = await self.helpers.delete(context.agent, given.key)
         return f"{helper.name} is removed."
 

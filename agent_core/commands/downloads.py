@@ -35,7 +35,7 @@ class AddressAndFile(Address):
 class AddressAndFolder(Address):
     """A repository, and a folder for it."""
 
-    clone_path: str = Field(description="new folder inside the workspace", min_length=1, max_length=400)
+    clone_path: str = Field(description="new folder", min_length=1, max_length=400)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class DownloadCommands:
         return Produced(text=said, files=(given.filename,))
 
     async def clone_repository(self, given: AddressAndFolder, context: CommandContext) -> str:
-        """Copy the newest files of a git repository into a new folder, without its history."""
+        """Copy the files of a git repository, without its history."""
         folder = await _new_folder(given.clone_path, context)
         cloned = await self.web.clone(given.url, await self._sites(context), MOST_REPOSITORY)
         written, why = await _written(cloned, folder, context)

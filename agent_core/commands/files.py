@@ -72,7 +72,7 @@ class FileCommands:
         return f"{len(given.text):,} characters were added to {given.filename}."
 
     async def read_file(self, given: ReadFrom, context: CommandContext) -> str:
-        """Read a file: plain text in any encoding, PDF, Word or OpenDocument."""
+        """Read text, PDF, Word or OpenDocument."""
         reading = await self._reading(given, context)
         text, note = reading.text, f"\n({reading.note})" if reading.note else ""
         part = text[given.start : given.start + MOST_TEXT]
@@ -86,11 +86,11 @@ class FileCommands:
         return f"{given.filename} is deleted."
 
     async def list_files(self, given: Directory, context: CommandContext) -> str:
-        """List the files in a folder and below."""
+        """List files in a folder and below."""
         return listed(await context.files.listing(given.directory))
 
     async def search_files(self, given: Search, context: CommandContext) -> str:
-        """Find files by a text in their names or lines, capitals or not; without one, list them all."""
+        """Find files by a text in their names or lines."""
         entries = await context.files.listing(given.directory)
         return await looked_through(entries, given.query, context.files) if given.query.strip() else listed(entries)
 

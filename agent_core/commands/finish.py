@@ -12,7 +12,7 @@ class Nothing(BaseModel):
 class Reason(BaseModel):
     """Why."""
 
-    reason: str = Field(description="what was reached, in a few sentences", max_length=4000)
+    reason: str = Field(description="what was reached", max_length=4000)
 
 
 async def do_nothing(_given: Nothing, _context: CommandContext) -> str:
@@ -21,7 +21,7 @@ async def do_nothing(_given: Nothing, _context: CommandContext) -> str:
 
 
 async def task_complete(given: Reason, _context: CommandContext) -> str:
-    """Say that all goals are reached and end your work."""
+    """End your work: all goals are reached."""
     return given.reason
 
 

@@ -35,20 +35,20 @@ TESTS = Function(
 class Code(BaseModel):
     """Code as it is, or a file that holds it."""
 
-    code: str = Field(default="", max_length=LONGEST_CODE, description="the code, unless a file is named")
-    filename: str = Field(default="", max_length=400, description="a file of the workspace that holds the code")
+    code: str = Field(default="", max_length=LONGEST_CODE, description="code, or name its file")
+    filename: str = Field(default="", max_length=400, description="path inside the workspace")
 
 
 class CodeAndSuggestions(Code):
     """Code, and what is to be better in it."""
 
-    suggestions: list[str] | str = Field(description="what to change, one thing each")
+    suggestions: list[str] | str = Field(description="what to change")
 
 
 class CodeAndFocus(Code):
     """Code, and what its tests are for."""
 
-    focus: str = Field(default="", max_length=LONGEST_WISH, description="what to test above all, empty for everything")
+    focus: str = Field(default="", max_length=LONGEST_WISH, description="what to test above all")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +58,16 @@ class FunctionCommands:
     asker: Asker
 
     async def analyze_code(self, given: Code, context: CommandContext) -> str:
-        """Have a model look at code and say what should be better."""
+        """Have a model say what should be better."""
         return await self._called(ANALYZE, {"code": await _code(given, context)}, context)
 
     async def improve_code(self, given: CodeAndSuggestions, context: CommandContext) -> str:
-        """Have a model rewrite code along suggestions; nothing is saved."""
+        """Have a model rewrite it; nothing is saved."""
         wishes = "\n".join(f"- {wish}" for wish in _wishes(given.suggestions))
         return await self._called(IMPROVE, {"suggestions": wishes, "code": await _code(given, context)}, context)
 
     async def write_tests(self, given: CodeAndFocus, context: CommandContext) -> str:
-        """Have a model write tests for code; nothing is saved."""
+        """Have a model write them; nothing is saved."""
         focus = given.focus.strip() or "everything that can go wrong"
         return await self._called(TESTS, {"code": await _code(given, context), "focus": focus}, context)
 

@@ -30,7 +30,7 @@ class HistoryCommands:
     database: Database
 
     async def read_turn(self, given: Which, context: CommandContext) -> str:
-        """Read a past turn again, whole: its result, its command with all arguments, or what people wrote before it."""
+        """Read all of its result, its command, or what people wrote before it."""
         async with self.database.begin() as work:
             turns = await work.turns.of(context.agent, last=1, before=given.turn + 1)
             if not turns or turns[0].number != given.turn:

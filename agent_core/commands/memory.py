@@ -35,13 +35,13 @@ class Text(BaseModel):
 class Query(BaseModel):
     """Something to find the like of."""
 
-    query: str = Field(description="what it is like, in a sentence", min_length=1, max_length=2000)
+    query: str = Field(description="what it is like", min_length=1, max_length=2000)
 
 
 class Which(BaseModel):
     """One memory."""
 
-    memory: str = Field(description="its id, as memory_recall or memory_list give it", min_length=1, max_length=60)
+    memory: str = Field(description="its id", min_length=1, max_length=60)
 
 
 class Nothing(BaseModel):
@@ -57,18 +57,18 @@ class MemoryCommands:
     documents: Documents = PLAIN
 
     async def memory_add(self, given: Text, context: CommandContext) -> str:
-        """Keep something in your long-term memory."""
+        """Keep it in your long-term memory."""
         kept = [self._new(piece, f"turn {context.agent.turns}") for piece in pieces(given.text)]
         found = await self.memory.add(context.agent, kept, context.purse)
         return _kept(len(kept), "1 thing is" if len(kept) == 1 else f"{len(kept)} pieces are", findable=found)
 
     async def memory_recall(self, given: Query, context: CommandContext) -> str:
-        """Find in your long-term memory what is like a sentence."""
+        """Find what is like it in your long-term memory."""
         found = await self.memory.recall(context.agent, given.query, MOST_FOUND, context.purse)
         return "\n\n".join(map(_told, found)) or "Nothing is remembered yet."
 
     async def memory_list(self, _given: Nothing, context: CommandContext) -> str:
-        """List the newest things in your long-term memory."""
+        """List the newest."""
         async with self.memory.database.begin() as work:
             newest = await work.memories.of(context.agent, most=MOST_LISTED)
             number = await work.memories.count(context.agent)
@@ -76,7 +76,7 @@ class MemoryCommands:
         return "\n".join((f"{number:,} remembered; the newest {len(newest)}:", *lines))
 
     async def memory_forget(self, given: Which, context: CommandContext) -> str:
-        """Remove one thing from your long-term memory."""
+        """Remove one."""
         async with self.memory.database.begin() as work:
             found = await work.memories.some(context.agent, [MemoryId(given.memory)])
         if not found:
@@ -85,7 +85,7 @@ class MemoryCommands:
         return f"Forgotten: {' '.join(found[0].text.split())[:IN_A_LINE]}"
 
     async def ingest_file(self, given: Filename, context: CommandContext) -> str:
-        """Take a file into your long-term memory, in overlapping pieces: plain text, PDF, Word or OpenDocument."""
+        """Take a file into your long-term memory."""
         reading = await self.documents.text_of(given.filename, await context.files.read(given.filename))
         kept = [self._new(piece, given.filename) for piece in pieces(reading.text)]
         if len(kept) > MOST_PIECES:

@@ -39,13 +39,13 @@ HYPERLINKS = ("scrape_links", "get_links", "extract_links", "extract_hyperlinks"
 class Address(BaseModel):
     """A page."""
 
-    url: str = Field(description="whole address, with https://", min_length=1, max_length=LONGEST_URL)
+    url: str = Field(description="address with https://", min_length=1, max_length=LONGEST_URL)
 
 
 class AddressAndQuestion(Address):
     """A page, and what is wanted from it."""
 
-    question: str = Field(description="what you want to know from it", min_length=1, max_length=1_000)
+    question: str = Field(description="what you want to know", min_length=1, max_length=1_000)
 
 
 @dataclass(slots=True)
@@ -67,13 +67,13 @@ class PageCommands:
     database: Database
 
     async def browse_website(self, given: AddressAndQuestion, context: CommandContext) -> str:
-        """Read a web page: its text, or what it says on a question where it is long, and its first links."""
+        """Read a web page; a long one as far as it answers the question."""
         page = await self._page(given, context)
         text = await self._told(page, given.question, context)
         return "\n\n".join((_headed(page), text, _links(page.links, LINKS_OF_A_PAGE)))
 
     async def get_text_summary(self, given: AddressAndQuestion, context: CommandContext) -> str:
-        """Get what a web page says on a question."""
+        """Read what a web page says on the question."""
         page = await self._page(given, context)
         return "\n\n".join((_headed(page), await self._told(page, given.question, context)))
 

@@ -20,13 +20,13 @@ SEARCH = {**DIRECTORY, "pattern": "query", "text": "query", "search": "query", "
 class Directory(BaseModel):
     """One folder."""
 
-    directory: str = Field(default="", max_length=400, description="folder inside the workspace, empty for all of it")
+    directory: str = Field(default="", max_length=400, description="folder, empty for all")
 
 
 class Search(Directory):
     """One folder, and what to look for in it."""
 
-    query: str = Field(default="", max_length=200, description="text to find in names and lines, empty to list all")
+    query: str = Field(default="", max_length=200, description="text to find, empty to list all")
 
 
 def listed(entries: Sequence[FileEntry]) -> str:

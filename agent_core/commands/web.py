@@ -19,7 +19,7 @@ LONG_TITLE, LONG_ADDRESS, LONG_EXCERPT = 200, 500, 400
 class Query(BaseModel):
     """What to look for."""
 
-    query: str = Field(description="what to look for", min_length=1, max_length=500)
+    query: str = Field(description="query", min_length=1, max_length=500)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class WebCommands:
     database: Database | None = None
 
     async def google(self, given: Query, _context: CommandContext) -> str:
-        """Search the web for titles, addresses and excerpts."""
+        """Find titles, addresses and excerpts."""
         hits = await self.search.search(given.query, MOST_HITS)
         return "\n".join(_told(number, hit) for number, hit in enumerate(hits, 1)) or "Nothing was found."
 

@@ -120,7 +120,7 @@ def commands_of(standing: str) -> frozenset[str]:
     """The names of the commands that a standing prompt describes."""
     _, _, rest = standing.partition("\n\nCommands:\n")
     block, _, _ = rest.partition("\n\nReview of your work:\n")
-    return frozenset(re.findall(r"^\d+\. [^:\n]+: (\w+), args: \{", block, re.MULTILINE))
+    return frozenset(re.findall(r"^\d+\. [^:\n]+: (\w+)\(", block, re.MULTILINE))
 
 
 def steps_of(goals: Sequence[str], commands: frozenset[str]) -> tuple[Step, ...]:

@@ -47,8 +47,10 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
     """Everything on the loopback, and a program that was told so."""
     _repository(tmp_path / "repositories" / "spin")
     async with AsyncExitStack() as stack:
-        endpoint, google = [await stack.enter_async_context(each()) for each in (openai_standin, google_standin)]
-        media, x = [await stack.enter_async_context(each()) for each in (media_standin, x_standin)]
+        endpoint = await stack.enter_async_context(openai_standin())
+        google = await stack.enter_async_context(google_standin())
+        media = await stack.enter_async_context(media_standin())
+        x = await stack.enter_async_context(x_standin())
         here = await stack.enter_async_context(site(HERE))
         here.answers = {"/strings": page(HTML), "/talk.mp3": page(MP3, "audio/mpeg")}
         here.answers["/git/*"] = git_backend(tmp_path / "repositories")

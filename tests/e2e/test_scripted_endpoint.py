@@ -8,11 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.commands.files import FILE_COMMANDS
-from agent_core.commands.finish import FINISH_COMMANDS
-from agent_core.commands.registry import Commands
 from agent_core.prompt.reply import reply_schema
 from agent_core.testing.model import reply_text
+from docs.reference.generate import every_command
 from tests.e2e.process import Program, free_port, program, running
 from tests.scenario.chat import adding, writing
 from tests.scenario.page import PageChat, text_of
@@ -87,7 +85,7 @@ async def test_an_endpoint_without_schemas_is_asked_for_plain_json_from_then_on(
 
 
 def test_no_bound_is_asked_for_that_a_llama_cpp_server_would_refuse_the_whole_schema_for() -> None:
-    asked = json.dumps(reply_schema(Commands.of(*FILE_COMMANDS, *FINISH_COMMANDS).specs))
+    asked = json.dumps(reply_schema([command.spec for command in every_command().by_name.values()]))
     assert max(int(bound) for bound in re.findall(r'"(?:max|min)(?:Length|Items)": (\d+)', asked)) < 2000
 
 
