@@ -68,7 +68,7 @@ PROMISES: dict[str, str] = {
     "reply:unusable": "Three unusable replies of the model pause the agent; its last command is never run again.",
     "rights:kinds": "Guests, people from outside and bots may not approve.",
     "rights:owner": "Where only the owner decides, nobody else does.",
-    "secrets:hidden": "No prompt, result, card, file or log holds a key or token of the settings, however it is spelled.",
+    "secrets:hidden": "No prompt, result, card, file or log holds a key of the settings, however it is spelled.",
     "settings:fault": "A wrong setting is told in one line: the variable, what is wrong and an example.",
     "settings:secrets": "What is said about a wrong setting never shows its value.",
     "shown:changed": "A write to a file that changed since it was shown is shown again instead of run.",

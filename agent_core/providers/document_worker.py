@@ -158,7 +158,7 @@ def of_pdf(data: bytes, told: Told) -> str:
     from pypdf import PdfReader  # only here: the other kinds need no library
     from pypdf.errors import PyPdfError
 
-    logging.getLogger("pypdf").disabled = True  # it complains of every oddity, page by page
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it complains of every oddity, page by page
     begun = time.monotonic()
     reader = PdfReader(io.BytesIO(data))
     if reader.is_encrypted and not reader.decrypt(""):
