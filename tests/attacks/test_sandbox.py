@@ -18,6 +18,7 @@ from agent_core.errors import CommandError
 from agent_core.providers.breakouts import Listener
 from agent_core.providers.seccomp import MACHINES
 from agent_core.providers.seccomp import REFUSED as REFUSED_CALLS
+from agent_core.providers.trees import Tree
 from tests.attacks.rows import attack
 from tests.attacks.sandboxes import LONG, Cell, alive
 
@@ -262,6 +263,10 @@ async def test_the_environment_of_the_bot_is_nowhere(cell: Cell, answer: str, mo
         return ", ".join(sorted(filter(None, names)))
     """
     assert (await cell.attempt(code)).output.strip() == answer
+    await cell.sandbox.start(("/bin/sh", "-c", "echo up; sleep 1000", token(cell)), cell.agent)
+    launched = [process for process in Tree.below(os.getpid()).processes if token(cell) in words_of(process)]
+    assert launched != []
+    assert [b"OPENAI_API_KEY" in environment_of(process) for process in launched] == [False] * len(launched)
 
 
 @attack("sandbox", "Sharing a namespace with the bot", "cgroup, ipc, mnt, net, pid, uts are its own")
@@ -414,6 +419,7 @@ async def test_what_a_planted_link_leads_to_is_not_handed_over(cell: Cell, answe
     before = [(path.stat().st_uid, path.stat().st_mode) for path in (other, other / "secret")]
     code = "os.symlink(given['other'], 'folder'), os.symlink(given['other'] + '/secret', 'file'), os.mkdir('d', 0)"
     await cell.attempt(code, other=str(other))
+    (cell.files.folder / "cloned").symlink_to(other)  # as a repository may bring it, made by the bot itself
     await cell.attempt("pass")
     assert [(path.stat().st_uid, path.stat().st_mode) for path in (other, other / "secret")] == before, answer
     assert stat.S_IMODE((cell.files.folder / "d").stat().st_mode) == 0o700
@@ -461,6 +467,16 @@ async def test_calls_by_foreign_numbers_kill(cell: Cell, answer: str) -> None:
     """
     run = await cell.attempt(code)
     assert (run.exit_code, run.output) == (128 + signal.SIGSYS, ""), answer
+
+
+def words_of(process: int) -> list[str]:
+    """What a process was started with, bubblewrap's own among them."""
+    return os.fsdecode(Path(f"/proc/{process}/cmdline").read_bytes()).split("\0")
+
+
+def environment_of(process: int) -> bytes:
+    """The environment it was started with."""
+    return Path(f"/proc/{process}/environ").read_bytes()
 
 
 def namespace(kind: str) -> str:
