@@ -65,11 +65,14 @@ async def test_an_agent_waits_for_its_helper_and_goes_on_with_its_report() -> No
     assert head.status == Thinking(waits_for=("Scout",))
     assert status_text(head.status) == "waiting for Scout"
     helper = await approve(stage, await approve(stage, helper))
-    assert helper.status == Finished("It is in found.txt.")
+    assert helper.status == Finished("It is in found.txt.\nFiles: found.txt (3 bytes).")
     head = await stage.settled(head)
     assert isinstance(head.status, Awaiting)
     said = stage.script.prompts[-1][-1].content
-    assert "Agents that you work with wrote:\nScout:\n> I am done. It is in found.txt." in said
+    assert (
+        "Agents that you work with wrote:\nScout:\n> I am done. It is in found.txt.\n> Files: found.txt (3 bytes)."
+        in said
+    )
     await approve(stage, head)
     turns = (await stage.views.thread(CHANNEL, head.id)).turns.values()
     assert [turn.call.name for turn in turns] == [
