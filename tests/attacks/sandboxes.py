@@ -94,7 +94,8 @@ def alive(token: str) -> list[int]:
 async def live(data: Path, token: str) -> None:
     """Be a bot that has left a program running, until somebody kills it."""
     cell = Cell.at(data)
-    await cell.sandbox.start(("/bin/sh", "-c", "trap '' TERM; echo it runs; while true; do sleep 1; done", token), cell.agent)
+    line = "trap '' TERM; echo it runs; while true; do sleep 1; done"
+    await cell.sandbox.start(("/bin/sh", "-c", line, token), cell.agent)
     sys.stdout.write("it runs\n")
     sys.stdout.flush()
     await asyncio.Event().wait()

@@ -220,6 +220,7 @@ async def test_a_page_makes_no_calls(browser: BrowserPages, answer: str) -> None
     assert (ear.heard, answer) == (0, "no packet is sent")
 
 
+@pytest.mark.slow
 @attack(
     "door", "A page that fills the memory", "the browser is killed: The page takes too much memory, so it was closed."
 )
@@ -233,6 +234,7 @@ async def test_a_page_that_fills_the_memory_is_closed(answer: str) -> None:
     assert str(error.value).partition(". ")[0] in answer
 
 
+@pytest.mark.slow
 @attack("door", "A page whose script never ends", "the browser is killed when its time is over")
 async def test_a_page_that_never_ends_is_closed(answer: str) -> None:
     if fault := browser_fault():

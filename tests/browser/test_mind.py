@@ -175,7 +175,7 @@ async def test_a_text_file_and_a_settings_file_are_taken_from_this_computer(ana:
 
 
 @pytest.mark.proves("page:accessible")
-@pytest.mark.parametrize(("scheme", "width"), [("light", 360), ("dark", 1280)])
+@pytest.mark.parametrize(("scheme", "width"), [pytest.param("light", 360, marks=pytest.mark.slow), ("dark", 1280)])
 async def test_the_pages_of_a_mind_have_no_fault_and_are_not_wider_than_the_screen(
     browser: Browser, address: str, ana: BrowserChat, model: ScriptedModel, scheme: str, width: int
 ) -> None:
