@@ -100,6 +100,7 @@ async def test_what_is_asked_in_the_reply_box_is_answered_to_this_person_alone(a
     await expect(page.locator("#told")).to_be_empty()
 
 
+@pytest.mark.slow
 async def test_a_review_under_way_is_said_and_leaves_the_other_buttons_alone(
     ana: BrowserChat, model: ScriptedModel
 ) -> None:
@@ -146,6 +147,7 @@ async def test_goals_that_are_being_written_stay_when_the_agent_goes_on(ana: Bro
     assert await field.evaluate("field => field.selectionStart") == 4
 
 
+@pytest.mark.slow
 async def test_goals_that_are_refused_keep_what_was_typed_and_say_why(ana: BrowserChat) -> None:
     page = ana.page
     await page.locator("summary", has_text="Change the goals").click()
@@ -156,6 +158,7 @@ async def test_goals_that_are_refused_keep_what_was_typed_and_say_why(ana: Brows
     await expect(field).to_have_value("1\n2\n3\n4\n5\n6")
 
 
+@pytest.mark.slow
 async def test_a_text_file_and_a_settings_file_are_taken_from_this_computer(ana: BrowserChat) -> None:
     page = ana.page
     await page.goto(f"{page.url}/memory")
@@ -174,8 +177,9 @@ async def test_a_text_file_and_a_settings_file_are_taken_from_this_computer(ana:
     await expect(page.get_by_role("heading", name="Scout")).to_be_visible()
 
 
+@pytest.mark.slow
 @pytest.mark.proves("page:accessible")
-@pytest.mark.parametrize(("scheme", "width"), [pytest.param("light", 360, marks=pytest.mark.slow), ("dark", 1280)])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 360), ("dark", 1280)])
 async def test_the_pages_of_a_mind_have_no_fault_and_are_not_wider_than_the_screen(
     browser: Browser, address: str, ana: BrowserChat, model: ScriptedModel, scheme: str, width: int
 ) -> None:
