@@ -172,7 +172,7 @@ class SlackSurface:
     async def _stand(self, agent: Agent, text: str) -> None:
         """Slack's own indicator says whether it works or waits; the root message says what Slack has no word for."""
         has_indicator = await self._set_session(agent)
-        is_held_up = isinstance(agent.status, Thinking) and bool(agent.status.held_up)
+        is_held_up = isinstance(agent.status, Thinking) and bool(agent.status.held_up or agent.status.waits_for)
         line = text if is_held_up or not has_indicator else ""
         if line or agent.id in self.lines:
             await self._edit(agent, thread_of(agent).thread, root_message(agent, model=self.model, status_line=line))
@@ -182,12 +182,14 @@ class SlackSurface:
         """Say whether the workspace has Slack's indicator for agents."""
         if agent.channel.workspace in self.without_sessions:
             return False
-        if self.sessions.get(agent.id) == SESSIONS[agent.status.kind]:
+        waits = isinstance(agent.status, Thinking) and agent.status.waits_for
+        session = SESSIONS["awaiting" if waits else agent.status.kind]
+        if self.sessions.get(agent.id) == session:
             return True
         asked: dict[str, Any] = {
             "channel_id": agent.channel.channel,
             "thread_ts": thread_of(agent).thread,
-            "status": SESSIONS[agent.status.kind],
+            "status": session,
             "title": agent.name[:LONGEST_TITLE],
         }
         try:
@@ -204,7 +206,7 @@ class SlackSurface:
             return False
         except SurfaceError:
             return True
-        self.sessions[agent.id] = SESSIONS[agent.status.kind]
+        self.sessions[agent.id] = session
         return True
 
 

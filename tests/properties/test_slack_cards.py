@@ -75,8 +75,9 @@ previews = st.none() | st.builds(Preview, title=texts, body=texts, kind=st.sampl
 policies = st.builds(Policy, verbosity=st.sampled_from(["full", "brief"]))
 lease = Lease(granted_by=ANA, granted_at=NOON, total=5, left=3, classes=("write",))
 agents = st.builds(
-    lambda name, policy, lent: an_agent(name=name[:80], policy=policy, lease=lent),
+    lambda name, under, policy, lent: an_agent(name=name[:80], under=under[:80], policy=policy, lease=lent),
     short,
+    st.just("") | short,
     policies,
     st.sampled_from([None, lease]),
 )
@@ -93,19 +94,19 @@ def turns(draw: st.DrawFn, agent: Agent, among: Sequence[str] = STATES) -> Turn:
     proposal = Proposal(thoughts=draw(thoughts), call=call, preview=draw(previews))
     risks = draw(st.sampled_from([("read",), ("write",), ("execute", "publish")]))
     remark, review = draw(st.just("") | short), draw(st.sampled_from(["", "Safe.", "<!here> & wide. " * 90]))
-    turn = a_turn(agent, proposal=proposal, risks=risks, remark=remark, review=review)
+    turn = a_turn(agent, proposal=proposal, risks=risks, remark=remark, review=review, exposed=draw(st.booleans()))
     text = draw(texts)
     approved = turn.decide(Approve(5), by=ANA, at=NOON)
     edited = turn.decide(ApproveEdited({"path": text}), by=BEN, at=NOON)
     states = {
         "proposed": turn,
         "approved": edited,
-        "running": approved.start(NOON),
+        "running": approved.start(NOON).going(text[-1_500:]),
         "interrupted": approved.start(NOON).interrupt(),
         "rejected": turn.decide(Reject(text), by=BEN, at=NOON),
         "withdrawn": turn.stop(BEN, NOON),
         "stopped": approved.start(NOON).stop(BEN, LATER),
-        "succeeded": approved.start(NOON).finish(Succeeded(text), LATER),
+        "succeeded": approved.start(NOON).finish(Succeeded(text, outside=draw(st.booleans())), LATER),
         "failed": edited.start(NOON).finish(Failed(text), LATER),
     }
     return states[draw(st.sampled_from(among))]
