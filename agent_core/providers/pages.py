@@ -4,18 +4,13 @@ Resiliparse does the reading: it parses as browsers do, knows main text from men
 quick: on two cores it loads in 7 ms and reads a page in 2 ms, where trafilatura takes 700 and 5.
 """
 
-import asyncio
 import json
-import os
-import sys
-from asyncio.subprocess import DEVNULL, PIPE
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from agent_core.errors import CommandError
 from agent_core.ports.web import Link
-from agent_core.providers.model_process import passed_on
+from agent_core.providers.reader import read_by
 
 WORKER = Path(__file__).with_name("page_worker.py")
 PATIENCE = 10.0
@@ -47,7 +42,7 @@ def is_page(kind: str) -> bool:
 async def read_page(data: bytes, url: str, *, charset: str = "", kind: str = "text/html") -> ReadPage:
     """Read it; raise CommandError where it is no text, or takes too long."""
     asked = json.dumps({"url": url, "charset": charset, "markup": kind in MARKUP}).encode()
-    match await _asked(asked + b"\n" + data):
+    match await read_by(WORKER, given=asked + b"\n" + data, seconds=PATIENCE):
         case {"title": str(title), "text": str(text), "links": list(links), "scripted": bool(scripted)}:
             found = tuple(Link(target, label) for target, label in links)
             return ReadPage(title=title, text=text.strip(), links=found, scripted=scripted)
@@ -55,24 +50,3 @@ async def read_page(data: bytes, url: str, *, charset: str = "", kind: str = "te
             raise CommandError(f"{url} is no text, whatever it says it is. download_file can fetch it as a file.")
         case _:
             raise CommandError(f"{url} takes too long or too much memory to read. Try another source.")
-
-
-async def _asked(given: bytes) -> object:
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", str(WORKER)),
-        stdin=PIPE,
-        stdout=PIPE,
-        stderr=DEVNULL,
-        env=passed_on(os.environ),
-        start_new_session=True,
-    )
-    try:
-        async with asyncio.timeout(PATIENCE):
-            said, _ = await process.communicate(given)  # the worker bounds what it says
-            return json.loads(said)
-    except (TimeoutError, ValueError):
-        return None
-    finally:
-        with suppress(ProcessLookupError):
-            process.kill()
-        await process.communicate()
