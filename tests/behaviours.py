@@ -10,6 +10,7 @@ PROMISES: dict[str, str] = {
     "card:verbatim": "Every argument of a command is on its card, verbatim.",
     "circle:pause": "An agent that repeats itself is told once, loses its lease, and pauses when it goes on.",
     "commands:goal": "A goal that takes commands of every family is reached, and leaves the files it promised.",
+    "commands:sentence": "Whatever stands in its arguments, a command answers with a sentence and never ends the loop.",
     "compact:first-turn": "An agent with a small model cannot finish before anything has succeeded.",
     "compact:fits": "A compact prompt never exceeds the window; what people wrote and the newest turn are in it.",
     "crash:asks": "A command that may have run when the process died is put to people instead of run again.",

@@ -1,0 +1,109 @@
+"""Whatever a model writes into its arguments, every command answers with a sentence and never breaks the loop."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+
+from agent_core.commands.registry import Command, CommandContext, Commands
+from agent_core.errors import CommandError, ModelError, UnusableReply
+from agent_core.memory.longterm import LongTermMemory
+from agent_core.model.command import CommandCall
+from agent_core.oversight.budget import Purse
+from agent_core.prompt.asking import Asker
+from agent_core.providers.tokens import Estimates
+from agent_core.testing.examples import an_agent, keep
+from agent_core.testing.index import InMemoryIndex
+from agent_core.testing.media import DrawnImages, HeardWords, SpokenSounds
+from agent_core.testing.minds import WordEmbedder
+from agent_core.testing.model import ScriptedModel
+from agent_core.testing.sandbox import RecordingSandbox
+from agent_core.testing.stage import Stage
+from agent_core.testing.web import InMemoryWeb
+from bot.repertoire import Repertoire
+from bot.settings import Settings
+from bot.tools import Tools
+from docs.reference.generate import every_command
+
+NAMES = sorted(every_command().by_name)
+TEXTS = ("", " ", "x", "../../etc/passwd", "/etc/passwd", "a\0b", "\udcff", "💥" * 400, "http://127.0.0.1/", "-rf", "2")
+NUMBERS = (-1, 0, 1, 10**18)
+WRONG: tuple[object, ...] = (None, 1.5, True, [], [None], {}, {"a": 1})
+
+
+class Nobody:
+    """Posts nothing."""
+
+    label = "nobody"
+
+    async def post(self, text: str) -> str:
+        """Refuse."""
+        raise CommandError("Nobody posts here.")
+
+
+async def everything() -> tuple[Commands, CommandContext]:
+    """Every command, switched on, with doubles of all that it reaches."""
+    stage = Stage(model=ScriptedModel())
+    agent = an_agent()
+    await keep(stage.database, agent)
+    memory = LongTermMemory(database=stage.database, embedder=WordEmbedder(), index=InMemoryIndex())
+    tools = replace(
+        Tools.around(Settings(), RecordingSandbox(workspaces=stage.workspaces), ""),
+        web=InMemoryWeb(),
+        no_clones="",
+        images=DrawnImages(),
+        transcriber=HeardWords(),
+        voice=SpokenSounds(),
+        publisher=Nobody(),
+    )
+    commands = Repertoire(
+        settings=Settings(allow_downloads=True),
+        tools=tools,
+        search=cast("Any", Nobody()),
+        memory=memory,
+        helpers=stage.helpers,
+        asker=Asker(model=stage.model, tokens=Estimates()),
+        clock=stage.clock,
+    ).commands
+    context = CommandContext(agent=agent, files=stage.workspaces.of(agent), purse=Purse())
+    await context.files.write("a.txt", b"one\n")
+    return commands, context
+
+
+async def answered(command: Command, arguments: Mapping[str, object], context: CommandContext) -> str:
+    """What preview and run say of it; any other error than those a model is told of fails the test."""
+    try:
+        await command.preview(arguments, context)
+        return (await command.run(arguments, context)).text
+    except (CommandError, ModelError) as told:
+        return str(told)
+
+
+@pytest.mark.proves("commands:sentence")
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "google"])
+async def test_any_text_gets_an_answer(name: str) -> None:
+    commands, context = await everything()
+    command = commands.by_name[name]
+    properties = cast("Mapping[str, Mapping[str, Any]]", command.spec.parameters["properties"])
+    kinds = {each: str(schema.get("type", "string")) for each, schema in properties.items()}
+    for given in (*TEXTS, *NUMBERS):
+        fitting = "integer" if isinstance(given, int) else "string"
+        arguments = {each: given if kind == fitting else {"integer": 1, "array": []}.get(kind, "a.txt")
+                     for each, kind in kinds.items()}  # fmt: skip
+        said = await answered(command, arguments, context)
+        assert isinstance(said, str)
+        assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_arguments_of_a_wrong_type_are_told_before_anybody_is_asked(name: str) -> None:
+    commands = Commands.of(*(each.switched("") for each in every_command().by_name.values()))
+    spec = commands.get(name).spec
+    required = cast("list[str]", spec.parameters.get("required", []))
+    lists = name == "improve_code"  # suggestions are a list, or one string
+    for wrong in [wrong for wrong in WRONG if required and not (lists and wrong == [])]:
+        with pytest.raises(UnusableReply, match=name):
+            commands.checked(CommandCall(name, dict.fromkeys(required, wrong)))
+    with pytest.raises(UnusableReply, match=name):
+        commands.checked(CommandCall(name, {**dict.fromkeys(required, "x"), "no such argument": 1}))
