@@ -37,6 +37,17 @@ def host_address(host: str) -> str:
     return web_address(host if not host or "://" in host else f"https://{host}")
 
 
+def gateway_address(url: str) -> str:
+    """A ws or wss address."""
+    return f"ws{web_address('http' + url[2:])[4:]}" if url.startswith(("ws://", "wss://")) else _none(url)
+
+
+def _none(url: str) -> str:
+    if url:
+        raise ValueError
+    return url
+
+
 def azure_address(url: str) -> str:
     """The resource's address, whether or not the path of its API is given with it."""
     return web_address(url).removesuffix("/v1").removesuffix("/openai")
@@ -99,6 +110,7 @@ def passwords(url: str) -> tuple[str, ...]:
 Secret = Annotated[SecretStr, AfterValidator(sendable)]
 WebAddress = Annotated[str, AfterValidator(web_address)]
 HostAddress = Annotated[str, AfterValidator(host_address)]
+GatewayAddress = Annotated[str, AfterValidator(gateway_address)]
 AzureAddress = Annotated[str, AfterValidator(azure_address)]
 Folder = Annotated[Path, AfterValidator(folder)]
 ModelFile = Annotated[Path, AfterValidator(model_file)]

@@ -23,6 +23,7 @@ from bot.addresses import (
     AzureAddress,
     Endpoint,
     Folder,
+    GatewayAddress,
     HostAddress,
     ModelFile,
     Secret,
@@ -91,6 +92,9 @@ class Settings(BaseSettings):
     slack_client_id: str = Field(default="", pattern=r"^([0-9]+\.[0-9]+)?$")
     slack_client_secret: Secret = NONE
     slack_bot_token: Secret = NONE
+    discord_token: Secret = NONE
+    discord_api_url: WebAddress = ""
+    discord_gateway_url: GatewayAddress = ""
     default_budget_usd: Decimal | None = Field(default=None, gt=0, allow_inf_nan=False)
     execute_local_commands: bool = False
     sandbox: Literal["bubblewrap", "docker"] = "bubblewrap"
@@ -168,6 +172,11 @@ class Settings(BaseSettings):
     def has_slack(self) -> bool:
         """Whether the Slack surface is on: for one workspace by its bot token, for many by the app's client id."""
         return bool(self.slack_bot_token or self.slack_client_id)
+
+    @property
+    def has_discord(self) -> bool:
+        """Whether the Discord surface is on."""
+        return bool(self.discord_token)
 
     @property
     def address(self) -> str:

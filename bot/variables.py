@@ -4,7 +4,8 @@ from bot.mind_variables import MINDS
 from bot.tool_variables import TOOLS
 from bot.variable import FOLDER, KEY, WEB_ADDRESS, Variable
 
-WHERE, SLACK, LIMITS, LOGS = "Where it runs", "Slack", "What agents may do", "What is logged"
+WHERE, SLACK, DISCORD = "Where it runs", "Slack", "Discord"
+LIMITS, LOGS = "What agents may do", "What is logged"
 TABLE = (
     Variable(
         name="SIGNOFF_HOME",
@@ -102,6 +103,30 @@ TABLE = (
         rule=WEB_ADDRESS,
         default="https://slack.com/api",
         example="https://slack-gov.com/api",
+    ),
+    Variable(
+        name="DISCORD_TOKEN",
+        section=DISCORD,
+        meaning="The token of the Discord app's bot.",
+        rule=KEY,
+        default="Discord is off",
+        example="your-bot-token",
+    ),
+    Variable(
+        name="DISCORD_API_URL",
+        section=DISCORD,
+        meaning="Another address of Discord's API, such as that of a proxy.",
+        rule=WEB_ADDRESS,
+        default="https://discord.com/api/v10",
+        example="https://discord.proxy.example.com/api/v10",
+    ),
+    Variable(
+        name="DISCORD_GATEWAY_URL",
+        section=DISCORD,
+        meaning="Another address of Discord's gateway.",
+        rule="a ws or wss address without a user, a query or a fragment",
+        default="the one that Discord names",
+        example="wss://gateway.proxy.example.com",
     ),
     *TOOLS,
     Variable(

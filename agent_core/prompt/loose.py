@@ -23,9 +23,10 @@ COMMA, COLON = ",\uff0c", ":\uff1a"
 CLOSERS = {'"': '"', "'": "'", "`": "`", "“": "”", "„": "“”", "‘": "’", "«": "»", "\uff02": "\uff02"}
 QUOTES, ANY_QUOTE = "".join(CLOSERS), "".join({*CLOSERS, *"".join(CLOSERS.values())})
 
-# Bounded, so that a thousand things that look like comments take no more than a thousand times 500 steps.
+# Bounded, so that a thousand things that look like comments take no more than a thousand times 500 steps. A group that
+# is possessive around a lazy part matches too little before Python 3.11.5 (github.com/python/cpython/issues/106052).
 SPACE = re.compile(
-    r"(?:[\s\ufeff\u200b]++|(?://|\#)[^\n]{0,500}+(?=\n|\Z)|/\*(?s:.{0,500}?)\*/|<think>(?s:.{0,500}?)</think>)*+"
+    r"(?:[\s\ufeff\u200b]++|(?://|\#)[^\n]{0,500}+(?=\n|\Z)|/\*(?s:.{0,500}?)\*/|<think>(?s:.{0,500}?)</think>)*"
 )
 ENDS = {quote: re.compile(rf"\\.|[{closers}]", re.DOTALL) for quote, closers in CLOSERS.items()}
 KEY = re.compile(rf"[{QUOTES}][^{ANY_QUOTE}\\\n]{{1,80}}[{ANY_QUOTE}]\s*+[{COLON}]")

@@ -1,0 +1,1 @@
+"""Discord: slash commands, cards as messages of components, forms, replies in threads."""

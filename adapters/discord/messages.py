@@ -1,0 +1,26 @@
+"""A message as Discord is sent it."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+
+from discord.ui import LayoutView
+
+from adapters.answers import Attachment
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Components, and the files beside them."""
+
+    view: LayoutView
+    files: tuple[Attachment, ...] = ()
+
+    @property
+    def digest(self) -> bytes:
+        """What tells one look from another."""
+        components = self.view.to_components()  # type: ignore[no-untyped-call]  # discord.py leaves it without types
+        told = hashlib.sha256(json.dumps(components, sort_keys=True).encode())
+        for file in self.files:
+            told.update(file.name.encode() + b"\0" + file.data)
+        return told.digest()
