@@ -15,7 +15,7 @@ from agent_core.oversight.sites import sites_of
 from agent_core.ports.database import Database
 from agent_core.ports.web import Cloned, Web
 
-MOST_FILE = 5_000_000  # what one file of a workspace may hold
+MOST_FILE = 25_000_000  # what one file of a workspace may hold
 MOST_REPOSITORY = 50_000_000
 TOLD_FILES, TOLD_LEFT_OUT, TELL_EVERY = 40, 20, 50
 FOLDER = ("path", "folder", "directory", "dir", "destination", "local_path", "clone_dir", "to")

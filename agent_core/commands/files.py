@@ -1,11 +1,11 @@
 """Commands on the files of the agent's own workspace."""
 
-import difflib
 from dataclasses import dataclass
 from functools import partial
 
 from pydantic import BaseModel, Field
 
+from agent_core.commands.changes import change_of
 from agent_core.commands.registry import Command, CommandContext, declared
 from agent_core.commands.searching import DIRECTORY, SEARCH, Directory, Search, listed, looked_through
 from agent_core.errors import CommandError
@@ -154,12 +154,11 @@ async def preview_list(given: Directory, context: CommandContext) -> None:
 
 def _change(filename: str, data: bytes, new: str, basis: str) -> Preview:
     old = data.decode() if is_utf8(data) else ""
-    diff = list(difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=2))[2:]
-    plus, minus = (sum(line.startswith(sign) for line in diff) for sign in "+-")
+    change = change_of(old, new)
     state = "new file · " if not basis else f"{len(data):,} bytes that are no text · " if data and not old else ""
     lines = len(new.splitlines())
-    title = f"{filename} · {state}{lines} {'line' if lines == 1 else 'lines'} · +{plus} −{minus}"
-    return Preview(title=title, body="\n".join(diff), kind="diff", target=filename, basis=basis)
+    title = f"{filename} · {state}{lines} {'line' if lines == 1 else 'lines'} · +{change.plus} −{change.minus}"
+    return Preview(title=title, body=change.body, kind="diff", target=filename, basis=basis)
 
 
 def _must_change(given: FilenameAndText, old: bytes) -> None:

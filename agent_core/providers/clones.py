@@ -23,7 +23,7 @@ from agent_core.providers.door import Door
 from agent_core.providers.door_proxy import DoorProxy, opened
 
 MOST_FILES = 1_000
-MOST_FILE = 5_000_000  # what a workspace takes
+MOST_FILE = 5_000_000  # what is longer is seldom source
 MOST_SAID = 20_000_000  # beyond the files' own bytes: a listing, headings, complaints
 CHUNK = 65_536
 MOST_MEMORY = 2_000_000_000

@@ -16,7 +16,7 @@ TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # make a nam
 class Limits:
     """Most bytes of a file and of a workspace, and most files in one."""
 
-    file_bytes: int = 5_000_000
+    file_bytes: int = 25_000_000
     workspace_bytes: int = 200_000_000
     files: int = 2_000
 

@@ -199,7 +199,7 @@ async def test_a_download_that_replaces_a_file_says_so_and_stands_on_it() -> Non
 
 async def test_a_download_beyond_what_a_file_may_hold_is_refused_and_leaves_nothing() -> None:
     desk = Desk()
-    desk.web.files[URL] = Fetched(url=URL, kind="", data=bytes(5_000_001))
+    desk.web.files[URL] = Fetched(url=URL, kind="", data=bytes(25_000_001))
     with pytest.raises(CommandError, match="too much"):
         await desk.run("download_file", {"url": URL, "filename": "a"})
     with pytest.raises(CommandError, match="not a path inside"):
