@@ -60,7 +60,7 @@ async def test_a_turn_goes_from_a_model_in_a_file_through_a_card_to_its_result(t
 @pytest.mark.proves("local:end")
 async def test_the_process_that_serves_ends_with_a_signoff_that_is_killed(tmp_path: Path) -> None:
     async with program(tmp_path, LOCAL_MODEL=str(model_file())) as signoff:
-        await signoff.says("model        on     SmolLM2-135M-Instruct.Q4_1.gguf · on this machine · LOCAL_MODEL")
+        await signoff.says("SmolLM2-135M-Instruct.Q4_1.gguf · on this machine · LOCAL_MODEL")
         (serving,) = children_of(signoff)
         await signoff.kill()
         async with asyncio.timeout(30):
