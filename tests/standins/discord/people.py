@@ -152,19 +152,20 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Guild:
-    """A server: what Discord calls a guild."""
+    """A server: what Discord calls a guild. Whatever people and bots may do there, they may by their roles."""
 
     discord: Discord
     id: int
+    team: int
 
     def channel(self, name: str, kind: ChannelType = ChannelType.TEXT) -> Channel:
         """A new channel that everybody sees."""
         return self.discord.backend.create_channel(self.id, name, type=kind)
 
-    def person(self, name: str, *, bot: bool = False) -> Person:
-        """Somebody new."""
+    def person(self, name: str, *, bot: bool = False, is_guest: bool = False) -> Person:
+        """Somebody new; a guest has no role."""
         user = self.discord.backend.make_user(name, bot=bot)
-        self.discord.backend.add_member(self.id, user.id)
+        self.discord.backend.add_member(self.id, user.id, roles=[] if is_guest else [self.team])
         return Person(self.discord, self.id, user.id, name)
 
     def threads(self, channel: Channel) -> list[Channel]:

@@ -19,6 +19,7 @@ from tests.standins.slack.faults import Fault
 # Only these carry their own token: docs.discord.com/developers/interactions/receiving-and-responding
 WITH_OWN_TOKEN = ("/interactions/", "/webhooks/")
 SEND = "POST /channels/{id}/messages"
+LONGEST_NONCE = 25  # docs.discord.com/developers/resources/message#create-message
 MAY_READ_CONTENT = 1 << 19  # an application's flag GATEWAY_MESSAGE_CONTENT_LIMITED
 
 
@@ -67,6 +68,8 @@ class Rest:
         if path == "/gateway":
             return {"url": self.discord.gateway_url}
         key = _nonce(request.method, path, body)
+        if key and len(key[1]) > LONGEST_NONCE:
+            raise BackendError(400, 50035, "Invalid Form Body: nonce: Must be 25 or fewer in length.")
         if key in self.nonces:
             return self._sent_before(path, self.nonces[key])
         answer = router.dispatch(

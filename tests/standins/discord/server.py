@@ -5,7 +5,10 @@ from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 
 from aiohttp import web
+from discord import Permissions
+from simcord.backend import DEFAULT_EVERYONE_PERMISSIONS
 from simcord.backend.cdn import CDN_BASE
+from simcord.backend.models import Role
 
 from tests.standins.discord.gateway import Gateway
 from tests.standins.discord.people import Guild
@@ -40,9 +43,16 @@ class DiscordStandin(Discord):
             discord.gateway.cut()
             await runner.cleanup()
 
-    def guild(self, name: str = "Acme") -> Guild:
-        """A server with the bot in it."""
-        return Guild(self, self.backend.create_guild(name).id)
+    def guild(self, name: str = "Acme", may: Permissions | None = None) -> Guild:
+        """A server with the bot in it, which may do there what the link that invited it asked for."""
+        guild = self.backend.create_guild(name)
+        guild.everyone_role.permissions = 0
+        team = Role(self.backend.snowflake(), "team", DEFAULT_EVERYONE_PERMISSIONS)
+        guild.roles[team.id] = team
+        for role in guild.roles.values():
+            if role.managed and may is not None:
+                role.permissions = may.value
+        return Guild(self, guild.id, team.id)
 
     def fails(
         self,
