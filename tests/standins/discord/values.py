@@ -10,6 +10,7 @@ from simcord.enums import ComponentType
 
 Json: TypeAlias = dict[str, Any]
 SHOWN = ("content", "title", "name", "label", "placeholder", "value", "description")
+ESCAPED = re.compile(r"\\([^\w\s])")
 BUTTON = ComponentType.BUTTON
 MENU = ComponentType.STRING_SELECT
 
@@ -46,11 +47,11 @@ def components(value: Any) -> Iterator[Json]:
 
 
 def text_of(value: Any) -> str:
-    """All words that are shown in a message or a form, and the names of its files, a line each."""
+    """All words that are shown in a message or a form, as people see them, and the names of its files, a line each."""
     given = value.components if isinstance(value, Message) else value
     before = [value.content] if isinstance(value, Message) else []
     files = [file["filename"] for file in value.attachments] if isinstance(value, Message) else []
-    return "\n".join(word for word in (*before, *_words(given), *files) if word)
+    return ESCAPED.sub(r"\1", "\n".join(word for word in (*before, *_words(given), *files) if word))
 
 
 def labels(message: Message) -> list[str]:
