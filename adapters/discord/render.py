@@ -1,0 +1,274 @@
+"""What stands in Discord's messages. Pure: a value of the core → components and files, within Discord's limits."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+
+import discord
+from discord import ui
+
+from adapters.answers import Answer, Attachment
+from adapters.buttons import Button, Opening
+from adapters.cards import lease_text, spend_text, status_text, turn_card
+from adapters.discord.arguments import Part
+from adapters.discord.card import HEADLINE, MESSAGE_TEXT, card_items, small
+from adapters.discord.controls import Item, card_controls, element, link_button, rest_button, rows
+from adapters.discord.messages import Message
+from adapters.discord.offers import Deletion, Offer, Upload
+from adapters.discord.texts import (
+    NOTHING,
+    beginning_by_size,
+    clean,
+    cut_by_size,
+    escaped,
+    escaped_size,
+    one_line,
+    quoted,
+    quoted_size,
+    units,
+)
+from adapters.discord.whole import all_of, file_name, text_file, thoughts_of
+from adapters.standing import Tone
+from adapters.words import DELETE_MEANS, Help, age, media_type, size_text
+from agent_core.model.agent import Agent, Awaiting
+from agent_core.model.draft import AgentDraft
+from agent_core.model.files import FileEntry
+from agent_core.model.note import Notice
+from agent_core.model.people import Actor
+from agent_core.model.turn import Turn
+
+Link = Callable[[Agent], str]
+COLOURS: dict[Tone, int] = {
+    "open": 0xE0A030,
+    "busy": 0x3B7DD8,
+    "good": 0x2F9E5F,
+    "bad": 0xC9483F,
+    "quiet": 0x8A8F98,
+}
+NAME, ROLE, GOALS, SHORT = 200, 600, 1800, 150
+TEXT, MOST_UPLOADS = MESSAGE_TEXT - 200, 11
+RESTING = ("stopped", "paused", "finished")
+HOW_TO_TALK = "Reply in this thread to talk to it, or write !help. Nothing runs before you approve."
+EXPLANATION = (
+    "Signoff puts agents to work in your team's chat, and nothing runs until somebody signs it off.",
+    "Write /agent new and what you want done, or press New agent:",
+)
+EXAMPLE = "/agent new research the best tennis strings for topspin"
+WHOLE = "Everything of turn {number} stands in the file."
+SAYS_NOTHING = "It says nothing of this command."
+
+
+def turn_message(agent: Agent, turn: Turn, *, badge: str = "") -> Message:
+    """The card of a turn in its present state; `badge` names the model where that is to be said."""
+    card = turn_card(agent, turn)
+    drawn = card_items(card, [part for part in (card.risk, *card.footer, card.lease, badge) if part])
+    controls = card_controls(agent, card, turn.risks, drawn.openings)
+    return _message(ui.Container(*drawn.items, *controls, accent_colour=COLOURS[card.tone]))
+
+
+def whole_file(agent: Agent, turn: Turn) -> Attachment:
+    """Everything of a turn as text."""
+    return text_file(f"turn-{turn.number}.txt", all_of(turn_card(agent, turn)))
+
+
+def whole_message(agent: Agent, turn: Turn) -> Message:
+    """Answers Show all."""
+    return file_message(WHOLE.format(number=turn.number), whole_file(agent, turn))
+
+
+def thoughts_message(agent: Agent, turn: Turn) -> Message:
+    """Answers Thoughts: all of them, in a file where they are long."""
+    card = turn_card(agent, turn)
+    parts = thoughts_of(card)
+    text = "\n".join(f"**{escaped(part.label)}**\n{quoted(clean(part.text))}" for part in parts)
+    if units(text) > TEXT:
+        file = text_file(f"thoughts-{turn.number}.txt", parts)
+        return file_message(f"The thoughts of turn {turn.number} stand in the file.", file)
+    return _message(ui.TextDisplay(text or SAYS_NOTHING))
+
+
+def made_text(agent: Agent) -> str:
+    """What the person who made an agent is told."""
+    return f"{agent.name} is made and begins to think. Its thread opens in this channel."
+
+
+def root_message(agent: Agent, *, model: str = "", status_line: str = "") -> Message:
+    """The message under which the agent's thread hangs."""
+    facts = [part for part in (f"Started by {agent.owner}", model, agent.model, spend_text(agent)) if part]
+    texts = [_about(agent.name, agent.role, agent.goals), *_small(*facts), *_small(HOW_TO_TALK)]
+    return _message(*_texts(texts), *_texts(_small(f"● {status_line}") if status_line.strip() else []))
+
+
+def notice_message(agent: Agent, notice: Notice) -> Message:
+    """What Signoff tells the thread; with Resume where the agent stands still."""
+    name = one_line(agent.name)
+    said = notice.text if notice.text.startswith(f"{name} is ") else f"{name}: {notice.text}"
+    return kept_message(agent, said) if notice.kind in RESTING else text_message(said)
+
+
+def kept_message(agent: Agent, said: str) -> Message:
+    """Says something of an agent at rest."""
+    return _message(ui.Section(_shortened(said), accessory=element(Button("resume", agent.id))))
+
+
+def note_message(agent: Agent, by: Actor, text: str) -> Message:
+    """What somebody wrote into the reply form who may not decide, for the others to see."""
+    head = f"**{escaped(cut_by_size(one_line(f'{by} to {agent.name}'), HEADLINE))}** as a note"
+    said = clean(text).strip()
+    part = beginning_by_size(said, TEXT - 2 * HEADLINE, quoted_size)
+    left = f"\n-# … {len(said) - len(part):,} more characters." if part != said else ""
+    return _message(ui.TextDisplay(f"{head}\n{quoted(part)}{left}"))
+
+
+def answer_message(answer: Answer) -> Message:
+    """An answer with its file."""
+    return file_message(answer.text, answer.file) if answer.file else text_message(answer.text)
+
+
+def text_message(text: str) -> Message:
+    """A text; all of it in a file where it is long."""
+    said = clean(text)
+    if escaped_size(said) <= TEXT:
+        return _message(ui.TextDisplay(_shortened(said)))
+    return file_message(said, Attachment("message.txt", said.encode()))
+
+
+def file_message(said: str, file: Attachment) -> Message:
+    """A file with a sentence; a picture is shown."""
+    kept = Attachment(file_name(file.name), file.data)
+    place = f"attachment://{kept.name}"
+    is_picture = media_type(kept.name).startswith("image/")
+    shown: Item = ui.MediaGallery(discord.MediaGalleryItem(place)) if is_picture else ui.File(place)
+    return _message(ui.TextDisplay(_shortened(said)), shown, files=(kept,))
+
+
+def agents_message(agents: Sequence[Agent], now: datetime, link: Link) -> Message:
+    """The channel's agents, one a line, each with a link to its thread."""
+    if not agents:
+        said = "No agents here yet."
+        return _message(ui.Section(said, accessory=element(Opening("new agent", "here"))))
+    return _message(ui.TextDisplay(_listed([_linked(agent, now, link) for agent in agents], "agents")))
+
+
+def agent_message(agent: Agent, now: datetime, *, url: str = "") -> Message:
+    """One agent with all that is settled about it; `url` leads to its thread."""
+    policy = agent.policy
+    facts = [
+        f"Started by {agent.owner} · {agent.model or 'the default model'} · turn {agent.turns}",
+        f"Who may approve: {f'only {agent.owner}' if policy.approvers == 'owner' else 'anyone here'}",
+        f"Runs unasked: {', '.join(policy.free) or 'nothing'}",
+        *([lease_text(agent)] if agent.lease else []),
+    ]
+    buttons: list[Item] = [rest_button(agent)]
+    buttons += [element(Button("revoke", agent.id))] if agent.lease else []
+    buttons += [link_button("Open", url)] if url else []
+    lines = [line for fact in facts for line in _small(fact)]
+    texts = [_about(agent.name, agent.role, agent.goals), _standing(agent, now), "\n".join(lines)]
+    return _message(*_texts(texts), *rows(buttons))
+
+
+def files_message(agent: Agent, entries: Sequence[FileEntry]) -> Message:
+    """The files of an agent, with a button for each of the first."""
+    name = escaped(cut_by_size(one_line(agent.name), NAME))
+    if not entries:
+        return _message(ui.TextDisplay(f"{name} has no files yet."))
+    first, others = entries[:MOST_UPLOADS], entries[MOST_UPLOADS:]
+    items: list[Item] = [ui.TextDisplay(f"**{name}** · {len(entries):,} files")]
+    items += [ui.Section(_file(each), accessory=element(Upload.of(agent.id, each.path))) for each in first]
+    room = TEXT - NAME - (SHORT + 40) * len(first)
+    return _message(*items, *([ui.TextDisplay(_listed([*map(_file, others)], "files", room))] if others else []))
+
+
+def help_message(*helps: Help, said: str = "") -> Message:
+    """What can be typed, one command a line; `said` comes first."""
+    return _message(*_texts([_shortened(said)] if said else []), *_texts(map(_help, helps)))
+
+
+def delete_message(agent: Agent) -> Message:
+    """Asks before an agent is deleted."""
+    asked = f"Delete {one_line(agent.name)}? {DELETE_MEANS}"
+    return _message(ui.TextDisplay(_shortened(asked)), *rows([element(Deletion(agent.id))]))
+
+
+def explanation_message() -> Message:
+    """What Signoff is, for whoever says nothing more than its name."""
+    first, second = EXPLANATION
+    said = f"{first}\n{second}\n`{EXAMPLE}`"
+    return _message(ui.TextDisplay(said), *rows([element(Opening("new agent", "here"))]))
+
+
+def offer_message(draft: AgentDraft, key: str, *, said: str = "") -> Message:
+    """An agent drafted from a sentence, to be created as it is or changed first; `key` is where the draft is kept."""
+    buttons = [element(Offer("create", key)), element(Offer("change", key))]
+    texts = [*_small(said), _about(draft.name, draft.role, draft.goals)]
+    return _message(*_texts(texts), *rows(buttons))
+
+
+def refused_message(problems: Mapping[str, str], again: Button | Opening) -> Message:
+    """What is wrong in a form, and the button that opens it filled in again."""
+    said = "\n".join(problems.values())
+    return _message(ui.TextDisplay(_shortened(said)), *rows([element(again)]))
+
+
+def _message(*items: Item, files: tuple[Attachment, ...] = ()) -> Message:
+    view = ui.LayoutView(timeout=None)
+    for item in items:
+        view.add_item(item)
+    return Message(view, files)
+
+
+def _texts(texts: Iterable[str]) -> list[Item]:
+    return [ui.TextDisplay(text) for text in texts if text]
+
+
+def _shortened(text: str, most: int = TEXT) -> str:
+    """A text of anybody's as it can stand in a message; what is missing is counted."""
+    said = clean(text).strip()
+    if escaped_size(said) <= most:
+        return escaped(said) or NOTHING
+    part = beginning_by_size(said, most - SHORT, escaped_size)
+    return f"{escaped(part)}\n-# … {len(said) - len(part):,} more characters."
+
+
+def _small(*facts: str, most: int = 2 * SHORT) -> tuple[str, ...]:
+    part: Part = small(" · ".join(facts), most)
+    return part.texts
+
+
+def _about(name: str, role: str, goals: Sequence[str]) -> str:
+    lines = [f"**{escaped(cut_by_size(one_line(name), NAME)) or NOTHING}**", escaped(cut_by_size(one_line(role), ROLE))]
+    texts = [cut_by_size(one_line(goal), GOALS // len(goals)) for goal in goals if goal.strip()]
+    return "\n".join([*filter(None, lines), *(f"{number}. {escaped(text)}" for number, text in enumerate(texts, 1))])
+
+
+def _standing(agent: Agent, now: datetime) -> str:
+    """What an agent does and for how long, and its spend."""
+    status, since = one_line(status_text(agent.status)), age(agent.since, now)
+    waits = f"{status} for {since}" if isinstance(agent.status, Awaiting) else f"{status}, {since}"
+    return f"{escaped(cut_by_size(waits, SHORT))} · {escaped(spend_text(agent))}"
+
+
+def _linked(agent: Agent, now: datetime, link: Link) -> str:
+    name = escaped(cut_by_size(one_line(agent.name), NAME)) or NOTHING
+    url = link(agent)
+    return f"{f'[{name}]({url})' if url else f'**{name}**'} · {_standing(agent, now)}"
+
+
+def _listed(lines: Sequence[str], what: str, room: int = TEXT) -> str:
+    """As many lines as there is room for, and how many there are more."""
+    shown: list[str] = []
+    for line in lines:
+        room -= units(line) + 1
+        if room < 0:
+            break
+        shown.append(line)
+    left = len(lines) - len(shown)
+    return "\n".join([*shown, *([f"-# and {left:,} more {what}"] if left else [])])
+
+
+def _file(entry: FileEntry) -> str:
+    return f"{escaped(cut_by_size(one_line(entry.path), SHORT)) or NOTHING} · {size_text(entry.size)}"
+
+
+def _help(each: Help) -> str:
+    lines = [f"`{command}` – {escaped(meaning)}" for command, meaning in each.commands]
+    return "\n".join([f"**{each.title}**", *lines, escaped(each.closing)])

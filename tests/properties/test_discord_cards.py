@@ -1,0 +1,239 @@
+"""Whatever a model, a person or a command writes: Discord takes the message, nothing is forged, and nothing is lost."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from simcord.components import validate_components, walk_components
+
+from adapters.answers import Answer
+from adapters.buttons import Button, Opening
+from adapters.cards import as_text, turn_card, visible
+from adapters.discord.controls import CHOICE, PRESSED, pressed
+from adapters.discord.messages import Message
+from adapters.discord.offers import Deletion, Offer, Upload
+from adapters.discord.render import (
+    agent_message,
+    agents_message,
+    answer_message,
+    delete_message,
+    files_message,
+    note_message,
+    notice_message,
+    offer_message,
+    root_message,
+    text_message,
+    thoughts_message,
+    turn_message,
+    whole_file,
+)
+from adapters.discord.texts import boxed, can_be_boxed, clean, cut, escaped, one_line, pieces, quoted, units
+from agent_core.model.agent import Agent, Paused
+from agent_core.model.draft import AgentDraft
+from agent_core.model.files import FileEntry
+from agent_core.model.ids import AgentId
+from agent_core.model.turn import Turn
+from agent_core.testing.examples import BEN, NOON, a_notice, an_agent
+from tests.properties.cards import LATER, agents, drafts, pairs, proposed, short, texts
+from tests.properties.discord_markdown import Read, read
+
+V2 = 1 << 15
+OURS = {"subtext", "italic"}
+URL = "https://discord.example/channels/1/2"
+
+
+def components(message: Message) -> list[dict[str, Any]]:
+    """Every component as it goes over the wire."""
+    sent = message.view.to_components()  # type: ignore[no-untyped-call]  # discord.py leaves it without types
+    return list(walk_components(validate_components(sent, flags=V2)))
+
+
+def contents(message: Message) -> list[str]:
+    return [each["content"] for each in components(message) if each["type"] == 10]
+
+
+def check(message: Message, *also: str) -> None:
+    """What Discord would refuse, and what it would draw of somebody else's text."""
+    found = components(message)
+    said = contents(message)
+    assert sum(map(units, said)) <= 4000
+    assert all(content.strip() for content in said)
+    for each in found:
+        assert len(each.get("label") or "") <= 80
+        assert len(each.get("components", ())) <= 5 or each["type"] != 1
+        for option in each.get("options", ()):
+            assert max(len(option["label"]), len(option["value"]), len(option.get("description") or "")) <= 100
+    for content in said:
+        content.encode()
+        assert read(content).drawn <= OURS | {*also}
+    names = [each["file"]["url"].removeprefix("attachment://") for each in found if each["type"] == 13]
+    assert names == [file.name for file in message.files if f"attachment://{file.name}" not in str(said)]
+
+
+def pressable(message: Message) -> list[str]:
+    """Every id that a press in this message could send."""
+    found: list[str] = []
+    for each in components(message):
+        if "options" in each:
+            assert CHOICE.fullmatch(each["custom_id"])
+            found += [option["value"] for option in each["options"]]
+        elif "custom_id" in each:
+            assert PRESSED.fullmatch(each["custom_id"])
+            found.append(each["custom_id"])
+    assert all(len(custom_id) <= 100 for custom_id in found)
+    return found
+
+
+def reading(message: Message) -> list[Read]:
+    return [read(content) for content in contents(message)]
+
+
+def shown_in(message: Message) -> set[str]:
+    """What stands in boxes and quotations, each as a whole."""
+    return {text for each in reading(message) for text in (*each.boxes, *each.quotes)}
+
+
+@settings(max_examples=60, deadline=None)
+@given(pairs)
+def test_discord_takes_the_card_of_any_turn(pair: tuple[Agent, Turn]) -> None:
+    message = turn_message(*pair, badge="a model")
+    check(message)
+    headline = one_line(turn_card(*pair).headline)
+    first = reading(message)[0].text.splitlines()[0]
+    assert first == headline or headline.startswith(first.removesuffix("…"))
+
+
+@settings(max_examples=60, deadline=None)
+@given(pairs)
+def test_every_button_of_a_card_is_read_back(pair: tuple[Agent, Turn]) -> None:
+    agent, turn = pair
+    ids = pressable(turn_message(agent, turn))
+    found = [pressed(custom_id) for custom_id in ids]
+    assert [str(each) for each in found] == ids
+    expected = {*turn_card(agent, turn).buttons}
+    if turn.state == "proposed":
+        expected |= {Button("reply", agent.id)}
+        assert Opening("another number", turn.id) in found
+    assert {button for button in found if isinstance(button, Button)} == expected
+    others = [each for each in found if not isinstance(each, Button)]
+    assert all(isinstance(each, Opening) and each.subject == turn.id for each in others)
+
+
+@settings(max_examples=80, deadline=None)
+@given(proposed)
+def test_an_argument_is_on_the_card_verbatim_or_the_card_offers_all_of_it(pair: tuple[Agent, Turn]) -> None:
+    agent, turn = pair
+    message = turn_message(agent, turn)
+    given_arguments = {clean(as_text(value)).strip("\n") for value in turn.call.arguments.values()} - {""}
+    offers_all = str(Opening("show all", turn.id)) in pressable(message)
+    assert given_arguments <= shown_in(message) or offers_all
+    preview = turn.proposal.preview
+    asked = sum(2 * units(visible(as_text(value))) + 200 for value in turn.call.arguments.values())
+    asked += 2 * units(visible(preview.title + preview.body)) + 200 if preview else 0
+    if asked < 1800 and all(len(name) < 20 for name in turn.call.arguments) and not (preview and preview.title):
+        assert given_arguments <= shown_in(message)
+
+
+@settings(max_examples=60, deadline=None)
+@given(proposed)
+def test_only_names_and_the_headline_are_bold_on_a_card(pair: tuple[Agent, Turn]) -> None:
+    agent, turn = pair
+    card = turn_card(agent, turn)
+    names = [card.headline, *(argument.label for argument in card.arguments), "?", "Preview"]
+    names += [card.preview.title] if card.preview else []
+    bold = [text.removesuffix("…") for each in reading(turn_message(agent, turn)) for text in each.bold]
+    assert [text for text in bold if not any(one_line(name).startswith(text) for name in names)] == []
+
+
+@settings(max_examples=40, deadline=None)
+@given(pairs)
+def test_all_of_a_turn_stands_in_the_file_of_show_all(pair: tuple[Agent, Turn]) -> None:
+    agent, turn = pair
+    card, thoughts = turn_card(agent, turn), turn.proposal.thoughts
+    file = whole_file(agent, turn)
+    said = file.data.decode()
+    whole = [thoughts.text, thoughts.reasoning, thoughts.criticism, thoughts.speak, card.outcome, turn.remark]
+    whole += [card.preview.body] if card.preview else []
+    whole += [as_text(value) for value in turn.call.arguments.values()]
+    assert [text for text in whole if visible(text) not in said] == []
+    check(thoughts_message(agent, turn))
+
+
+@settings(max_examples=40, deadline=None)
+@given(proposed)
+def test_what_is_cut_from_a_card_has_a_button_that_opens_it(pair: tuple[Agent, Turn]) -> None:
+    agent, turn = pair
+    message = turn_message(agent, turn)
+    says = clean(turn.proposal.thoughts.text).strip()
+    if says and says not in shown_in(message):
+        assert str(Opening("thoughts", turn.id)) in pressable(message)
+
+
+@settings(max_examples=300, deadline=None)
+@example("1. one\n- two\n+ three\n# four\n-# five")
+@example("\\*a\\* ```\n**b**")
+@given(texts.map(lambda text: clean(text[:3000])))
+def test_a_text_is_read_as_it_was_written(text: str) -> None:
+    seen = read(escaped(text))
+    assert (seen.text, seen.drawn, seen.boxes, seen.bold, seen.quotes) == (text, set(), [], [], [])
+    quotation = read(quoted(text))
+    assert (quotation.quotes, quotation.drawn) == ([text], set())
+    assert read(f"**{escaped(one_line(text)) or 'x'}**").bold == [one_line(text) or "x"]
+    if can_be_boxed(text):
+        assert read(boxed(text, "diff")).boxes == [text]
+
+
+@settings(max_examples=40, deadline=None)
+@given(short.map(visible), st.integers(1, 40))
+def test_a_text_is_cut_between_characters(text: str, most: int) -> None:
+    shown = cut(text, most)
+    assert units(shown) <= most
+    assert shown == text or text.startswith(shown.removesuffix("…"))
+    assert "".join(pieces(text, 2 * most)) == text
+
+
+@settings(max_examples=40, deadline=None)
+@given(drafts, st.text(alphabet="abc-_", min_size=1, max_size=24))
+def test_an_offered_draft_has_its_key_in_its_buttons(draft: AgentDraft, key: str) -> None:
+    message = offer_message(draft, key, said=draft.role)
+    check(message, "list")
+    assert [pressed(each) for each in pressable(message)] == [Offer("create", key), Offer("change", key)]
+
+
+@settings(max_examples=40, deadline=None)
+@given(agents, texts, st.integers(0, 60))
+def test_discord_takes_any_list_notice_and_answer(agent: Agent, text: str, count: int) -> None:
+    several = [replace(agent, id=AgentId(f"agent-{number}"), status=Paused(text)) for number in range(count)]
+    described = replace(agent, role=text, goals=(text,) * 5)
+    check(agents_message(several, LATER, lambda _: URL), "masked link")
+    check(root_message(described, model=text[:100], status_line=text), "list")
+    check(agent_message(described, LATER, url=URL), "list")
+    for message in (
+        notice_message(agent, a_notice(agent, kind="stopped", text=text)),
+        notice_message(agent, a_notice(agent, kind="changed", text=text)),
+        note_message(agent, BEN, text),
+        answer_message(Answer(text)),
+        text_message(text),
+        delete_message(agent),
+    ):
+        check(message)
+
+
+@settings(max_examples=40, deadline=None)
+@given(texts, st.integers(0, 60))
+def test_every_file_of_the_first_has_a_button_that_finds_it(text: str, count: int) -> None:
+    agent = an_agent()
+    entries = [FileEntry(f"{text}/{number}", 10 * number, NOON) for number in range(count)]
+    message = files_message(agent, entries)
+    check(message)
+    uploads = [pressed(custom_id) for custom_id in pressable(message)]
+    assert [each.among(entries) for each in uploads if isinstance(each, Upload)] == entries[: len(uploads)]
+
+
+@pytest.mark.parametrize("custom_id", ["", "approve", "approve::1", "upload:a", "delete:", "create:", "other:a:1"])
+def test_a_button_that_is_not_ours_is_refused(custom_id: str) -> None:
+    with pytest.raises(Exception, match="not one of Signoff's"):
+        pressed(custom_id)
+    assert pressed(str(Deletion(AgentId("a")))) == Deletion(AgentId("a"))
