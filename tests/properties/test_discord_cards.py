@@ -1,17 +1,21 @@
 """Whatever a model, a person or a command writes: Discord takes the message, nothing is forged, and nothing is lost."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from discord.ui import Modal
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from simcord.components import validate_components, walk_components
+from simcord.components import validate_components, validate_modal, walk_components
 
 from adapters.answers import Answer
 from adapters.buttons import Button, Opening
 from adapters.cards import as_text, turn_card, visible
 from adapters.discord.controls import CHOICE, PRESSED, pressed
+from adapters.discord.forms import Edited, NewAgent, Submitted, agent_form, edit_form, submitted
+from adapters.discord.forms import read as read_form
 from adapters.discord.messages import Message
 from adapters.discord.offers import Deletion, Offer, Upload
 from adapters.discord.render import (
@@ -29,14 +33,27 @@ from adapters.discord.render import (
     turn_message,
     whole_file,
 )
-from adapters.discord.texts import boxed, can_be_boxed, clean, cut, escaped, one_line, pieces, quoted, units
+from adapters.discord.texts import beginning, boxed, can_be_boxed, clean, cut, escaped, one_line, pieces, quoted, units
+from agent_core.errors import NotPossible
 from agent_core.model.agent import Agent, Paused
+from agent_core.model.command import RISK_CLASSES, Arguments, CommandCall, Proposal, Thoughts
 from agent_core.model.draft import AgentDraft
 from agent_core.model.files import FileEntry
 from agent_core.model.ids import AgentId
 from agent_core.model.turn import Turn
-from agent_core.testing.examples import BEN, NOON, a_notice, an_agent
-from tests.properties.cards import LATER, agents, drafts, pairs, proposed, short, texts
+from agent_core.testing.examples import BEN, NOON, a_notice, a_turn, an_agent
+from tests.properties.cards import (
+    LATER,
+    agents,
+    arguments,
+    drafts,
+    pairs,
+    proposed,
+    short,
+    spec_of,
+    texts,
+    without_halves,
+)
 from tests.properties.discord_markdown import Read, read
 
 V2 = 1 << 15
@@ -230,6 +247,63 @@ def test_every_file_of_the_first_has_a_button_that_finds_it(text: str, count: in
     check(message)
     uploads = [pressed(custom_id) for custom_id in pressable(message)]
     assert [each.among(entries) for each in uploads if isinstance(each, Upload)] == entries[: len(uploads)]
+
+
+def check_form(form: Modal) -> dict[str, Any]:
+    """What Discord would refuse of a form."""
+    sent = validate_modal(form.to_dict())
+    assert len(sent["title"]) <= 45
+    assert 1 <= len(sent["components"]) <= 5
+    for each in sent["components"]:
+        assert len(each.get("label", "")) <= 45
+        assert len(each.get("description") or "") <= 100
+        assert units((each.get("component") or {}).get("value") or "") <= 4000
+    assert len(sent["custom_id"]) <= 100
+    json.dumps(sent, ensure_ascii=False).encode()
+    return sent
+
+
+def untouched(form: dict[str, Any]) -> Submitted:
+    """The form as Discord sends it when nothing was touched."""
+    for label in form["components"]:
+        each = label.get("component", {})
+        if "options" in each:
+            each["values"] = [option["value"] for option in each["options"] if option.get("default")]
+        elif each:
+            each["value"] = each.get("value") or ""
+    return read_form(form["custom_id"], submitted(form["components"]))
+
+
+@settings(max_examples=100, deadline=None)
+@given(arguments.map(without_halves))
+def test_a_form_that_nobody_touched_gives_the_very_same_arguments(given_arguments: Arguments) -> None:
+    turn = a_turn(an_agent(), proposal=Proposal(thoughts=Thoughts(), call=CommandCall("any", given_arguments)))
+    spec = spec_of(turn, more={"type": "string"})
+    try:
+        form = check_form(edit_form(turn, spec))
+    except NotPossible:
+        assert len(json.dumps(given_arguments)) > 5 * 3000
+        return
+    edited = untouched(form)
+    assert isinstance(edited, Edited)
+    assert edited.turn == turn.id
+    unchanged = edited.arguments(turn, spec)
+    assert [*unchanged] == [*turn.call.arguments]
+    assert all(unchanged[name] is value for name, value in turn.call.arguments.items())
+
+
+@settings(max_examples=100, deadline=None)
+@given(drafts)
+def test_a_draft_comes_back_from_its_form(draft: AgentDraft) -> None:
+    form = check_form(agent_form(draft, place="discord/123456789012345678/123456789012345678"))
+    new = untouched(form)
+    assert isinstance(new, NewAgent)
+    assert new.place == "discord/123456789012345678/123456789012345678"
+    goals = "\n".join(draft.goals)
+    assert new.fields["role"] == beginning(visible(draft.role), 4000)
+    assert new.fields["goals"] == beginning(visible(goals), 4000)
+    assert new.draft().budget == draft.budget
+    assert new.draft().policy == replace(draft.policy, free=tuple(r for r in RISK_CLASSES if r in draft.policy.free))
 
 
 @pytest.mark.parametrize("custom_id", ["", "approve", "approve::1", "upload:a", "delete:", "create:", "other:a:1"])
