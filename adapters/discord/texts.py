@@ -15,8 +15,10 @@ MARK = "…"
 FENCE = "```"
 JOINER = "\u200d"
 MOST_DRAWN_TOGETHER = 16
-# A mark anywhere, or what begins a line of a list: "- ", "+ ", "1.".
-SPECIAL = re.compile(r"[\\*_~`|<>@#:\[\]()]|(?m:^(?P<before>[^\S\n]*\d*))(?P<mark>[-+.])")
+# What draws anywhere, what does so before certain words, and what begins a line: a list, a heading, a quotation.
+SPECIAL = re.compile(
+    r"[\\*_~`|<\[\]]|:(?=//|[\w+-]+:)|@(?=everyone|here)|(?m:^(?P<before>[^\S\n]*\d*))(?P<mark>[-+.#>])"
+)
 
 
 def units(text: str) -> int:

@@ -1,0 +1,427 @@
+"""What stands in Discord: whole messages, and what each is careful about."""
+
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+
+from inline_snapshot import snapshot
+from simcord.components import walk_components
+
+from adapters import intents, subcommands
+from adapters.answers import Answer, Attachment
+from adapters.buttons import Button, Opening
+from adapters.discord.card import ROOM
+from adapters.discord.messages import Message
+from adapters.discord.render import (
+    agent_message,
+    agents_message,
+    answer_message,
+    delete_message,
+    explanation_message,
+    file_message,
+    files_message,
+    help_message,
+    note_message,
+    notice_message,
+    offer_message,
+    refused_message,
+    root_message,
+    text_message,
+    thoughts_message,
+    turn_message,
+    whole_file,
+    whole_message,
+)
+from agent_core.model.agent import Agent, Awaiting, Stopped
+from agent_core.model.command import CommandCall, Preview, Proposal, Thoughts
+from agent_core.model.decision import Approve
+from agent_core.model.draft import AgentDraft
+from agent_core.model.files import FileEntry
+from agent_core.model.lease import Lease
+from agent_core.model.policy import Policy
+from agent_core.model.result import Succeeded
+from agent_core.model.turn import Turn
+from agent_core.model.usage import Budget, Usage
+from agent_core.testing.examples import ANA, BEN, NOON, a_notice, a_turn, an_agent
+
+LATER = NOON + timedelta(minutes=5)
+AGENT = an_agent(name="Energy-GPT", budget=Budget(limit=Decimal(2), spent=Decimal("0.41")))
+THOUGHTS = Thoughts(
+    text="ratings.csv has all three.", plan="- write\n- finish", reasoning="price leads", speak="May I?"
+)
+DIFF = "@@ -1 +1 @@\n-Coal looks cheapest.\n+NXG looks cheapest."
+TURN = a_turn(
+    AGENT,
+    number=7,
+    proposal=Proposal(
+        thoughts=THOUGHTS,
+        call=CommandCall("write_to_file", {"filename": "report.md", "text": "# Report\nNXG looks cheapest.\n"}),
+        preview=Preview(title="report.md · +1 −1", body=DIFF, kind="diff", target="report.md"),
+    ),
+    usage=Usage(prompt=900, completion=60, cost=Decimal("0.012")),
+)
+LEASE = Lease(granted_by=ANA, granted_at=NOON, total=5, left=3, classes=("read", "write", "network", "spend"))
+SHOW_ALL = f"[Show all] show all:{TURN.id}:1"
+
+
+def asking(arguments: dict[str, object], **thoughts: str) -> Turn:
+    call = CommandCall("any_command", arguments)
+    return replace(TURN, proposal=Proposal(thoughts=Thoughts(**thoughts), call=call))
+
+
+def done(text: str) -> Turn:
+    return TURN.decide(Approve(), by=ANA, at=NOON).start(NOON).finish(Succeeded(text), LATER)
+
+
+def link(agent: Agent) -> str:
+    return f"https://discord.example/{agent.id}"
+
+
+def lines(message: Message) -> list[str]:
+    """The message as it is sent, one text or button each; what is pressed stands in brackets before its id."""
+    sent = message.view.to_components()  # type: ignore[no-untyped-call]  # discord.py leaves it without types
+    found: list[str] = []
+    for each in walk_components(sent):
+        match each:
+            case {"type": 10, "content": content}:
+                found.append(content)
+            case {"type": 2, "label": label}:
+                found.append(f"[{label}] {each.get('custom_id') or each.get('url')}")
+            case {"type": 3, "options": options}:
+                found += [f"[{option['label']}] {option['value']}" for option in options]
+            case {"type": 12, "items": items}:
+                found += [f"picture {item['media']['url']}" for item in items]
+            case {"type": 13, "file": file}:
+                found.append(f"file {file['url']}")
+            case _:
+                pass
+    return found
+
+
+def test_an_asking_card_says_who_asks_what_and_why_and_offers_every_decision() -> None:
+    assert lines(turn_message(AGENT, TURN)) == snapshot(
+        [
+            """\
+**Energy-GPT · turn 7 · write\\_to\\_file**
+▲ waiting for a decision\
+""",
+            "> ratings.csv has all three.",
+            """\
+-# Plan: write → finish
+-# Reasoning: price leads
+-# Speak: May I?\
+""",
+            """\
+**report.md · +1 −1**
+```diff
+@@ -1 +1 @@
+-Coal looks cheapest.
++NXG looks cheapest.
+```
+**filename** `report.md`
+**text** · 1 line end after it
+```
+# Report
+NXG looks cheapest.
+```\
+""",
+            "-# write · $0.012 · $0.41 of $2.00 · next ≈ $0.012",
+            "[Approve] approve:turn-agent-ada-0007:1",
+            "[Edit] edit:turn-agent-ada-0007:1",
+            "[Reject] reject:turn-agent-ada-0007:1",
+            "[Reply] reply:agent-ada:1",
+            "[Stop] stop:agent-ada:1",
+            "[Approve ×3] approve:turn-agent-ada-0007:3",
+            "[Approve ×5] approve:turn-agent-ada-0007:5",
+            "[Approve ×10] approve:turn-agent-ada-0007:10",
+            "[Another number…] another number:turn-agent-ada-0007:1",
+            "[Self-review] review:turn-agent-ada-0007:1",
+        ]
+    )
+
+
+def test_approving_several_says_what_is_covered_under_each_number() -> None:
+    sent = turn_message(AGENT, TURN).view.to_components()  # type: ignore[no-untyped-call]  # discord.py leaves it without types
+    (choice,) = [each for each in walk_components(sent) if each["type"] == 3]
+    assert choice["placeholder"] == "Approve ×N"
+    covered = "Covered: read, write, network, spend. Still asked: execute, publish."
+    assert [option.get("description") for option in choice["options"]] == [covered, covered, covered, None]
+
+
+def test_a_running_card_says_who_approved_and_keeps_stop_and_revoke() -> None:
+    running = TURN.decide(Approve(5), by=ANA, at=NOON).start(NOON).going("line 1\nline 2")
+    shown = lines(turn_message(replace(AGENT, lease=LEASE), running))
+    assert shown[0].endswith("● approved ×5 by @ana · running")
+    assert "```\nline 1\nline 2\n```" in shown
+    assert shown[-3:] == snapshot(
+        ["-# write · $0.012 · 3 of 5 left · granted by @ana", "[Stop] stop:agent-ada:1", "[Revoke] revoke:agent-ada:1"]
+    )
+
+
+def test_a_done_card_is_folded_and_has_the_first_lines_of_its_result() -> None:
+    assert lines(turn_message(AGENT, done("\n".join(map(str, range(30)))))) == snapshot(
+        [
+            """\
+**Energy-GPT · turn 7 · write\\_to\\_file**
+✓ done · approved by @ana, 12:00 UTC\
+""",
+            "-# ratings.csv has all three.",
+            "-# filename: report.md · text: # Report NXG looks cheapest.",
+            """\
+```
+0
+1
+2
+3
+4
+5
+6
+7
+8
+9
+10
+11
+```
+-# … Show all has the rest.\
+""",
+            "-# write · $0.012",
+            "[Show all] show all:turn-agent-ada-0007:1",
+        ]
+    )
+
+
+def test_a_result_that_could_end_a_block_of_code_is_a_quotation() -> None:
+    assert "> a\n> \\`\\`\\`\n> \\*\\*b\\*\\*" in lines(turn_message(AGENT, done("a\n```\n**b**")))
+
+
+def test_an_interrupted_card_asks_what_became_of_it() -> None:
+    interrupted = TURN.decide(Approve(), by=ANA, at=NOON).start(NOON).interrupt()
+    shown = lines(turn_message(AGENT, interrupted))
+    assert "What became of it?" in shown[0]
+    assert [line.partition("]")[0] for line in shown[-4:]] == ["[Run again", "[It ran", "[Skip", "[Stop"]
+
+
+def test_a_brief_card_keeps_all_but_the_text_behind_thoughts() -> None:
+    shown = lines(turn_message(replace(AGENT, policy=Policy(verbosity="brief")), TURN))
+    assert not [line for line in shown if "price leads" in line]
+    assert f"[Thoughts] thoughts:{TURN.id}:1" in shown
+
+
+def test_a_command_that_does_not_fit_says_so_beside_show_all() -> None:
+    shown = lines(turn_message(AGENT, asking({"code": "x" * 9000, "path": "a"}, text="Why not. " * 300)))
+    assert ROOM - 200 < sum(len(line) for line in shown if not line.startswith("[")) <= ROOM
+    place = shown.index("Not all of the command fits here. Look at the rest before you approve.")
+    assert shown[place + 1] == SHOW_ALL
+    assert "more characters: Show all" in shown[place - 1]
+    assert "**path** `a`" in shown[place - 1]
+    assert f"[Thoughts] thoughts:{TURN.id}:1" in shown
+    assert shown.count(SHOW_ALL) == 1
+
+
+def test_line_ends_around_an_argument_are_told() -> None:
+    (command,) = [
+        line for line in lines(turn_message(AGENT, asking({"a": "\n\nb\n", "c": "\n", "d": ""}))) if "**a" in line
+    ]
+    assert command == "**a** `b` · 2 line ends before it, 1 line end after it\n**c** *1 line end*\n**d** *empty*"
+
+
+def test_a_character_that_hides_others_is_spelled_out() -> None:
+    (command,) = [line for line in lines(turn_message(AGENT, asking({"a": "x\u202ey"}))) if "**a" in line]
+    assert command == "**a** `x⟨U+202E⟩y`"
+
+
+def test_show_all_answers_with_everything_in_a_file() -> None:
+    message = whole_message(AGENT, done("result"))
+    assert lines(message) == ["Everything of turn 7 stands in the file.", "file attachment://turn-7.txt"]
+    assert message.files == (whole_file(AGENT, done("result")),)
+    assert message.files[0].data.decode() == snapshot("""\
+== Energy-GPT · turn 7 · write_to_file ==
+done · approved by @ana, 12:00 UTC
+
+== Thoughts ==
+ratings.csv has all three.
+
+== Plan ==
+write
+finish
+
+== Reasoning ==
+price leads
+
+== Speak ==
+May I?
+
+== Argument filename ==
+report.md
+
+== Argument text ==
+# Report
+NXG looks cheapest.
+
+
+== Preview: report.md · +1 −1 ==
+@@ -1 +1 @@
+-Coal looks cheapest.
++NXG looks cheapest.
+
+== Result ==
+result
+""")
+
+
+def test_thoughts_are_read_in_the_message_or_in_a_file_where_they_are_long() -> None:
+    assert lines(thoughts_message(AGENT, TURN)) == snapshot(
+        [
+            """\
+**Thoughts**
+> ratings.csv has all three.
+**Plan**
+> write
+> finish
+**Reasoning**
+> price leads
+**Speak**
+> May I?\
+"""
+        ]
+    )
+    assert lines(thoughts_message(AGENT, asking({}))) == ["It says nothing of this command."]
+    long = thoughts_message(AGENT, asking({}, text="so " * 2000))
+    assert lines(long)[1] == "file attachment://thoughts-7.txt"
+    assert b"so so" in long.files[0].data
+
+
+def test_the_root_says_who_the_agent_is_and_how_to_talk_to_it() -> None:
+    assert lines(root_message(AGENT, model="a-model", status_line="thinks")) == snapshot(
+        [
+            """\
+**Energy-GPT**
+a careful writer
+1. Write a poem\
+""",
+            "-# Started by @ana · a-model · $0.41 of $2.00",
+            "-# Reply in this thread to talk to it, or write !help. Nothing runs before you approve.",
+            "-# ● thinks",
+        ]
+    )
+
+
+def test_a_notice_has_resume_where_the_agent_stands_still() -> None:
+    stopped = notice_message(AGENT, a_notice(AGENT, kind="stopped", text="Energy-GPT is stopped by @ana."))
+    assert lines(stopped) == ["Energy-GPT is stopped by @ana.", f"[Resume] resume:{AGENT.id}:1"]
+    assert lines(notice_message(AGENT, a_notice(AGENT, kind="changed", text="more"))) == ["Energy-GPT: more"]
+
+
+def test_a_note_of_somebody_else_is_a_quotation_under_their_name() -> None:
+    shown = lines(note_message(AGENT, BEN, "@everyone\n# look"))
+    assert shown == ["**@ben to Energy-GPT** as a note\n> \\@everyone\n> \\# look"]
+
+
+def test_an_answer_brings_its_file_and_a_picture_is_shown() -> None:
+    answer = answer_message(Answer("Here.", file=Attachment("my file.json", b"{}")))
+    assert lines(answer) == ["Here.", "file attachment://my_file.json"]
+    assert answer.files == (Attachment("my_file.json", b"{}"),)
+    assert lines(file_message("Look", Attachment("a.png", b"1"))) == ["Look", "picture attachment://a.png"]
+
+
+def test_a_text_that_is_too_long_comes_whole_in_a_file() -> None:
+    message = text_message("word " * 2000)
+    assert lines(message)[0].endswith("more characters.")
+    assert message.files == (Attachment("message.txt", ("word " * 2000).encode()),)
+
+
+def test_agents_are_listed_with_what_they_do_and_a_link() -> None:
+    waiting = replace(AGENT, status=Awaiting())
+    assert lines(agents_message([waiting, replace(AGENT, name="B [x](y)")], LATER, link)) == snapshot(
+        [
+            """\
+[Energy-GPT](https://discord.example/agent-ada) · waiting for a decision for 5 min · $0.41 of $2.00
+[B \\[x\\](y)](https://discord.example/agent-ada) · thinking, 5 min · $0.41 of $2.00\
+"""
+        ]
+    )
+    assert lines(agents_message([], LATER, link)) == ["No agents here yet.", "[New agent] new agent:here:1"]
+    assert "more agents" in lines(agents_message([AGENT] * 200, LATER, link))[0]
+
+
+def test_a_name_cannot_lead_its_link_elsewhere() -> None:
+    (shown,) = lines(agents_message([replace(AGENT, name="a](https://evil.example) [b")], LATER, link))
+    assert shown.startswith("[a\\](https\\://evil.example) \\[b](https://discord.example/agent-ada)")
+
+
+def test_one_agent_is_shown_with_what_is_settled_about_it() -> None:
+    agent = replace(AGENT, lease=LEASE, status=Stopped(ANA))
+    assert lines(agent_message(agent, LATER, url=link(agent))) == snapshot(
+        [
+            """\
+**Energy-GPT**
+a careful writer
+1. Write a poem\
+""",
+            "stopped by @ana, 5 min · $0.41 of $2.00",
+            """\
+-# Started by @ana · the default model · turn 0
+-# Who may approve: anyone here
+-# Runs unasked: nothing
+-# 3 of 5 left · granted by @ana\
+""",
+            "[Resume] resume:agent-ada:1",
+            "[Revoke] revoke:agent-ada:1",
+            "[Open] https://discord.example/agent-ada",
+        ]
+    )
+
+
+def test_files_have_a_button_each_as_far_as_there_is_room() -> None:
+    entries = [FileEntry(f"folder/{number}_x.txt", 20_000, NOON) for number in range(13)]
+    shown = lines(files_message(AGENT, entries))
+    assert shown[:2] == ["**Energy-GPT** · 13 files", "folder/0\\_x.txt · 20 KB"]
+    assert len([line for line in shown if line.startswith("[Upload] upload:agent-ada:")]) == 11
+    assert shown[-1] == "folder/11\\_x.txt · 20 KB\nfolder/12\\_x.txt · 20 KB"
+    assert lines(files_message(AGENT, [])) == ["Energy-GPT has no files yet."]
+
+
+def test_deleting_asks_first() -> None:
+    said = "Delete Energy-GPT? This removes its history, memory and files."
+    assert lines(delete_message(AGENT)) == [said, "[Delete] delete:agent-ada"]
+
+
+def test_help_explains_every_command_of_both_places() -> None:
+    shown = "\n".join(lines(help_message(subcommands.HELP, intents.HELP, said="“x” is none of my words.")))
+    assert shown.startswith("“x” is none of my words.")
+    for command, _ in (*subcommands.HELP.commands, *intents.HELP.commands):
+        assert f"`{command}`" in shown
+    assert len(shown) < 4000
+
+
+def test_whoever_asks_for_nothing_is_told_what_signoff_is() -> None:
+    assert lines(explanation_message())[-1] == "[New agent] new agent:here:1"
+
+
+def test_a_draft_is_offered_to_be_created_or_changed() -> None:
+    draft = AgentDraft(name="Scout", role="looks *around*", goals=("look", "tell"))
+    assert lines(offer_message(draft, "k1", said="Drafted.")) == snapshot(
+        [
+            "-# Drafted.",
+            """\
+**Scout**
+looks \\*around\\*
+1. look
+2. tell\
+""",
+            "[Create] create:k1",
+            "[Change] change:k1",
+        ]
+    )
+
+
+def test_a_refused_form_says_what_is_wrong_and_opens_again() -> None:
+    wrong = {"goals": "Goals: write at least one, one per line.", "budget": "Budget: no."}
+    shown = lines(refused_message(wrong, Opening("new agent", "k1")))
+    assert shown == ["Goals: write at least one, one per line.\nBudget: no.", "[New agent] new agent:k1:1"]
+    assert lines(refused_message(wrong, Button("edit", TURN.id)))[-1] == f"[Edit] edit:{TURN.id}:1"
+
+
+def test_a_message_that_looks_the_same_has_the_same_digest() -> None:
+    assert turn_message(AGENT, TURN).digest == turn_message(AGENT, TURN).digest
+    assert turn_message(AGENT, TURN).digest != turn_message(AGENT, done("x")).digest
