@@ -86,11 +86,6 @@ def thoughts_message(agent: Agent, turn: Turn) -> Message:
     return _message(ui.TextDisplay(text or SAYS_NOTHING))
 
 
-def made_text(agent: Agent) -> str:
-    """What the person who made an agent is told."""
-    return f"{agent.name} is made and begins to think. Its thread opens in this channel."
-
-
 def root_message(agent: Agent, *, model: str = "", status_line: str = "") -> Message:
     """The message under which the agent's thread hangs."""
     facts = [part for part in (f"Started by {agent.owner}", model, agent.model, spend_text(agent)) if part]
