@@ -53,7 +53,10 @@ class Asked:
 
     async def says(self, text: str) -> "Asked":
         """Wait until the answer says this."""
-        await self.discord.until(lambda: text in self.text)
+        try:
+            await self.discord.until(lambda: text in self.text)
+        except TimeoutError:
+            raise AssertionError(f"The answer is: {self.text}") from None
         return self
 
 

@@ -1,7 +1,7 @@
 """What the stand-in remembers: simcord's backend on a clock that runs, its files, its faults, and what was called."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -70,6 +70,12 @@ class Discord:
     def calls_of(self, route: str) -> list[Call]:
         """The calls of one route, in order."""
         return [call for call in self.calls if call.route == route]
+
+    def content(self, attachment: Mapping[str, Any]) -> str:
+        """What a file that was sent says."""
+        kept = self.files.get(str(attachment["url"]).replace(self.base_url, CDN_BASE))
+        assert kept is not None
+        return kept.decode()
 
     def changed(self) -> None:
         """Wake those who wait."""
