@@ -28,7 +28,6 @@ class Rest:
 
     def __init__(self, discord: Discord) -> None:
         self.discord = discord
-        self.nonces: dict[tuple[str, str], str] = {}
 
     async def handle(self, request: web.Request) -> web.Response:
         """One call, as Discord would take it."""
@@ -70,8 +69,8 @@ class Rest:
         key = _nonce(request.method, path, body)
         if key and len(key[1]) > LONGEST_NONCE:
             raise BackendError(400, 50035, "Invalid Form Body: nonce: Must be 25 or fewer in length.")
-        if key in self.nonces:
-            return self._sent_before(path, self.nonces[key])
+        if key in self.discord.nonces:
+            return self._sent_before(path, self.discord.nonces[key])
         answer = router.dispatch(
             self.discord.backend,
             request.method,
@@ -83,7 +82,7 @@ class Rest:
             message_content_access=self.discord.grants_content,
         )
         if key and isinstance(answer, dict):
-            self.nonces[key] = str(answer["id"])
+            self.discord.nonces[key] = str(answer["id"])
             answer["nonce"] = key[1]
         if path in ("/oauth2/applications/@me", "/applications/@me") and self.discord.grants_content:
             answer = {**answer, "flags": MAY_READ_CONTENT}

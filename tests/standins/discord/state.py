@@ -41,7 +41,10 @@ class Files(CdnStore):
 
 @dataclass(eq=False, kw_only=True, repr=False)
 class Discord:
-    """One bot and the servers it is in."""
+    """One bot and the servers it is in.
+
+    `nonces` tells what was sent under which nonce where: Discord forgets it within minutes, this only when cleared.
+    """
 
     token: str
     grants_content: bool = True
@@ -49,6 +52,7 @@ class Discord:
     base_url: str = ""
     calls: list[Call] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    nonces: dict[tuple[str, str], str] = field(default_factory=dict)
     faults: Faults = field(default_factory=Faults)
     files: Files = field(default_factory=Files)
     _next: asyncio.Event = field(default_factory=asyncio.Event)
