@@ -22,7 +22,6 @@ from agent_core.oversight.secrets import Secrets
 from agent_core.oversight.treasury import Treasury
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade, version
-from agent_core.ports.database import Database
 from agent_core.ports.engine import Waker
 from agent_core.ports.minds import LanguageModel
 from agent_core.ports.precedence import Precedence
@@ -47,7 +46,9 @@ from bot.settings import Settings
 from bot.tools import Tools, tool_probes
 
 if TYPE_CHECKING:
+    from adapters.discord.app import DiscordConnection
     from adapters.slack.connection import SlackConnection
+    from bot.discord import DiscordSide
     from bot.slack import SlackSide
 
 
@@ -66,6 +67,7 @@ class Signoff:
     drafting: AgentDrafting
     received: ReceivedFiles
     slack: "SlackSide | None" = None
+    discord: "DiscordSide | None" = None
 
     @property
     def model(self) -> LanguageModel:
@@ -76,22 +78,28 @@ class Signoff:
         """What takes in what people do in Slack, where Slack is on."""
         return self.slack.connected(self.intents, self.drafting, self.received) if self.slack else None
 
+    def discord_connection(self) -> "DiscordConnection | None":
+        """What takes in what people do in Discord, where Discord is on."""
+        return self.discord.connected(self.intents, self.drafting, self.received) if self.discord else None
+
 
 @asynccontextmanager
-async def assembled(settings: Settings, *surfaces: ChatSurface, with_slack: bool = False) -> AsyncIterator[Signoff]:
-    """Bring the tables up to date and wire everything for these surfaces; let go of it at the end."""
+async def assembled(settings: Settings, *surfaces: ChatSurface, with_chats: bool = False) -> AsyncIterator[Signoff]:
+    """Bring the tables up to date and wire everything for these surfaces; let go of it at the end.
+
+    `with_chats`: for Slack and Discord too, where they are on.
+    """
     make_home(settings)
     await migrated(settings)
-    ground = await _Ground.of(settings)
-    slack = None
+    ground, sides = await _Ground.of(settings), _Sides()
     try:
-        if with_slack and settings.has_slack:
-            slack = make_slack(settings, ground.database, ground.clock, ground.minds.model)
-        every = (*surfaces, slack.surface) if slack else surfaces
-        yield _wired(ground, {surface.name: surface for surface in every}, slack)
+        if with_chats:
+            sides = _Sides.of(settings, ground)
+        every = (*surfaces, *(side.surface for side in sides.every))
+        yield _wired(ground, {surface.name: surface for surface in every}, sides)
     finally:
-        if slack:
-            await slack.close()
+        for side in sides.every:
+            await side.close()
         await ground.close()
 
 
@@ -125,6 +133,7 @@ def probes(settings: Settings) -> Probes:
         local_servers=local_servers,
         database=partial(_tables, settings),
         slack=partial(_slack_fault, settings),
+        discord=partial(_discord_fault, settings),
         local_model=partial(local_fault, settings.local_model) if settings.local_model else str,
         tokenizers=partial(missing, settings.tokenizers),
         word_vectors=LocalEmbedder.is_installed,
@@ -156,11 +165,10 @@ async def _slack_fault(settings: Settings) -> str | None:
     return None
 
 
-def make_slack(settings: Settings, database: Database, clock: Clock, model: LanguageModel) -> "SlackSide":
-    """What shows agents in Slack."""
-    from bot.slack import SlackSide  # loads Slack's SDK
+async def _discord_fault(settings: Settings) -> str | None:
+    from adapters.discord.calls import fault_of_token  # loads discord.py
 
-    return SlackSide.of(settings, database, clock, model.label)
+    return await fault_of_token(settings.discord_token.get_secret_value(), settings.discord_api_url)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +195,33 @@ class _Ground:
         await self.database.close()
 
 
-def _wired(ground: _Ground, surfaces: Mapping[SurfaceName, ChatSurface], slack: "SlackSide | None") -> Signoff:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sides:
+    """What shows agents in chats of others."""
+
+    slack: "SlackSide | None" = None
+    discord: "DiscordSide | None" = None
+
+    @classmethod
+    def of(cls, settings: Settings, ground: _Ground) -> "_Sides":
+        slack = discord = None
+        model = ground.minds.model.label
+        if settings.has_slack:
+            from bot.slack import SlackSide  # loads Slack's SDK
+
+            slack = SlackSide.of(settings, ground.database, ground.clock, model)
+        if settings.has_discord:
+            from bot.discord import DiscordSide  # loads discord.py
+
+            discord = DiscordSide.of(settings, ground.database, ground.clock, model)
+        return cls(slack=slack, discord=discord)
+
+    @property
+    def every(self) -> "tuple[SlackSide | DiscordSide, ...]":
+        return tuple(side for side in (self.slack, self.discord) if side)
+
+
+def _wired(ground: _Ground, surfaces: Mapping[SurfaceName, ChatSurface], sides: _Sides) -> Signoff:
     settings, database, clock, minds = ground.settings, ground.database, ground.clock, ground.minds
     memory = LongTermMemory(database=database, embedder=minds.embedder, index=minds.index)
     engine = LocalEngine(database=database, clock=clock, surfaces=tuple(surfaces))
@@ -218,7 +252,8 @@ def _wired(ground: _Ground, surfaces: Mapping[SurfaceName, ChatSurface], slack: 
         ),
         drafting=AgentDrafting(asker, treasury),
         received=ReceivedFiles(waker=engine, workspaces=ground.workspaces, **kept),
-        slack=slack,
+        slack=sides.slack,
+        discord=sides.discord,
     )
 
 

@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from aiohttp import web
@@ -23,24 +24,43 @@ from bot.web import application
 from bot.worker import until_told, work
 
 if TYPE_CHECKING:
+    from adapters.discord.app import DiscordConnection
     from adapters.slack.connection import SlackConnection
 
 Command = Callable[[Settings, Sequence[str]], Awaitable[int]]
 GRACE = 2.0
 
 
+@dataclass(frozen=True, slots=True)
+class Chats:
+    """What takes in what people do in chats of others, where those are on."""
+
+    slack: "SlackConnection | None"
+    discord: "DiscordConnection | None"
+
+    @property
+    def routes(self) -> Sequence[web.RouteDef]:
+        """What they are reached by over HTTP."""
+        return self.slack.routes if self.slack else ()
+
+    @property
+    def listening(self) -> "tuple[Awaitable[None], ...]":
+        """Their listeners, each until it is cancelled."""
+        return tuple(chat.run() for chat in (self.slack, self.discord) if chat)
+
+
 async def run(settings: Settings, _rest: Sequence[str]) -> int:
     """Everything in one process."""
     surface = WebSurface()
     with _only_one(settings):
-        async with assembled(settings, surface, with_slack=True) as signoff:
-            slack = await _prepared(signoff)
-            async with _serving(signoff, surface, slack) as workspace:
+        async with assembled(settings, surface, with_chats=True) as signoff:
+            chats = await _prepared(signoff)
+            async with _serving(signoff, surface, chats) as workspace:
                 await until_told(
                     work(signoff.engine, signoff.loop),
                     signoff.renewal.run(),
                     _tell(signoff, workspace),
-                    *_listening(slack),
+                    *chats.listening,
                 )
     return 0
 
@@ -49,10 +69,10 @@ async def serve(settings: Settings, _rest: Sequence[str]) -> int:
     """The web pages; a worker elsewhere advances the agents."""
     _needs_postgres("web", settings)
     surface = WebSurface()
-    async with assembled(settings, surface, with_slack=True) as signoff:
-        slack = await _prepared(signoff)
-        async with _serving(signoff, surface, slack) as workspace:
-            await until_told(_tell(signoff, workspace), *_listening(slack))
+    async with assembled(settings, surface, with_chats=True) as signoff:
+        chats = await _prepared(signoff)
+        async with _serving(signoff, surface, chats) as workspace:
+            await until_told(_tell(signoff, workspace), *chats.listening)
     return 0
 
 
@@ -60,7 +80,7 @@ async def advance(settings: Settings, _rest: Sequence[str]) -> int:
     """The worker; its agents' pages are served elsewhere."""
     _needs_postgres("worker", settings)
     with _only_one(settings):
-        async with assembled(settings, WebSurface(), with_slack=True) as signoff:
+        async with assembled(settings, WebSurface(), with_chats=True) as signoff:
             await _prepared(signoff)
             _say("The worker runs. Ctrl-C stops it.")
             await until_told(work(signoff.engine, signoff.loop), signoff.renewal.run())
@@ -99,13 +119,13 @@ BY_NAME: dict[str, Command] = {
 
 
 @asynccontextmanager
-async def _serving(signoff: Signoff, surface: WebSurface, slack: "SlackConnection | None") -> AsyncIterator[Workspace]:
+async def _serving(signoff: Signoff, surface: WebSurface, chats: Chats) -> AsyncIterator[Workspace]:
     """Serve the pages while the block lasts; raise SettingsError when the port is taken."""
     settings = signoff.settings
     guard = Guard(token=settings.web_token.get_secret_value(), public_url=settings.public_url)
     badge = Badge(signoff.model.label)
     workspace = Workspace(intents=signoff.intents, hub=surface.hub, guard=guard, clock=signoff.clock, badge=badge)
-    app = application(workspace, slack.routes if slack else ())
+    app = application(workspace, chats.routes)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=GRACE)
     await runner.setup()
     try:
@@ -118,16 +138,13 @@ async def _serving(signoff: Signoff, surface: WebSurface, slack: "SlackConnectio
         await runner.cleanup()
 
 
-async def _prepared(signoff: Signoff) -> "SlackConnection | None":
-    """Slack's listeners, once its tokens are known to work; raise SettingsError when one does not."""
-    slack = signoff.slack_connection()
-    if slack:
-        await slack.prepare()
-    return slack
-
-
-def _listening(slack: "SlackConnection | None") -> tuple[Awaitable[None], ...]:
-    return (slack.run(),) if slack else ()
+async def _prepared(signoff: Signoff) -> Chats:
+    """The listeners, once their tokens are known to work; raise SettingsError when one does not."""
+    chats = Chats(signoff.slack_connection(), signoff.discord_connection())
+    for chat in (chats.slack, chats.discord):
+        if chat:
+            await chat.prepare()
+    return chats
 
 
 async def _tell(signoff: Signoff, workspace: Workspace) -> None:

@@ -5,7 +5,7 @@ import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 from urllib.parse import urlsplit
 
 from bot.addresses import OPENAI_URL, Endpoint
@@ -14,8 +14,8 @@ from bot.settings import Settings
 from bot.tool_findings import ToolProbes, tool_findings
 
 PATIENCE = 3.0
-LATER = "comes in a later version"
 GUIDE = "docs/how-to/connect-slack.md"
+DISCORD_GUIDE = "docs/how-to/connect-discord.md"
 BOTH_TOKENS = "SLACK_BOT_TOKEN with SLACK_APP_TOKEN"
 ELSEWHERE = ("OPENAI_API_KEY", "OPENAI_BASE_URL")
 ON_AZURE = ("AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT")
@@ -53,10 +53,10 @@ class Server(Protocol):
 class Probes:
     """How to look at what only the composition knows. None of them raises; each is given three seconds.
 
-    `endpoint` says what is wrong with the language model's endpoint, or None; `slack` the same of the bot token, and is
-    asked only where one is set. `database` is asked of a SQLite database only when its file is there. `tokenizers`
-    names the encodings whose files are nowhere; `word_vectors` says whether meaning can be told on this machine, and
-    `local_model` why LOCAL_MODEL cannot be served, or "". `tools` look at what agents can reach.
+    `endpoint` says what is wrong with the language model's endpoint, or None; `slack` and `discord` the same of their
+    bots' tokens, and are asked only where one is set. `database` is asked of a SQLite database only when its file is
+    there. `tokenizers` names the encodings whose files are nowhere; `word_vectors` says whether meaning can be told on
+    this machine, and `local_model` why LOCAL_MODEL cannot be served, or "". `tools` look at what agents can reach.
     """
 
     endpoint: Callable[[], Awaitable[str | None]]
@@ -66,13 +66,15 @@ class Probes:
     tokenizers: Callable[[], Sequence[str]]
     word_vectors: Callable[[], bool]
     tools: ToolProbes
+    discord: Callable[[], Awaitable[str | None]]
     local_model: Callable[[], str] = str
 
 
 async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
     """Every surface, then every provider."""
-    slack, models, tokens, database, tools = await asyncio.gather(
+    slack, discord, models, tokens, database, tools = await asyncio.gather(
         _slack(settings, probes),
+        _discord(settings, probes),
         _models(settings, probes),
         _tokens(settings, probes),
         _database(settings, probes),
@@ -82,7 +84,7 @@ async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
         _web(settings),
         Finding(name="terminal", state="on", why="python -m bot solo"),
         slack,
-        Finding(name="discord", state="off", why=LATER),
+        discord,
         *models,
         tokens,
         database,
@@ -128,18 +130,27 @@ def _answered(status: int, content_type: str) -> str | None:
 async def _slack(settings: Settings, probes: Probes) -> Finding:
     if not settings.has_slack:
         return Finding(name="slack", state="off", why=f"{GUIDE} turns it on", variable=BOTH_TOKENS)
-    if settings.slack_bot_token and (fault := await _token_fault(probes)):
+    if settings.slack_bot_token and (fault := await _token_fault("Slack", probes.slack)):
         return Finding(name="slack", state="fault", why=fault, variable="SLACK_BOT_TOKEN")
     variables = ", ".join(name for name in SLACK if getattr(settings, name.lower()))
     return Finding(name="slack", state="on", why=_slack_way(settings), variable=variables)
 
 
-async def _token_fault(probes: Probes) -> str | None:
+async def _discord(settings: Settings, probes: Probes) -> Finding:
+    if not settings.has_discord:
+        return Finding(name="discord", state="off", why=f"{DISCORD_GUIDE} turns it on", variable="DISCORD_TOKEN")
+    fault = await _token_fault("Discord", probes.discord)
+    state: Literal["on", "fault"] = "fault" if fault else "on"
+    why = fault or "every server that the bot is invited to"
+    return Finding(name="discord", state=state, why=why, variable="DISCORD_TOKEN")
+
+
+async def _token_fault(where: str, probe: Callable[[], Awaitable[str | None]]) -> str | None:
     try:
         async with asyncio.timeout(PATIENCE):
-            return await probes.slack()
+            return await probe()
     except TimeoutError:
-        return f"Slack {_silent()}"
+        return f"{where} {_silent()}"
 
 
 def _slack_way(settings: Settings) -> str:

@@ -11,13 +11,16 @@ from agent_core.testing.stage import Stage
 from tests.scenario.chat import Chat, Story
 from tests.scenario.core import CoreChat
 from tests.scenario.desk import DeskChat
+from tests.scenario.guild import Guild
+from tests.scenario.guild import at_work as at_work_in
+from tests.scenario.member import GuildChat
 from tests.scenario.office import Office, Transport, at_work
 from tests.scenario.page import PageChat
 from tests.scenario.served import served
 from tests.scenario.team import SlackChat
 
 
-@pytest.fixture(params=["core", "web", "terminal", "slack-http", "slack-socket"])
+@pytest.fixture(params=["core", "web", "terminal", "slack-http", "slack-socket", "discord"])
 async def ana(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Chat]:
     """Ana at each of the surfaces."""
     model = ScriptedModel(*Story().replies)
@@ -32,6 +35,9 @@ async def ana(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[C
         transport: Transport = "http" if request.param == "slack-http" else "socket"
         async with Office.opened() as office, at_work(office, model, tmp_path, transport=transport) as running:
             yield SlackChat(office, running, office.ana)
+    elif request.param == "discord":
+        async with Guild.opened() as guild, at_work_in(guild, model, tmp_path) as there:
+            yield GuildChat(guild, there, guild.person("ana"))
     else:
         async with served(model, tmp_path) as address, PageChat.opened(address, "ana") as chat:
             yield chat

@@ -37,6 +37,7 @@ class World:
     servers: tuple[LocalServer, ...] = ()
     tables: Tables = field(default_factory=Tables)
     slack_fault: str | None = None
+    discord_fault: str | None = None
     missing_tokenizers: tuple[str, ...] = ()
     has_word_vectors: bool = True
     local_fault: str = ""
@@ -60,6 +61,10 @@ class World:
         self.asked.append("slack")
         return self.slack_fault
 
+    async def discord(self) -> str | None:
+        self.asked.append("discord")
+        return self.discord_fault
+
     async def sandbox(self) -> str:
         self.asked.append("sandbox")
         return self.sandbox_fault
@@ -75,6 +80,7 @@ class World:
             local_servers=self.local_servers,
             database=self.database,
             slack=self.slack,
+            discord=self.discord,
             tokenizers=lambda: self.missing_tokenizers,
             word_vectors=lambda: self.has_word_vectors,
             local_model=lambda: self.local_fault,

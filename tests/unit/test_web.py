@@ -253,6 +253,7 @@ async def test_the_tutorial_shows_what_a_first_start_says(tmp_path: Path) -> Non
         local_servers=no_servers,
         database=no_tables,
         slack=nothing,
+        discord=nothing,
         tokenizers=tuple,
         word_vectors=bool,
         tools=tool_probes(load({}, None)),

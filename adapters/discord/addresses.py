@@ -1,0 +1,57 @@
+"""Discord's API and gateway at other addresses, such as a proxy's: for one client and no other."""
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import aiohttp
+from discord.http import HTTPClient, Route
+from discord.webhook.async_ import AsyncWebhookAdapter
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Empty where Discord's own is meant."""
+
+    api: str = ""
+    gateway: str = ""
+
+    def redirect(self, http: HTTPClient) -> None:
+        """Have a client ask there, also for the gateway that Discord names to resume a session."""
+        connect, ask = http.ws_connect, http.request
+
+        async def connected(url: str, **how: Any) -> aiohttp.ClientWebSocketResponse:
+            return await connect(self.of_gateway(url), **how)
+
+        async def asked(route: Route, **what: Any) -> Any:
+            return await ask(self.of_route(route), **what)
+
+        if self.gateway:
+            http.ws_connect = connected  # type: ignore[method-assign]
+        if self.api:
+            http.request = asked  # type: ignore[method-assign]
+
+    def of_route(self, route: Route) -> Route:
+        """The request, to this address."""
+        if self.api and route.url.startswith(Route.BASE):
+            route.url = self.api.rstrip("/") + route.url.removeprefix(Route.BASE)
+        return route
+
+    def of_gateway(self, url: str) -> str:
+        """The gateway, with what is asked of it."""
+        if not self.gateway:
+            return url
+        there = urlsplit(self.gateway)
+        return urlunsplit((there.scheme, there.netloc, there.path or "/", urlsplit(url).query, ""))
+
+
+class RedirectedAnswers(AsyncWebhookAdapter):
+    """Answers to what people do go to the same address; discord.py asks for this in the context that listens."""
+
+    def __init__(self, addresses: Addresses) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # discord.py leaves it without types
+        self._addresses = addresses
+
+    async def request(self, route: Route, *where: Any, **what: Any) -> Any:
+        """Ask there."""
+        return await super().request(self._addresses.of_route(route), *where, **what)

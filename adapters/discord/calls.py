@@ -1,0 +1,118 @@
+"""The one door to Discord's API: it says what a refusal means. discord.py waits for its rate limits by itself."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import discord
+from aiohttp import ClientError, ClientSession, ClientTimeout
+from discord.http import Route
+
+from agent_core.errors import SettingsError, SurfaceBusy, SurfaceError, ThreadGone
+
+T = TypeVar("T")
+
+ARCHIVED, UNKNOWN_MESSAGE, ALREADY_ANSWERED, INTERACTION_GONE = 50083, 10008, 40060, 10062
+GONE = {
+    10003: "Discord knows no such channel or thread: it was deleted.",
+    10004: "Signoff was removed from this Discord server. Invite it again.",
+    50001: "Signoff may not see this channel: give it View Channel there.",
+    50013: "Signoff lacks a permission in this channel: it needs Send Messages, Create Public Threads, "
+    "Send Messages in Threads, Attach Files and Read Message History.",
+    ARCHIVED: "The thread is archived, and Signoff may not open it again.",
+    160005: "The thread is locked.",
+    160006: "This server has as many open threads as Discord allows: close some, then Resume.",
+}
+REFUSED = "Discord refuses the bot's token: make a new one under Bot in the developer portal."
+MAKE_ANOTHER = "Discord refuses this token. Reset it under Bot in the developer portal."
+EXAMPLE = "MTIz…"
+PATIENCE = 3.0
+SOON, LATEST = 2.0, 8.0  # seconds; of many agents that lost Discord together not all come back at once
+
+
+class DiscordRefused(SurfaceError):
+    """Discord took the request for wrong: `code` is its number for it."""
+
+    def __init__(self, code: int, details: str = "") -> None:
+        self.code = code
+        super().__init__(f"Discord refused ({code}). {details}".strip())
+
+
+@dataclass(slots=True, kw_only=True)
+class Calls:
+    """Asks Discord, once the client is known to it; `token` is the bot's."""
+
+    client: discord.Client
+    token: str = field(repr=False)
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def ask(self, act: Callable[[], Awaitable[T]]) -> T:
+        """What Discord answers.
+
+        Raise SurfaceBusy for what another try may mend, ThreadGone for a place that is lost, DiscordRefused otherwise.
+        """
+        await self.known()
+        try:
+            return await act()
+        except (discord.DiscordException, ClientError, OSError, TimeoutError) as fault:
+            raise meaning(fault) from None  # what is below may hold the request
+
+    async def prepare(self) -> None:
+        """Log in; raise SettingsError when the token is refused, SurfaceBusy when Discord cannot be reached."""
+        async with self.lock:
+            if self.client.application is None:
+                try:
+                    await self.client.login(self.token)
+                except discord.LoginFailure:
+                    raise SettingsError("DISCORD_TOKEN", MAKE_ANOTHER, EXAMPLE) from None
+                except (discord.DiscordException, ClientError, OSError, TimeoutError) as fault:
+                    raise meaning(fault) from None
+
+    async def known(self) -> None:
+        """Log in unless that was done; raise SurfaceError where it cannot be."""
+        if self.client.application is None:
+            try:
+                await self.prepare()
+            except SettingsError as refused:
+                raise ThreadGone(REFUSED) from refused
+
+
+def meaning(fault: Exception) -> SurfaceError:
+    """What a fault of discord.py's means for what was to be shown."""
+    if isinstance(fault, discord.RateLimited):
+        return SurfaceBusy("Discord asked to wait", fault.retry_after)
+    if not isinstance(fault, discord.HTTPException):
+        if isinstance(fault, discord.DiscordException):
+            return DiscordRefused(0, type(fault).__name__)
+        return SurfaceBusy(f"Discord cannot be reached ({type(fault).__name__})", _later())
+    if fault.status == 429 or fault.status >= 500:
+        return SurfaceBusy(f"Discord is busy ({fault.status})", _later())
+    if fault.status == 401:
+        return ThreadGone(REFUSED)
+    return ThreadGone(GONE[fault.code]) if fault.code in GONE else DiscordRefused(fault.code, fault.text[:200])
+
+
+def is_archived(fault: SurfaceError) -> bool:
+    """Whether a place is only archived, which can be undone."""
+    return isinstance(fault, ThreadGone) and str(fault) == GONE[ARCHIVED]
+
+
+def _later() -> float:
+    return random.uniform(SOON, LATEST)  # noqa: S311 - no secret
+
+
+async def fault_of_token(token: str, api_url: str) -> str | None:
+    """What is wrong with a bot's token, by asking who it is; None when nothing is."""
+    headers = {"Authorization": f"Bot {token}"}
+    try:
+        async with (
+            ClientSession(timeout=ClientTimeout(total=PATIENCE), trust_env=True) as session,
+            session.get(f"{api_url or Route.BASE}/users/@me", headers=headers, allow_redirects=False) as answer,
+        ):
+            if answer.status == 401:
+                return MAKE_ANOTHER
+            return None if answer.status == 200 else f"Discord answers {answer.status}."
+    except (ClientError, OSError, TimeoutError, ValueError):
+        return "Discord cannot be reached."

@@ -1,0 +1,61 @@
+"""Discord's side, put together from the settings. Only a process that serves Discord loads this."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from adapters.discord.addresses import Addresses
+from adapters.discord.app import DiscordConnection, SignoffClient
+from adapters.discord.calls import Calls
+from adapters.discord.desk import Desk
+from adapters.discord.kept import Kept
+from adapters.discord.sending import Sending
+from adapters.discord.surface import DiscordSurface
+from adapters.intents import Intents
+from agent_core.ports.database import Database
+from agent_core.ports.world import Clock
+from agent_core.service.drafting import AgentDrafting
+from agent_core.service.hearing import Hearing
+from agent_core.service.received import ReceivedFiles
+from bot.settings import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscordSide:
+    """What shows agents in Discord; `connected` adds what takes in what people do there."""
+
+    database: Database
+    clock: Clock
+    addresses: Addresses
+    client: SignoffClient
+    calls: Calls
+    surface: DiscordSurface
+
+    @classmethod
+    def of(cls, settings: Settings, database: Database, clock: Clock, model: str) -> Self:
+        """For every server that the bot is in, by its token."""
+        addresses = Addresses(settings.discord_api_url, settings.discord_gateway_url)
+        client = SignoffClient(addresses)
+        calls = Calls(client=client, token=settings.discord_token.get_secret_value())
+        surface = DiscordSurface(sending=Sending(calls=calls), clock=clock, model=model)
+        return cls(database=database, clock=clock, addresses=addresses, client=client, calls=calls, surface=surface)
+
+    def connected(self, intents: Intents, drafting: AgentDrafting, received: ReceivedFiles) -> DiscordConnection:
+        """The listeners, and the gateway they hear by."""
+        desk = Desk(
+            intents=intents,
+            drafting=drafting,
+            received=received,
+            hearing=Hearing(self.database, self.clock),
+            surface=self.surface,
+            drafts=Kept(self.clock),
+            edits=Kept(self.clock),
+            clock=self.clock,
+        )
+        return DiscordConnection(
+            client=self.client, calls=self.calls, desk=desk, database=self.database, addresses=self.addresses
+        )
+
+    async def close(self) -> None:
+        """End what is under way, then the connection."""
+        await self.surface.close()
+        await self.client.close()

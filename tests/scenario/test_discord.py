@@ -1,0 +1,420 @@
+"""Signoff in a Discord server: what people press, fill in and write, and what they see of it."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import discord
+from simcord.backend import serializers
+from simcord.interactions import base_payload
+
+from adapters.buttons import Button
+from agent_core.model.note import Note
+from agent_core.model.people import Actor, Origin
+from agent_core.testing.model import ScriptedModel, reply_text
+from tests.scenario.chat import adding, writing
+from tests.scenario.guild import Guild, Running, at_work, parts_of, text_of
+from tests.scenario.member import GuildChat, fields_of, pressed, submitted
+
+PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(64)
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A server with Signoff at work in it, and Ana."""
+
+    guild: Guild
+    running: Running
+    ana: GuildChat
+
+    async def made(self) -> None:
+        """Ana makes the Clerk."""
+        await self.ana.new_agent("Clerk", "keeps notes", "Write notes")
+
+
+@asynccontextmanager
+async def scene(folder: Path, *replies: str, reads: bool = True, **stage: Any) -> AsyncIterator[Scene]:
+    async with (
+        Guild.opened() as guild,
+        at_work(guild, ScriptedModel(*replies), folder, reads=reads, **stage) as running,
+    ):
+        yield Scene(guild, running, GuildChat(guild, running, guild.person("ana")))
+
+
+async def test_a_form_that_cannot_be_used_is_offered_again_with_what_was_typed(tmp_path: Path) -> None:
+    async with scene(tmp_path, writing("a.md", "a")) as play:
+        ana = play.ana.person
+        shown = await ana.slash(play.guild.general, "agent new")
+        goals = "\n".join(f"goal {number}" for number in range(7))
+        refused = await submitted(ana, shown, {"name": "Clerk", "role": "keeps notes", "goals": goals})
+        assert refused.ephemeral
+        assert refused.response
+        assert "at most 5" in text_of(refused.response.message)
+        again = await pressed(ana, refused.response.message, "New agent")
+        made = await submitted(ana, again, {"goals": "one goal"})
+        assert made.response
+        assert "Clerk is made" in text_of(made.response.message)
+        agent = await play.running.agent()
+        assert (agent.role, agent.goals) == ("keeps notes", ("one goal",))
+
+
+async def test_one_line_makes_an_agent_and_a_sentence_drafts_one(tmp_path: Path) -> None:
+    draft = '{"name": "Scout", "role": "looks for strings", "goals": ["Find the best strings"]}'
+    async with scene(tmp_path, draft, writing("a.md", "a")) as play:
+        ana = play.ana.person
+        drafted = await ana.slash(play.guild.general, "agent new", text="research the best tennis strings")
+        offer = drafted.followups[-1].message if drafted.followups else drafted.response.message  # type: ignore[union-attr]
+        assert "Find the best strings" in text_of(offer)
+        assert drafted.ephemeral
+        await pressed(ana, offer, "Create")
+        await play.guild.until(lambda: play.guild.thread("Scout") is not None)
+        made = await ana.slash(play.guild.general, "agent new", text="Clerk | keeps notes | write a; tidy b")
+        assert made.response
+        assert "Clerk is made" in text_of(made.response.message)
+        assert (await play.running.agent()).goals == ("write a", "tidy b")
+
+
+async def test_a_thread_stands_under_the_root_message_and_lasts_a_week(tmp_path: Path) -> None:
+    async with scene(tmp_path, writing("a.md", "a")) as play:
+        await play.made()
+        await play.ana.asks("write_to_file")
+        root = await play.guild.message("keeps notes", place=play.guild.general)
+        thread = play.guild.thread()
+        assert thread
+        assert thread.id == root.id
+        assert thread._channel.thread_metadata
+        assert thread._channel.thread_metadata.auto_archive_duration == 10080
+
+
+async def test_another_number_of_commands_is_approved(tmp_path: Path) -> None:
+    replies = (writing("a.md", "a"), adding("a.md", "b"), adding("a.md", "c"), reply_text("list_files", {}))
+    async with scene(tmp_path, *replies) as play:
+        await play.made()
+        card = await play.ana.asks("write_to_file")
+        form = await pressed(play.ana.person, card.message, "Another number…")
+        await submitted(play.ana.person, form, {"how many commands": "2"})
+        await play.guild.message("turn 1", "approved ×2 by @ana")
+        await play.ana.asks("append_to_file")
+
+
+async def test_a_long_argument_is_shown_whole_as_a_file_and_can_be_rejected_with_a_reason(tmp_path: Path) -> None:
+    text = "A line of the novel.\n" * 900
+    async with scene(tmp_path, writing("novel.md", text), writing("a.md", "a")) as play:
+        await play.made()
+        card = await play.ana.asks("write_to_file")
+        shown = await pressed(play.ana.person, card.message, "Show all")
+        assert shown.ephemeral
+        assert shown.response
+        whole = shown.response.attachments[0]
+        assert text in (await whole.read()).decode()
+        await card.press("Reject", reason="Too long")
+        assert await play.ana.sees("Too long")
+        assert (
+            await play.running.stage.views.files((await play.running.agent()).channel, (await play.running.agent()).id)
+        ) == ()
+
+
+async def test_a_long_argument_can_be_edited_as_far_as_forms_hold_it(tmp_path: Path) -> None:
+    async with scene(tmp_path, writing("a.md", "word " * 700), reply_text("list_files", {})) as play:
+        await play.made()
+        card = await play.ana.asks("write_to_file")
+        await card.press("Edit", filename="b.md")
+        await play.ana.asks("list_files")
+        assert await play.ana.file("b.md") == "word " * 700
+
+
+async def test_changed_arguments_that_the_command_does_not_take_come_back_as_typed(tmp_path: Path) -> None:
+    replies = (writing("a.md", "a"), reply_text("read_file", {"filename": "a.md", "start": 0}))
+    async with scene(tmp_path, *replies) as play:
+        await play.made()
+        await (await play.ana.asks("write_to_file")).press("Approve")
+        card = await play.ana.asks("read_file")
+        form = await pressed(play.ana.person, card.message, "Edit")
+        refused = await submitted(play.ana.person, form, {"start": "two"})
+        assert refused.response
+        assert "start" in text_of(refused.response.message)
+        again = await pressed(play.ana.person, refused.response.message, "Edit")
+        assert fields_of(again)["start"] == "two"
+
+
+async def test_the_reply_button_does_what_a_written_reply_does(tmp_path: Path) -> None:
+    async with scene(tmp_path, writing("a.md", "a"), writing("b.md", "b"), reads=False) as play:
+        await play.made()
+        card = await play.ana.asks("write_to_file")
+        form = await pressed(play.ana.person, card.message, "Reply")
+        await submitted(play.ana.person, form, {"reply": "Call it b.md"})
+        await play.guild.message("rejected by @ana", "Call it b.md")
+        await play.ana.says("This is not read")
+        await play.ana.asks("write_to_file")
+        assert not any("This is not read" in text_of(each) for each in play.guild.said() if each.author.bot)
+
+
+async def test_a_written_reply_is_acknowledged_by_a_reaction(tmp_path: Path) -> None:
+    async with scene(tmp_path, writing("a.md", "a"), writing("b.md", "b")) as play:
+        await play.made()
+        await play.ana.asks("write_to_file")
+        await play.ana.says("Call it b.md")
+        await play.ana.asks("write_to_file")
+        said = next(each for each in play.guild.said() if each.content == "Call it b.md")
+        assert [str(reaction.emoji) for reaction in said.reactions] == ["✅"]
+
+
+async def test_what_is_typed_behind_an_exclamation_mark_is_done_and_answered(tmp_path: Path) -> None:
+    async with scene(tmp_path, writing("a.md", "a"), reply_text("list_files", {})) as play:
+        await play.made()
+        await play.ana.asks("write_to_file")
+        await play.ana.says("!status")
+        await play.guild.message("Clerk: waiting for a decision")
+        await play.ana.says("!approve")
+        await play.ana.asks("list_files")
+        assert await play.ana.file("a.md") == "a"
+
+
+async def test_stop_and_resume_by_command_and_button(tmp_path: Path) -> None:
+    async with scene(tmp_path, writing("a.md", "a"), writing("b.md", "b"), writing("c.md", "c")) as play:
+        await play.made()
+        await (await play.ana.asks("write_to_file")).press("Stop")
+        await play.ana.resume()
+        await play.ana.asks("write_to_file")
+        stopped = await play.ana.person.slash(play.guild.general, "agent stop", name="Clerk")
+        assert stopped.ephemeral
+        assert stopped.response
+        assert "Clerk is stopped" in text_of(stopped.response.message)
+        resumed = await play.ana.person.slash(play.guild.general, "agent resume")
+        assert resumed.response
+        assert "Clerk goes on" in text_of(resumed.response.message)
+        await play.ana.asks("write_to_file")
+
+
+async def test_two_clicks_at_once_are_one_decision(tmp_path: Path) -> None:
+    async with scene(tmp_path, writing("a.md", "a"), reply_text("list_files", {})) as play:
+        ben = play.guild.person("ben")
+        await play.made()
+        card = await play.ana.asks("write_to_file")
+        button = _approve(card.message)
+        first = _click(play.guild, play.ana.person, card.message, button)
+        second = _click(play.guild, ben, card.message, button)
+        await play.guild.env.settle()
+        await play.ana.asks("list_files")
+        told = [each for each in (first, second) if each.message_id]
+        assert len(told) == 1
+        assert "already approved by @" in _told(play.guild, told[0])
+        assert all(each.responded for each in (first, second))
+
+
+async def test_the_same_interaction_twice_counts_once(tmp_path: Path) -> None:
+    async with scene(tmp_path, writing("a.md", "a"), adding("a.md", "b"), reply_text("list_files", {})) as play:
+        await play.made()
+        card = await play.ana.asks("write_to_file")
+        stop = str(Button("stop", (await play.running.agent()).id))
+        _click(play.guild, play.ana.person, card.message, stop, times=2)
+        await play.guild.env.settle()
+        await play.guild.message("Resume to let it think anew")
+        notices = [each for each in play.guild.said() if "Resume to let it think anew" in text_of(each)]
+        assert len(notices) == 1
+
+
+async def test_a_guest_is_refused_for_themselves_alone(tmp_path: Path) -> None:
+    async with scene(tmp_path, writing("a.md", "a")) as play:
+        await play.made()
+        card = await play.ana.asks("write_to_file")
+        gus = play.guild.server.add_member(play.guild.env.create_user("gus"))
+        play.guild.env.backend.set_overwrite(
+            play.guild.general.id, _denied(gus.id, discord.Permissions(send_messages_in_threads=True))
+        )
+        refused = await gus.click(card.message, label="Approve")
+        assert refused.ephemeral
+        assert refused.response
+        assert "you may not approve here" in text_of(refused.response.message)
+        assert (await _turn(play)).is_open
+
+
+async def test_old_buttons_work_after_a_restart_and_commands_are_told_once(tmp_path: Path) -> None:
+    async with Guild.opened() as guild:
+        async with at_work(guild, ScriptedModel(writing("a.md", "a")), tmp_path) as running:
+            ana = GuildChat(guild, running, guild.person("ana"))
+            await ana.new_agent("Clerk", "keeps notes", "Write notes")
+            card = await ana.asks("write_to_file")
+        synced = [each for each in guild.env.http_requests if each.method == "PUT" and "commands" in each.path]
+        guild.clock.leap(timedelta(days=20))
+        async with at_work(guild, ScriptedModel(reply_text("list_files", {})), tmp_path) as running:
+            ana = GuildChat(guild, running, ana.person, "Clerk")
+            approve = _approve(card.message)
+            await pressed(ana.person, card.message, "Approve")
+            await ana.asks("list_files")
+            assert await ana.file("a.md") == "a"
+            late = _click(guild, ana.person, card.message, approve)
+            await guild.env.settle()
+            assert "already approved by @ana" in _told(guild, late)
+        after = [each for each in guild.env.http_requests if each.method == "PUT" and "commands" in each.path]
+        assert len(synced) == len(after) == 1
+
+
+async def test_replies_missed_while_nobody_listened_are_read_once(tmp_path: Path) -> None:
+    async with Guild.opened() as guild:
+        async with at_work(guild, ScriptedModel(writing("a.md", "a")), tmp_path) as running:
+            ana = GuildChat(guild, running, guild.person("ana"))
+            await ana.new_agent("Clerk", "keeps notes", "Write notes")
+            await ana.asks("write_to_file")
+            await running.connection.catch_up.keep_time(str(guild.server.id))
+            running.connection.client.connection = None  # deaf
+            await ana.says("Call it b.md")
+        async with at_work(guild, ScriptedModel(writing("b.md", "b")), tmp_path) as running:
+            await guild.message("rejected by @ana", "Call it b.md")
+            await running.connection.catch_up.read(str(guild.server.id))
+            thread = await running.stage.views.thread(guild.scope, (await running.agent()).id)
+        said = next(each for each in guild.said() if each.content == "Call it b.md")
+        assert "✅" in [str(reaction.emoji) for reaction in said.reactions]
+        assert not [entry for entry in thread.entries if isinstance(entry, Note)]
+
+
+async def test_a_dropped_file_lands_in_the_workspace(tmp_path: Path) -> None:
+    async with scene(tmp_path, writing("a.md", "a")) as play:
+        await play.made()
+        await play.ana.asks("write_to_file")
+        thread = play.guild.thread()
+        assert thread
+        await play.ana.person.send(thread, attachments=[("data.csv", b"1,2\n")])
+        dropped = play.guild.said()[-1]
+        assert [str(reaction.emoji) for reaction in dropped.reactions] == ["👀"]
+        assert await play.ana.file("data.csv") == "1,2\n"
+
+
+async def test_a_picture_of_the_workspace_is_put_into_the_thread(tmp_path: Path) -> None:
+    async with scene(tmp_path, writing("a.md", "a")) as play:
+        await play.made()
+        await play.ana.asks("write_to_file")
+        agent = await play.running.agent()
+        by = Origin(by=Actor(id="1", display="ana"), channel=agent.channel)
+        await play.running.connection.desk.received.receive(agent.id, "owl.png", PICTURE, by)
+        listed = await play.ana.person.slash(play.guild.general, "agent files", name="Clerk")
+        assert listed.response
+        assert "owl.png" in text_of(listed.response.message)
+        await pressed(play.ana.person, listed.response.message, "Upload")
+        shown = play.guild.said()[-1]
+        assert [file.filename for file in shown.attachments] == ["owl.png"]
+        assert await shown.attachments[0].read() == PICTURE
+
+
+async def test_names_complete_themselves_and_every_subcommand_is_answered_alone(tmp_path: Path) -> None:
+    async with scene(tmp_path, writing("a.md", "a")) as play:
+        await play.made()
+        await play.ana.asks("write_to_file")
+        ana, general = play.ana.person, play.guild.general
+        offered = await ana.autocomplete(general, "agent show", "name", "cl")
+        assert [each["value"] for each in offered] == ["Clerk"]
+        for verb in ("list", "show", "goals", "budget", "memory", "sites", "export", "files", "help", "delete"):
+            answered = await ana.slash(general, f"agent {verb}")
+            assert answered.ephemeral, verb
+            assert answered.response or answered.followups, verb
+
+
+async def test_an_agent_that_is_deleted_leaves_cards_that_say_so(tmp_path: Path) -> None:
+    async with scene(tmp_path, writing("a.md", "a")) as play:
+        await play.made()
+        card = await play.ana.asks("write_to_file")
+        asked = await play.ana.person.slash(play.guild.general, "agent delete", name="Clerk")
+        assert asked.response
+        await pressed(play.ana.person, asked.response.message, "Delete")
+        pressed_late = await pressed(play.ana.person, card.message, "Approve")
+        assert pressed_late.response
+        assert "deleted" in text_of(pressed_late.response.message)
+
+
+async def test_a_channel_without_permission_pauses_the_agent_and_tells_its_owner(tmp_path: Path) -> None:
+    async with scene(tmp_path, writing("a.md", "a"), writing("b.md", "b")) as play:
+        env = play.guild.env
+        env.inject_error("POST", "/channels/*/messages", status=403, code=50013, times=1)
+        await play.made()
+        ana = play.ana.person
+        await play.guild.until(lambda: bool(ana.user.dm_channel.history()))
+        assert "lacks a permission" in text_of(ana.user.dm_channel.history()[-1])
+        assert (await play.running.agent()).status.kind == "paused"
+
+
+async def test_an_archived_thread_is_opened_again_before_its_card_changes(tmp_path: Path) -> None:
+    async with scene(tmp_path, writing("a.md", "a"), reply_text("list_files", {})) as play:
+        await play.made()
+        card = await play.ana.asks("write_to_file")
+        thread = play.guild.thread()
+        assert thread
+        play.guild.env.backend.edit_channel(thread.id, {}, thread_metadata={"archived": True})
+        await card.press("Approve")
+        await play.ana.asks("list_files")
+        assert thread._channel.thread_metadata
+        assert not thread._channel.thread_metadata.archived
+
+
+async def test_a_card_that_was_sent_before_a_crash_is_found_and_not_sent_again(tmp_path: Path) -> None:
+    async with scene(tmp_path, writing("a.md", "a")) as play:
+        await play.made()
+        card = await play.ana.asks("write_to_file")
+        agent, turn = await play.running.agent(), await _turn(play)
+        surface = play.running.side.surface
+        surface.sending.drawn.clear()
+        address = await surface.show(agent, replace(turn, shown_as=""), may_stand=True)
+        assert address == f"{card.message.channel.id}/{card.message.id}"
+        assert await surface.open_thread(agent) == agent.thread
+
+
+async def test_an_agent_of_a_forum_is_a_post(tmp_path: Path) -> None:
+    async with scene(tmp_path, writing("a.md", "a")) as play:
+        forum = play.guild.server.create_forum_channel("work")
+        await play.ana.person.slash(forum, "agent new", text="Clerk | keeps notes | write a")
+        await play.guild.until(lambda: bool(forum.threads))
+        await play.guild.message("write_to_file", place=forum.threads[0])
+        assert "keeps notes" in text_of(forum.threads[0].history()[0])
+
+
+async def test_nobody_is_mentioned_whatever_an_agent_writes(tmp_path: Path) -> None:
+    async with scene(tmp_path, writing("@everyone.md", "@everyone <@1> @here")) as play:
+        await play.made()
+        await play.ana.asks("write_to_file")
+        assert all(not each.mention_everyone and not each.mentions for each in play.guild.said())
+
+
+def _approve(message: discord.Message) -> str:
+    """The id of a card's Approve, which works as long as the card does."""
+    return next(str(part["custom_id"]) for part in parts_of(message) if part.get("label") == "Approve")
+
+
+def _told(guild: Guild, record: Any) -> str:
+    """What only the person sees that pressed."""
+    message = guild.env.backend.get_message(record.channel_id, record.message_id)
+    assert message.is_ephemeral
+    return str(message.components)
+
+
+async def _turn(play: Scene) -> Any:
+    agent = await play.running.agent()
+    turn = await play.running.stage.views.newest_turn(agent.channel, agent.id)
+    assert turn
+    return turn
+
+
+def _denied(person: int, permissions: discord.Permissions) -> Any:
+    from simcord.backend.models import Overwrite
+    from simcord.enums import OverwriteType
+
+    return Overwrite(target_id=person, type=OverwriteType.MEMBER, allow=0, deny=permissions.value)
+
+
+def _click(guild: Guild, person: Any, message: discord.Message, custom_id: str, *, times: int = 1) -> Any:
+    """A press that does not wait for what comes of it."""
+    backend = guild.env.backend
+    stored = backend.get_message(message.channel.id, message.id)
+    record, payload = base_payload(
+        backend,
+        type=3,
+        channel_id=message.channel.id,
+        guild_id=guild.server.id,
+        user_id=person.id,
+        data={"custom_id": custom_id, "component_type": 2},
+    )
+    payload["message"] = dict(serializers.message_payload(backend, stored))
+    for _ in range(times):
+        backend.emit("INTERACTION_CREATE", payload)
+    return record
