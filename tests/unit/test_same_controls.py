@@ -1,0 +1,279 @@
+"""Slack and Discord offer the same controls, under the same names. What one has alone has its reason here."""
+
+import ast
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from types import ModuleType
+from typing import Any, Literal, TypeAlias, cast, get_args
+
+import pytest
+from discord import app_commands
+
+import adapters.discord.words
+import adapters.slack.words
+from adapters import intents
+from adapters.buttons import LABELS, OPENING_LABELS, OpeningVerb, Verb
+from adapters.discord import forms as discord_forms
+from adapters.discord import render as discord_render
+from adapters.discord.controls import CHOICE, PRESSED
+from adapters.discord.slash import Slash, commands_of
+from adapters.forms import fields_of
+from adapters.slack import render as slack_render
+from adapters.slack.controls import PREFIX
+from adapters.slack.fields import draft_of
+from adapters.slack.views import agent_form, home
+from adapters.subcommands import WORDS, AgentVerb, Helping, OnAgent, Wish, subcommand_of
+from adapters.wishes import WishVerb
+from agent_core.model.agent import Agent
+from agent_core.model.command import RISK_CLASSES, CommandCall
+from agent_core.model.draft import AgentDraft
+from agent_core.model.files import FileEntry
+from agent_core.model.lease import Lease
+from agent_core.model.policy import Policy
+from agent_core.model.turn import Turn
+from agent_core.testing.examples import ANA, NOON
+from docs.pictures.scenes import scenes
+from tests.standins.discord.forms import submitted
+
+Name: TypeAlias = Literal["slack", "discord"]
+Subcommand: TypeAlias = app_commands.Command[Any, Any, Any]
+Offers: TypeAlias = dict[str, set[str]]
+OTHERS = ("upload", "delete", "create", "change")
+VERBS = (*get_args(Verb), *get_args(OpeningVerb), *OTHERS)
+CARRIERS = ("value", "custom_id", "block_id", "action_id")
+
+# Controls that one of them has not, and why.
+ONLY_ELSEWHERE: dict[tuple[Name, str], str] = {
+    ("discord", "open"): "Slack tells of a press on a link, so its link carries a verb; Discord's links carry none.",
+}
+# Controls that do not look the same, and why.
+NAMED_OTHERWISE: dict[str, str] = {
+    "reply": "Slack has an input in the message that sends on Enter; Discord has none, so a button opens a form.",
+    "open": ONLY_ELSEWHERE["discord", "open"],
+}
+# What the form of a new agent does not ask for, and why.
+NOT_ASKED: dict[tuple[Name, str], str] = {
+    ("discord", "model"): "A form of Discord has five fields. A model that the channel used last stays to be chosen.",
+}
+EVERYTHING = AgentDraft(
+    name="Clerk",
+    role="keeps notes",
+    goals=("write", "tidy"),
+    budget=Decimal("2.50"),
+    model="gpt-test",
+    policy=Policy(approvers="owner", free=RISK_CLASSES, verbosity="brief"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """Takes what Discord's subcommands say in place of those who answer."""
+
+    lines: list[str] = field(default_factory=list)
+
+    async def run(self, _: object, text: str) -> None:
+        self.lines.append(text)
+
+    async def names(self, _: object, __: str) -> list[Any]:
+        return []
+
+
+@pytest.fixture
+async def cards() -> tuple[tuple[Agent, Turn], ...]:
+    """A turn in every state, one whose arguments are long, and one in a channel that wants cards brief."""
+    drawn = [(scene.agent, scene.turn) for scene in await scenes(NOON)]
+    agent, turn = drawn[0]
+    long = replace(turn, proposal=replace(turn.proposal, call=CommandCall("write_to_file", {"text": "tea " * 9000})))
+    brief = replace(agent, policy=replace(agent.policy, verbosity="brief"))
+    return (*drawn, (agent, long), (brief, turn))
+
+
+@pytest.fixture
+def offers(cards: tuple[tuple[Agent, Turn], ...]) -> Mapping[Name, Offers]:
+    """What can be pressed in all messages of both, with the words on it."""
+    return {"slack": offered(in_slack(cards)), "discord": offered(in_discord(cards))}
+
+
+def in_slack(cards: tuple[tuple[Agent, Turn], ...]) -> Iterator[Any]:
+    agent, turn = cards[0]
+    yield from (slack_render.turn_message(*card).blocks for card in cards)
+    yield slack_render.kept_message(agent, "at rest").blocks
+    yield slack_render.agents_message([], NOON, link).blocks
+    yield slack_render.agent_message(leased(agent), NOON, link).blocks
+    yield slack_render.files_message(agent, [FileEntry("notes.md", 3, NOON)]).blocks
+    yield slack_render.delete_question(agent).blocks
+    yield slack_render.explanation_message().blocks
+    yield slack_render.offer_message(AgentDraft()).blocks
+    yield home([agent], [(agent, turn)], NOON, link)
+
+
+def in_discord(cards: tuple[tuple[Agent, Turn], ...]) -> Iterator[Any]:
+    agent, _ = cards[0]
+    messages = (
+        *(discord_render.turn_message(*card) for card in cards),
+        discord_render.kept_message(agent, "at rest"),
+        discord_render.agents_message([], NOON, link),
+        discord_render.agent_message(leased(agent), NOON),
+        discord_render.files_message(agent, [FileEntry("notes.md", 3, NOON)]),
+        discord_render.delete_message(agent),
+        discord_render.explanation_message(),
+        discord_render.offer_message(AgentDraft(), "key"),
+    )
+    yield from (message.view.to_components() for message in messages)  # type: ignore[no-untyped-call]
+
+
+def link(_: Agent) -> str:
+    return "https://example.com"
+
+
+def leased(agent: Agent) -> Agent:
+    return replace(agent, lease=Lease(granted_by=ANA, granted_at=NOON, total=3, left=2, classes=("write",)))
+
+
+def offered(messages: Iterator[Any]) -> Offers:
+    found: Offers = {}
+    for message in messages:
+        for element in elements(message):
+            for carrier in CARRIERS:
+                verb = verb_of(str(element.get(carrier) or ""))
+                if verb in VERBS:
+                    found.setdefault(verb, set()).add(words_on(element))
+    return found
+
+
+def verb_of(carried: str) -> str:
+    """What a button is for, by what it carries: `approve:ID:3`, or Slack's name of it, `signoff.another_number`."""
+    if carried.startswith(PREFIX):
+        return carried.removeprefix(PREFIX).partition(".")[0].replace("_", " ")
+    return carried.partition(":")[0]
+
+
+def elements(value: Any) -> Iterator[Mapping[str, Any]]:
+    if isinstance(value, list):
+        for each in value:
+            yield from elements(each)
+    elif isinstance(value, dict):
+        yield value
+        for each in value.values():
+            yield from elements(each)
+
+
+def words_on(element: Mapping[str, Any]) -> str:
+    text = element.get("text") or element.get("label") or ""
+    return str(text["text"] if isinstance(text, dict) else text)
+
+
+def calls_of(module: ModuleType) -> set[str]:
+    calls = (node.func for node in ast.walk(ast.parse(inspect.getsource(module))) if isinstance(node, ast.Call))
+    return {ast.unparse(call) for call in calls}
+
+
+@pytest.mark.parametrize("name", get_args(Name))
+def test_every_button_is_offered_or_has_a_reason_not_to_be(offers: Mapping[Name, Offers], name: Name) -> None:
+    missing = {verb for verb in VERBS if verb not in offers[name]}
+    assert missing == {verb for surface, verb in ONLY_ELSEWHERE if surface == name}
+
+
+def test_the_same_button_says_the_same(offers: Mapping[Name, Offers]) -> None:
+    differing = {verb for verb in VERBS if offers["slack"].get(verb) != offers["discord"].get(verb)}
+    assert differing == set(NAMED_OTHERWISE)
+
+
+@pytest.mark.parametrize("name", get_args(Name))
+def test_buttons_have_their_exact_labels(offers: Mapping[Name, Offers], name: Name) -> None:
+    labels: dict[str, str] = {str(verb): words for names in (LABELS, OPENING_LABELS) for verb, words in names.items()}
+    said = {verb: words for verb, words in offers[name].items() if verb in labels and verb not in NAMED_OTHERWISE}
+    assert {verb for verb, words in said.items() if labels[verb] not in words} == set()
+
+
+def test_discord_takes_every_button_that_it_shows(cards: tuple[tuple[Agent, Turn], ...]) -> None:
+    shown = [
+        str(element["custom_id"])
+        for drawn in in_discord(cards)
+        for element in elements(drawn)
+        if "custom_id" in element
+    ]
+    assert shown
+    assert [
+        custom_id for custom_id in shown if not PRESSED.fullmatch(custom_id) and not CHOICE.fullmatch(custom_id)
+    ] == []
+    assert [custom_id for custom_id in shown if len(custom_id) > 100] == []
+
+
+def test_both_have_every_subcommand() -> None:
+    in_discord = {command.name for command in subcommands()}
+    in_slack = {word for word in WORDS if not (isinstance(it := subcommand_of(word), Helping) and it.said)}
+    assert in_discord == in_slack == set(WORDS)
+
+
+@pytest.mark.parametrize("verb", [*get_args(AgentVerb), *get_args(WishVerb)])
+async def test_a_subcommand_of_discord_means_the_line_that_is_typed_in_slack(verb: str) -> None:
+    heard = Heard()
+    command = next(each for each in subcommands(heard) if each.name == verb)
+    given = {name: {"name": "Clerk", "text": "set a; b"}[name] for name in names_of(command)}
+    await cast("Any", command.callback)(None, **given)
+    wanted = " ".join((verb, *given.values()))
+    assert subcommand_of(heard.lines[0]) == subcommand_of(wanted)
+    assert isinstance(subcommand_of(wanted), OnAgent | Wish)
+
+
+def test_names_complete_themselves_wherever_discord_asks_for_one() -> None:
+    commands = subcommands()
+    asked = [each for each in commands if "name" in names_of(each)]
+    assert len(asked) > 5
+    assert [each.name for each in asked if not cast("Any", each.get_parameter("name")).autocomplete] == []
+
+
+@pytest.mark.parametrize("module", [adapters.slack.words, adapters.discord.words], ids=["slack", "discord"])
+def test_what_is_typed_in_a_thread_is_read_by_the_same_code(module: ModuleType) -> None:
+    assert "self.desk.intents.say" in calls_of(module)
+    verbs = {line.split()[0].removeprefix("!") for line, _ in intents.HELP.commands}
+    assert set(get_args(WishVerb)) < verbs
+
+
+def test_the_form_of_a_new_agent_holds_everything_in_both() -> None:
+    view, modal = agent_form(EVERYTHING, None, "slack/T1/C1"), discord_forms.agent_form(EVERYTHING, place="discord/1/2")
+    sent = submitted(modal.to_dict(), {})
+    asked = discord_forms.read(sent["custom_id"], discord_forms.submitted(sent["components"]))
+    assert isinstance(asked, discord_forms.NewAgent)
+    assert draft_of(untouched(view)) == asked.draft() == EVERYTHING
+
+
+def test_the_form_of_a_new_agent_asks_for_everything_or_has_a_reason_not_to() -> None:
+    drawn = [*elements(discord_forms.agent_form(None, place="discord/1/2").to_dict())]
+    typed: dict[str, Any] = {each["custom_id"]: "1" for each in drawn if "custom_id" in each}
+    typed["more"] = [each["value"] for each in drawn if "value" in each]
+    asked = discord_forms.read("form:new:discord/1/2", typed)
+    assert isinstance(asked, discord_forms.NewAgent)
+    missing = {name for name, value in fields_of(EVERYTHING).items() if value and name not in asked.fields}
+    assert missing == {field for surface, field in NOT_ASKED if surface == "discord"}
+
+
+def untouched(view: Mapping[str, Any]) -> dict[str, Any]:
+    """A form of Slack that is sent as it was opened."""
+    values = {
+        each["block_id"]: {"value": stands(each["element"])} for each in view["blocks"] if each["type"] == "input"
+    }
+    return {**view, "state": {"values": values}}
+
+
+def stands(element: Mapping[str, Any]) -> dict[str, Any]:
+    """What is in an input, under the name that Slack gives it in its payload."""
+    names = {
+        "initial_options": "selected_options",
+        "initial_option": "selected_option",
+        "initial_value": "value",
+    }
+    return {sent: element[initial] for initial, sent in names.items() if initial in element}
+
+
+def subcommands(heard: Heard | None = None) -> list[Subcommand]:
+    """What Discord offers behind `/agent`; what they say is kept."""
+    group = commands_of(cast("Slash", heard or Heard()))
+    return [command for command in group.commands if isinstance(command, app_commands.Command)]
+
+
+def names_of(command: Subcommand) -> list[str]:
+    return [parameter.name for parameter in command.parameters]
