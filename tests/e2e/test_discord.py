@@ -137,10 +137,15 @@ async def test_cards_wait_as_long_as_discord_asks_and_stand_once(place: Place, t
     async with program(tmp_path, **place.settings):
         await place.begun()
         await place.card(1, "Approve")
-        for route in (SEND, EDIT):
+        before = {route: len(place.discord.calls_of(route)) for route in (SEND, EDIT)}
+        for route in before:
             place.discord.fails(route, retry_after="0.4")
         await place.approved_to_the_end()
         assert [len(place.cards(turn)) for turn in (1, 2)] == [1, 1]
+        for route, count in before.items():
+            refused, *later = place.discord.calls_of(route)[count:]
+            again = next(call for call in later if call.path == refused.path)
+            assert again.at - refused.at >= 0.4
 
 
 async def test_buttons_and_forms_from_before_a_restart_work_after_it(place: Place, tmp_path: Path) -> None:
@@ -157,7 +162,9 @@ async def test_buttons_and_forms_from_before_a_restart_work_after_it(place: Plac
         await place.said("Resume")
 
 
-@pytest.mark.parametrize("after_effect", [True, False], ids=["sent", "on its way"])
+@pytest.mark.parametrize(
+    "after_effect", [pytest.param(True, id="sent"), pytest.param(False, id="on its way", marks=pytest.mark.slow)]
+)
 async def test_killed_while_a_card_is_sent_the_next_start_shows_exactly_one(
     place: Place, tmp_path: Path, after_effect: bool
 ) -> None:
