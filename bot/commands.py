@@ -3,9 +3,10 @@
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from aiohttp import web
@@ -42,6 +43,12 @@ class Chats:
     def routes(self) -> Sequence[web.RouteDef]:
         """What they are reached by over HTTP."""
         return self.slack.routes if self.slack else ()
+
+    @property
+    def heard(self) -> "Mapping[str, Callable[[], datetime | None]]":
+        """When each of their gateways last sent anything."""
+        discord = self.discord
+        return {"discord": lambda: discord.heard_at} if discord else {}
 
     @property
     def listening(self) -> "tuple[Awaitable[None], ...]":
@@ -125,7 +132,7 @@ async def _serving(signoff: Signoff, surface: WebSurface, chats: Chats) -> Async
     guard = Guard(token=settings.web_token.get_secret_value(), public_url=settings.public_url)
     badge = Badge(signoff.model.label)
     workspace = Workspace(intents=signoff.intents, hub=surface.hub, guard=guard, clock=signoff.clock, badge=badge)
-    app = application(workspace, chats.routes)
+    app = application(workspace, chats.routes, chats.heard)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=GRACE)
     await runner.setup()
     try:

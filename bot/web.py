@@ -1,6 +1,9 @@
 """The aiohttp application: health and metrics; mounts the routes that the surfaces own."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
+from types import MappingProxyType
+from typing import TypeAlias
 
 from aiohttp import web
 
@@ -13,10 +16,15 @@ from agent_core.service.views import AgentViews
 OWN_PATHS = ("/healthz", "/metrics")
 SLACK_PATHS = "/slack/"
 MOST_BODY = 2 * 2**20
+Heard: TypeAlias = Mapping[str, Callable[[], datetime | None]]
+NOBODY: Heard = MappingProxyType({})
 
 
-def application(workspace: Workspace, routes: Sequence[web.RouteDef] = ()) -> web.Application:
-    """All routes of one process; `routes` are those of surfaces that check who comes by themselves."""
+def application(workspace: Workspace, routes: Sequence[web.RouteDef] = (), heard: Heard = NOBODY) -> web.Application:
+    """All routes of one process; `routes` are those of surfaces that check who comes by themselves.
+
+    `heard` tells when each gateway that this process listens to last sent anything.
+    """
     app = web.Application(
         client_max_size=MOST_BODY,
         middlewares=[workspace.guard.middleware(_is_page), workspace.telling(_is_page)],
@@ -26,7 +34,7 @@ def application(workspace: Workspace, routes: Sequence[web.RouteDef] = ()) -> we
         [
             *Pages(workspace).routes(),
             *Listeners(workspace).routes(),
-            *Operations(views, workspace.guard).routes(),
+            *Operations(views, workspace.guard, heard).routes(),
             *routes,
         ]
     )
@@ -37,17 +45,18 @@ def application(workspace: Workspace, routes: Sequence[web.RouteDef] = ()) -> we
 class Operations:
     """What operators' tools ask."""
 
-    def __init__(self, views: AgentViews, guard: Guard) -> None:
-        self.views, self.guard = views, guard
+    def __init__(self, views: AgentViews, guard: Guard, heard: Heard = NOBODY) -> None:
+        self.views, self.guard, self.heard = views, guard, heard
 
     def routes(self) -> list[web.RouteDef]:
         """Health and metrics."""
         return [web.get("/healthz", self.health), web.get("/metrics", self.metrics)]
 
     async def health(self, _request: web.Request) -> web.Response:
-        """Say ok when the database answers."""
+        """Say ok when the database answers, and when each gateway was last heard: one that is silent may be dead."""
         await self.views.census()
-        return web.json_response({"status": "ok"})
+        heard = {name: at.isoformat() if (at := last()) else None for name, last in self.heard.items()}
+        return web.json_response({"status": "ok", **({"heard": heard} if heard else {})})
 
     async def metrics(self, request: web.Request) -> web.Response:
         """Agents by what they are doing, and the process itself, in Prometheus' text format.
@@ -63,6 +72,11 @@ class Operations:
         gauge = Gauge("signoff_agents", "Agents by what they are doing.", ["status"], registry=own)
         for count in await self.views.census():
             gauge.labels(status=count.status).inc(count.number)
+        if self.heard:
+            said = "When a gateway last sent anything, 0 for never."
+            times = Gauge("signoff_heard_timestamp_seconds", said, ["surface"], registry=own)
+            for name, last in self.heard.items():
+                times.labels(surface=name).set(at.timestamp() if (at := last()) else 0)
         text = generate_latest(own) + generate_latest(REGISTRY)
         return web.Response(body=text, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
 

@@ -9,24 +9,26 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 import discord
+from aiohttp import ClientError
 from discord import app_commands
 from discord.webhook.async_ import async_context
 
 from adapters.discord.addresses import Addresses, RedirectedAnswers
-from adapters.discord.calls import Calls
+from adapters.discord.calls import EXAMPLE, MAKE_ANOTHER, Calls
 from adapters.discord.catchup import BEAT, CatchUp
 from adapters.discord.clicks import Clicks, is_shown, parts_of, said_by
 from adapters.discord.desk import Desk
 from adapters.discord.slash import Slash, commands_of
 from adapters.discord.submissions import Submissions
 from adapters.discord.words import Words
-from agent_core.errors import DatabaseAway, SurfaceError
+from agent_core.errors import DatabaseAway, SettingsError, SurfaceError
 from agent_core.model.places import ChannelScope
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 
 logger = logging.getLogger(__name__)
 
 PATIENCE = 20.0
+WRONG_TOKEN = 4004  # how the gateway closes, https://discord.com/developers/docs/topics/opcodes-and-status-codes
 EVERYWHERE, COMMANDS = ChannelScope("discord", "", ""), "commands"
 NO_CONTENT = (
     "the Message Content intent is off: replies in threads are not read, and the Reply button does it all; "
@@ -51,15 +53,17 @@ class SignoffClient(discord.Client):
         self.connection: DiscordConnection | None = None
 
     async def setup_hook(self) -> None:
-        """Ask for the text of messages where that was granted, and have the commands known."""
+        """Ask for the text of messages where that was granted."""
         granted = self.application.flags if self.application else discord.ApplicationFlags()
         if granted.gateway_message_content or granted.gateway_message_content_limited:
             self.intents_used.message_content = True
-        if self.connection:
-            await self.connection.set_up()
+        if self.connection and not self.intents_used.message_content:
+            logger.warning(NO_CONTENT)
 
     async def on_ready(self) -> None:
         """A new session: what was said before it never comes by itself."""
+        if self.connection:
+            await self.connection.tell_commands()
         for guild in self.guilds:
             await self._began(guild)
 
@@ -139,14 +143,35 @@ class DiscordConnection:
                 await self.calls.prepare()
                 break
             await self.desk.clock.sleep(PATIENCE)
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._keep_time())
-            await self.client.connect()
+        await self.tell_commands()
+        keeping = asyncio.create_task(self._keep_time())
+        try:
+            await self._listen()
+        finally:
+            keeping.cancel()
+            await asyncio.gather(keeping, return_exceptions=True)
 
-    async def set_up(self) -> None:
-        """Have Discord know the commands, where they changed, and say what cannot be read."""
-        if not self.client.intents_used.message_content:
+    async def tell_commands(self) -> None:
+        """Have Discord know the commands, where they changed; what fails is tried at the next session."""
+        try:
+            await self._tell_changed()
+        except (discord.DiscordException, ClientError, OSError, DatabaseAway) as fault:
+            logger.warning("commands not told", extra={"fault": type(fault).__name__})
+
+    async def _listen(self) -> None:
+        """Hear the gateway; discord.py comes back by itself, unless Discord says that this is of no use."""
+        try:
+            await self.client.connect()
+        except discord.PrivilegedIntentsRequired:
+            self.client.intents_used.message_content = False
             logger.warning(NO_CONTENT)
+            await self.client.connect()
+        except discord.ConnectionClosed as closed:
+            if closed.code == WRONG_TOKEN:
+                raise SettingsError("DISCORD_TOKEN", MAKE_ANOTHER, EXAMPLE) from None
+            raise
+
+    async def _tell_changed(self) -> None:
         told = json.dumps([command.to_dict(self.client.tree) for command in self.client.tree.get_commands()])
         digest = hashlib.sha256(f"{self.client.application_id}/{told}".encode()).hexdigest()
         async with self.database.begin() as work:

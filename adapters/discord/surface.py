@@ -95,7 +95,7 @@ class DiscordSurface:
         """Put the file into the thread; Discord shows pictures and plays sounds by themselves."""
         thread = thread_of(agent)
         there = self.sending.calls.client.get_partial_messageable(thread)
-        file = Attachment(filename, data)
+        file = Attachment(filename.rpartition("/")[2], data)
         await self.sending.in_open_thread(thread, lambda: there.send(file=file_of(file)))
 
     async def draw_again(self, agent: Agent, turn: Turn) -> None:

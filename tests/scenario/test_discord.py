@@ -348,6 +348,35 @@ async def test_an_archived_thread_is_opened_again_before_its_card_changes(tmp_pa
         assert not thread._channel.thread_metadata.archived
 
 
+async def test_a_thread_that_only_discord_knows_to_be_archived_is_opened_again(tmp_path: Path) -> None:
+    async with scene(tmp_path, writing("a.md", "a"), reply_text("list_files", {})) as play:
+        await play.made()
+        card = await play.ana.asks("write_to_file")
+        play.guild.env.inject_error("PATCH", "/channels/*/messages/*", status=400, code=50083)
+        await card.press("Approve")
+        await play.guild.message("turn 1", "done")
+
+
+async def test_discord_that_is_busy_is_tried_again(tmp_path: Path) -> None:
+    async with scene(tmp_path, writing("a.md", "a")) as play:
+        play.guild.env.inject_error("POST", "/channels/*/messages/*/threads", status=503)
+        await play.made()
+        await play.ana.asks("write_to_file")
+        roots = [each for each in play.guild.said(play.guild.general) if "keeps notes" in text_of(each)]
+        assert len(roots) == 1
+
+
+async def test_the_gateway_is_known_to_be_alive_by_its_events(tmp_path: Path) -> None:
+    async with scene(tmp_path, writing("a.md", "a")) as play:
+        await play.made()
+        await play.ana.asks("write_to_file")
+        before = play.guild.clock.now()
+        play.running.side.client.dispatch("socket_event_type", "MESSAGE_CREATE")
+        await play.guild.env.settle()
+        assert play.running.connection.heard_at
+        assert play.running.connection.heard_at >= before
+
+
 async def test_a_card_that_was_sent_before_a_crash_is_found_and_not_sent_again(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("a.md", "a")) as play:
         await play.made()
