@@ -40,6 +40,8 @@ class SignoffClient(discord.Client):
     """Listens to no more than it needs; `intents_used` may gain message content until it connects."""
 
     def __init__(self, addresses: Addresses) -> None:
+        # discord.py would warn in the log that it cannot speak, which nobody asked for.
+        discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
         self.intents_used = discord.Intents(guilds=True, guild_messages=True)
         super().__init__(
             intents=self.intents_used,
