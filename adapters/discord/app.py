@@ -6,7 +6,7 @@ import json
 import logging
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import discord
 from aiohttp import ClientError
@@ -14,20 +14,21 @@ from discord import app_commands
 from discord.webhook.async_ import async_context
 
 from adapters.discord.addresses import Addresses, RedirectedAnswers
-from adapters.discord.calls import EXAMPLE, MAKE_ANOTHER, Calls
+from adapters.discord.calls import MAKE_ANOTHER, Calls
 from adapters.discord.catchup import BEAT, CatchUp
 from adapters.discord.clicks import Clicks, is_shown, parts_of, said_by
 from adapters.discord.desk import Desk
 from adapters.discord.slash import Slash, commands_of
 from adapters.discord.submissions import Submissions
 from adapters.discord.words import Words
-from agent_core.errors import DatabaseAway, SettingsError, SurfaceError
+from agent_core.errors import DatabaseAway, SurfaceError
 from agent_core.model.places import ChannelScope
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 
 logger = logging.getLogger(__name__)
 
 PATIENCE = 20.0
+SILENCE = timedelta(minutes=10)  # a bot at work hears at least its own messages
 WRONG_TOKEN = 4004  # how the gateway closes, https://discord.com/developers/docs/topics/opcodes-and-status-codes
 EVERYWHERE, COMMANDS = ChannelScope("discord", "", ""), "commands"
 NO_CONTENT = (
@@ -107,7 +108,7 @@ class DiscordConnection:
     """Takes what Discord sends.
 
     `behind` is how many times what was missed is still to be read: until then nothing counts as heard. `heard_at` is
-    when the gateway last sent anything.
+    when the gateway last sent anything; after `silence` the threads are looked into, at `looked_at` for the last time.
     """
 
     client: SignoffClient
@@ -117,6 +118,8 @@ class DiscordConnection:
     addresses: Addresses
     behind: int = 0
     heard_at: datetime | None = None
+    looked_at: datetime | None = None
+    silence: timedelta = SILENCE
     clicks: Clicks = field(init=False)
     words: Words = field(init=False)
     forms: Submissions = field(init=False)
@@ -169,9 +172,9 @@ class DiscordConnection:
             logger.warning(NO_CONTENT)
             await self.client.connect()
         except discord.ConnectionClosed as closed:
-            if closed.code == WRONG_TOKEN:
-                raise SettingsError("DISCORD_TOKEN", MAKE_ANOTHER, EXAMPLE) from None
-            raise
+            why = MAKE_ANOTHER if closed.code == WRONG_TOKEN else "Start Signoff again once this is mended."
+            logger.warning("discord refuses the connection", extra={"code": closed.code, "why": why})
+            await asyncio.Event().wait()  # the other surfaces go on; /healthz tells since when nothing was heard
 
     async def _tell_changed(self) -> None:
         told = json.dumps([command.to_dict(self.client.tree) for command in self.client.tree.get_commands()])
@@ -199,10 +202,22 @@ class DiscordConnection:
                 self.behind -= 1
                 return
 
+    async def look_around(self) -> None:
+        """Note that every server is heard. Where nothing came for long, look into the threads.
+
+        A gateway may come back silent, and then a quiet server and a deaf bot look the same.
+        """
+        now = self.desk.clock.now()
+        is_silent = self.heard_at is None or now - self.heard_at >= self.silence
+        if is_silent and self.looked_at and now - self.looked_at < self.silence:
+            return
+        self.looked_at = now if is_silent else None
+        for guild in self.client.guilds:
+            await (self.catch_up.read if is_silent else self.catch_up.keep_time)(str(guild.id))
+
     async def _keep_time(self) -> None:
         while True:
             await self.desk.clock.sleep(BEAT)
             if not self.behind and self.client.is_ready() and not self.client.is_closed():
                 with suppress(DatabaseAway):
-                    for guild in self.client.guilds:
-                        await self.catch_up.keep_time(str(guild.id))
+                    await self.look_around()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from aiohttp import ClientSession
 from discord import Permissions
 from simcord.backend.models import Channel, Message
 from simcord.enums import ComponentType
@@ -110,6 +111,7 @@ def test_the_link_of_the_guide_asks_for_the_permissions_that_it_lists() -> None:
     assert re.findall(r"permissions=(\d+)", GUIDE) == [str(NEEDED.value)]
 
 
+@pytest.mark.proves("discord:goal")
 async def test_an_agent_is_made_and_approved_to_its_end(place: Place, tmp_path: Path) -> None:
     async with program(tmp_path, **place.settings) as signoff:
         await place.begun()
@@ -120,6 +122,7 @@ async def test_an_agent_is_made_and_approved_to_its_end(place: Place, tmp_path: 
     nothing_is_told(signoff, tmp_path)
 
 
+@pytest.mark.proves("discord:resume")
 async def test_a_press_while_the_line_is_broken_counts_once_it_is_resumed(place: Place, tmp_path: Path) -> None:
     async with program(tmp_path, **place.settings):
         await place.begun()
@@ -133,6 +136,7 @@ async def test_a_press_while_the_line_is_broken_counts_once_it_is_resumed(place:
         await place.said("Clerk is done")
 
 
+@pytest.mark.proves("discord:busy")
 async def test_cards_wait_as_long_as_discord_asks_and_stand_once(place: Place, tmp_path: Path) -> None:
     async with program(tmp_path, **place.settings):
         await place.begun()
@@ -148,6 +152,7 @@ async def test_cards_wait_as_long_as_discord_asks_and_stand_once(place: Place, t
             assert again.at - refused.at >= 0.4
 
 
+@pytest.mark.proves("discord:restart")
 async def test_buttons_and_forms_from_before_a_restart_work_after_it(place: Place, tmp_path: Path) -> None:
     async with program(tmp_path, **place.settings) as signoff:
         await place.begun()
@@ -162,6 +167,7 @@ async def test_buttons_and_forms_from_before_a_restart_work_after_it(place: Plac
         await place.said("Resume")
 
 
+@pytest.mark.proves("discord:killed")
 @pytest.mark.parametrize(
     "after_effect", [pytest.param(True, id="sent"), pytest.param(False, id="on its way", marks=pytest.mark.slow)]
 )
@@ -185,6 +191,7 @@ async def test_killed_while_a_card_is_sent_the_next_start_shows_exactly_one(
         assert len(place.guild.threads(place.general)) == 1
 
 
+@pytest.mark.proves("discord:whole")
 async def test_what_is_long_is_shown_whole_and_files_go_both_ways(place: Place, tmp_path: Path) -> None:
     long = " ".join(f"line{number}" for number in range(1000))
     async with openai_standin() as endpoint:
@@ -203,6 +210,7 @@ async def test_what_is_long_is_shown_whole_and_files_go_both_ways(place: Place, 
             await sent.says("tea.txt is in the thread")
 
 
+@pytest.mark.proves("discord:no-content")
 async def test_where_replies_cannot_be_read_the_button_takes_them(place: Place, tmp_path: Path) -> None:
     place.discord.grants_content = False
     async with program(tmp_path, **place.settings) as signoff:
@@ -226,6 +234,19 @@ async def test_a_token_that_discord_refuses_is_told_in_one_line(place: Place, tm
         assert "wr0ng" not in refused.output
 
 
+async def test_a_token_that_is_reset_while_it_runs_leaves_the_pages_alone(place: Place, tmp_path: Path) -> None:
+    async with program(tmp_path, **place.settings) as signoff:
+        await place.begun()
+        await place.card(1, "Approve")
+        place.discord.token = "another"
+        place.discord.gateway.forgets()
+        place.discord.gateway.cut()
+        await signoff.says("discord refuses the connection")
+        async with ClientSession() as browser, browser.get(f"{signoff.address}/healthz") as answer:
+            assert (answer.status, set(await answer.json())) == (200, {"status", "heard"})
+
+
+@pytest.mark.proves("discord:heartbeat")
 @pytest.mark.slow
 @pytest.mark.timeout(180)
 async def test_a_gateway_that_acknowledges_nothing_is_left_and_resumed(place: Place, tmp_path: Path) -> None:
@@ -238,6 +259,7 @@ async def test_a_gateway_that_acknowledges_nothing_is_left_and_resumed(place: Pl
         await place.approved_to_the_end()
 
 
+@pytest.mark.proves("discord:missed")
 @pytest.mark.slow
 async def test_replies_that_nobody_told_the_program_of_are_read_once(place: Place, tmp_path: Path) -> None:
     async with program(tmp_path, **place.settings):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import discord
+import pytest
 from simcord.backend import serializers
 from simcord.interactions import base_payload
 
@@ -189,6 +190,7 @@ async def test_stop_and_resume_by_command_and_button(tmp_path: Path) -> None:
         await play.ana.asks("write_to_file")
 
 
+@pytest.mark.proves("discord:clicks-at-once")
 async def test_two_clicks_at_once_are_one_decision(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("a.md", "a"), reply_text("list_files", {})) as play:
         ben = play.guild.person("ben")
@@ -205,6 +207,7 @@ async def test_two_clicks_at_once_are_one_decision(tmp_path: Path) -> None:
         assert all(each.responded for each in (first, second))
 
 
+@pytest.mark.proves("discord:once")
 async def test_the_same_interaction_twice_counts_once(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("a.md", "a"), adding("a.md", "b"), reply_text("list_files", {})) as play:
         await play.made()
@@ -217,6 +220,7 @@ async def test_the_same_interaction_twice_counts_once(tmp_path: Path) -> None:
         assert len(notices) == 1
 
 
+@pytest.mark.proves("discord:rights")
 async def test_a_guest_is_refused_for_themselves_alone(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("a.md", "a")) as play:
         await play.made()
@@ -398,6 +402,7 @@ async def test_an_agent_of_a_forum_is_a_post(tmp_path: Path) -> None:
         assert "keeps notes" in text_of(forum.threads[0].history()[0])
 
 
+@pytest.mark.proves("discord:quiet")
 async def test_nobody_is_mentioned_whatever_an_agent_writes(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("@everyone.md", "@everyone <@1> @here")) as play:
         await play.made()
@@ -447,3 +452,19 @@ def _click(guild: Guild, person: Any, message: discord.Message, custom_id: str, 
     for _ in range(times):
         backend.emit("INTERACTION_CREATE", payload)
     return record
+
+
+async def test_a_gateway_that_comes_back_silent_is_noticed_and_what_it_missed_is_read_once(tmp_path: Path) -> None:
+    async with scene(tmp_path, writing("a.md", "a"), reply_text("list_files", {})) as play:
+        await play.made()
+        await play.ana.asks("write_to_file")
+        connection, client = play.running.connection, play.running.side.client
+        client.connection = None  # what comes now is not heard
+        await play.ana.says("Take tea instead.")
+        client.connection, connection.silence = connection, timedelta(0)
+        await connection.look_around()
+        assert await play.ana.sees("Take tea instead.")
+        connection.silence = timedelta(hours=1)
+        looked = connection.looked_at
+        await connection.look_around()
+        assert connection.looked_at in (looked, None)

@@ -170,6 +170,7 @@ def calls_of(module: ModuleType) -> set[str]:
     return {ast.unparse(call) for call in calls}
 
 
+@pytest.mark.proves("surfaces:controls")
 @pytest.mark.parametrize("name", get_args(Name))
 def test_every_button_is_offered_or_has_a_reason_not_to_be(offers: Mapping[Name, Offers], name: Name) -> None:
     missing = {verb for verb in VERBS if verb not in offers[name]}
