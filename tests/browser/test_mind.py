@@ -51,6 +51,7 @@ async def remember(page: Page, text: str) -> None:
     await expect(page.get_by_text(re.compile("^Remembered"))).to_be_visible()
 
 
+@pytest.mark.slow
 async def test_a_review_is_asked_for_and_goals_are_changed_by_keyboard_alone(
     ana: BrowserChat, model: ScriptedModel
 ) -> None:
@@ -69,6 +70,7 @@ async def test_a_review_is_asked_for_and_goals_are_changed_by_keyboard_alone(
     await expect(page.get_by_role("complementary")).to_be_focused()
 
 
+@pytest.mark.slow
 async def test_memory_is_searched_and_one_thing_is_forgotten_by_keyboard_alone(ana: BrowserChat) -> None:
     page = ana.page
     await press(page, "What it remembers")
@@ -127,6 +129,7 @@ async def test_what_is_typed_while_an_answer_takes_its_time_stays(ana: BrowserCh
     await expect(box).to_have_value("Use another name")
 
 
+@pytest.mark.slow
 async def test_goals_that_are_being_written_stay_when_the_agent_goes_on(ana: BrowserChat, model: ScriptedModel) -> None:
     page = ana.page
     await page.locator("summary", has_text="Change the goals").click()

@@ -192,6 +192,7 @@ async def test_killed_while_a_card_is_sent_the_next_start_shows_exactly_one(
 
 
 @pytest.mark.proves("discord:whole")
+@pytest.mark.slow
 async def test_what_is_long_is_shown_whole_and_files_go_both_ways(place: Place, tmp_path: Path) -> None:
     long = " ".join(f"line{number}" for number in range(1000))
     async with openai_standin() as endpoint:
@@ -211,6 +212,7 @@ async def test_what_is_long_is_shown_whole_and_files_go_both_ways(place: Place, 
 
 
 @pytest.mark.proves("discord:no-content")
+@pytest.mark.slow
 async def test_where_replies_cannot_be_read_the_button_takes_them(place: Place, tmp_path: Path) -> None:
     place.discord.grants_content = False
     async with program(tmp_path, **place.settings) as signoff:
@@ -234,6 +236,7 @@ async def test_a_token_that_discord_refuses_is_told_in_one_line(place: Place, tm
         assert "wr0ng" not in refused.output
 
 
+@pytest.mark.slow
 async def test_a_token_that_is_reset_while_it_runs_leaves_the_pages_alone(place: Place, tmp_path: Path) -> None:
     async with program(tmp_path, **place.settings) as signoff:
         await place.begun()

@@ -71,6 +71,7 @@ async def test_an_endpoint_that_is_busy_is_asked_again_when_it_said(endpoint: Op
 
 
 @pytest.mark.proves("endpoint:plain")
+@pytest.mark.slow
 async def test_an_endpoint_without_schemas_is_asked_for_plain_json_from_then_on(
     endpoint: OpenAIStandIn, ana: PageChat
 ) -> None:
@@ -109,6 +110,7 @@ async def test_a_key_that_is_refused_pauses_the_agent_and_is_written_nowhere(
 
 
 @pytest.mark.proves("stop:restart")
+@pytest.mark.slow
 async def test_a_card_from_before_a_restart_is_pressed_after_it(endpoint: OpenAIStandIn, tmp_path: Path) -> None:
     endpoint.answers(WRITES, DONE)
     environ = {"OPENAI_BASE_URL": endpoint.base_url, "PORT": str(free_port())}

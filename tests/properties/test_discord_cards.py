@@ -112,7 +112,7 @@ def shown_in(message: Message) -> set[str]:
     return {text for each in reading(message) for text in (*each.boxes, *each.quotes)}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(pairs)
 def test_discord_takes_the_card_of_any_turn(pair: tuple[Agent, Turn]) -> None:
     message = turn_message(*pair, badge="a model")
@@ -122,7 +122,7 @@ def test_discord_takes_the_card_of_any_turn(pair: tuple[Agent, Turn]) -> None:
     assert first == headline or headline.startswith(first.removesuffix("…"))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(pairs)
 def test_every_button_of_a_card_is_read_back(pair: tuple[Agent, Turn]) -> None:
     agent, turn = pair
@@ -138,7 +138,7 @@ def test_every_button_of_a_card_is_read_back(pair: tuple[Agent, Turn]) -> None:
     assert all(isinstance(each, Opening) and each.subject == turn.id for each in others)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(proposed)
 def test_an_argument_is_on_the_card_verbatim_or_the_card_offers_all_of_it(pair: tuple[Agent, Turn]) -> None:
     agent, turn = pair
@@ -153,7 +153,7 @@ def test_an_argument_is_on_the_card_verbatim_or_the_card_offers_all_of_it(pair: 
         assert given_arguments <= shown_in(message)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(proposed)
 def test_only_names_and_the_headline_are_bold_on_a_card(pair: tuple[Agent, Turn]) -> None:
     agent, turn = pair
@@ -188,7 +188,7 @@ def test_what_is_cut_from_a_card_has_a_button_that_opens_it(pair: tuple[Agent, T
         assert str(Opening("thoughts", turn.id)) in pressable(message)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @example("1. one\n- two\n+ three\n# four\n-# five")
 @example("\\*a\\* ```\n**b**")
 @given(texts.map(lambda text: clean(text[:3000])))
@@ -274,7 +274,7 @@ def untouched(form: dict[str, Any]) -> Submitted:
     return read_form(form["custom_id"], submitted(form["components"]))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(arguments.map(without_halves))
 def test_a_form_that_nobody_touched_gives_the_very_same_arguments(given_arguments: Arguments) -> None:
     turn = a_turn(an_agent(), proposal=Proposal(thoughts=Thoughts(), call=CommandCall("any", given_arguments)))
@@ -292,7 +292,7 @@ def test_a_form_that_nobody_touched_gives_the_very_same_arguments(given_argument
     assert all(unchanged[name] is value for name, value in turn.call.arguments.items())
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(drafts)
 def test_a_draft_comes_back_from_its_form(draft: AgentDraft) -> None:
     form = check_form(agent_form(draft, place="discord/123456789012345678/123456789012345678"))
