@@ -1,18 +1,21 @@
 """What a long command has given so far, saved and shown now and then while it runs."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from agent_core.errors import Superseded
+from agent_core.errors import DatabaseAway, Superseded, SurfaceError
 from agent_core.loop.hold import Hold
 from agent_core.loop.outcome import Outcome
 from agent_core.model.agent import Agent
 from agent_core.model.ids import TurnId
 from agent_core.ports.database import UnitOfWork
 from agent_core.ports.world import Clock
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 EVERY = 2.0  # seconds; a message can be edited about once a second on Slack and on Discord
@@ -50,9 +53,13 @@ class Watch:
                 await self.work
 
     async def _show_now_and_then(self) -> None:
+        """Show it again and again. What cannot be shown now is left: the run and its result are what counts."""
         with suppress(Superseded):
             while not self.is_over:
-                await self._show()
+                try:
+                    await self._show()
+                except (DatabaseAway, SurfaceError) as fault:
+                    logger.warning("live output not shown", extra={"turn": self.turn_id, "fault": type(fault).__name__})
                 self.pause = asyncio.create_task(self.clock.sleep(EVERY))
                 await asyncio.wait([self.pause])
 

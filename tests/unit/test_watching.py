@@ -9,10 +9,11 @@ from pydantic import BaseModel
 from adapters.cards import turn_card
 from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.registry import CommandContext, Commands, declared
+from agent_core.errors import ThreadGone
 from agent_core.loop.watching import EVERY
 from agent_core.model.agent import Agent
 from agent_core.model.decision import Approve
-from agent_core.model.result import Interrupted
+from agent_core.model.result import Interrupted, Succeeded
 from agent_core.testing.model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 
@@ -83,3 +84,18 @@ async def test_stop_ends_it_and_what_it_gave_is_shown_no_more() -> None:
         await stage.service.stop(agent.id, stage.origin())
         await stage.shown.until(lambda shown: isinstance(shown.cards[turn.id].result, Interrupted))
     assert stage.shown.cards[turn.id].live == ""
+
+
+async def test_live_output_that_cannot_be_shown_costs_no_result() -> None:
+    slow = Slow()
+    stage = stage_with(slow)
+    agent, running = await started(stage)
+    turn = await stage.turn(agent)
+    await stage.shown.until(lambda shown: shown.cards[turn.id].state != "proposed")
+    stage.shown.faults.append(ThreadGone("The thread cannot be written to now."))
+    slow.say.put_nowait("compiling")
+    await stage.fake_clock.until_sleeping()
+    assert stage.shown.faults == []
+    slow.say.put_nowait("end")
+    await running
+    assert stage.shown.cards[turn.id].result == Succeeded("built")
