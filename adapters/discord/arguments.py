@@ -16,9 +16,8 @@ from adapters.discord.texts import (
     one_line,
     quoted,
     quoted_size,
-    shares,
-    units,
 )
+from adapters.lengths import shares, units
 from adapters.words import more_text
 
 ONE_LINE, NAME, LEAST_NAME = 100, 160, 12

@@ -9,17 +9,8 @@ from adapters.buttons import Opening
 from adapters.cards import Card, Labelled, brief_arguments
 from adapters.discord.arguments import Part, command_part, whole_size
 from adapters.discord.controls import Item, element
-from adapters.discord.texts import (
-    boxed,
-    can_be_boxed,
-    clean,
-    cut_by_size,
-    escaped,
-    one_line,
-    quoted,
-    quoted_size,
-    units,
-)
+from adapters.discord.texts import boxed, can_be_boxed, clean, cut_by_size, escaped, one_line, quoted, quoted_size
+from adapters.lengths import units
 from adapters.words import CUT_TO_FIT, first_lines
 
 # All texts of a message together, https://discord.com/developers/docs/components/reference, with some left over.

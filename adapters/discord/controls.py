@@ -10,7 +10,8 @@ from discord import ui
 from adapters.buttons import Button, Opening, OpeningVerb, Verb
 from adapters.cards import Card
 from adapters.discord.offers import Deletion, Offer, OfferVerb, Upload
-from adapters.discord.texts import cut, one_line
+from adapters.discord.texts import one_line
+from adapters.lengths import cut
 from adapters.words import covered_text
 from agent_core.model.agent import Agent
 from agent_core.model.command import RiskClass

@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from adapters.cards import HIDDEN
-from adapters.discord.texts import one_line, pieces, units
+from adapters.discord.texts import one_line
 from adapters.forms import argument_names, edited_arguments
+from adapters.lengths import beginning, pieces, units
 from adapters.words import TOO_LONG_TO_EDIT
 from agent_core.errors import InvalidInput, NotPossible
 from agent_core.model.command import Arguments, CommandSpec, in_whole_characters
@@ -35,7 +36,7 @@ class Field:
     @property
     def inputs(self) -> tuple[tuple[str, str, str], ...]:
         """Each input's id, label and text; together the texts are what is shown."""
-        parts = pieces(self.shown, PIECE)
+        parts = _parts(self.shown)
         if len(parts) == 1:
             return ((self.id, self.label, self.shown),)
         return tuple(
@@ -75,6 +76,18 @@ def arguments_of(values: Mapping[str, str], turn: Turn, spec: CommandSpec) -> Ar
     found = {**edited_arguments(sent, shown, turn, spec)}
     found |= {name: _text(name, field, field.sent(values), turn) for name, field in spelled.items()}
     return {name: found[name] for name in names if name in found}
+
+
+def _parts(text: str) -> list[str]:
+    """The text in pieces, each ending with a line unless that takes more inputs than a form has."""
+    parts = pieces(text, PIECE)
+    if len(parts) <= MOST_INPUTS:
+        return parts
+    cut, start = [], 0
+    while start < len(text):
+        cut.append(beginning(text[start : start + PIECE + 1], PIECE) or text[start])
+        start += len(cut[-1])
+    return cut
 
 
 def _fit(fields: Sequence[Field]) -> bool:

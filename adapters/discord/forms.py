@@ -15,8 +15,9 @@ from adapters import forms
 from adapters.cards import visible
 from adapters.discord.controls import APPROVE_N
 from adapters.discord.edits import arguments_of, fields_of
-from adapters.discord.texts import NOTHING, beginning, cut, fits, one_line
+from adapters.discord.texts import NOTHING, one_line
 from adapters.forms import Form
+from adapters.lengths import beginning, cut, fits
 from adapters.words import covered_text
 from agent_core.errors import InvalidInput, NotPossible
 from agent_core.model.agent import Agent

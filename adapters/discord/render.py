@@ -24,9 +24,9 @@ from adapters.discord.texts import (
     one_line,
     quoted,
     quoted_size,
-    units,
 )
 from adapters.discord.whole import all_of, file_name, text_file, thoughts_of
+from adapters.lengths import units
 from adapters.standing import Tone
 from adapters.words import DELETE_MEANS, Help, age, media_type, size_text
 from agent_core.model.agent import Agent, Awaiting

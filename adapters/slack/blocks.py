@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Self, TypeAlias
 
-from adapters.slack.texts import NOTHING, clean, cut, escaped, pieces
+from adapters.lengths import cut, pieces
+from adapters.slack.texts import NOTHING, clean, escaped
 
 Block: TypeAlias = dict[str, Any]
 Metadata: TypeAlias = Mapping[str, Any]

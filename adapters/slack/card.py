@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from adapters.buttons import Opening
 from adapters.cards import Card, Labelled, brief_arguments
+from adapters.lengths import cut, fits, shares
 from adapters.slack.blocks import (
     MESSAGE_TEXT,
     Block,
@@ -18,7 +19,7 @@ from adapters.slack.blocks import (
     texts_in,
 )
 from adapters.slack.controls import element
-from adapters.slack.texts import beginning_by_weight, clean, cut, fits, shares, weight
+from adapters.slack.texts import beginning_by_weight, clean, weight
 from adapters.words import CUT_TO_FIT, first_lines, more_text
 
 # What the parts that are budgeted first may take, in UTF-16 units.

@@ -5,6 +5,7 @@ from typing import TypeAlias
 
 from adapters.buttons import Button, Opening
 from adapters.cards import Card
+from adapters.lengths import fits
 from adapters.slack.blocks import (
     IDENTIFIER,
     VALUE,
@@ -20,7 +21,6 @@ from adapters.slack.blocks import (
     text_input,
 )
 from adapters.slack.offers import Deletion, Offer, Upload
-from adapters.slack.texts import fits
 from adapters.words import DELETE_MEANS, STOP_MEANS, covered_text
 from agent_core.model.agent import Agent
 from agent_core.model.command import RiskClass

@@ -7,8 +7,9 @@ from typing import Any, Self
 
 from adapters import forms
 from adapters.cards import as_text
+from adapters.lengths import cut
 from adapters.slack.inputs import FIELD, field_of, written
-from adapters.slack.texts import carried, cut
+from adapters.slack.texts import carried
 from agent_core.errors import InvalidInput, NotPossible
 from agent_core.model.command import Arguments, CommandSpec
 from agent_core.model.draft import AgentDraft

@@ -7,8 +7,9 @@ line ends where that can be, and the id of each block says how it is joined to t
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from adapters.lengths import beginning, fits
 from adapters.slack.blocks import INPUT, Block, labelled, text_input
-from adapters.slack.texts import beginning, carried, fits
+from adapters.slack.texts import carried
 
 FIELD = "value"
 PIECE = INPUT - 600  # leaves people room to add something

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, Literal, Self, TypeAlias, get_args
 
+from adapters.lengths import beginning, fits, units
 from adapters.slack.blocks import VALUE
-from adapters.slack.texts import beginning, carried, fits, units
+from adapters.slack.texts import carried
 from agent_core.errors import InvalidInput
 from agent_core.model.command import RISK_CLASSES
 from agent_core.model.draft import AgentDraft

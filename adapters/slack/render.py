@@ -7,6 +7,7 @@ from typing import Any
 from adapters.answers import Answer
 from adapters.buttons import Button, Opening
 from adapters.cards import lease_text, spend_text, status_text, summary_text, turn_card
+from adapters.lengths import beginning, cut, shares
 from adapters.slack.blocks import (
     MESSAGE_BLOCKS,
     MESSAGE_TEXT,
@@ -36,7 +37,7 @@ from adapters.slack.controls import (
     upload_button,
 )
 from adapters.slack.offers import Deletion, Offer, Upload
-from adapters.slack.texts import beginning, beginning_by_weight, clean, cut, escaped, shares, weight
+from adapters.slack.texts import beginning_by_weight, clean, escaped, weight
 from adapters.words import DELETE_MEANS, Help, age, size_text
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Agent, Awaiting

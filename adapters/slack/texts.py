@@ -1,22 +1,13 @@
 """Lengths of texts as Slack counts them, and how a text is made to fit."""
 
 import re
-import unicodedata
-from collections.abc import Sequence
 
 from adapters.cards import visible
+from adapters.lengths import beginning, units
 
 NOTHING = "–"  # Slack takes no empty text
-MARK = "…"
-JOINER = "\u200d"
-MOST_DRAWN_TOGETHER = 16
 # What a field of Slack's cannot carry: the rest may stand in a form as it is.
 LOST = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]|\r(?!\n)")
-
-
-def units(text: str) -> int:
-    """The length of a text in UTF-16 units."""
-    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def weight(text: str) -> int:
@@ -39,57 +30,9 @@ def escaped(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def fits(text: str, most: int) -> bool:
-    """Whether a text has at most so many units."""
-    return len(text) <= most and units(text) <= most
-
-
-def cut(text: str, most: int, mark: str = MARK) -> str:
-    """The text, or its beginning with a mark, in at most so many units; no character is split."""
-    return text if fits(text, most) else beginning(text, most - units(mark)) + mark
-
-
-def beginning(text: str, most: int) -> str:
-    """As many of the first characters as there is room for; what is drawn as one stays together."""
-    head = text[: max(most, 0)]
-    part = head.encode("utf-16-le", "surrogatepass")[: 2 * most].decode("utf-16-le", "ignore") if head else ""
-    end = len(part)
-    if end == len(text):
-        return text
-    while end > max(len(part) - MOST_DRAWN_TOGETHER, 1) and _is_drawn_together(text[end - 1], text[end]):
-        end -= 1
-    return part[:end]
-
-
 def beginning_by_weight(text: str, most: int) -> str:
     """As much of the beginning as adds at most so much to a message."""
     part = beginning(text, most)
     while part and (over := weight(part)) > most:
         part = beginning(part, min(units(part) - 1, units(part) * most // over))
     return part
-
-
-def pieces(text: str, most: int) -> list[str]:
-    """The text in pieces of at most so many units, together exactly the text, each ending with a line if it can."""
-    found, start = [], 0
-    while not fits(text[start : start + most + 1], most):
-        part = beginning(text[start : start + most + MOST_DRAWN_TOGETHER], most) or text[start]
-        end = part.rfind("\n") + 1 or len(part)
-        found.append(part[:end])
-        start += end
-    return [*found, text[start:]] if start < len(text) or not found else found
-
-
-def shares(wanted: Sequence[int], room: int) -> list[int]:
-    """How much each may have: all it wants where that is little, and an equal part of what is left."""
-    given = [0] * len(wanted)
-    by_size = sorted(range(len(wanted)), key=wanted.__getitem__)
-    for place, which in enumerate(by_size):
-        given[which] = min(wanted[which], max(room, 0) // (len(wanted) - place))
-        room -= given[which]
-    return given
-
-
-def _is_drawn_together(before: str, after: str) -> bool:
-    is_line_end = (before, after) == ("\r", "\n")  # a lone return is spelled out, which takes more room
-    return is_line_end or JOINER in (before, after) or bool(unicodedata.combining(after)) or after in "\ufe0f\u20e3"

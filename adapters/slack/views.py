@@ -9,6 +9,7 @@ from decimal import Decimal
 from adapters.buttons import Opening
 from adapters.cards import Card, as_text, money
 from adapters.forms import argument_names
+from adapters.lengths import beginning, cut
 from adapters.slack.blocks import (
     IDENTIFIER,
     VIEW_BLOCKS,
@@ -31,7 +32,6 @@ from adapters.slack.controls import APPROVE_N, element, rest_button
 from adapters.slack.fields import ARGUMENT, Place
 from adapters.slack.inputs import FIELD, PIECE, entries
 from adapters.slack.render import EXAMPLE, EXPLANATION, Link, linked, standing_text
-from adapters.slack.texts import beginning, cut
 from adapters.slack.whole import drawn, packed, parts_of, thoughts_of
 from adapters.words import age
 from agent_core.model.agent import Agent

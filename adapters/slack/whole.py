@@ -4,9 +4,10 @@ import json
 from collections.abc import Iterator, Sequence
 
 from adapters.cards import Card, Labelled
+from adapters.lengths import pieces, units
 from adapters.slack.blocks import TEXT, Block, line, preformatted, rich, run
 from adapters.slack.card import one_line
-from adapters.slack.texts import clean, pieces, units
+from adapters.slack.texts import clean
 
 MOST_BLOCKS, MOST_TEXT = 90, 100_000
 # Slack refuses a view of more than 250,000 bytes; a character may take six of them in what the SDK sends.

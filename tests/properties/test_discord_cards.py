@@ -33,7 +33,8 @@ from adapters.discord.render import (
     turn_message,
     whole_file,
 )
-from adapters.discord.texts import beginning, boxed, can_be_boxed, clean, cut, escaped, one_line, pieces, quoted, units
+from adapters.discord.texts import boxed, can_be_boxed, clean, escaped, one_line, quoted
+from adapters.lengths import beginning, cut, pieces, units
 from agent_core.errors import NotPossible
 from agent_core.model.agent import Agent, Paused
 from agent_core.model.command import RISK_CLASSES, Arguments, CommandCall, Proposal, Thoughts

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from adapters.buttons import Button, Opening
 from adapters.cards import as_text, turn_card, visible
+from adapters.lengths import cut, pieces, units
 from adapters.slack.blocks import Message
 from adapters.slack.card import REVIEW
 from adapters.slack.fields import Place, changed_arguments
@@ -24,7 +25,6 @@ from adapters.slack.render import (
     root_message,
     turn_message,
 )
-from adapters.slack.texts import cut, pieces, units
 from adapters.slack.views import agent_form, edit_form, home, show_all, thoughts_view
 from agent_core.model.agent import Agent, Paused
 from agent_core.model.command import Arguments, CommandCall, Proposal, Thoughts
