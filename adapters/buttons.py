@@ -1,12 +1,15 @@
-"""The text a button carries: a verb and the id of what it is about, so that buttons outlive restarts.
+"""The text a button carries: a verb, the id of what it is about, and the hash of what was shown with it.
 
-Nothing else is trusted to a button: who may press it and what it means now is looked up when it is pressed.
+So buttons outlive restarts, and one from an old card approves nothing that its presser did not see. Nothing else is
+trusted to a button: who may press it and what it means now is looked up when it is pressed.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Any, Literal, Self, cast, get_args
 
 from agent_core.errors import InvalidInput
+from agent_core.model.command import DIGEST_LENGTH
 
 Verb = Literal[
     "approve", "edit", "reject", "reply", "stop", "resume", "revoke", "review", "run again", "it ran", "skip"
@@ -24,6 +27,9 @@ LABELS: dict[Verb, str] = {
     "it ran": "It ran",
     "skip": "Skip",
 }
+CARRIED = re.compile(
+    rf"(?P<verb>[^:]+):(?P<subject>.+?):(?P<number>[0-9]+)(?::(?P<shown>[0-9a-f]{{{DIGEST_LENGTH}}}))?", re.DOTALL
+)
 # What only opens something, and is nothing that the service is asked to do.
 OpeningVerb = Literal["show all", "thoughts", "another number", "new agent", "open"]
 OPENING_LABELS: dict[OpeningVerb, str] = {
@@ -37,11 +43,15 @@ OPENING_LABELS: dict[OpeningVerb, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """`subject` is a turn's id, or an agent's for stop, resume, revoke and reply."""
+    """`subject` is a turn's id, or an agent's for stop, resume, revoke and reply.
+
+    `shown` is the turn's `shown_hash` on every button that decides, and of the open proposal on a reply.
+    """
 
     verb: Verb
     subject: str
     times: int = 1
+    shown: str = ""
 
     @property
     def label(self) -> str:
@@ -49,22 +59,26 @@ class Button:
         return f"{LABELS[self.verb]} ×{self.times}" if self.times > 1 else LABELS[self.verb]
 
     def __str__(self) -> str:
-        return f"{self.verb}:{self.subject}:{self.times}"
+        return _text(self.verb, self.subject, self.times, self.shown)
 
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read back what `str` gave; raise InvalidInput for anything else."""
-        verb, subject, times = _parts(text, Verb)
-        return cls(cast("Verb", verb), subject, times)
+        verb, subject, times, shown = _parts(text, Verb)
+        return cls(cast("Verb", verb), subject, times, shown)
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """A button that shows more or opens a form; `part` tells which part of something long."""
+    """A button that shows more or opens a form; `part` tells which part of something long.
+
+    `shown` as in `Button`, where the form decides.
+    """
 
     verb: OpeningVerb
     subject: str
     part: int = 1
+    shown: str = ""
 
     @property
     def label(self) -> str:
@@ -72,18 +86,21 @@ class Opening:
         return OPENING_LABELS[self.verb]
 
     def __str__(self) -> str:
-        return f"{self.verb}:{self.subject}:{self.part}"
+        return _text(self.verb, self.subject, self.part, self.shown)
 
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read back what `str` gave; raise InvalidInput for anything else."""
-        verb, subject, part = _parts(text, OpeningVerb)
-        return cls(cast("OpeningVerb", verb), subject, part)
+        verb, subject, part, shown = _parts(text, OpeningVerb)
+        return cls(cast("OpeningVerb", verb), subject, part, shown)
 
 
-def _parts(text: str, verbs: Any) -> tuple[str, str, int]:
-    verb, _, rest = text.partition(":")
-    subject, _, number = rest.rpartition(":")
-    if verb not in get_args(verbs) or not subject or not (number.isascii() and number.isdigit()):
+def _text(verb: str, subject: str, number: int, shown: str) -> str:
+    return ":".join((verb, subject, str(number), *((shown,) if shown else ())))
+
+
+def _parts(text: str, verbs: Any) -> tuple[str, str, int, str]:
+    found = CARRIED.fullmatch(text)
+    if found is None or found["verb"] not in get_args(verbs):
         raise InvalidInput({"button": "This button is not one of Signoff's."})
-    return verb, subject, int(number[:6])
+    return found["verb"], found["subject"], int(found["number"][:6]), found["shown"] or ""

@@ -217,13 +217,14 @@ def _is_under_lease(agent: Agent, turn: Turn) -> bool:
 
 
 def _buttons(agent: Agent, turn: Turn) -> tuple[Button, ...]:
+    shown = turn.shown_hash
     match turn.state:
         case "proposed":
             return (
-                Button("approve", turn.id),
-                *(Button("approve", turn.id, times) for times in TIMES),
-                Button("edit", turn.id),
-                Button("reject", turn.id),
+                Button("approve", turn.id, shown=shown),
+                *(Button("approve", turn.id, times, shown) for times in TIMES),
+                Button("edit", turn.id, shown=shown),
+                Button("reject", turn.id, shown=shown),
                 Button("stop", agent.id),
                 *(() if turn.review else (Button("review", turn.id),)),
             )
@@ -232,9 +233,9 @@ def _buttons(agent: Agent, turn: Turn) -> tuple[Button, ...]:
             return (Button("stop", agent.id), *revoke)
         case "interrupted":
             return (
-                Button("run again", turn.id),
-                Button("it ran", turn.id),
-                Button("skip", turn.id),
+                Button("run again", turn.id, shown=shown),
+                Button("it ran", turn.id, shown=shown),
+                Button("skip", turn.id, shown=shown),
                 Button("stop", agent.id),
             )
         case "done" if turn.number == agent.turns and _is_under_lease(agent, turn):

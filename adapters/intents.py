@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import cast, get_args
 
 from adapters.answers import Answer
@@ -16,19 +15,22 @@ from agent_core.model.agent import Agent, Awaiting
 from agent_core.model.decision import Approve, ApproveEdited, Reject, Settlement
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.people import Origin
+from agent_core.model.seen import UNKNOWN, Seen
 from agent_core.model.turn import Turn
-from agent_core.service.agents import AgentService, Kept
+from agent_core.service.agents import AgentService, Asked, Kept
 from agent_core.service.memories import AgentMemories
 from agent_core.service.reviewing import SelfReview
 from agent_core.service.tuning import AgentTuning
 from agent_core.service.views import AgentViews
 
+ASKED = "Asked: the answer comes in this thread, and nothing is decided."
 HELP = Help(
     "In the agent's thread",
     (
         ("!approve", "the command runs as shown"),
         ("!approve 5", "this command and the next four run unasked"),
         ("!reject why", "it does not run; the agent reads why"),
+        ("!ask what?", "the model answers here; nothing is decided"),
         ("!stop", "what it does is ended, and it stands still"),
         ("!resume", "it goes on"),
         ("!status", "what it does, and what it spent"),
@@ -41,7 +43,8 @@ HELP = Help(
         ("!files", "its files"),
         ("!help", "these lines"),
     ),
-    "Anything else is a reply to the agent. While it asks, a reply is the same as Reject with that reason.",
+    "Anything else is a reply to the agent. While it asks, a reply is the same as Reject with that reason; one that "
+    "ends with ? is a question, which the model answers here.",
 )
 
 
@@ -74,43 +77,41 @@ class Intents:
             return await self._on_agent(button, filled, origin)
         turn_id = TurnId(button.subject)
         if button.verb in get_args(Settlement):
-            await self.service.settle(turn_id, button.verb, origin)  # type: ignore[arg-type]
+            await self.service.settle(turn_id, cast("Settlement", button.verb), origin, shown=button.shown)
             return Answer(f"{button.label}: noted.")
         match button.verb:
             case "edit":
-                await self.service.decide(turn_id, ApproveEdited(filled.arguments), origin)
+                await self.service.decide(turn_id, ApproveEdited(filled.arguments), origin, shown=button.shown)
                 return Answer("edited and approved")
             case "reject":
-                await self.service.decide(turn_id, Reject(filled.text.strip()), origin)
+                await self.service.decide(turn_id, Reject(filled.text.strip()), origin, shown=button.shown)
                 return Answer("rejected")
             case "review":
                 _, turn = await self.review.review(turn_id, origin)
                 return Answer(f"The self-review stands on the card of turn {turn.number}.", is_wanted=True)
             case _:
-                await self.service.decide(turn_id, Approve(button.times), origin)
+                await self.service.decide(turn_id, Approve(button.times), origin, shown=button.shown)
                 return Answer("approved" if button.times == 1 else f"approved ×{button.times}")
 
-    async def say(self, agent_id: AgentId, text: str, origin: Origin, written_at: datetime | None = None) -> Answer:
+    async def say(self, agent_id: AgentId, text: str, origin: Origin, seen: Seen = UNKNOWN) -> Answer:
         """Do what a line typed in the thread says: a `!verb`, or a reply.
 
-        A line that begins with @ and a helper's name is for that helper. Where a line may come late, `written_at` keeps
-        it from deciding what was asked only after it.
+        A line that begins with @ and a helper's name is for that helper. A line decides only on a proposal that its
+        writer had `seen` as it is now.
         """
         if text.startswith("@"):
             agent_id, text = await self._meant(agent_id, text, origin)
         if not text.startswith("!"):
-            return await self._reply(agent_id, text, origin)
+            return await self._reply(agent_id, text, origin, seen)
         verb, rest = first_word(text[1:])
         match verb:
-            case "approve":
-                turn = await self._open_turn(agent_id, origin, written_at)
-                return await self.press(Button("approve", turn.id, _times(rest)), Filled(), origin)
-            case "reject":
-                turn = await self._open_turn(agent_id, origin, written_at)
-                return await self.press(Button("reject", turn.id), Filled(text=rest), origin)
-            case "review":
-                turn = await self._open_turn(agent_id, origin, written_at)
-                return await self.press(Button("review", turn.id), Filled(), origin)
+            case "approve" | "reject" | "review":
+                turn = await self._open_turn(agent_id, origin, seen, approves=verb == "approve")
+                times = _times(rest) if verb == "approve" else 1
+                return await self.press(Button(verb, turn.id, times, turn.shown_hash), Filled(text=rest), origin)
+            case "ask":
+                await self.service.ask(agent_id, rest, origin)
+                return Answer(ASKED)
             case "stop" | "resume" as word:
                 return await self._on_agent(Button(word, agent_id), Filled(), origin)
             case word if word in get_args(WishVerb):
@@ -130,15 +131,20 @@ class Intents:
             case _:
                 return HELP.text
 
-    async def _open_turn(self, agent_id: AgentId, origin: Origin, written_at: datetime | None) -> Turn:
-        """The newest turn, for a line that may have been written before it; a helper's where only that one asks."""
+    async def _open_turn(self, agent_id: AgentId, origin: Origin, seen: Seen, *, approves: bool) -> Turn:
+        """The newest turn, if the line may be meant for it; a helper's where only that one asks.
+
+        Raise NotPossible for a line written before it, and for an approval whose writer had not `seen` it as it is now.
+        """
         turn = await self.views.newest_turn(origin.channel, agent_id)
         if turn is None or not turn.is_open:
             turn = await self._asked_by_helper(agent_id, origin) or turn
         if turn is None:
             raise NotPossible("Nothing waits for a decision.")
-        if written_at and written_at < turn.proposed_at:
-            raise NotPossible(f"You wrote this before turn {turn.number} was asked: look at its card and decide again.")
+        if turn.is_open and not (seen.covers(turn) if approves else seen.follows(turn)):
+            raise NotPossible(
+                f"You wrote this before turn {turn.number} was shown as it is now: look at its card and decide again."
+            )
         return turn
 
     async def _asked_by_helper(self, agent_id: AgentId, origin: Origin) -> Turn | None:
@@ -170,15 +176,18 @@ class Intents:
                 await self.service.revoke(agent_id, origin)
                 return Answer("revoked")
             case _:
-                return await self.say(agent_id, filled.text, origin)
+                seen = Seen(hashes=(button.shown,) if button.shown else ())
+                return await self.say(agent_id, filled.text, origin, seen)
 
-    async def _reply(self, agent_id: AgentId, text: str, origin: Origin) -> Answer:
-        outcome = await self.service.reply(agent_id, text, origin)
+    async def _reply(self, agent_id: AgentId, text: str, origin: Origin, seen: Seen) -> Answer:
+        outcome = await self.service.reply(agent_id, text, origin, seen)
         match outcome:
             case Kept(agent) if agent.is_at_rest:
                 return Answer(f"Kept. {_at_rest(agent)}", outcome)
             case Kept(agent):
                 return Answer(f"Kept: {agent.name} reads it at its next turn.", outcome)
+            case Asked():
+                return Answer(ASKED, is_wanted=False)
             case _:
                 return Answer("rejected with your words")
 

@@ -31,6 +31,7 @@ CALLS: dict[CallKind, str] = {
     "summary": "summaries",
     "repair": "repairs",
     "review": "self-reviews",
+    "answer": "answers to questions",
     "draft": "drafts",
     "function": "commands that ask a model",
     "embedding": "embeddings",

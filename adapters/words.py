@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agent_core.model.command import RISK_CLASSES, RiskClass
+from agent_core.model.lease import covered_classes
 
 FIRST_LINES, FIRST_CHARACTERS = 12, 1200
-GUARDED = frozenset({"execute", "publish"})
 STOP_MEANS = "What it is doing is ended and it stands still until Resume."
 DELETE_MEANS = "This removes its history, memory and files."
 CUT_TO_FIT = "Not all of the command fits here. Look at the rest before you approve."
@@ -44,7 +44,7 @@ class Help:
 
 def covered_text(risks: Sequence[RiskClass]) -> str:
     """What an approval of more than one command covers, where this one is of these classes."""
-    covered = [risk for risk in RISK_CLASSES if risk not in GUARDED or risk in risks]
+    covered = covered_classes(risks)
     asked = [risk for risk in RISK_CLASSES if risk not in covered]
     still = f" Still asked: {', '.join(asked)}." if asked else ""
     return f"This command and the next ones run unasked. Covered: {', '.join(covered)}.{still}"

@@ -6,6 +6,7 @@ SignoffError
 │   ├── NotFound               what they asked for is not in this channel
 │   ├── NotAllowed             they may not
 │   ├── AlreadyDecided         somebody was faster
+│   ├── ChangedSinceShown      they pressed a card that shows something else than what would run
 │   └── NotPossible            the agent is in another state
 ├── ModelError                 the loop waits, pauses or tells the model
 │   ├── ModelUnavailable       try again, perhaps at a told time
@@ -67,6 +68,17 @@ class AlreadyDecided(PersonError):
         super().__init__(f"already {verb} by {by}, {at:%H:%M} UTC")
 
 
+class ChangedSinceShown(PersonError):
+    """What was used shows another state of the turn, so nothing was decided. `remark` says what changed."""
+
+    def __init__(self, number: int, remark: str = "") -> None:
+        self.number, self.remark = number, remark
+        what = remark or "What it would run is not what was shown there."
+        super().__init__(
+            f"Nothing was decided: turn {number} changed after what you used was shown. {what} Look again."
+        )
+
+
 class NotPossible(PersonError):
     """The agent or turn is in a state in which this means nothing."""
 
@@ -92,7 +104,11 @@ class OverBudget(ModelError):
 
 
 class UnusableReply(ModelError):
-    """The reply holds no command that can be run; the message tells the model what was wrong."""
+    """The reply holds no command that can be run; the message tells the model what was wrong, `brief` tells people."""
+
+    def __init__(self, why: str, brief: str = "") -> None:
+        self.brief = brief or why
+        super().__init__(why)
 
 
 class MemoryAway(SignoffError):

@@ -48,7 +48,7 @@ async def fill(home: Path, agents: int) -> list[Click]:
                 card = f"1000.{number:06}"
                 work.agents.add(agent)
                 work.turns.add(turn)
-                work.turns.mark_shown(turn, f"1.0/{card}")
+                work.turns.mark_shown(turn, f"1.0/{card}", now)
                 clicks.append(Click(card=f"{agent.channel.channel}/{card}", turn=turn.id))
             await work.commit()
     await database.close()

@@ -147,7 +147,7 @@ async def fill(home: Path, agents: int) -> None:
             turn = asked(agent, now)
             work.agents.add(agent)
             work.turns.add(turn)
-            work.turns.mark_shown(turn, turn.id)
+            work.turns.mark_shown(turn, turn.id, now)
         await work.commit()
     await database.close()
 

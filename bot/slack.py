@@ -55,7 +55,8 @@ class SlackSide:
         else:
             tokens = Tokens.single(bot_token=settings.slack_bot_token.get_secret_value(), base_url=base_url)
         calls = Calls(tokens=tokens, clock=clock)
-        surface = SlackSurface(calls=calls, soon=soon, model=model)
+        directory = SlackDirectory(calls=calls, soon=soon, clock=clock)
+        surface = SlackSurface(calls=calls, soon=soon, model=model, directory=directory)
         return cls(
             settings=settings,
             database=database,
@@ -74,7 +75,7 @@ class SlackSide:
             received=received,
             hearing=Hearing(self.database, self.clock),
             surface=self.surface,
-            directory=SlackDirectory(calls=self.calls, soon=self.soon, clock=self.clock),
+            directory=self.surface.directory,
             calls=self.calls,
             soon=self.soon,
             clock=self.clock,

@@ -18,7 +18,15 @@ from adapters.discord.kept import Held
 from adapters.discord.offers import Deletion, Offer, Upload
 from adapters.discord.render import thoughts_message, whole_message
 from adapters.intents import Filled
-from agent_core.errors import AlreadyDecided, CommandError, NotFound, NotPossible, PersonError, SurfaceError
+from agent_core.errors import (
+    AlreadyDecided,
+    ChangedSinceShown,
+    CommandError,
+    NotFound,
+    NotPossible,
+    PersonError,
+    SurfaceError,
+)
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.people import Origin
@@ -73,9 +81,9 @@ class Clicks:
         """Open the form that comes before the decision."""
         seen = self.desk.intents.views
         if button.verb == "reply":
-            form = forms.reply_form(await seen.agent(origin.channel, AgentId(button.subject)))
+            form = forms.reply_form(await seen.agent(origin.channel, AgentId(button.subject)), button.shown)
         else:
-            _, turn = await seen.open_to(origin.by, origin.channel, TurnId(button.subject))
+            _, turn = await seen.open_to(origin.by, origin.channel, TurnId(button.subject), button.shown)
             form = self._edit_form(turn, origin) if button.verb == "edit" else forms.reject_form(turn)
         await open_form(interaction, form)
 
@@ -96,7 +104,7 @@ class Clicks:
         seen = self.desk.intents.views
         match opening.verb:
             case "another number":
-                _, turn = await seen.open_to(origin.by, origin.channel, TurnId(opening.subject))
+                _, turn = await seen.open_to(origin.by, origin.channel, TurnId(opening.subject), opening.shown)
                 await open_form(interaction, forms.number_form(turn))
             case "show all":
                 await tell(interaction, whole_message(*await seen.turn(origin.channel, TurnId(opening.subject))))
@@ -131,7 +139,7 @@ class Clicks:
 
     async def _bring_up_to_date(self, error: Exception, said: str, origin: Origin) -> None:
         """Draw a card again that had moved on."""
-        if not isinstance(error, AlreadyDecided | NotPossible):
+        if not isinstance(error, AlreadyDecided | ChangedSinceShown | NotPossible):
             return
         try:
             what, seen = pressed(said), self.desk.intents.views

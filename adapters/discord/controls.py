@@ -81,7 +81,7 @@ def card_controls(agent: Agent, card: Card, risks: Sequence[RiskClass], openings
     reviews = [each for each in card.buttons if each.verb == "review"]
     first = [each for each in card.buttons if each not in several and each not in reviews]
     if several:
-        first.insert(-1, Button("reply", agent.id))
+        first.insert(-1, Button("reply", agent.id, shown=several[0].shown))
     more: list[Pressable] = [*reviews, *openings]
     chosen: list[Row] = [ui.ActionRow(_times(several, risks))] if several else []
     return [*rows([*map(element, first)]), *chosen, *rows([*map(element, more)])]
@@ -92,6 +92,6 @@ def _times(several: Sequence[Button], risks: Sequence[RiskClass]) -> ui.Select[u
     turn_id = TurnId(several[0].subject)
     covered = cut(covered_text(risks).partition(". ")[2], DESCRIPTION)
     options = [discord.SelectOption(label=each.label, value=str(each), description=covered) for each in several]
-    other = Opening("another number", turn_id)
+    other = Opening("another number", turn_id, shown=several[0].shown)
     options.append(discord.SelectOption(label=other.label, value=str(other)))
     return ui.Select(custom_id=choice_id(turn_id), placeholder=APPROVE_N, options=options)

@@ -45,6 +45,11 @@ def actor_of(user: discord.User | discord.Member, may: discord.Permissions, plac
     return Actor(id=str(user.id), display=user.display_name, kind=_kind(user, may, place), workspace=guild)
 
 
+def member_in(place: "discord.abc.GuildChannel", member: discord.Member) -> Actor:
+    """A member of the server, by what they may do in the channel now."""
+    return actor_of(member, _permissions(place, member), None)
+
+
 def _kind(user: discord.User | discord.Member, may: discord.Permissions, place: Place) -> ActorKind:
     if user.bot:
         return "bot"

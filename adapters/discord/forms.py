@@ -12,6 +12,7 @@ import discord
 from discord import ui
 
 from adapters import forms
+from adapters.buttons import Button
 from adapters.cards import visible
 from adapters.discord.controls import APPROVE_N
 from adapters.discord.edits import arguments_of, fields_of
@@ -24,12 +25,10 @@ from agent_core.model.agent import Agent
 from agent_core.model.command import RISK_CLASSES, Arguments, CommandSpec
 from agent_core.model.decision import FEWEST_TIMES, MOST_TIMES
 from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, AgentDraft
-from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.turn import Turn
 
 # https://discord.com/developers/docs/components/reference: a form's title and labels, the lines under them, inputs.
 TITLE, LABEL, HINT, INPUT, OPTION = 45, 45, 100, 4000, 100
-HASH = 16
 CHANGED = "This changed since the form was opened: look at the card and press Edit again."
 FOREIGN = "This form is not one of Signoff's."
 GOALS = "One per line, 1 to 5."
@@ -54,10 +53,9 @@ class NewAgent:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """Arguments as they were typed; `shown` stands for what the card showed when the form was opened."""
+    """Arguments as they were typed; the button carries the hash of what the card showed when the form was opened."""
 
-    turn: TurnId
-    shown: str
+    button: Button
     fields: Form
 
     def arguments(self, turn: Turn, spec: CommandSpec) -> Arguments:
@@ -65,7 +63,7 @@ class Edited:
 
         Raise InvalidInput for what cannot be read, NotPossible where the turn is not what was shown.
         """
-        if _hash(turn) != self.shown:
+        if turn.shown_hash != self.button.shown:
             raise NotPossible(CHANGED)
         return arguments_of(self.fields, turn, spec)
 
@@ -74,7 +72,7 @@ class Edited:
 class Rejected:
     """A turn is rejected, and why."""
 
-    turn: TurnId
+    button: Button
     reason: str
 
 
@@ -82,7 +80,7 @@ class Rejected:
 class Replied:
     """A reply to an agent."""
 
-    agent: AgentId
+    button: Button
     text: str
 
 
@@ -90,7 +88,7 @@ class Replied:
 class Times:
     """How many commands may run, as it was typed."""
 
-    turn: TurnId
+    button: Button
     text: str
 
     @property
@@ -131,7 +129,7 @@ def edit_form(
 
     `problems` are by the names of arguments.
     """
-    modal = _modal(f"Run edited: {spec.label}", f"form:edit:{turn.id}:{_hash(turn)}")
+    modal = _modal(f"Run edited: {spec.label}", _form_id(Button("edit", turn.id, shown=turn.shown_hash)))
     wrong = {one_line(name): problem for name, problem in (problems or {}).items()}
     fields = fields_of(turn, spec)
     for field in fields:
@@ -146,13 +144,13 @@ def edit_form(
 
 def reject_form(turn: Turn) -> ui.Modal:
     """Asks why not; the agent reads it."""
-    modal = _modal(f"Reject turn {turn.number}", f"form:reject:{turn.id}")
+    modal = _modal(f"Reject turn {turn.number}", _form_id(Button("reject", turn.id, shown=turn.shown_hash)))
     return modal.add_item(_labelled("Reason", _input("text", "", is_long=True), REASON_HINT))
 
 
-def reply_form(agent: Agent) -> ui.Modal:
+def reply_form(agent: Agent, shown: str) -> ui.Modal:
     """Asks for a reply to the agent."""
-    modal = _modal(f"Reply to {agent.name}", f"form:reply:{agent.id}")
+    modal = _modal(f"Reply to {agent.name}", _form_id(Button("reply", agent.id, shown=shown)))
     entry = _input("text", "", is_long=True, placeholder="What should be different?")
     entry.required = True
     return modal.add_item(_labelled("Reply", entry))
@@ -160,7 +158,7 @@ def reply_form(agent: Agent) -> ui.Modal:
 
 def number_form(turn: Turn) -> ui.Modal:
     """Asks how many commands may run."""
-    modal = _modal(f"{APPROVE_N} · turn {turn.number}", f"form:times:{turn.id}")
+    modal = _modal(f"{APPROVE_N} · turn {turn.number}", _form_id(Button("approve", turn.id, shown=turn.shown_hash)))
     entry = _input("text", "", placeholder=f"From {FEWEST_TIMES} to {MOST_TIMES}")
     entry.required = True
     modal.add_item(_labelled("How many commands", entry, "This command is the first of them."))
@@ -185,14 +183,13 @@ def read(custom_id: str, values: Values) -> Submitted:
             chosen = [choice for value in values.values() if not isinstance(value, str) for choice in value]
             return NewAgent(about, {**texts, **_chosen(chosen)})
         case "edit":
-            turn, _, shown = about.rpartition(":")
-            return Edited(TurnId(turn), shown, texts)
+            return Edited(Button.parse(rest), texts)
         case "reject":
-            return Rejected(TurnId(about), texts.get("text", ""))
+            return Rejected(Button.parse(rest), texts.get("text", ""))
         case "reply":
-            return Replied(AgentId(about), texts.get("text", ""))
-        case "times":
-            return Times(TurnId(about), texts.get("text", ""))
+            return Replied(Button.parse(rest), texts.get("text", ""))
+        case "approve":
+            return Times(Button.parse(rest), texts.get("text", ""))
         case _:
             raise InvalidInput({"form": FOREIGN})
 
@@ -261,5 +258,6 @@ def _input(custom_id: str, text: str, *, is_long: bool = False, placeholder: str
     )
 
 
-def _hash(turn: Turn) -> str:
-    return turn.proposal.shown_hash[:HASH]
+def _form_id(button: Button) -> str:
+    """What Discord sends back with a form: the button that it stands for."""
+    return f"form:{button}"

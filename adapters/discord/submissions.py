@@ -2,12 +2,12 @@
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import discord
 
-from adapters.buttons import Button, Opening
+from adapters.buttons import Opening
 from adapters.discord import forms
 from adapters.discord.desk import WENT_WRONG, Desk, edit_key, made_text, noted, tell, thinking
 from adapters.discord.directory import origin_of
@@ -17,6 +17,7 @@ from adapters.discord.messages import Message
 from adapters.discord.render import answer_message, kept_message, note_message, refused_message, text_message
 from adapters.intents import Filled, takes_long
 from agent_core.errors import CommandError, InvalidInput, PersonError, SurfaceError
+from agent_core.model.ids import TurnId
 from agent_core.model.people import Origin
 
 logger = logging.getLogger(__name__)
@@ -50,10 +51,10 @@ class Submissions:
             case Edited():
                 if refused := await self._edited(sent, origin):
                     await tell(interaction, refused)
-            case Rejected(turn_id, reason):
-                await press(Button("reject", turn_id), Filled(text=reason), origin)
-            case Times(turn_id):
-                await press(Button("approve", turn_id, sent.number), Filled(), origin)
+            case Rejected(button, reason):
+                await press(button, Filled(text=reason), origin)
+            case Times(button):
+                await press(replace(button, times=sent.number), Filled(), origin)
             case Replied():
                 await self._reply(sent, interaction, origin)
 
@@ -67,9 +68,9 @@ class Submissions:
 
     async def _edited(self, sent: Edited, origin: Origin) -> Message | None:
         """Run the command with its changed arguments, or say what is wrong with them."""
-        _, turn = await self.desk.intents.views.turn(origin.channel, sent.turn)
+        button = sent.button
+        _, turn = await self.desk.intents.views.turn(origin.channel, TurnId(button.subject))
         spec = self.desk.intents.views.spec(turn.proposal.call.name)
-        button = Button("edit", turn.id)
         try:
             await self.desk.intents.press(button, Filled(arguments=sent.arguments(turn, spec)), origin)
         except InvalidInput as error:
@@ -81,7 +82,7 @@ class Submissions:
         """Say it to the agent; what became a note stands in the thread, for the others to see."""
         if takes_long(sent.text):
             await thinking(interaction)
-        answer = await self.desk.intents.press(Button("reply", sent.agent), Filled(text=sent.text), origin)
+        answer = await self.desk.intents.press(sent.button, Filled(text=sent.text), origin)
         if answer.kept is None:
             if answer.is_wanted or interaction.response.is_done():
                 await tell(interaction, answer_message(answer))

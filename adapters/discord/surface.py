@@ -11,6 +11,7 @@ import discord
 from adapters.answers import Attachment
 from adapters.cards import status_text
 from adapters.discord.calls import DiscordRefused
+from adapters.discord.members import Members
 from adapters.discord.messages import Message
 from adapters.discord.render import notice_message, root_message, text_message, turn_message
 from adapters.discord.sending import Sending, file_of, files_of, is_marked, ready
@@ -19,7 +20,8 @@ from agent_core.errors import SignoffError, ThreadGone
 from agent_core.model.agent import Agent, Thinking
 from agent_core.model.ids import AgentId
 from agent_core.model.note import Notice
-from agent_core.model.places import SurfaceName, ThreadRef
+from agent_core.model.people import Actor
+from agent_core.model.places import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.turn import Turn
 from agent_core.ports.world import Clock
 
@@ -48,6 +50,10 @@ class DiscordSurface:
     lines: set[AgentId] = field(default_factory=set)
     to_tell: dict[AgentId, Agent] = field(default_factory=dict)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    members: Members = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.members = Members(sending=self.sending, clock=self.clock)
 
     async def open_thread(self, agent: Agent) -> ThreadRef:
         """Post the root message and open its thread, unless they stand in the channel."""
@@ -97,6 +103,10 @@ class DiscordSurface:
         there = self.sending.calls.client.get_partial_messageable(thread)
         file = Attachment(filename.rpartition("/")[2], data)
         await self.sending.in_open_thread(thread, lambda: there.send(file=file_of(file)))
+
+    async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
+        """The person as Discord knows them now."""
+        return await self.members.actor(channel, person)
 
     async def draw_again(self, agent: Agent, turn: Turn) -> None:
         """Bring a card up to date that somebody pressed although it had moved on."""

@@ -20,6 +20,7 @@ from adapters.intents import takes_long
 from agent_core.errors import CommandError, InvalidInput, PersonError, SurfaceError
 from agent_core.model.agent import Agent
 from agent_core.model.people import Origin
+from agent_core.model.seen import Seen
 from agent_core.service.received import MOST_BYTES, too_large
 
 logger = logging.getLogger(__name__)
@@ -72,7 +73,7 @@ class Words:
     async def _say(self, agent: Agent, said: str, message: discord.Message, origin: Origin) -> bool:
         """Say it to the agent; a refused word is done with, so that read again it never meets a later proposal."""
         try:
-            answer = await self.desk.intents.say(agent.id, said, origin, message.created_at)
+            answer = await self.desk.intents.say(agent.id, said, origin, Seen(written_at=message.created_at))
         except PersonError as error:
             if await self.desk.hearing.first_time(str(origin.delivery)):
                 await self._answer(message, text_message(str(error)))
@@ -91,7 +92,8 @@ class Words:
             return
         await self._react(message, KEPT)
         try:
-            answer = await self.desk.intents.say(agent.id, said, replace(origin, delivery=None), message.created_at)
+            seen = Seen(written_at=message.created_at)
+            answer = await self.desk.intents.say(agent.id, said, replace(origin, delivery=None), seen)
         except PersonError as error:
             answer = Answer(str(error))
         await self._answer(message, answer_message(answer))

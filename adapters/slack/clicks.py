@@ -16,7 +16,7 @@ from adapters.slack.offers import Deletion, Offer, Upload
 from adapters.slack.render import kept_message, note_message, pressed
 from adapters.slack.slash import made_text
 from adapters.words import REVIEWS, TOO_LONG_TO_EDIT
-from agent_core.errors import AlreadyDecided, CommandError, NotFound, NotPossible, PersonError
+from agent_core.errors import AlreadyDecided, ChangedSinceShown, CommandError, NotFound, NotPossible, PersonError
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.people import Origin
@@ -82,12 +82,13 @@ class Clicks:
     async def _ask(self, button: Button, arrival: Arrival) -> None:
         """Open the form that comes before the decision."""
         origin = await self.desk.origin(arrival)
-        agent, turn = await self.desk.intents.views.open_to(origin.by, origin.channel, TurnId(button.subject))
+        seen = self.desk.intents.views
+        agent, turn = await seen.open_to(origin.by, origin.channel, TurnId(button.subject), button.shown)
         place = Place(origin.channel.key, str(button), arrival.thread)
         if button.verb == "reject":
             view = views.reason_form(agent, turn, place)
         else:
-            spec = self.desk.intents.views.spec(turn.call.name)
+            spec = seen.spec(turn.call.name)
             edit = views.edit_form(turn, spec, place)
             if edit is None:
                 raise NotPossible(TOO_LONG_TO_EDIT)
@@ -107,8 +108,8 @@ class Clicks:
         place = Place(origin.channel.key, str(opening), arrival.thread)
         match opening.verb:
             case "another number":
-                _, turn = await seen.open_to(origin.by, origin.channel, TurnId(opening.subject))
-                about = str(Button("approve", turn.id))
+                _, turn = await seen.open_to(origin.by, origin.channel, TurnId(opening.subject), opening.shown)
+                about = str(Button("approve", turn.id, shown=turn.shown_hash))
                 await self.desk.open(arrival, views.number_form(turn, replace(place, about=about)))
             case "show all":
                 card = turn_card(*await seen.turn(origin.channel, TurnId(opening.subject)))
@@ -159,7 +160,7 @@ class Clicks:
         """Say why not, and bring a card up to date that had moved on."""
         await self.desk.tell(arrival, GONE if isinstance(error, NotFound) else str(error))
         button = pressed(body["actions"][0])
-        if isinstance(error, AlreadyDecided | NotPossible) and isinstance(button, Button):
+        if isinstance(error, AlreadyDecided | ChangedSinceShown | NotPossible) and isinstance(button, Button):
             origin = await self.desk.origin(arrival)
             await self._draw_again(button, origin)
 

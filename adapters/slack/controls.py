@@ -96,9 +96,9 @@ def card_controls(agent: Agent, card: Card, risks: Sequence[RiskClass]) -> list[
     return [actions(*drawn)] if drawn else []
 
 
-def reply_box(agent: Agent) -> Block:
-    """A field in the message that sends on Enter; whose reply it is stands in the block's id."""
-    reply = Button("reply", agent.id)
+def reply_box(agent: Agent, shown: str) -> Block:
+    """A field in the message that sends on Enter; whose reply it is, and to what, stands in the block's id."""
+    reply = Button("reply", agent.id, shown=shown)
     typed = text_input(action_id(reply), placeholder="What should be different?", multiline=False)
     typed["dispatch_action_config"] = {"trigger_actions_on": ["on_enter_pressed"]}
     block = labelled(f"Reply to {agent.name}", typed, str(reply)[:IDENTIFIER])
@@ -107,7 +107,7 @@ def reply_box(agent: Agent) -> Block:
 
 def _times(one: Button, several: Sequence[Button], risks: Sequence[RiskClass]) -> Block:
     options = [option(each.label, str(each)) for each in several]
-    other = Opening("another number", one.subject)
+    other = Opening("another number", one.subject, shown=one.shown)
     element = chooser("static_select", f"{PREFIX}approve_n", [*options, option(other.label, str(other))])
     asked = confirmation("Approve more than one?", covered_text(risks), yes="Go on")
     return element | {"placeholder": plain(APPROVE_N), "confirm": asked}

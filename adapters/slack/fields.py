@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from adapters import forms
+from adapters.buttons import Button
 from adapters.cards import as_text
 from adapters.lengths import cut
 from adapters.slack.inputs import FIELD, field_of, written
@@ -25,14 +26,13 @@ CHANGED = "This changed since the form was opened: look at the card and press Ed
 class Place:
     """What a form is about and where it belongs; Slack keeps it with the form and nobody else can write it.
 
-    `channel` is the key of a ChannelScope, `about` the text of the button that opened the form, and `shown` stands for
-    what the card showed then.
+    `channel` is the key of a ChannelScope, `about` the text of the button that opened the form, with the hash of what
+    was shown.
     """
 
     channel: str
     about: str = ""
     thread: str = ""
-    shown: str = ""
 
     def __str__(self) -> str:
         return json.dumps(asdict(self), separators=(",", ":"))
@@ -86,7 +86,7 @@ def changed_arguments(view: Mapping[str, Any], turn: Turn, spec: CommandSpec) ->
 
     Raise InvalidInput for what is no JSON where JSON is needed, NotPossible where the turn is not what was shown.
     """
-    if place_of(view).shown != turn.proposal.shown_hash:
+    if Button.parse(place_of(view).about).shown != turn.shown_hash:
         raise NotPossible(CHANGED)
     fields = _fields(view)
     names = forms.argument_names(turn, spec)

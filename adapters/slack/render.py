@@ -63,7 +63,7 @@ def turn_message(agent: Agent, turn: Turn, *, badge: str = "") -> Message:
     """The card of a turn in its present state; `badge` names the model where that is to be said."""
     card = turn_card(agent, turn)
     controls = card_controls(agent, card, turn.risks)
-    controls += [reply_box(agent)] if turn.state == "proposed" else []
+    controls += [reply_box(agent, turn.shown_hash)] if turn.state == "proposed" else []
     footer = [part for part in (card.risk, *card.footer, card.lease, badge) if part]
     mark = metadata("signoff_turn", turn=turn.id)
     return Message(notification(summary_text(agent, turn)), card_blocks(card, controls, footer), mark)

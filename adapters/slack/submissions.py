@@ -1,7 +1,7 @@
 """Forms that were sent, service calls out. A form that cannot be used stays open with everything that was written."""
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from adapters.buttons import Button
 from adapters.forms import argument_names
@@ -54,12 +54,12 @@ class Submissions:
                 _, turn = await self.desk.intents.views.turn(origin.channel, _turn_in(place))
                 spec = self.desk.intents.views.spec(turn.proposal.call.name)
                 filled = Filled(arguments=fields.changed_arguments(view, turn, spec))
-                await self.desk.intents.press(Button("edit", turn.id), filled, origin)
+                await self.desk.intents.press(Button.parse(place.about), filled, origin)
             case "signoff.reject":
                 filled = Filled(text=fields.text_of(view))
-                await self.desk.intents.press(Button("reject", _turn_in(place)), filled, origin)
+                await self.desk.intents.press(Button.parse(place.about), filled, origin)
             case "signoff.times":
-                button = Button("approve", _turn_in(place), fields.number_of(view))
+                button = replace(Button.parse(place.about), times=fields.number_of(view))
                 await self.desk.intents.press(button, Filled(), origin)
             case _:
                 pass

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from adapters.cards import status_text
 from adapters.slack.blocks import Message
 from adapters.slack.calls import GONE, Calls, SlackRefused
+from adapters.slack.directory import SlackDirectory
 from adapters.slack.render import notice_message, root_message, turn_message
 from adapters.slack.soon import Soon
 from adapters.slack.standing import Standing
@@ -14,7 +15,8 @@ from agent_core.errors import SurfaceError, ThreadGone
 from agent_core.model.agent import Agent, Thinking
 from agent_core.model.ids import AgentId
 from agent_core.model.note import Notice
-from agent_core.model.places import SurfaceName, ThreadRef
+from agent_core.model.people import Actor
+from agent_core.model.places import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.turn import Turn
 
 MOST_DRAWN = 5_000
@@ -43,6 +45,7 @@ class SlackSurface:
     calls: Calls
     soon: Soon
     model: str
+    directory: SlackDirectory
     name: SurfaceName = "slack"
     drawn: OrderedDict[str, bytes] = field(default_factory=OrderedDict)
     standings: dict[AgentId, str] = field(default_factory=dict)
@@ -110,6 +113,10 @@ class SlackSurface:
             ),
             place=agent.channel.channel,
         )
+
+    async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
+        """The person as Slack knows them now."""
+        return await self.directory.actor(channel, person.id)
 
     async def draw_again(self, agent: Agent, turn: Turn) -> None:
         """Bring a card up to date that somebody pressed although it had moved on."""

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 
@@ -94,7 +93,7 @@ def edit_form(turn: Turn, spec: CommandSpec, place: Place) -> Block | None:
         blocks += entries(f"{ARGUMENT}{number}", one_line(name), text, hint=hint, multiline=True)
     if not blocks:
         blocks = [section("This command takes no arguments.")]
-    view = _form(f"Edit {spec.label}", "edit", blocks, replace(place, shown=turn.proposal.shown_hash), "Run edited")
+    view = _form(f"Edit {spec.label}", "edit", blocks, place, "Run edited")
     return view if len(blocks) <= VIEW_BLOCKS and len(json.dumps(view)) <= VIEW_SIZE else None
 
 

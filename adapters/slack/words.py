@@ -19,6 +19,7 @@ from agent_core.errors import CommandError, InvalidInput, PersonError
 from agent_core.model.agent import Agent
 from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, AgentDraft
 from agent_core.model.people import Origin
+from agent_core.model.seen import Seen
 
 KEPT, DECIDED = "eyes", "white_check_mark"
 SETTINGS = (".yaml", ".yml")
@@ -70,7 +71,7 @@ class Words:
     async def _say(self, agent: Agent, said: str, event: Body, arrival: Arrival, origin: Origin) -> bool:
         """Say it to the agent; a refused word is done with, so that read again it never meets a later proposal."""
         try:
-            answer = await self.desk.intents.say(agent.id, said, origin, written_at(event))
+            answer = await self.desk.intents.say(agent.id, said, origin, Seen(written_at=written_at(event)))
         except PersonError as error:
             if await self.desk.hearing.first_time(arrival.delivery):
                 self.desk.soon(self.desk.tell(arrival, str(error)))
@@ -85,7 +86,7 @@ class Words:
         self.desk.soon(self.desk.react(arrival, event["ts"], KEPT))
         once = replace(origin, delivery=None)
         try:
-            answer = await self.desk.intents.say(agent.id, said, once, written_at(event))
+            answer = await self.desk.intents.say(agent.id, said, once, Seen(written_at=written_at(event)))
             await self.desk.give(arrival, answer, agent.id, origin)
         except PersonError as error:
             await self.desk.tell(arrival, str(error))

@@ -20,6 +20,7 @@ from agent_core.errors import NotFound, NotPossible, PersonError
 from agent_core.model.agent import Agent, Finished, Thinking
 from agent_core.model.ids import AgentId
 from agent_core.model.people import Origin
+from agent_core.model.seen import Seen
 from agent_core.model.turn import Turn
 
 DONE, STOPPED = 0, 3
@@ -135,14 +136,14 @@ class Console:
         if isinstance(answer, No):
             await self._stop()
         elif turn.state == "interrupted":
-            await self._press(Button(settlement(line), turn.id))
+            await self._press(Button(settlement(line), turn.id, shown=turn.shown_hash))
         else:
             await self._decide(turn, answer)
 
     async def _decide(self, turn: Turn, answer: Yes | Change | Review | Words) -> None:
         match answer:
             case Yes(times):
-                await self._press(Button("approve", turn.id, times))
+                await self._press(Button("approve", turn.id, times, turn.shown_hash))
             case Change():
                 await self._edit(turn)
             case Review():
@@ -150,7 +151,7 @@ class Console:
             case Words(""):
                 return
             case Words(text):
-                told = await self.intents.say(turn.agent_id, text, self.origin)
+                told = await self.intents.say(turn.agent_id, text, self.origin, Seen(hashes=(turn.shown_hash,)))
                 held = told.file.data.decode() if told.file else ""
                 self._say(told.text if held in ("", told.text) else f"{told.text}\n{held}")
 
@@ -172,7 +173,7 @@ class Console:
         elif changed == call.arguments:
             self._say("Nothing was changed.")
         else:
-            await self._press(Button("edit", turn.id), Filled(arguments=changed))
+            await self._press(Button("edit", turn.id, shown=turn.shown_hash), Filled(arguments=changed))
 
     async def _go_on(self, turn: Turn) -> None:
         """Approve what an unasked run found open; stop where its lease ended or the ground changed under a command."""
@@ -181,7 +182,7 @@ class Console:
             await self._stop()
             return
         try:
-            await self._press(Button("approve", turn.id))
+            await self._press(Button("approve", turn.id, shown=turn.shown_hash))
         except PersonError as error:
             self._say(sentence(error))
             await self._stop()

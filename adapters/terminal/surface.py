@@ -81,6 +81,10 @@ class TerminalSurface:
         """Say that the file is there."""
         self.events.put_nowait(Told(f"{agent.name} offers {filename}, {len(data):,} bytes, in its workspace."))
 
+    async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
+        """The person as recorded: here people only have names."""
+        return person
+
 
 def person() -> Actor:
     """Who sits at the terminal, as the operating system says."""

@@ -17,6 +17,7 @@ from adapters.web.screens import Asked, channel_page, new_agent_page, thread_pag
 from agent_core.errors import InvalidInput
 from agent_core.model.ids import TurnId
 from agent_core.model.places import ChannelScope
+from agent_core.model.seen import Seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,8 @@ class Listeners:
     async def say(self, request: web.Request) -> web.StreamResponse:
         """The reply box; what was asked by a `!verb` is answered on the page."""
         form, origin = await form_of(request), self.workspace.own(request)
-        answer = await self.workspace.intents.say(agent_id_of(request), form.get("text", "").strip(), origin)
+        seen = Seen(hashes=form.get("seen", "").split())
+        answer = await self.workspace.intents.say(agent_id_of(request), form.get("text", "").strip(), origin, seen)
         return await thread_page(self.workspace, request, told=answer) if answer.is_wanted else one_up(request)
 
     async def set_goals(self, request: web.Request) -> web.StreamResponse:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId
 from agent_core.model.note import Notice
-from agent_core.model.places import SurfaceName, ThreadRef
+from agent_core.model.people import Actor
+from agent_core.model.places import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.turn import Turn
 
 HEARTBEAT = 10.0
@@ -81,3 +82,7 @@ class WebSurface:
     async def upload(self, agent: Agent, filename: str, data: bytes) -> None:
         """The file list shows it."""
         self.hub.tell(agent)
+
+    async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
+        """The person as recorded: here people only have names."""
+        return person

@@ -5,7 +5,7 @@ from functools import partial
 
 from pydantic import BaseModel, Field
 
-from agent_core.commands.registry import Command, CommandContext, declared
+from agent_core.commands.registry import Command, CommandContext, Produced, declared
 from agent_core.errors import CommandError
 from agent_core.model.agent import Agent, Awaiting, Finished, Paused, Stopped, Thinking
 from agent_core.model.command import Preview
@@ -60,11 +60,15 @@ class AgentCommands:
             return f"{helper.name} keeps this, but stands still: {_state(helper)}. People resume it."
         return f"{helper.name} reads this at its next turn. {GO_ON}"
 
-    async def list_agents(self, _given: Nothing, context: CommandContext) -> str:
+    async def list_agents(self, _given: Nothing, context: CommandContext) -> Produced:
         """List your helpers."""
         helpers = await self.helpers.of(context.agent)
-        lines = [f"{number}. {each.name}: {_state(each)}. {each.goals[0]}" for number, each in enumerate(helpers, 1)]
-        return "\n".join(lines) or "You have no helpers."
+        lines = [
+            " ".join(f"{number}. {each.name}: {_state(each)}. {each.goals[0]}".split())
+            for number, each in enumerate(helpers, 1)
+        ]
+        outside = any(each.is_tainted for each in helpers)
+        return Produced(text="\n".join(lines) or "You have no helpers.", outside=outside)
 
     async def delete_agent(self, given: Which, context: CommandContext) -> str:
         """Remove a helper; files stay."""
@@ -85,7 +89,8 @@ class AgentCommands:
     async def preview_delete(self, given: Which, context: CommandContext) -> Preview:
         """What would be lost."""
         helper = await self._found(given.key, context)
-        return Preview(title=f"{helper.name} · {helper.turns} turns will be removed", body=_state(helper))
+        title = f"{helper.name} · {helper.turns} turns will be removed; the decision log stays"
+        return Preview(title=title, body=_state(helper), target=helper.id)
 
     @property
     def commands(self) -> tuple[Command, ...]:
@@ -106,6 +111,7 @@ class AgentCommands:
                 risks=("write",),
                 category="agents",
                 aliases=KEY,
+                always_asks=True,
             ),
         )
 

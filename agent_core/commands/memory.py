@@ -6,7 +6,7 @@ from functools import partial
 from pydantic import BaseModel, Field
 
 from agent_core.commands.files import FILE, PLAIN, Filename
-from agent_core.commands.registry import Command, CommandContext, declared
+from agent_core.commands.registry import Command, CommandContext, Produced, declared
 from agent_core.errors import CommandError
 from agent_core.memory.events import pieces
 from agent_core.memory.longterm import LongTermMemory
@@ -75,14 +75,15 @@ class MemoryCommands:
         lines = [f"[{each.id}] {each.source}: {' '.join(each.text.split())[:IN_A_LINE]}" for each in newest]
         return "\n".join((f"{number:,} remembered; the newest {len(newest)}:", *lines))
 
-    async def memory_forget(self, given: Which, context: CommandContext) -> str:
+    async def memory_forget(self, given: Which, context: CommandContext) -> Produced:
         """Remove one."""
         async with self.memory.database.begin() as work:
             found = await work.memories.some(context.agent, [MemoryId(given.memory)])
         if not found:
             raise CommandError(f"Nothing is remembered under {given.memory}. memory_list gives the ids.")
         await self.memory.forget(context.agent, [found[0].id])
-        return f"Forgotten: {' '.join(found[0].text.split())[:IN_A_LINE]}"
+        text = f"Forgotten: {' '.join(found[0].text.split())[:IN_A_LINE]}"
+        return Produced(text=text, outside=context.agent.is_tainted)
 
     async def ingest_file(self, given: Filename, context: CommandContext) -> str:
         """Take a file into your long-term memory."""

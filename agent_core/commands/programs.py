@@ -1,7 +1,7 @@
-"""Commands that run programs in the sandbox. What programs print is material: they print what files of others say.
+"""Commands that run programs in the sandbox.
 
-A program that fails is a result like any other, as a test that is red is what one wanted to know; what a limit had to
-end is an error, and two of those in a row end a lease.
+A program that fails, or that a limit had to end, is a failed command. What programs print is made from the agent's
+folder, so it is untrusted content where that is (`agent_core/oversight/trust.py`).
 """
 
 import shlex
@@ -72,6 +72,8 @@ class ProgramCommands:
     async def execute_shell_popen(self, given: CommandLine, context: CommandContext) -> str:
         """Start a line in a shell, in a sandbox without network, and leave it running."""
         started = await self.sandbox.start((*SHELL, _whole(given.command_line)), context.agent)
+        if started.exit_code:
+            raise CommandError(f"{_state(started)}\n{_printed(started.output)}")
         return (
             f"{_state(started)} Ask for more with list_processes, end it with end_process.\n{_printed(started.output)}"
         )
@@ -133,7 +135,7 @@ class ProgramCommands:
         run = await self.sandbox.run(argv, context.agent, seconds=self.seconds, report=context.report)
         changes = _changes(before, await _seen(context.files))
         told = "\n".join(filter(None, (_ended(run), changes, _printed(run.output))))
-        if run.ended_because:
+        if run.ended_because or run.exit_code != 0:
             raise CommandError(told)
         return told
 
@@ -149,7 +151,6 @@ class ProgramCommands:
                 category="code",
                 synonyms=("execute_file", "run_python_file", "execute_python", "run_python"),
                 aliases={"file": "filename", "path": "filename", "file_path": "filename", "arguments": "args"},
-                outside=True,
             ),
             declared(
                 CommandLine,
@@ -160,7 +161,6 @@ class ProgramCommands:
                 category="shell",
                 synonyms=("execute_shell_command", "run_shell", "shell", "bash", "run_command"),
                 aliases=LINE,
-                outside=True,
             ),
         )
 
@@ -176,7 +176,6 @@ class ProgramCommands:
                 category="shell",
                 synonyms=("shell_popen", "run_in_background", "start_process"),
                 aliases=LINE,
-                outside=True,
             ),
             declared(
                 WhichProcess,
@@ -186,7 +185,6 @@ class ProgramCommands:
                 category="shell",
                 synonyms=("read_process_output", "list_background_processes"),
                 aliases=KEY,
-                outside=True,
             ),
             declared(
                 Process,
@@ -197,7 +195,6 @@ class ProgramCommands:
                 category="shell",
                 synonyms=("kill_process", "stop_process"),
                 aliases=KEY,
-                outside=True,
             ),
         )
 

@@ -14,6 +14,7 @@ from agent_core.errors import CommandError, UnusableReply
 from agent_core.model.agent import Agent
 from agent_core.model.command import Arguments, CommandCall, CommandSpec, Preview
 from agent_core.oversight.budget import Purse
+from agent_core.oversight.trust import brings_in
 from agent_core.ports.world import Files
 
 if TYPE_CHECKING:
@@ -42,10 +43,14 @@ class CommandContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Produced:
-    """What a command gave besides text: `files` of the workspace are offered in the thread, pictures shown."""
+    """What a command gave besides text: `files` of the workspace are offered in the thread, pictures shown.
+
+    `outside` says that the text holds others' words although the command's spec does not say so of each of its runs.
+    """
 
     text: str
     files: tuple[str, ...] = ()
+    outside: bool = False
 
 
 Run: TypeAlias = Callable[[Arguments, CommandContext], Awaitable[Produced]]
@@ -141,7 +146,8 @@ class Commands:
             near = self._near(name)
             hint = f" Did you mean {near}?" if near else ""
             names = ", ".join(spec.name for spec in self.specs)
-            raise UnusableReply(f"there is no command {name[:80]!r}.{hint} Commands are: {names}.")
+            brief = f"there is no command {name[:80]!r}.{hint}"
+            raise UnusableReply(f"{brief} Commands are: {names}.", brief)
         if command.off:
             raise UnusableReply(f"{command.spec.name} is switched off here: {command.off}")
         return command
@@ -166,7 +172,7 @@ class Commands:
         spec = self.get(call.name).spec
         arguments = fitted(spec, call.arguments)
         if faults := faults_of(spec, arguments):
-            raise UnusableReply(f"{spec.name}: {' '.join(faults)} {allowed(spec)}")
+            raise UnusableReply(f"{spec.name}: {' '.join(faults)} {allowed(spec)}", f"{spec.name}: {faults[0]}")
         return CommandCall(spec.name, arguments)
 
     def _found(self, name: str) -> Command | None:
@@ -177,6 +183,12 @@ class Commands:
     def _near(self, name: str) -> str:
         names = {other: command.spec.name for command in self.by_name.values() for other in _names(command)}
         return next((names[other] for other in get_close_matches(plain(name[:80]), names, n=1)), "")
+
+
+def brings_in_by_name(commands: Commands, name: str, agent: Agent) -> bool:
+    """Whether the result of the command of that name may contain untrusted content; of one that is gone it may."""
+    command = commands.by_name.get(name)
+    return command is None or brings_in(command.spec, agent)
 
 
 def _names(command: Command) -> list[str]:

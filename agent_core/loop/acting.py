@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
-from agent_core.commands.registry import CommandContext, Commands, unheard
+from agent_core.commands.registry import CommandContext, Commands, brings_in_by_name, unheard
 from agent_core.errors import CommandError, MemoryAway, ModelError, UnusableReply
 from agent_core.model.agent import Agent
 from agent_core.model.command import CommandCall, Preview
 from agent_core.model.ids import AgentId
 from agent_core.model.result import Failed, Result, Succeeded
 from agent_core.oversight.budget import Purse
-from agent_core.oversight.trust import brings_in
 from agent_core.ports.programs import Sandbox
 from agent_core.ports.world import Workspaces
 
@@ -58,23 +57,29 @@ class Hands:
             chain = partial(_through, hook, chain)
         return await chain(call, replace(self._context(agent, purse), report=report))
 
+    def marked(self, call: CommandCall, result: Result, agent: Agent) -> Result:
+        """The result, marked where it may contain untrusted content by what the agent is now, after the run."""
+        return replace(result, outside=True) if self.may_bring_in(call, agent) else result
+
+    def may_bring_in(self, call: CommandCall, agent: Agent) -> bool:
+        """Whether what the command gives to this agent may contain untrusted content."""
+        return brings_in_by_name(self.commands, call.name, agent)
+
     async def rest(self, agent_id: AgentId) -> None:
         """End whatever an agent left running: it stands still, or is gone."""
         if self.sandbox:
             await self.sandbox.end_all(agent_id)
 
     async def _carry_out(self, call: CommandCall, context: CommandContext) -> Result:
-        outside = False
         try:
             command = self.commands.get(call.name)
-            outside = brings_in(command.spec, context.agent)
             async with asyncio.timeout(LONGEST_RUN):
                 produced = await command.run(call.arguments, context)
         except TimeoutError:
             return Failed(f"{call.name} was ended after {LONGEST_RUN:.0f} seconds.")
         except (CommandError, MemoryAway, ModelError) as error:
-            return Failed(str(error), outside=outside)
-        return Succeeded(_capped(produced.text), files=produced.files, outside=outside)
+            return Failed(_capped(str(error)))
+        return Succeeded(_capped(produced.text), files=produced.files, outside=produced.outside)
 
     def _context(self, agent: Agent, purse: Purse) -> CommandContext:
         return CommandContext(agent=agent, files=self.workspaces.of(agent), purse=purse)

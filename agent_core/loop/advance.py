@@ -7,12 +7,14 @@
 Any of these steps may be the last before the process dies: what is saved says where to go on.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from agent_core.errors import CommandError, NotFound, Superseded, SurfaceBusy, ThreadGone
 from agent_core.loop.acting import Hands
+from agent_core.loop.answering import QuestionAnswerer
 from agent_core.loop.consequences import bill, conclude, move, pause, wait_for
 from agent_core.loop.hold import Hold
 from agent_core.loop.outcome import Outcome
@@ -21,10 +23,11 @@ from agent_core.loop.sight import look
 from agent_core.loop.thinking import Mind
 from agent_core.loop.watching import Watch
 from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Thinking
+from agent_core.model.audit import AuditEntry
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.places import SurfaceName
 from agent_core.model.result import Failed, Result
-from agent_core.model.turn import Turn
+from agent_core.model.turn import Turn, changed_text
 from agent_core.model.usage import CallKind, Usage
 from agent_core.oversight.budget import Purse
 from agent_core.oversight.families import budget_of, family_below, report
@@ -36,7 +39,6 @@ from agent_core.ports.surface import ChatSurface
 from agent_core.ports.world import Clock
 
 NOTHING: Mapping[CallKind, Usage] = {}
-CHANGED = "What this stood on changed since it was shown. This is how it is now."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,14 +84,27 @@ class AgentLoop:
         return await in_one_unit(self.database, act)
 
     async def _take(self, agent_id: AgentId) -> Hold:
-        kept = {"precedence": self.precedence, "workspaces": self.hands.workspaces, "waker": self.waker}
-        return await Hold.take(self.database, self._surface_of, agent_id, **kept)
+        return await Hold.take(
+            self.database,
+            self._surface_of,
+            agent_id,
+            precedence=self.precedence,
+            workspaces=self.hands.workspaces,
+            waker=self.waker,
+            clock=self.clock,
+        )
+
+    @property
+    def _answerer(self) -> QuestionAnswerer:
+        return QuestionAnswerer(asker=self.mind.asker, treasury=self.treasury, clock=self.clock)
 
     def _surface_of(self, agent: Agent) -> ChatSurface:
         return self.surfaces[agent.channel.surface]
 
     async def _carry_on(self, hold: Hold) -> None:
         agent = await hold.catch_up()
+        for question in hold.questions:
+            agent = await self._answerer.answer(hold, agent, question)
         while True:
             await hold.surface.status(agent)
             match agent.status:
@@ -119,7 +134,7 @@ class AgentLoop:
                 await hold.seize()
                 return await self._run(hold, agent, turn)
             case "running":
-                return (await self._change(hold, turn.id, Turn.interrupt, Awaiting())).agent
+                return (await self._change(hold, turn.id, Turn.interrupt, Awaiting(), AuditEntry.of_end)).agent
             case _:
                 raise Superseded(agent.id)
 
@@ -128,14 +143,25 @@ class AgentLoop:
             preview = await self.hands.foresee(agent, turn.call)
         except CommandError as error:
             return await self._finish(hold, turn.id, Failed(str(error)))
+        now = self.clock.now()
         if not turn.proposal.still_holds(turn.call, preview):
-            changed = await self._change(hold, turn.id, lambda now: now.show_again(preview, CHANGED), Awaiting())
+            remark = changed_text(turn.proposal.preview, preview)
+            changed = await self._change(hold, turn.id, lambda at: at.show_again(preview, remark, now), Awaiting())
             return changed.agent
-        await self._change(hold, turn.id, lambda now: now.start(self.clock.now()), Acting())
+        await self._change(hold, turn.id, lambda at: at.start(now, preview), Acting(), AuditEntry.of_run)
         return await self._run(hold, agent, turn)
 
     async def _run(self, hold: Hold, agent: Agent, turn: Turn) -> Agent:
         watch = Watch(hold=hold, clock=self.clock, turn_id=turn.id)
+        try:
+            return await self._carry_out(hold, agent, turn, watch)
+        except asyncio.CancelledError:  # of a stop, which has saved only what was shown last
+            if watch.newest:
+                outside = self.hands.may_bring_in(turn.call, agent)
+                await hold.keep_output(turn.id, watch.newest, outside=outside)
+            raise
+
+    async def _carry_out(self, hold: Hold, agent: Agent, turn: Turn, watch: Watch) -> Agent:
         if not self.hands.asks_models(turn.call):
             result = await watch.over(self.hands.run(agent, turn.call, Purse(), watch.report))
             return await self._finish(hold, turn.id, result)
@@ -146,13 +172,20 @@ class AgentLoop:
             return await self._finish(hold, turn.id, result, purse.spent)
 
     async def _change(
-        self, hold: Hold, turn_id: TurnId, change: Callable[[Turn], Turn], status: AgentStatus
+        self,
+        hold: Hold,
+        turn_id: TurnId,
+        change: Callable[[Turn], Turn],
+        status: AgentStatus,
+        entry: Callable[[Agent, Turn, datetime], AuditEntry] | None = None,
     ) -> Outcome:
         async def changed(work: UnitOfWork, agent: Agent) -> Outcome:
             turn = await work.turns.get(agent.channel, turn_id)
             if turn.state not in ("approved", "running"):
                 raise Superseded(agent.id)
-            return move(agent, change(turn), status, self.clock.now())
+            now, changed_turn = self.clock.now(), change(turn)
+            audit = (entry(agent, changed_turn, now),) if entry else ()
+            return replace(move(agent, changed_turn, status, now), audit=audit)
 
         return await hold.save(changed)
 
@@ -165,9 +198,14 @@ class AgentLoop:
                 return Outcome(agent=agent.pay(spent), spent=spent)
             now = self.clock.now()
             finishes = self.hands.commands.finishes(turn.call.name)
-            paid, billed = bill(agent, turn.finish(result, now), spent)
+            paid, billed = bill(
+                agent,
+                turn.finish(self.hands.marked(turn.call, result, agent) if turn.started_at else result, now),
+                spent,
+            )
             outcome = conclude(paid, billed, earlier, finishes=finishes, now=now)
-            return await self._waiting(work, replace(outcome, spent=spent), turn, now)
+            outcome = replace(outcome, spent=spent, audit=(AuditEntry.of_end(agent, billed, now),))
+            return await self._waiting(work, outcome, turn, now)
 
         return (await hold.save(finished)).agent
 

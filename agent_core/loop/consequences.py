@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from agent_core.loop.granters import Granters
 from agent_core.loop.outcome import Outcome
 from agent_core.loop.recalling import LookBack
 from agent_core.loop.sight import Sight
-from agent_core.loop.thinking import Delayed, Proposed
+from agent_core.loop.thinking import Delayed, Proposed, Unusable
 from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Finished, Paused, Thinking
 from agent_core.model.decision import Approve
 from agent_core.model.ids import TurnId, new_id
@@ -17,14 +18,14 @@ from agent_core.model.turn import Turn
 from agent_core.model.usage import CallKind, Usage
 from agent_core.oversight.circles import is_more_of_it
 from agent_core.oversight.lease import why_end_after, why_end_before
-from agent_core.oversight.policy import is_free
-from agent_core.oversight.trust import has_read_since_decision, is_from_outside
+from agent_core.oversight.trust import expose, is_from_outside, leaves_traces, runs_unasked
 
 UNUSABLE_MOST = 3
+LONGEST_REASON = 200
 LONGEST_WAIT = timedelta(days=1)
 
 
-def propose(agent: Agent, thought: Proposed, sight: Sight, now: datetime) -> Outcome:
+def propose(agent: Agent, thought: Proposed, sight: Sight, granters: Granters, now: datetime) -> Outcome:
     """Make the agent's next turn; it runs unasked where the policy or a lease says so.
 
     One that goes on in a circle it was told of is no turn: the agent pauses, unless somebody wrote to it meanwhile.
@@ -41,19 +42,25 @@ def propose(agent: Agent, thought: Proposed, sight: Sight, now: datetime) -> Out
         risks=thought.spec.risks,
         usage=agent.unbilled,
         proposed_at=now,
-        exposed=has_read_since_decision(sight.turns),
+        exposed=agent.exposed,
     )
     numbered = replace(agent, turns=turn.number, unusable=0, complaint="", unbilled=Usage())
-    return replace(_put(numbered, turn, sight, now), read=sight.waiting)
+    outcome = _ask(numbered, turn, now) if thought.spec.always_asks else _put(numbered, turn, sight, granters, now)
+    return replace(outcome, read=sight.waiting)
 
 
-def complain(agent: Agent, problem: str, now: datetime) -> Outcome:
-    """Have the model told what was wrong with its reply; after three in a row the agent pauses."""
-    told = replace(agent, unusable=agent.unusable + 1, complaint=problem)
+def complain(agent: Agent, thought: Unusable, now: datetime) -> Outcome:
+    """Have the model told what was wrong with its reply; after three in a row the agent pauses.
+
+    People are told in a sentence, and can read the last reply whole.
+    """
+    told = replace(agent, unusable=agent.unusable + 1, complaint=thought.problem)
     if told.unusable < UNUSABLE_MOST:
         return Outcome(agent=told)
-    why = f"The model's last {UNUSABLE_MOST} replies could not be used; the last one: {problem}"
-    return pause(replace(told, unusable=0), f"{why} Write what to do differently, then Resume.", now)
+    brief = _sentence(thought.brief or thought.problem)
+    why = f"The model's last {UNUSABLE_MOST} replies could not be used; the last one: {brief}"
+    outcome = pause(replace(told, unusable=0), f"{why} Write what to do differently, then Resume.", now)
+    return replace(outcome, notices=tuple(replace(notice, reply=thought.reply) for notice in outcome.notices))
 
 
 def see(outcome: Outcome, seen: LookBack, place: str, now: datetime) -> Outcome:
@@ -90,8 +97,8 @@ def stop_circling(agent: Agent, sight: Sight, now: datetime) -> tuple[Agent, tup
 def conclude(agent: Agent, turn: Turn, earlier: Sequence[Turn], *, finishes: bool, now: datetime) -> Outcome:
     """Go on after a command ended: a lease falls when it ran, and the agent thinks again or is done."""
     spent = replace(agent, lease=agent.lease.spend()) if agent.lease and turn.started_at else agent
-    spent = replace(spent, exposed=agent.exposed or is_from_outside(turn.result))
-    offered = _offered(agent, turn, now)
+    spent, exposures = _take_in(spent, turn, now)
+    offered = (*_offered(agent, turn, now), *exposures)
     if not isinstance(agent.status, Acting):
         return Outcome(agent=spent, changed=turn, notices=offered)
     if finishes and isinstance(turn.result, Succeeded):
@@ -133,6 +140,12 @@ def end_lease(agent: Agent, why: str, now: datetime) -> tuple[Agent, tuple[Notic
     return replace(agent, lease=None), (Notice.to(agent, "lease ended", said, now),)
 
 
+def _sentence(text: str) -> str:
+    """A text on one line, short enough for a notice and a table."""
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST_REASON else f"{line[: LONGEST_REASON - 1]}…"
+
+
 def _offered(agent: Agent, turn: Turn, now: datetime) -> tuple[Notice, ...]:
     """The files that a command gave, each to be posted in the thread."""
     files = turn.result.files if isinstance(turn.result, Succeeded) else ()
@@ -140,16 +153,30 @@ def _offered(agent: Agent, turn: Turn, now: datetime) -> tuple[Notice, ...]:
     return tuple(Notice.to(agent, "file", f"{said}: {file}", now, file=file) for file in files)
 
 
-def _put(agent: Agent, turn: Turn, sight: Sight, now: datetime) -> Outcome:
-    if is_free(agent.policy, turn.risks):
-        return _unasked(agent, turn.decide(Approve(under="policy"), by=agent.owner, at=now), now)
+def _take_in(agent: Agent, turn: Turn, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
+    """The agent after a result: exposed by one from outside, its folder tainted by what the command left there."""
+    notices: tuple[Notice, ...] = ()
+    if is_from_outside(turn.result):
+        agent, notices = expose(agent, f"{turn.call.name} (turn {turn.number})", now)
+    return replace(agent, folder_tainted=agent.folder_tainted or leaves_traces(agent, turn.risks)), notices
+
+
+def _put(agent: Agent, turn: Turn, sight: Sight, granters: Granters, now: datetime) -> Outcome:
+    if runs_unasked(agent, turn.risks, granters.owner):
+        allowed = Approve(under="policy", granted_at=agent.created_at)
+        return _unasked(agent, turn.decide(allowed, by=agent.owner, at=now), now)
     lease = agent.lease
     if lease is None:
-        return Outcome(agent=agent.become(Awaiting(), now), made=turn)
-    if why := why_end_before(replace(agent, budget=sight.own), turn, sight.turns):
+        return _ask(agent, turn, now)
+    if why := why_end_before(replace(agent, budget=sight.own), turn, sight.turns, granters.lender_of(lease)):
         asking, notices = end_lease(agent, why, now)
-        return Outcome(agent=asking.become(Awaiting(), now), made=turn, notices=notices)
-    return _unasked(agent, turn.decide(Approve(under="lease"), by=lease.granted_by, at=now), now)
+        return replace(_ask(asking, turn, now), notices=notices)
+    covered = Approve(under="lease", granted_at=lease.granted_at)
+    return _unasked(agent, turn.decide(covered, by=lease.granted_by, at=now), now)
+
+
+def _ask(agent: Agent, turn: Turn, now: datetime) -> Outcome:
+    return Outcome(agent=agent.become(Awaiting(), now), made=turn)
 
 
 def _unasked(agent: Agent, approved: Turn, now: datetime) -> Outcome:

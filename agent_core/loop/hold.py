@@ -6,22 +6,24 @@ What is shown on the surface is recorded with the next save, so that a turn cost
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
-from agent_core.errors import CommandError, Superseded, SurfaceBusy, SurfaceError, ThreadGone
+from agent_core.errors import CommandError, NotFound, Superseded, SurfaceBusy, SurfaceError, ThreadGone
 from agent_core.loop.outcome import Outcome
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.note import Notice
 from agent_core.model.places import ThreadRef
 from agent_core.model.turn import Turn
-from agent_core.oversight.families import charge_family, report
+from agent_core.oversight.families import charge_family, report, taint_shared_folder
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.ports.engine import Waker
 from agent_core.ports.precedence import Precedence
 from agent_core.ports.surface import ChatSurface
-from agent_core.ports.world import Workspaces
+from agent_core.ports.world import Clock, Workspaces
 
 Step = Callable[[UnitOfWork, Agent], Awaitable[Outcome]]
 
@@ -30,7 +32,7 @@ Step = Callable[[UnitOfWork, Agent], Awaitable[Outcome]]
 class Hold:
     """The fence, the surface, and what was shown but not yet recorded.
 
-    `stands` is where cards went since the start, and `stages` what they show.
+    `stands` is where cards went since the start, and `stages` what they show. `questions` wait to be answered.
 
     The raised fence is saved with the first save, or by `seize` where something costly comes before it.
     """
@@ -42,11 +44,13 @@ class Hold:
     surface: ChatSurface
     agent: Agent
     fence: int
+    clock: Clock
     is_taken: bool = False
-    shown: list[tuple[Turn, str]] = field(default_factory=list)
+    shown: list[tuple[Turn, str, datetime]] = field(default_factory=list)
     told: list[Notice] = field(default_factory=list)
     stands: dict[TurnId, str] = field(default_factory=dict)
     stages: dict[TurnId, str] = field(default_factory=dict)
+    questions: list[Notice] = field(default_factory=list)
 
     @classmethod
     async def take(
@@ -66,6 +70,8 @@ class Hold:
         async with self.database.begin() as work:
             turns, notices = await asyncio.gather(work.turns.unshown(agent), work.notes.untold(agent))
             newest = await work.turns.of(agent, last=1) if agent.thread is None else ()
+        self.questions = [notice for notice in notices if notice.kind == "question"]
+        notices = tuple(notice for notice in notices if notice.kind != "question")
         if agent.thread is None and agent.is_at_rest:
             self._count_as_shown(turns, notices)
             return agent
@@ -95,6 +101,8 @@ class Hold:
             outcome.save(work)
             self._record(work)
             await charge_family(work, outcome.agent, outcome.spent)
+            if outcome.agent.folder_tainted and not present.folder_tainted:
+                await taint_shared_folder(work, outcome.agent)
             rests = outcome.agent.is_at_rest and not present.is_at_rest
             return outcome, await report(work, outcome.agent, outcome.agent.since) if rests else None
 
@@ -108,6 +116,19 @@ class Hold:
         await self._show(outcome.agent, outcome.turns, outcome.notices, fresh=outcome)
         return outcome
 
+    async def keep_output(self, turn_id: TurnId, output: str, *, outside: bool) -> None:
+        """Save all that a command gave until a person stopped it, unless another worker has taken the agent."""
+
+        async def act(work: UnitOfWork) -> None:
+            present = await work.agents.locate(self.agent.id)
+            turn = await work.turns.get(present.channel, turn_id)
+            kept = turn.keep_output(output, outside=outside)
+            if present.fence == self.fence and kept != turn:
+                work.turns.save(kept)
+
+        with suppress(NotFound):
+            await in_one_unit(self.database, act)
+
     async def let_go(self) -> None:
         """Record what was shown last."""
 
@@ -118,8 +139,8 @@ class Hold:
             await in_one_unit(self.database, act)
 
     def _record(self, work: UnitOfWork) -> None:
-        for turn, address in self.shown:
-            work.turns.mark_shown(turn, address)
+        for turn, address, at in self.shown:
+            work.turns.mark_shown(turn, address, at)
         for notice in self.told:
             work.notes.mark_told(notice)
 
@@ -138,7 +159,7 @@ class Hold:
                 may_stand = fresh is None or turn is not fresh.made
                 self.stands[turn.id] = await self.surface.show(agent, standing, may_stand=may_stand)
                 self.stages[turn.id] = turn.stage
-                self.shown.append((turn, self.stands[turn.id]))
+                self.shown.append((turn, self.stands[turn.id], self.clock.now()))
             for notice in notices:
                 await self._tell(agent, notice, may_stand=fresh is None)
                 self.told.append(notice)
@@ -159,7 +180,7 @@ class Hold:
             return await self.surface.notice(agent, told, may_stand=may_stand)
 
     def _count_as_shown(self, turns: tuple[Turn, ...], notices: tuple[Notice, ...]) -> None:
-        self.shown.extend((turn, turn.shown_as) for turn in turns)
+        self.shown.extend((turn, turn.shown_as, self.clock.now()) for turn in turns)
         self.told.extend(notices)
 
     async def _open_thread(self, agent: Agent) -> Agent:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from agent_core.loop.recalling import LookBack
 from agent_core.model.agent import Agent
+from agent_core.model.audit import AuditEntry
 from agent_core.model.note import Note, Notice
 from agent_core.model.turn import Turn
 from agent_core.model.usage import CallKind, Usage
@@ -16,7 +17,8 @@ from agent_core.ports.database import UnitOfWork
 class Outcome:
     """The agent as it goes on, the turn made or changed, what the thread is told, and which notes were read.
 
-    `seen` is what goes into long-term memory, in `place`; `spent` what calls took, which the agent has paid already.
+    `audit` goes into the decision log, and `seen` into long-term memory, in `place`. `spent` is what calls took, which
+    the agent has paid already.
     """
 
     agent: Agent
@@ -27,6 +29,7 @@ class Outcome:
     seen: LookBack = LookBack()
     place: str = ""
     spent: Mapping[CallKind, Usage] = field(default_factory=dict)
+    audit: tuple[AuditEntry, ...] = ()
 
     @property
     def turns(self) -> tuple[Turn, ...]:
@@ -47,4 +50,6 @@ class Outcome:
             work.memories.add(self.agent, self.seen.fresh)
         if self.seen.placed:
             work.memories.put(self.agent, self.place, {each.id: vector for each, vector in self.seen.placed.items()})
+        for entry in self.audit:
+            work.audit.append(entry)
         charge(work, self.agent.channel, self.spent)

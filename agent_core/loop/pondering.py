@@ -10,6 +10,7 @@ from functools import partial
 
 from agent_core.loop.consequences import complain, delay, pause, propose, see, stop_circling
 from agent_core.loop.folding import folded
+from agent_core.loop.granters import Granters, look_up_granters
 from agent_core.loop.hold import Hold, Step
 from agent_core.loop.outcome import Outcome
 from agent_core.loop.recalling import LookBack, look_back
@@ -40,7 +41,8 @@ class Pondering:
             present = await self._save(partial(self._digested, digest, seen))
             situation, seen = self._situation(present, seen), LookBack()
         thought = await self.mind.think(situation, self.purse)
-        return await self._save(partial(self._taken_in, thought, seen))
+        granters = await look_up_granters(self.hold.surface, situation.agent)
+        return await self._save(partial(self._taken_in, thought, seen, granters))
 
     def _situation(self, agent: Agent, seen: LookBack) -> Situation:
         return Situation(
@@ -69,25 +71,27 @@ class Pondering:
         changed = replace(agent.pay(self.purse.spent), digest=digest, recalled=())
         return self._seen(Outcome(agent=changed), seen)
 
-    async def _taken_in(self, thought: Thought, seen: LookBack, _work: UnitOfWork, agent: Agent) -> Outcome:
+    async def _taken_in(
+        self, thought: Thought, seen: LookBack, granters: Granters, _work: UnitOfWork, agent: Agent
+    ) -> Outcome:
         paid = agent.pay(self.purse.spent)
         if not isinstance(paid.status, Thinking):
             return self._seen(Outcome(agent=paid), seen)
         now = self.clock.now()
         asked, notices = stop_circling(paid, self.sight, now)
-        outcome = self._following(thought, asked, now)
+        outcome = self._following(thought, asked, granters, now)
         return self._seen(replace(outcome, notices=(*notices, *outcome.notices)), seen)
 
     def _seen(self, outcome: Outcome, seen: LookBack) -> Outcome:
         paid = replace(outcome, spent=dict(self.purse.spent))
         return see(paid, seen, self.mind.memory.place, self.clock.now())
 
-    def _following(self, thought: Thought, agent: Agent, now: datetime) -> Outcome:
+    def _following(self, thought: Thought, agent: Agent, granters: Granters, now: datetime) -> Outcome:
         match thought:
             case Proposed():
-                return propose(agent, thought, self.sight, now)
-            case Unusable(problem):
-                return complain(agent, problem, now)
+                return propose(agent, thought, self.sight, granters, now)
+            case Unusable():
+                return complain(agent, thought, now)
             case Delayed():
                 return delay(agent, thought, now)
             case Refused(why):

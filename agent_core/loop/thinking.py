@@ -32,9 +32,11 @@ class Proposed:
 
 @dataclass(frozen=True, slots=True)
 class Unusable:
-    """A reply without a command that can run; the model is told `problem`."""
+    """A reply without a command that can run: the model is told `problem`, and people `brief` with the whole reply."""
 
     problem: str
+    brief: str = ""
+    reply: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +103,10 @@ class Mind:
             command = self.commands.get(call.name)
             context = CommandContext(agent=agent, files=self.workspaces.of(agent))
             preview = await command.preview(call.arguments, context)
-        except (UnusableReply, CommandError) as problem:
-            return Unusable(str(problem))
+        except UnusableReply as problem:
+            return Unusable(str(problem), problem.brief, reply.text)
+        except CommandError as problem:
+            return Unusable(str(problem), str(problem), reply.text)
         return Proposed(Proposal(thoughts=thoughts, call=call, preview=preview), command.spec)
 
     def _checked(self, situation: Situation, given: CommandCall) -> CommandCall:

@@ -19,7 +19,8 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 EVERY = 2.0  # seconds; a message can be edited about once a second on Slack and on Discord
-MOST_LIVE = 1_500
+MOST_LIVE = 1_500  # characters that are shown while it runs
+MOST_OUTPUT = 200_000  # characters that are kept when it is stopped
 
 
 @dataclass(slots=True, kw_only=True)
@@ -36,8 +37,8 @@ class Watch:
     pause: asyncio.Task[None] | None = field(default=None, repr=False)
 
     def report(self, text: str) -> None:
-        """Keep the end of what there is now; it replaces what there was."""
-        self.newest = text[-MOST_LIVE:]
+        """Keep what there is now; it replaces what there was."""
+        self.newest = text[-MOST_OUTPUT:]
         if self.work is None and not self.is_over:
             self.work = asyncio.create_task(self._show_now_and_then())
 
@@ -64,8 +65,8 @@ class Watch:
                 await asyncio.wait([self.pause])
 
     async def _show(self) -> None:
-        if self.newest != self.shown:
-            self.shown = self.newest
+        if (newest := self.newest[-MOST_LIVE:]) != self.shown:
+            self.shown = newest
             await self.hold.save(self._as_it_goes)
 
     async def _as_it_goes(self, work: UnitOfWork, agent: Agent) -> Outcome:

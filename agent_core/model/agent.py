@@ -86,7 +86,10 @@ class Agent:
     their kind; the budget what they cost. `remembered` is the number of the last turn that went into long-term memory,
     `recalled` what of it was shown since the last digest, `forgetful` why it cannot be reached now. `parent` is the
     agent that started this one, `head` the one that people made, whose budget and files are its too, and `under` that
-    one's name. `exposed` says that it was given something that others wrote.
+    one's name.
+
+    `exposed` says that it was given untrusted content and that no person who saw this has decided since; `tainted` that
+    it was ever given any, so that its memory may hold it; `folder_tainted` that its folder may.
     """
 
     id: AgentId
@@ -119,6 +122,8 @@ class Agent:
     head: AgentId | None = None
     under: str = ""
     exposed: bool = False
+    tainted: bool = False
+    folder_tainted: bool = False
 
     @property
     def title(self) -> str:
@@ -134,6 +139,20 @@ class Agent:
     def is_at_rest(self) -> bool:
         """Whether it stands still until somebody resumes it."""
         return isinstance(self.status, Paused | Stopped | Finished)
+
+    @property
+    def is_tainted(self) -> bool:
+        """Whether it was ever given untrusted content. Agents saved before 0.1 have only `exposed`."""
+        return self.tainted or self.exposed
+
+    def expose(self) -> Self:
+        """The agent after it was given untrusted content: its lease covers no execute and publish any more."""
+        lease = self.lease.without_guarded() if self.lease else None
+        return replace(self, exposed=True, tainted=True, lease=lease)
+
+    def clear_exposure(self) -> Self:
+        """The agent after a person decided who was shown that it is exposed. Its memory and folder stay tainted."""
+        return replace(self, exposed=False, tainted=self.is_tainted)
 
     def become(self, status: AgentStatus, at: datetime) -> Self:
         """The agent in another state, with no timer; at rest it holds no lease."""

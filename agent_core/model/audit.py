@@ -1,41 +1,152 @@
-"""The record of who decided what, when, and what they were shown."""
+"""The decision log: who decided what and when, what they were shown, and what ran because of it. It only grows."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Self
+from typing import Literal, Self, TypeAlias
 
 from agent_core.model.agent import Agent
+from agent_core.model.command import RiskClass
+from agent_core.model.decision import Approval, Approve, ApproveEdited
 from agent_core.model.ids import AgentId, TurnId, new_id
 from agent_core.model.people import Actor
 from agent_core.model.places import ChannelScope
+from agent_core.model.result import Failed, Interrupted, Succeeded
 from agent_core.model.turn import Turn
+
+NO_AGENT = AgentId("")
+RAN, ENDED = "ran", "ended"
+LONGEST_DETAIL = 200
+
+Grant: TypeAlias = Literal["", "approve", "edit", "lease", "policy"]
+RunOutcome: TypeAlias = Literal["", "running", "done", "failed", "stopped", "interrupted", "not run"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
-    """One act of a person. `shown_hash` stands for what the card showed them."""
+    """One act of a person, the start of a command (`ran`), or its end (`ended`).
+
+    `shown_hash` stands for what the card showed, `run_hash` for what ran. `grant` says by which right a command ran and
+    `granted_at` since when; `by` is the person who gave it. `outcome` stands on the end of a command. An entry about a
+    channel has no `agent_id`.
+    """
 
     id: str
-    agent_id: AgentId
     channel: ChannelScope
     by: Actor
     at: datetime
     act: str
+    agent_id: AgentId = NO_AGENT
+    agent_name: str = ""
     detail: str = ""
     turn_id: TurnId | None = None
+    turn_number: int = 0
+    command: str = ""
+    risks: tuple[RiskClass, ...] = ()
     shown_hash: str = ""
+    run_hash: str = ""
+    grant: Grant = ""
+    granted_at: datetime | None = None
+    outcome: RunOutcome = ""
 
     @classmethod
     def on(cls, agent: Agent, act: str, *, by: Actor, at: datetime, detail: str = "", turn: Turn | None = None) -> Self:
         """A new entry about something done to the agent, or to a turn of it."""
-        return cls(
+        entry = cls(
             id=new_id(at),
             agent_id=agent.id,
+            agent_name=agent.name,
             channel=agent.channel,
             by=by,
             at=at,
             act=act,
             detail=detail,
-            turn_id=turn.id if turn else None,
-            shown_hash=turn.proposal.shown_hash if turn else "",
         )
+        if turn is None:
+            return entry
+        return replace(
+            entry,
+            turn_id=turn.id,
+            turn_number=turn.number,
+            command=turn.call.name,
+            risks=turn.risks,
+            shown_hash=turn.shown_hash,
+        )
+
+    @classmethod
+    def in_channel(cls, channel: ChannelScope, act: str, *, by: Actor, at: datetime, detail: str = "") -> Self:
+        """A new entry about something settled for all agents of a channel."""
+        return cls(id=new_id(at), channel=channel, by=by, at=at, act=act, detail=detail)
+
+    @classmethod
+    def of_run(cls, agent: Agent, turn: Turn, at: datetime) -> Self:
+        """The entry that is saved together with the start of a command."""
+        approval = turn.approvals[-1]
+        entry = cls.on(agent, RAN, by=approval.by, at=at, turn=turn)
+        return replace(
+            entry,
+            run_hash=turn.run_hash,
+            grant=_grant_of(approval),
+            granted_at=_granted_at(approval),
+            outcome="running",
+        )
+
+    @classmethod
+    def of_end(cls, agent: Agent, turn: Turn, at: datetime) -> Self:
+        """The entry that is saved together with the end of a command, or with the reason why it did not run."""
+        by = turn.ended_by or turn.approvals[-1].by
+        entry = cls.on(agent, ENDED, by=by, at=at, turn=turn, detail=_detail_of(turn))
+        return replace(entry, outcome=_outcome_of(turn))
+
+
+def with_outcomes(entries: Iterable[AuditEntry]) -> tuple[AuditEntry, ...]:
+    """The entries, oldest first as they come, with the end of each command told on its start.
+
+    An end without a start is a command that did not run: it stays.
+    """
+    told: list[AuditEntry] = []
+    started: dict[TurnId | None, int] = {}
+    for entry in entries:
+        if entry.act == RAN:
+            started[entry.turn_id] = len(told)
+        elif entry.act == ENDED and entry.turn_id in started:
+            at = started[entry.turn_id]
+            told[at] = replace(told[at], outcome=entry.outcome, detail=entry.detail)
+            continue
+        told.append(entry)
+    return tuple(told)
+
+
+def _grant_of(approval: Approval) -> Grant:
+    match approval.decision:
+        case Approve(under=("lease" | "policy") as under):
+            return under
+        case ApproveEdited():
+            return "edit"
+        case _:
+            return "approve"
+
+
+def _granted_at(approval: Approval) -> datetime:
+    decision = approval.decision
+    return (decision.granted_at if isinstance(decision, Approve) else None) or approval.at
+
+
+def _outcome_of(turn: Turn) -> RunOutcome:
+    match turn.result:
+        case Succeeded():
+            return "done"
+        case Failed():
+            return "failed" if turn.started_at else "not run"
+        case Interrupted(by=None):
+            return "interrupted"
+        case Interrupted():
+            return "stopped"
+        case None:
+            return "not run"
+
+
+def _detail_of(turn: Turn) -> str:
+    if not isinstance(turn.result, Failed):
+        return ""
+    return next(iter(turn.result.error.strip().splitlines()), "")[:LONGEST_DETAIL]

@@ -8,7 +8,9 @@ from typing import Literal, Self, TypeAlias
 
 RiskClass = Literal["read", "write", "network", "execute", "publish", "spend"]
 RISK_CLASSES: tuple[RiskClass, ...] = ("read", "write", "network", "execute", "publish", "spend")
+GUARDED_CLASSES: frozenset[RiskClass] = frozenset({"execute", "publish"})
 Arguments: TypeAlias = Mapping[str, object]
+DIGEST_LENGTH = 32  # of Discord's 100 characters for a button's id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,8 +19,8 @@ class CommandSpec:
 
     `risks` are all classes it falls under. `finishes` marks the command whose success ends the agent's work,
     `asks_models` one whose run makes calls that the agent pays for, `waits` one after which it waits for its helpers,
-    and `outside` one whose result others wrote. `synonyms` are other names, `aliases` other argument names (given →
-    meant), under which models call it.
+    and `outside` one whose result others wrote. `always_asks` marks one that no lease and no policy ever covers.
+    `synonyms` are other names, `aliases` other argument names (given → meant), under which models call it.
     """
 
     name: str
@@ -33,6 +35,7 @@ class CommandSpec:
     asks_models: bool = False
     waits: bool = False
     outside: bool = False
+    always_asks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +90,8 @@ class Proposal:
 
     @property
     def shown_hash(self) -> str:
-        """A digest of name, canonical arguments, and what the preview stood on."""
-        return _digest(self.call, self.preview)
+        """A digest of name, canonical arguments, and what the preview stood on: 32 hexadecimal digits."""
+        return call_digest(self.call, self.preview)
 
     def still_holds(self, call: CommandCall, now: Preview | None) -> bool:
         """Say whether `call` may run on an approval of this proposal, its preview being `now`.
@@ -96,7 +99,7 @@ class Proposal:
         What a person changed by Edit is theirs, but the thing it touches must be as it was shown.
         """
         if call == self.call:
-            return _digest(call, now) == self.shown_hash
+            return call_digest(call, now) == self.shown_hash
         same_target = self.preview and now and self.preview.target == now.target
         return not same_target or (self.preview is not None and now is not None and self.preview.basis == now.basis)
 
@@ -114,6 +117,8 @@ def in_whole_characters(value: object) -> object:
             return value
 
 
-def _digest(call: CommandCall, preview: Preview | None) -> str:
+def call_digest(call: CommandCall, preview: Preview | None) -> str:
+    """The first 128 bits of a SHA-256 over a call and what its preview stands on: what a button can carry."""
     stood_on = [preview.target, preview.basis] if preview else []
-    return hashlib.sha256("\0".join([call.canonical, *stood_on]).encode(errors="surrogatepass")).hexdigest()
+    digest = hashlib.sha256("\0".join([call.canonical, *stood_on]).encode(errors="surrogatepass"))
+    return digest.hexdigest()[:DIGEST_LENGTH]

@@ -15,11 +15,13 @@ FEWEST_TIMES, MOST_TIMES = 2, 50
 class Approve:
     """Run it as shown. `times` above 1 grants a lease of which this command is the first.
 
-    `under` says what approved it where nobody was asked: a lease, or the policy.
+    `under` says what approved it where nobody was asked: a lease, or the policy. `granted_at` says when a person
+    granted that.
     """
 
     times: int = 1
     under: Literal["", "lease", "policy"] = ""
+    granted_at: datetime | None = None
     kind: Literal["approve"] = "approve"
 
 

@@ -42,8 +42,11 @@ class AgentDraft:
         return draft
 
     def like(self, last: Self) -> Self:
-        """The draft with what another one says of budget, model and policy."""
-        return replace(self, budget=last.budget, model=last.model, policy=last.policy)
+        """The draft with what another one says of budget, model and policy, but for classes that need no approval.
+
+        Those are chosen by the person who makes the agent, and never taken over from another one.
+        """
+        return replace(self, budget=last.budget, model=last.model, policy=replace(last.policy, free=self.policy.free))
 
     def made(self, origin: Origin, at: datetime) -> Agent:
         """The agent of a tidied draft; whoever asks owns it."""

@@ -1,10 +1,11 @@
 """A counted, visible, revocable permission to go on without asking."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Self
 
-from agent_core.model.command import RiskClass
+from agent_core.model.command import GUARDED_CLASSES, RISK_CLASSES, RiskClass
 from agent_core.model.people import Actor
 
 
@@ -22,6 +23,15 @@ class Lease:
         """Whether every class of a command is among those granted."""
         return set(risks) <= set(self.classes)
 
+    def without_guarded(self) -> Self:
+        """The lease over what it covers except execute and publish."""
+        return replace(self, classes=tuple(risk for risk in self.classes if risk not in GUARDED_CLASSES))
+
     def spend(self) -> Self | None:
         """The lease after one command ran, or None when that was the last."""
         return replace(self, left=self.left - 1) if self.left > 1 else None
+
+
+def covered_classes(risks: Sequence[RiskClass]) -> tuple[RiskClass, ...]:
+    """What Approve ×N covers: all but execute and publish, and those too where the command at hand is one."""
+    return tuple(risk for risk in RISK_CLASSES if risk not in GUARDED_CLASSES or risk in risks)

@@ -10,8 +10,20 @@ from agent_core.model.people import Actor
 from agent_core.model.places import ChannelScope
 
 NoticeKind = Literal[
-    "created", "paused", "stopped", "resumed", "lease ended", "finished", "changed", "waiting", "helper", "file"
+    "created",
+    "paused",
+    "stopped",
+    "resumed",
+    "lease ended",
+    "finished",
+    "changed",
+    "waiting",
+    "helper",
+    "file",
+    "question",
+    "answer",
 ]
+QUESTION_MARKS = ("?", "？", "؟", "⸮", "\u037e")  # the last is the Greek one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +46,10 @@ class Note:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """Something Signoff tells the thread, once; `file` is the path of a file that is posted with it."""
+    """Something Signoff tells the thread, once; `file` is the path of a file that is posted with it.
+
+    `by` is who asked a question. `reply` is what a model said where nothing could be made of it: people can read it.
+    """
 
     id: NoticeId
     agent_id: AgentId
@@ -43,9 +58,21 @@ class Notice:
     kind: NoticeKind
     text: str
     file: str = ""
+    by: Actor | None = None
+    reply: str = ""
 
     @classmethod
     def to(cls, agent: Agent, kind: NoticeKind, text: str, at: datetime, *, file: str = "") -> Self:
         """A new notice for the agent's thread."""
         told = cls(id=NoticeId(new_id(at)), agent_id=agent.id, channel=agent.channel, at=at, kind=kind, text=text)
         return replace(told, file=file)
+
+    @classmethod
+    def question(cls, agent: Agent, text: str, *, by: Actor, at: datetime) -> Self:
+        """A question that the model answers in the agent's thread."""
+        return replace(cls.to(agent, "question", text, at), by=by)
+
+
+def is_question(text: str) -> bool:
+    """Whether what a person wrote ends with a question mark, of any script."""
+    return text.rstrip().endswith(QUESTION_MARKS)

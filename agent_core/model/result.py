@@ -31,9 +31,11 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """It may have run in part. `by` ended it; nobody did when the process died."""
+    """It may have run in part. `by` ended it; nobody did when the process died. `output` is what it gave until then."""
 
     by: Actor | None = None
+    output: str = ""
+    outside: bool = False
     kind: Literal["interrupted"] = "interrupted"
 
 

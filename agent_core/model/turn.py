@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Literal, Self, assert_never
 
 from agent_core.errors import AlreadyDecided, NotPossible
-from agent_core.model.command import CommandCall, Preview, Proposal, RiskClass
+from agent_core.model.command import CommandCall, Preview, Proposal, RiskClass, call_digest
 from agent_core.model.decision import Approval, Approve, ApproveEdited, Decision, Reject
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.people import Actor
@@ -31,7 +31,11 @@ class Turn:
     `remark` tells people why a turn is shown in this state (it changed since it was shown), `review` what the model
     holds against its own proposal, where somebody asked. `live` is what its running command has given so far.
     `exposed` says that the agent read what others wrote after the last decision, and before it proposed this.
-    `shown_as` is where its card stands, once it was sent.
+    `exposed` is shown on the card. `asked_at` is when people were asked again, because what the proposal stood on had
+    changed. `run_preview` is the preview of an edited command, made when it started.
+
+    `shown_as` is where its card stands once it was sent, `shown_at` when that was, and `shown_hash_on_card` which state
+    of the proposal the card shows.
     """
 
     id: TurnId
@@ -52,7 +56,11 @@ class Turn:
     review: str = ""
     live: str = ""
     exposed: bool = False
+    asked_at: datetime | None = None
+    run_preview: Preview | None = None
     shown_as: str = ""
+    shown_at: datetime | None = None
+    shown_hash_on_card: str = ""
 
     @property
     def call(self) -> CommandCall:
@@ -61,6 +69,26 @@ class Turn:
             if isinstance(approval.decision, ApproveEdited):
                 return self.proposal.call.with_arguments(approval.decision.arguments)
         return self.proposal.call
+
+    @property
+    def shown_hash(self) -> str:
+        """What every control of its card carries, and every decision is checked against."""
+        return self.proposal.shown_hash
+
+    @property
+    def is_edited(self) -> bool:
+        """Whether a person changed the arguments that run, or are to run."""
+        return bool(self.approvals) and isinstance(self.approvals[-1].decision, ApproveEdited)
+
+    @property
+    def shown_preview(self) -> Preview | None:
+        """The preview of what runs: of an edited command there is none before it starts."""
+        return self.run_preview if self.is_edited else self.proposal.preview
+
+    @property
+    def run_hash(self) -> str:
+        """A digest of what runs or ran: for a command that nobody edited the `shown_hash`."""
+        return call_digest(self.call, self.shown_preview)
 
     @property
     def only_reads(self) -> bool:
@@ -80,7 +108,7 @@ class Turn:
         """
         state = "running" if self.state == "approved" else self.state
         live = f"/live {zlib.crc32(self.live.encode(errors='replace')):x}" if self.live else ""
-        marks = ("/changed" if self.remark else "", "/reviewed" if self.review else "", live)
+        marks = (f"/changed {self.shown_hash}" if self.remark else "", "/reviewed" if self.review else "", live)
         return f"{state}/{len(self.approvals)}{''.join(marks)}"
 
     def decide(self, decision: Decision, *, by: Actor, at: datetime, needed: int = 1) -> Self:
@@ -98,20 +126,26 @@ class Turn:
                 return replace(decided, state="approved") if len(decided.approvals) >= needed else decided
         assert_never(decision)
 
-    def start(self, at: datetime) -> Self:
-        """The command is about to run: once, whoever asks. Raise NotPossible for any other state."""
+    def start(self, at: datetime, preview: Preview | None = None) -> Self:
+        """The command is about to run: once, whoever asks. Raise NotPossible for any other state.
+
+        `preview` is what it stands on now; the card of an edited command shows it.
+        """
         if self.state != "approved":
             raise NotPossible(f"Turn {self.number} is {self.state}, not approved.")
-        return replace(self, state="running", started_at=at)
+        return replace(self, state="running", started_at=at, run_preview=preview if self.is_edited else None)
 
     def finish(self, result: Result, at: datetime) -> Self:
         """The command came to an end."""
         return replace(self, state="done", result=result, ended_at=at, remark="", live="")
 
-    def stop(self, by: Actor, at: datetime) -> Self:
-        """A person stopped the agent: an open proposal is withdrawn, a running command ends."""
+    def stop(self, by: Actor, at: datetime, *, outside: bool = False) -> Self:
+        """A person stopped the agent: an open proposal is withdrawn, a running command ends with what it gave so far.
+
+        `outside` says that others may have written some of that.
+        """
         if self.state in ("running", "interrupted"):
-            return replace(self.finish(Interrupted(by), at), ended_by=by)
+            return replace(self.finish(Interrupted(by, self.live, outside and bool(self.live)), at), ended_by=by)
         return replace(self, state="withdrawn", ended_at=at, ended_by=by)
 
     def interrupt(self) -> Self:
@@ -138,10 +172,16 @@ class Turn:
         """The turn with what the model holds against its own proposal."""
         return replace(self, review=review)
 
-    def show_again(self, preview: Preview | None, remark: str) -> Self:
+    def show_again(self, preview: Preview | None, remark: str, at: datetime) -> Self:
         """Ask anew, because what the proposal stood on changed: the edited call, if there was one, is now proposed."""
         proposal = replace(self.proposal, call=self.call, preview=preview)
-        return replace(self, state="proposed", approvals=(), proposal=proposal, remark=remark)
+        return replace(self, state="proposed", approvals=(), proposal=proposal, remark=remark, asked_at=at)
+
+    def keep_output(self, output: str, *, outside: bool) -> Self:
+        """The turn of a command that a person stopped, with all that it gave until then; any other as it is."""
+        if self.state != "done" or not isinstance(self.result, Interrupted) or self.result.by is None:
+            return self
+        return replace(self, result=replace(self.result, output=output, outside=outside))
 
     def _must_be_interrupted(self) -> None:
         if self.state != "interrupted":
@@ -164,8 +204,15 @@ def text_of(result: Result) -> str:
             return output
         case Failed(error):
             return f"Error: {error}"
-        case Interrupted(None):
+        case Interrupted(by=None):
             return "Interrupted: it may have run in part."
-        case Interrupted(by):
-            return f"stopped by {by} while it ran; it may have run in part."
+        case Interrupted(by=by, output=output):
+            said = f"stopped by {by} while it ran; it may have run in part."
+            return f"{said} Until then it printed:\n{output}" if output else said
     assert_never(result)
+
+
+def changed_text(before: Preview | None, now: Preview | None) -> str:
+    """What changed under a proposal since people were shown it, in two sentences."""
+    what = before.target if before and before.target else now.target if now and now.target else ""
+    return f"{what or 'What this stands on'} changed since this was shown. This is how it is now."

@@ -6,7 +6,9 @@ from typing import Literal, Self, TypeAlias
 
 FREE = Decimal(0)
 
-CallKind: TypeAlias = Literal["chat", "summary", "repair", "review", "draft", "function", "embedding", "image", "audio"]
+CallKind: TypeAlias = Literal[
+    "chat", "summary", "repair", "review", "answer", "draft", "function", "embedding", "image", "audio"
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

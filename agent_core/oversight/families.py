@@ -10,7 +10,7 @@ from agent_core.model.ids import AgentId
 from agent_core.model.note import Note
 from agent_core.model.people import Actor
 from agent_core.model.usage import FREE, Budget, CallKind, Usage
-from agent_core.oversight.lease import GUARDED
+from agent_core.oversight.trust import expose
 from agent_core.ports.database import UnitOfWork
 
 
@@ -49,12 +49,19 @@ async def report(work: UnitOfWork, helper: Agent, now: datetime) -> AgentId | No
         return None
     parent = await work.agents.get(helper.channel, helper.parent)
     work.notes.add(Note.to(parent, _report(helper), by=as_actor(helper), at=now))
-    told = replace(parent, exposed=parent.exposed or helper.exposed)
-    if told.lease and helper.exposed:  # its words may be others'
-        kept = tuple(risk for risk in told.lease.classes if risk not in GUARDED)
-        told = replace(told, lease=replace(told.lease, classes=kept))
-    work.agents.save(let_go_on(told, now))
+    if helper.is_tainted:  # its words may be others'
+        parent, notices = expose(parent, f"the report of {helper.name}", now)
+        for notice in notices:
+            work.notes.announce(notice)
+    work.agents.save(let_go_on(parent, now))
     return parent.id
+
+
+async def taint_shared_folder(work: UnitOfWork, agent: Agent) -> None:
+    """Mark the folder that the agent works in as tainted for all who share it."""
+    for each in await work.agents.of(agent.channel):
+        if each.home == agent.home and each.id != agent.id and not each.folder_tainted:
+            work.agents.save(replace(each, folder_tainted=True))
 
 
 def let_go_on(agent: Agent, now: datetime) -> Agent:

@@ -5,15 +5,15 @@ from datetime import datetime
 
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Agent
-from agent_core.model.command import RISK_CLASSES, RiskClass
+from agent_core.model.command import RiskClass
 from agent_core.model.decision import FEWEST_TIMES, MOST_TIMES
-from agent_core.model.lease import Lease
+from agent_core.model.lease import Lease, covered_classes
 from agent_core.model.people import Actor
 from agent_core.model.result import Failed
 from agent_core.model.turn import Turn
-from agent_core.oversight.trust import has_read_since
+from agent_core.oversight.policy import may_decide
+from agent_core.oversight.trust import is_held_back
 
-GUARDED: frozenset[RiskClass] = frozenset({"execute", "publish"})
 SAME_CALL_MOST = 2
 ERRORS_MOST = 2
 
@@ -25,26 +25,30 @@ def grant(times: int, risks: tuple[RiskClass, ...], *, by: Actor, at: datetime) 
     """
     if not FEWEST_TIMES <= times <= MOST_TIMES:
         raise InvalidInput({"times": f"Approve ×N: a number from {FEWEST_TIMES} to {MOST_TIMES}, not {times}."})
-    classes = tuple(risk for risk in RISK_CLASSES if risk not in GUARDED or risk in risks)
-    return Lease(granted_by=by, granted_at=at, total=times, left=times, classes=classes)
+    return Lease(granted_by=by, granted_at=at, total=times, left=times, classes=covered_classes(risks))
 
 
-def why_end_before(agent: Agent, turn: Turn, earlier: Sequence[Turn]) -> str:
+def why_end_before(agent: Agent, turn: Turn, earlier: Sequence[Turn], granter: Actor | None) -> str:
     """Why the agent's lease does not cover this proposal, as the rest of a sentence; "" when it does.
 
-    `earlier` are the turns before it, in order.
+    `earlier` are the turns before it, in order; `granter` is who granted the lease as their platform knows them now,
+    None where it does not say.
     """
     lease = agent.lease
     if lease is None:
         return "there is none"
+    if granter is None:
+        return f"whether {lease.granted_by} may still approve here cannot be found out now"
+    if not may_decide(agent, granter):
+        return f"{lease.granted_by} may not approve here any more"
+    if is_held_back(agent, turn.risks):
+        return f"it was given untrusted content since, and now wants {turn.call.name}"
     if not lease.covers(turn.risks):
         outside = ", ".join(risk for risk in turn.risks if risk not in lease.classes)
         return f"{turn.call.name} is of class {outside}, which was not granted"
     same = sum(before.call == turn.call for before in earlier if before.state == "done")
     if same >= SAME_CALL_MOST:
         return f"{turn.call.name} was proposed with the same arguments for the third time"
-    if GUARDED & {*turn.risks} and has_read_since(earlier, lease.granted_at):
-        return f"it has read what others wrote since, and now wants {turn.call.name}"
     return "the budget is nearly spent" if agent.budget.nearly_spent else ""
 
 

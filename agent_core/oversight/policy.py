@@ -24,6 +24,23 @@ def require_may_speak(actor: Actor, what: str) -> None:
         raise NotAllowed(f"{what}: bots are not listened to.")
 
 
+def require_may_create(actor: Actor, *, guests_may: bool = False) -> None:
+    """Raise NotAllowed unless `actor` is a full member, or a guest where the operator lets guests make agents."""
+    match actor.kind:
+        case "member":
+            return
+        case "guest" if guests_may:
+            return
+        case "guest":
+            raise NotAllowed("make agents here: a full member of the channel does.")
+        case "external":
+            raise NotAllowed(
+                "make agents here: people from other organisations do not; a full member of the channel does."
+            )
+        case "bot":
+            raise NotAllowed("make agents here: bots are not listened to.")
+
+
 def is_free(policy: Policy, risks: tuple[RiskClass, ...]) -> bool:
     """Whether every class of a command runs unasked."""
     return set(risks) <= set(policy.free)
@@ -38,5 +55,5 @@ def _why_not(agent: Agent, actor: Actor) -> str:
         case "bot":
             return "bots are not listened to."
         case "member":
-            only_owner = agent.policy.approvers == "owner" and actor.id != agent.owner.id
-            return f"only {agent.owner} decides for {agent.name}." if only_owner else ""
+            is_owners = agent.policy.approvers == "owner" and agent.owner.kind == "member"
+            return f"only {agent.owner} decides for {agent.name}." if is_owners and actor.id != agent.owner.id else ""

@@ -1,46 +1,62 @@
-"""What of an agent's past others wrote than itself and its people: pages, hits, what programs print.
+"""Taint tracking: which results contain untrusted content (pages, search hits, program output made from them).
 
-Whoever wrote it may have meant it for the agent. It is material to work on, and before it is acted on people look.
+Whoever wrote that content may have meant it for the agent. It is material to work on: until a person who was told of
+it decides again, no lease and no policy covers execute and publish.
+
+    result from outside ─► agent exposed ─► (writes, runs, spends) ─► folder tainted ─► others that read the folder
+                                └─► messages and reports to helpers and back
 """
 
-from collections.abc import Sequence
 from datetime import datetime
 
 from agent_core.model.agent import Agent
-from agent_core.model.command import CommandSpec
-from agent_core.model.decision import Approve, Reject
-from agent_core.model.result import Failed, Result, Succeeded
-from agent_core.model.turn import Turn
+from agent_core.model.command import GUARDED_CLASSES, CommandSpec, RiskClass
+from agent_core.model.note import Notice
+from agent_core.model.people import Actor
+from agent_core.model.result import Result
+from agent_core.oversight.policy import is_free, may_decide
 
-KEEPING = ("files", "memory")  # categories whose commands bring back what came in before
+WORKING, KEEPING = ("code", "shell"), ("files", "memory")  # categories that work on, and give back, what was kept
+LEAVING_TRACES: frozenset[RiskClass] = frozenset({"write", "execute", "spend"})
 
 
 def is_from_outside(result: Result | None) -> bool:
     """Whether others wrote some of it."""
-    return isinstance(result, Succeeded | Failed) and result.outside
+    return result is not None and result.outside
 
 
 def brings_in(spec: CommandSpec, agent: Agent) -> bool:
-    """Whether what the command gives may be others' words: its own, or what an exposed agent kept of them."""
-    return spec.outside or (agent.exposed and spec.category in KEEPING and spec.risks == ("read",))
+    """Whether the command's result may contain untrusted content: its own, or what memory or folder hold of it."""
+    if spec.outside:
+        return True
+    inherits = spec.category in WORKING or (spec.category in KEEPING and spec.risks == ("read",))
+    return inherits and (agent.is_tainted or agent.folder_tainted)
 
 
-def has_read_since_decision(earlier: Sequence[Turn]) -> bool:
-    """Whether the agent was given anything from outside by a turn that nobody has decided after; turns in order."""
-    for turn in reversed(earlier):
-        if is_from_outside(turn.result):
-            return True
-        if _was_decided(turn):
-            return False
-    return False
+def is_held_back(agent: Agent, risks: tuple[RiskClass, ...]) -> bool:
+    """Whether people are asked although a lease or the policy covers these classes."""
+    return agent.exposed and bool(GUARDED_CLASSES.intersection(risks))
 
 
-def has_read_since(earlier: Sequence[Turn], when: datetime) -> bool:
-    """Whether anything from outside came to the agent from that moment on."""
-    return any(is_from_outside(turn.result) and turn.ended_at and turn.ended_at >= when for turn in earlier)
+def runs_unasked(agent: Agent, risks: tuple[RiskClass, ...], owner: Actor | None) -> bool:
+    """Whether the policy lets commands of these classes run; `owner`, who chose it, must still have the right to."""
+    is_allowed = is_free(agent.policy, risks) and not is_held_back(agent, risks)
+    return is_allowed and owner is not None and may_decide(agent, owner)
 
 
-def _was_decided(turn: Turn) -> bool:
-    """Whether a person decided it, with the turn before their eyes."""
-    last = turn.approvals[-1].decision if turn.approvals else None
-    return isinstance(last, Reject) or (last is not None and not (isinstance(last, Approve) and last.under))
+def leaves_traces(agent: Agent, risks: tuple[RiskClass, ...]) -> bool:
+    """Whether a command of these classes may put untrusted content into the agent's folder."""
+    return agent.is_tainted and bool(LEAVING_TRACES.intersection(risks))
+
+
+def expose(agent: Agent, how: str, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
+    """The agent after it was given untrusted content, and what the thread is told where its lease loses a class.
+
+    `how` completes "has been given untrusted content by …".
+    """
+    exposed = agent.expose()
+    if agent.lease is None or exposed.lease is None or agent.lease.classes == exposed.lease.classes:
+        return exposed, ()
+    lost = " and ".join(risk for risk in agent.lease.classes if risk not in exposed.lease.classes)
+    said = f"The approval by {agent.lease.granted_by} no longer covers {lost}: {agent.name} was given untrusted content"
+    return exposed, (Notice.to(agent, "changed", f"{said} by {how}.", now),)

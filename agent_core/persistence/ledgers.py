@@ -15,11 +15,8 @@ from agent_core.persistence.tables import AnyText, audit, deliveries, preference
 _TOOK_EFFECT = select(deliveries.c.id).where(deliveries.c.id == bindparam("the_id"))
 _CLAIM = insert(deliveries)
 _FORGET = delete(deliveries).where(deliveries.c.at < bindparam("before"))
-_ENTRIES = (
-    select(audit.c.data)
-    .where(audit.c.agent_id == bindparam("of_agent"), audit.c.channel == bindparam("in_channel"))
-    .order_by(audit.c.at, audit.c.id)
-)
+_IN_CHANNEL = select(audit.c.data).where(audit.c.channel == bindparam("in_channel")).order_by(audit.c.at, audit.c.id)
+_ENTRIES = _IN_CHANNEL.where(audit.c.agent_id == bindparam("of_agent"))
 _APPEND = insert(audit)
 _PREFERENCE = select(preferences.c.text).where(
     preferences.c.channel == bindparam("in_channel"), preferences.c.key == bindparam("under")
@@ -59,6 +56,11 @@ class SqlAudit:
     async def of(self, agent: Agent) -> tuple[AuditEntry, ...]:
         """The agent's entries."""
         rows = await self._buffer.rows(_ENTRIES, {"of_agent": agent.id, "in_channel": agent.channel.key})
+        return tuple(decode(AuditEntry, row.data) for row in rows)
+
+    async def in_channel(self, channel: ChannelScope) -> tuple[AuditEntry, ...]:
+        """All entries of the channel."""
+        rows = await self._buffer.rows(_IN_CHANNEL, {"in_channel": channel.key})
         return tuple(decode(AuditEntry, row.data) for row in rows)
 
     def append(self, entry: AuditEntry) -> None:

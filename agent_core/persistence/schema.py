@@ -13,7 +13,7 @@ from agent_core.persistence.connections import BEGIN, make_engine
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD = "0003"  # the newest script in migrations/versions: a test holds the two together
+HEAD = "0004"  # the newest script in migrations/versions: a test holds the two together
 
 
 async def upgrade(url: str) -> None:

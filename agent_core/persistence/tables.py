@@ -1,6 +1,7 @@
 """The tables. `data` holds a whole value; the other columns are copies to search by.
 
-These columns are no copies but the truth: `turns.shown_as`, `notes.taken_into`, `memories.place`, `memories.vector`.
+These columns are no copies but the truth: `turns.shown_as`, `shown_at` and `shown_hash`, `notes.taken_into`,
+`memories.place`, `memories.vector`.
 """
 
 import re
@@ -106,6 +107,8 @@ turns = Table(
     Column("stage", AnyText, nullable=False),
     Column("shown_stage", AnyText, nullable=False, default=""),
     Column("shown_as", AnyText, nullable=False, default=""),
+    Column("shown_at", UtcDateTime),
+    Column("shown_hash", AnyText, nullable=False, default=""),
     Column("revision", Integer, nullable=False, default=1),
     Column("data", Text, nullable=False),
     UniqueConstraint("agent_id", "number", name="turns_numbered"),
@@ -154,10 +157,11 @@ audit = Table(
     metadata,
     Column("id", AnyText, primary_key=True),
     Column("channel", AnyText, nullable=False),
-    _owner(),
+    Column("agent_id", AnyText, nullable=False),  # no foreign key: the log outlives the agent
     Column("at", UtcDateTime, nullable=False),
     Column("data", Text, nullable=False),
     Index("audit_of", "agent_id", "at"),
+    Index("audit_in", "channel", "at"),
 )
 
 preferences = Table(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Row, bindparam, insert, select, update
@@ -15,7 +16,7 @@ from agent_core.persistence.codec import decode, encode
 from agent_core.persistence.pending import Pending
 from agent_core.persistence.tables import UNSHOWN, turns
 
-_READ = select(turns.c.data, turns.c.revision, turns.c.shown_as)
+_READ = select(turns.c.data, turns.c.revision, turns.c.shown_as, turns.c.shown_at, turns.c.shown_hash)
 _HERE = turns.c.channel == bindparam("in_channel")
 _THIS = turns.c.id == bindparam("the_id")
 _THEIRS = turns.c.agent_id == bindparam("of_agent")
@@ -72,9 +73,9 @@ class SqlTurns:
         values = _searchable(turn) | {"revision": read + 1} | where
         self._buffer.queue(_SAVE, values, key=("turn", turn.id), checked=True)
 
-    def mark_shown(self, turn: Turn, address: str) -> None:
+    def mark_shown(self, turn: Turn, address: str, at: datetime) -> None:
         """Update where the card stands and what it shows, whatever else became of the turn."""
-        shown = {"shown_as": address, "shown_stage": turn.stage}
+        shown = {"shown_as": address, "shown_stage": turn.stage, "shown_at": at, "shown_hash": turn.shown_hash}
         self._buffer.queue(_SHOWN, {**shown, "the_id": turn.id, "in_channel": turn.channel.key})
 
     def _insert(self, turn: Turn) -> None:
@@ -95,4 +96,6 @@ def _searchable(turn: Turn) -> dict[str, object]:
 
 def _value(row: Row[Any]) -> Turn:
     turn = decode(Turn, row.data)
-    return turn if turn.shown_as == row.shown_as else replace(turn, shown_as=row.shown_as)
+    if (turn.shown_as, turn.shown_at, turn.shown_hash_on_card) == (row.shown_as, row.shown_at, row.shown_hash):
+        return turn
+    return replace(turn, shown_as=row.shown_as, shown_at=row.shown_at, shown_hash_on_card=row.shown_hash)

@@ -8,8 +8,8 @@ from agent_core.model.agent import Agent
 class Helpers(Protocol):
     """The agents that an agent started. Each is found by its name, or by its number in the order they were started.
 
-    A helper works in the thread, the channel and the folder of the agent that people made, under the same policy, and
-    spends from the same budget. What it proposes is asked like everything else. Every fault is a CommandError.
+    A helper works in the thread, the channel and the folder of the agent that people made, with the same approvers, and
+    spends from the same budget. Whatever it proposes is asked: no class is free for it. Every fault is a CommandError.
     """
 
     async def start(self, agent: Agent, name: str, task: str, prompt: str) -> Agent:

@@ -78,7 +78,7 @@ class Agents(Protocol):
         ...
 
     def remove(self, agent: Agent) -> None:
-        """Remove it with its turns, notes, notices and audit entries."""
+        """Remove it with its turns, notes, notices and memories. Its entries in the decision log stay."""
         ...
 
 
@@ -105,8 +105,8 @@ class Turns(Protocol):
         """Save a turn read in this unit of work. Where its card stands is not saved by this."""
         ...
 
-    def mark_shown(self, turn: Turn, address: str) -> None:
-        """Record that the card stands at `address` and shows the turn at `turn.stage`. Never conflicts."""
+    def mark_shown(self, turn: Turn, address: str, at: datetime) -> None:
+        """Record that the card stands at `address` and shows the turn as it is, since `at`. Never conflicts."""
         ...
 
 
@@ -162,10 +162,14 @@ class Deliveries(Protocol):
 
 
 class Audit(Protocol):
-    """The record of what people did; it only grows while the agent lives."""
+    """The decision log of each channel. It only grows, and outlives the agents that it tells of."""
 
     async def of(self, agent: Agent) -> tuple[AuditEntry, ...]:
         """The agent's entries, oldest first."""
+        ...
+
+    async def in_channel(self, channel: ChannelScope) -> tuple[AuditEntry, ...]:
+        """All entries of the channel, oldest first: of its agents, of deleted ones, and about the channel itself."""
         ...
 
     def append(self, entry: AuditEntry) -> None:

@@ -46,14 +46,10 @@ class ChatSurface(Protocol):
         """Offer a file in the thread."""
         ...
 
+    async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
+        """The person as the platform knows them now, with what kind of member of the channel they are.
 
-class Directory(Protocol):
-    """Who people are, as their platform says. Answers may be cached for minutes."""
-
-    async def actor(self, channel: ChannelScope, person: str) -> Actor:
-        """The person, with what kind of member they are; raise NotFound."""
-        ...
-
-    async def groups(self, actor: Actor) -> frozenset[str]:
-        """The groups and roles the person is in."""
+        The answer may be cached for minutes. Raise NotFound for somebody who is gone, NotAllowed or SurfaceError while
+        the platform does not say. A surface where people only have names gives the person back.
+        """
         ...

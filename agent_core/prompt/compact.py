@@ -22,7 +22,7 @@ from agent_core.model.turn import Turn, text_of
 from agent_core.oversight.trust import is_from_outside
 from agent_core.prompt.offered import defaults_of, just_done, may_finish, offered
 from agent_core.prompt.packing import A_PROMPT, Room, Situation
-from agent_core.prompt.past import READ_TURN, beginning, quoted
+from agent_core.prompt.past import READ_TURN, beginning, indented, name_of, quoted, writer_of
 
 TEMPERATURE = 0.2
 MOST_REPLY = 600
@@ -205,7 +205,7 @@ def _given(turn: Turn, text: str) -> str:
 def _rejection(turn: Turn) -> str:
     last = turn.approvals[-1]
     reason = last.decision.reason if isinstance(last.decision, Reject) else ""
-    return f"{last.by} said no: {reason}" if reason else f"{last.by} said no."
+    return f"{writer_of(last.by)} said no: {indented(reason)}" if reason else f"{writer_of(last.by)} said no."
 
 
 def _edits(turn: Turn) -> str:
@@ -221,16 +221,18 @@ def _people(situation: Situation, most: int) -> str:
         return ""
     steps = {turn.id: turn.number for turn in situation.turns}
     hidden = [f"({len(notes) - len(shown)} earlier are left out here.)"] if len(notes) > len(shown) else []
-    lines = [_note(note, steps, most // len(shown)) for note in shown]
-    return "\n".join(("People wrote, which counts more than your plan:", *hidden, *lines))
+    theirs = [_note(note, steps, most // len(shown)) for note in shown if note.by.kind != "bot"]
+    reports = [_note(note, steps, most // len(shown)) for note in shown if note.by.kind == "bot"]
+    said = ["People wrote, which counts more than your plan:", *theirs] if theirs else []
+    return "\n".join((*hidden, *said, *(["Agents that you work with wrote:", *reports] if reports else [])))
 
 
 def _note(note: Note, steps: Mapping[TurnId, int], most: int) -> str:
     when = f"before step {steps.get(note.taken_into, '?')}" if note.taken_into else "now"
     text = beginning(note.text, most, 0)
     if note.by.kind == "bot":
-        return f"{note.by.display}, an agent, {when}:\n{quoted(text)}"
-    return f"{note.by}, {when}: {text}"
+        return f"{name_of(note.by)}, an agent, {when}:\n{quoted(text)}"
+    return f"{writer_of(note.by)}, {when}: {indented(text)}"
 
 
 def _recalled(situation: Situation, most: int) -> str:

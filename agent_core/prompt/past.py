@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from agent_core.model.command import Arguments
 from agent_core.model.decision import ApproveEdited, Reject
 from agent_core.model.note import Note
+from agent_core.model.people import Actor
 from agent_core.model.result import Result
 from agent_core.model.turn import Turn, text_of
 from agent_core.oversight.trust import is_from_outside
@@ -32,7 +33,7 @@ def shortened(arguments: Arguments) -> Mapping[str, object]:
 
 def outcome(turn: Turn) -> str:
     """What became of a turn, whole."""
-    review = f"\nYour own review of it had said: {turn.review}" if turn.review else ""
+    review = f"\nYour own review of it had said: {indented(turn.review)}" if turn.review else ""
     return f"{_came(turn)}{review}"
 
 
@@ -42,7 +43,8 @@ def _came(turn: Turn) -> str:
         case "rejected":
             return f"{name} was not run. {_rejection(turn)}"
         case "withdrawn":
-            return f"{name} was not run: {turn.ended_by} stopped you before anybody decided."
+            stopped = writer_of(turn.ended_by) if turn.ended_by else "Somebody"
+            return f"{name} was not run: {stopped} stopped you before anybody decided."
         case _ if turn.result is not None:
             return f"{_edits(turn)}{_result(name, turn.result)}"
         case _:
@@ -79,10 +81,21 @@ def beginning(text: str, most: int, turn: int, part: str = "", start: int = 0) -
 
 def people_wrote(notes: Sequence[Note]) -> str:
     """What people wrote, marked as theirs, and what other agents wrote, which cannot pass for it."""
-    theirs = [f"{note.by}: {note.text}" for note in notes if note.by.kind != "bot"]
-    reports = [f"{note.by.display}:\n{quoted(note.text)}" for note in notes if note.by.kind == "bot"]
+    theirs = [f"{writer_of(note.by)}: {indented(note.text)}" for note in notes if note.by.kind != "bot"]
+    reports = [f"Helper “{name_of(note.by)}”:\n{quoted(note.text)}" for note in notes if note.by.kind == "bot"]
     said = ["People wrote:", *theirs] if theirs else []
     return "\n".join([*said, "Agents that you work with wrote:", *reports] if reports else said)
+
+
+def name_of(actor: Actor) -> str:
+    """What somebody is called, on one line and without a colon: a name cannot pass for a line that somebody wrote."""
+    return " ".join(actor.display.replace(":", " ").split())
+
+
+def writer_of(actor: Actor) -> str:
+    """Who wrote a line. Whoever may not decide is marked, as people see it too."""
+    mark = {"guest": " (guest, may not decide)", "external": " (from outside, may not decide)"}.get(actor.kind, "")
+    return f"@{name_of(actor)}{mark}"
 
 
 def said_before(turn: Turn, notes: Sequence[Note], readable: int) -> str:
@@ -103,12 +116,13 @@ def _ending_in_dots(text: str, most: int) -> str:
 def _rejection(turn: Turn) -> str:
     last = turn.approvals[-1]
     reason = last.decision.reason if isinstance(last.decision, Reject) else ""
-    return f"{last.by} rejected it: {reason}" if reason else f"{last.by} rejected it without a reason."
+    by = writer_of(last.by)
+    return f"{by} rejected it: {indented(reason)}" if reason else f"{by} rejected it without a reason."
 
 
 def _edits(turn: Turn) -> str:
     for approval in turn.approvals:
         if isinstance(approval.decision, ApproveEdited):
             given = json.dumps(shortened(approval.decision.arguments), ensure_ascii=False)
-            return f"{approval.by} changed the arguments before it ran, to {given}. "
+            return f"{writer_of(approval.by)} changed the arguments before it ran, to {given}. "
     return ""

@@ -4,32 +4,25 @@ The rights of the person are checked here at every call, whatever a button showe
 """
 
 import asyncio
-from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from typing import TypeAlias
 
-from agent_core.commands.registry import Commands
-from agent_core.errors import InvalidInput, MemoryAway, NotPossible
-from agent_core.memory.longterm import LongTermMemory
-from agent_core.model.agent import Acting, Agent, Awaiting, Stopped, Thinking
+from agent_core.errors import InvalidInput, NotPossible
+from agent_core.model.agent import Acting, Agent, Thinking
 from agent_core.model.audit import AuditEntry
 from agent_core.model.command import RISK_CLASSES
 from agent_core.model.decision import Decision, Reject, Settlement
-from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId, TurnId
-from agent_core.model.note import Note
+from agent_core.model.note import Note, Notice, is_question
 from agent_core.model.people import Origin
+from agent_core.model.seen import UNKNOWN, Seen
 from agent_core.model.turn import Turn
-from agent_core.oversight.families import family_below, let_go_on, report
+from agent_core.oversight.families import let_go_on
 from agent_core.oversight.lease import grant
 from agent_core.oversight.policy import may_decide, require_may_decide, require_may_speak
 from agent_core.ports.database import UnitOfWork
-from agent_core.ports.world import Workspaces
-from agent_core.service.changing import Changing
-from agent_core.service.decisions import checked, decided, settled
-from agent_core.service.remembered import remember
+from agent_core.service.decisions import checked, decided, require_as_shown, settled
+from agent_core.service.lifecycle import AgentLifecycle, newest_turn
 
 MOST_NOTE = 20_000
 
@@ -50,45 +43,26 @@ class Kept:
     note: Note
 
 
-ReplyOutcome: TypeAlias = Rejected | Kept
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question: the model answers it in the thread, and nothing is decided."""
+
+    agent: Agent
+    question: Notice
+
+
+ReplyOutcome: TypeAlias = Rejected | Kept | Asked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentService(Changing):
+class AgentService(AgentLifecycle):
     """Everything people can do to agents. A platform event delivered twice takes effect once."""
 
-    commands: Commands
-    workspaces: Workspaces
-    memory: LongTermMemory
-    default_budget: Decimal | None = None
+    async def decide(self, turn_id: TurnId, decision: Decision, origin: Origin, *, shown: str) -> tuple[Agent, Turn]:
+        """Approve, edit or reject an open proposal, of which the control that was used carried the hash `shown`.
 
-    async def create(self, draft: AgentDraft, origin: Origin) -> Agent:
-        """Make an agent and let it think; raise InvalidInput with every field at fault, the name taken among them."""
-        tidy = draft.tidied()
-        if tidy.budget is None:
-            tidy = replace(tidy, budget=self.default_budget)
-        require_may_speak(origin.by, "make agents here")
-
-        async def act(work: UnitOfWork) -> Agent:
-            if taken := await work.agents.named(origin.channel, tidy.name):
-                if await self.is_repeated(work, origin):
-                    return taken
-                raise InvalidInput({"name": f"Name: {taken.name} is taken in this channel. Choose another."})
-            await self.is_repeated(work, origin)
-            agent = tidy.made(origin, self.clock.now())
-            work.agents.add(agent)
-            remember(work, origin.channel, tidy)
-            self.audit(work, agent, origin, "created", f"{agent.role} · {'; '.join(agent.goals)}")
-            return agent
-
-        agent = await self.saved(act)
-        self.waker.wake(agent.id)
-        return agent
-
-    async def decide(self, turn_id: TurnId, decision: Decision, origin: Origin) -> tuple[Agent, Turn]:
-        """Approve, edit or reject an open proposal.
-
-        Raise NotAllowed, AlreadyDecided, or InvalidInput for edited arguments or a number that cannot be used.
+        Raise NotAllowed, AlreadyDecided, ChangedSinceShown, or InvalidInput for edited arguments or a number that
+        cannot be used.
         """
 
         async def act(work: UnitOfWork) -> tuple[Agent, Turn]:
@@ -98,27 +72,33 @@ class AgentService(Changing):
             agent = await work.agents.get(origin.channel, turn.agent_id)
             if is_repeated:
                 return agent, turn
+            if turn.state == "proposed":
+                require_may_decide(agent, origin.by)
+                require_as_shown(turn, shown)
             return decided(work, agent, turn, checked(decision, turn, self.commands), by=origin.by, at=self.clock.now())
 
         agent, turn = await self.saved(act)
         self.waker.wake(agent.id)
         return agent, turn
 
-    async def reply(self, agent_id: AgentId, text: str, origin: Origin) -> ReplyOutcome:
+    async def reply(self, agent_id: AgentId, text: str, origin: Origin, seen: Seen = UNKNOWN) -> ReplyOutcome:
         """Say something to the agent: the rejection of an open proposal from someone who may decide, else a note.
 
-        A word from somebody who may not decide is an objection: it ends a lease.
+        A text that ends with a question mark rejects nothing: it is a question about the proposal. What was written
+        before its writer had `seen` the proposal as it is now is a note too. A word from somebody who may not decide is
+        an objection: it ends a lease.
         """
-        said = text.strip()
-        if not said or len(said) > MOST_NOTE:
-            raise InvalidInput({"text": f"Reply: between 1 and {MOST_NOTE:,} characters, this one has {len(said):,}."})
+        said = _usable_text(text)
         require_may_speak(origin.by, "reply here")
 
         async def act(work: UnitOfWork) -> ReplyOutcome:
             agent = await work.agents.get(origin.channel, agent_id)
             turn = await newest_turn(work, agent)
             repeated = await self.is_repeated(work, origin)
-            if turn and turn.state == "proposed" and may_decide(agent, origin.by) and not repeated:
+            answers = turn is not None and turn.state == "proposed" and seen.follows(turn)
+            if turn and answers and may_decide(agent, origin.by) and not repeated:
+                if is_question(said):
+                    return self._asked(work, agent, said, origin)
                 return Rejected(*decided(work, agent, turn, Reject(said), by=origin.by, at=self.clock.now()))
             note = Note.to(agent, said, by=origin.by, at=self.clock.now())
             if repeated:
@@ -133,43 +113,25 @@ class AgentService(Changing):
         self.waker.wake(agent_id)
         return outcome
 
-    async def stop(self, agent_id: AgentId, origin: Origin) -> Agent:
-        """Withdraw an open proposal, end a running command, void the lease: it stands still until `resume`."""
-        require_may_speak(origin.by, "stop agents here")
+    async def ask(self, agent_id: AgentId, text: str, origin: Origin) -> Asked:
+        """Have the model answer a question about the agent in its thread; raise NotAllowed, InvalidInput."""
+        said = _usable_text(text)
 
-        async def change(work: UnitOfWork, agent: Agent) -> Agent:
-            if isinstance(agent.status, Stopped):
-                raise NotPossible(f"already stopped by {agent.status.by}, {agent.since:%H:%M} UTC")
-            ended[:] = [helper.id for helper in await self._stop_helpers(work, agent, origin)]
-            self.announce(work, agent, "stopped", f"stopped by {origin.by}. Resume to let it think anew.")
-            stopped = await self._stopped(work, agent, origin)
-            await report(work, stopped, self.clock.now())
-            return stopped
+        async def act(work: UnitOfWork) -> Asked:
+            agent = await work.agents.get(origin.channel, agent_id)
+            require_may_decide(agent, origin.by, "ask the model here")
+            if await self.is_repeated(work, origin):
+                return Asked(agent, Notice.question(agent, said, by=origin.by, at=self.clock.now()))
+            return self._asked(work, agent, said, origin)
 
-        ended: list[AgentId] = []
-        agent = await self.change(agent_id, origin, "stopped", change)
-        for each in (agent.id, *ended):
-            self.waker.interrupt(each)
-        if agent.parent:
-            self.waker.wake(agent.parent)
-        return agent
+        outcome = await self.saved(act)
+        self.waker.wake(agent_id)
+        return outcome
 
-    async def resume(self, agent_id: AgentId, origin: Origin) -> Agent:
-        """Let an agent that stands still think anew; raise NotPossible when it does not stand still."""
-
-        async def change(work: UnitOfWork, agent: Agent) -> Agent:
-            require_may_decide(agent, origin.by, "resume agents here")
-            if not agent.is_at_rest:
-                raise NotPossible(f"{agent.name} is at work already.")
-            turn = await newest_turn(work, agent)
-            status = _status_for(turn)
-            self.announce(work, agent, "resumed", f"resumed by {origin.by}.")
-            return replace(agent.become(status, self.clock.now()), unusable=0, complaint="")
-
-        return await self.change(agent_id, origin, "resumed", change)
-
-    async def settle(self, turn_id: TurnId, settlement: Settlement, origin: Origin) -> tuple[Agent, Turn]:
-        """Say what became of a command that may have run when the process died."""
+    async def settle(
+        self, turn_id: TurnId, settlement: Settlement, origin: Origin, *, shown: str
+    ) -> tuple[Agent, Turn]:
+        """Say what became of a command that may have run when the process died; `shown` as in `decide`."""
 
         async def act(work: UnitOfWork) -> tuple[Agent, Turn]:
             turn = await work.turns.get(origin.channel, turn_id)
@@ -177,6 +139,8 @@ class AgentService(Changing):
             if await self.is_repeated(work, origin):
                 return agent, turn
             require_may_decide(agent, origin.by)
+            if turn.state == "interrupted":
+                require_as_shown(turn, shown)
             answered = settled(turn, settlement, by=origin.by, at=self.clock.now())
             changed = agent.become(Acting() if answered.state == "approved" else Thinking(), self.clock.now())
             work.audit.append(AuditEntry.on(agent, settlement, by=origin.by, at=self.clock.now(), turn=turn))
@@ -194,6 +158,7 @@ class AgentService(Changing):
         async def change(work: UnitOfWork, agent: Agent) -> Agent:
             require_may_decide(agent, origin.by)
             lease = grant(times, RISK_CLASSES, by=origin.by, at=self.clock.now())
+            lease = lease.without_guarded() if agent.exposed else lease
             self.announce(work, agent, "changed", f"{origin.by} lets it run {times} commands unasked, of every class.")
             return replace(agent, lease=lease)
 
@@ -212,54 +177,10 @@ class AgentService(Changing):
 
         return await self.change(agent_id, origin, "revoked", change)
 
-    async def delete(self, agent_id: AgentId, origin: Origin) -> Agent:
-        """Remove the agent with its helpers, history, memory and files; what it runs is ended.
-
-        Raise NotPossible while its long-term memory cannot be reached: nothing of it may be left there.
-        """
-        async with self.database.begin() as work:
-            found = await work.agents.get(origin.channel, agent_id)
-            gone = (found, *await family_below(work, found))
-        require_may_decide(found, origin.by, "delete agents here")
-        try:
-            await self._forget(gone)
-        except MemoryAway as away:
-            raise NotPossible(f"Nothing was deleted: long-term memory cannot be reached. {away} Try later.") from away
-
-        async def act(work: UnitOfWork) -> tuple[Agent, ...]:
-            agent = await work.agents.get(origin.channel, agent_id)
-            require_may_decide(agent, origin.by, "delete agents here")
-            family = (agent, *await family_below(work, agent))
-            for each in family:
-                work.agents.remove(each)
-            return family
-
-        family = await self.saved(act)
-        for each in family:
-            self.waker.interrupt(each.id)
-        await self.workspaces.remove(family[0])
-        with suppress(MemoryAway):
-            await self._forget(family)  # what they may have remembered meanwhile
-        return family[0]
-
-    async def _forget(self, agents: Sequence[Agent]) -> None:
-        for each in agents:
-            await self.memory.empty_index(each)
-
-    async def _stop_helpers(self, work: UnitOfWork, agent: Agent, origin: Origin) -> list[Agent]:
-        """Stop all that work for the agent, in the same transaction."""
-        at_work = [helper for helper in await family_below(work, agent) if not helper.is_at_rest]
-        for helper in at_work:
-            work.agents.save(await self._stopped(work, helper, origin))
-            self.audit(work, helper, origin, "stopped")
-        return at_work
-
-    async def _stopped(self, work: UnitOfWork, agent: Agent, origin: Origin) -> Agent:
-        now = self.clock.now()
-        turn = await newest_turn(work, agent)
-        if turn and turn.state in ("proposed", "approved", "running", "interrupted"):
-            work.turns.save(turn.stop(origin.by, now))
-        return agent.become(Stopped(origin.by), now)
+    def _asked(self, work: UnitOfWork, agent: Agent, text: str, origin: Origin) -> Asked:
+        question = Notice.question(agent, text, by=origin.by, at=self.clock.now())
+        work.notes.announce(question)
+        return Asked(agent, question)
 
     def _objected(self, work: UnitOfWork, agent: Agent, origin: Origin) -> Agent:
         if agent.lease is None or may_decide(agent, origin.by):
@@ -269,18 +190,8 @@ class AgentService(Changing):
         return replace(agent, lease=None)
 
 
-def _status_for(turn: Turn | None) -> Awaiting | Acting | Thinking:
-    """Where an agent goes on: what people were asked is asked, and what they approved is carried out."""
-    match turn.state if turn else "":
-        case "proposed" | "interrupted":
-            return Awaiting()
-        case "approved" | "running":
-            return Acting()
-        case _:
-            return Thinking()
-
-
-async def newest_turn(work: UnitOfWork, agent: Agent) -> Turn | None:
-    """The agent's last turn, or None before its first."""
-    turns = await work.turns.of(agent, last=1)
-    return turns[-1] if turns else None
+def _usable_text(text: str) -> str:
+    said = text.strip()
+    if not said or len(said) > MOST_NOTE:
+        raise InvalidInput({"text": f"Reply: between 1 and {MOST_NOTE:,} characters, this one has {len(said):,}."})
+    return said

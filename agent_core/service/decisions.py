@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from agent_core.commands.registry import Commands, faults_of
-from agent_core.errors import InvalidInput, UnusableReply
+from agent_core.errors import ChangedSinceShown, InvalidInput, UnusableReply
 from agent_core.model.agent import Acting, Agent, Awaiting, Thinking
 from agent_core.model.audit import AuditEntry
 from agent_core.model.decision import Approve, ApproveEdited, Decision, Reject, Settlement, detail_of
@@ -31,13 +31,18 @@ def checked(decision: Decision, turn: Turn, commands: Commands) -> Decision:
 def decided(
     work: UnitOfWork, agent: Agent, turn: Turn, decision: Decision, *, by: Actor, at: datetime
 ) -> tuple[Agent, Turn]:
-    """Save a decision with what follows from it; raise NotAllowed or AlreadyDecided."""
+    """Save a decision with what follows from it; raise NotAllowed or AlreadyDecided.
+
+    It clears the agent's exposure only where the card showed that: otherwise nobody has decided on it.
+    """
     require_may_decide(agent, by)
     answered = turn.decide(decision, by=by, at=at)
     changed = agent.become(FOLLOWING[answered.state], at)
+    changed = changed.clear_exposure() if turn.exposed else changed
     match decision:
         case Approve(times) if times != 1:
-            changed = replace(changed, lease=grant(times, turn.risks, by=by, at=at))
+            lease = grant(times, turn.risks, by=by, at=at)
+            changed = replace(changed, lease=lease.without_guarded() if changed.exposed else lease)
         case Reject():
             changed = replace(changed, lease=None)
         case _:
@@ -46,6 +51,12 @@ def decided(
     work.turns.save(answered)
     work.agents.save(changed)
     return changed, answered
+
+
+def require_as_shown(turn: Turn, shown: str) -> None:
+    """Raise ChangedSinceShown unless the control that was used carried the hash of the turn as it stands now."""
+    if shown != turn.shown_hash:
+        raise ChangedSinceShown(turn.number, turn.remark)
 
 
 def settled(turn: Turn, settlement: Settlement, *, by: Actor, at: datetime) -> Turn:

@@ -1,7 +1,7 @@
 """Agents that other agents start: made, told, listed and removed, each in one short transaction."""
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent_core.commands.agents import named
 from agent_core.errors import CommandError, MemoryAway
@@ -13,6 +13,7 @@ from agent_core.model.ids import AgentId, new_id
 from agent_core.model.note import Note
 from agent_core.model.usage import Budget
 from agent_core.oversight.families import as_actor, family_below
+from agent_core.oversight.trust import expose
 from agent_core.ports.database import UnitOfWork
 from agent_core.service.changing import Changing
 
@@ -22,7 +23,10 @@ SHORT = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentHelpers(Changing):
-    """See `Helpers` in the ports. Two generations below the agent that people made, and five agents in all."""
+    """See `Helpers` in the ports. Two generations below the agent that people made, and five agents in all.
+
+    Taint goes along: to a new helper, with each message, and back with its report. No class is free for a helper.
+    """
 
     memory: LongTermMemory
 
@@ -32,7 +36,8 @@ class AgentHelpers(Changing):
         async def act(work: UnitOfWork) -> Agent:
             head = await work.agents.get(agent.channel, agent.home)
             _must_be_few(agent, len(await family_below(work, head)))
-            helper = self._made(agent, head, await _free(work, agent, name), task)
+            present = await work.agents.get(agent.channel, agent.id)
+            helper = self._made(present, head, await _free(work, agent, name), " ".join(task.split()))
             work.agents.add(helper)
             if prompt.strip():
                 work.notes.add(Note.to(helper, prompt.strip(), by=as_actor(agent), at=self.clock.now()))
@@ -46,10 +51,16 @@ class AgentHelpers(Changing):
         """Write to a helper; one that is done goes on."""
 
         async def act(work: UnitOfWork) -> Agent:
-            helper = named(await _started_by(work, agent), key)
-            work.notes.add(Note.to(helper, text, by=as_actor(agent), at=self.clock.now()))
+            told = helper = named(await _started_by(work, agent), key)
+            present, now = await work.agents.get(agent.channel, agent.id), self.clock.now()
+            work.notes.add(Note.to(helper, text, by=as_actor(agent), at=now))
+            if present.is_tainted:
+                helper, notices = expose(helper, f"a message of {agent.name}", now)
+                for notice in notices:
+                    work.notes.announce(notice)
             if isinstance(helper.status, Finished):
-                helper = helper.become(Thinking(), self.clock.now())
+                helper = helper.become(Thinking(), now)
+            if helper != told:
                 work.agents.save(helper)
             self.announce(work, agent, "helper", f"{agent.name} to {helper.name}: {_short(text)}")
             return helper
@@ -74,7 +85,9 @@ class AgentHelpers(Changing):
 
         async def act(work: UnitOfWork) -> None:
             for each in gone:
-                work.agents.remove(await work.agents.get(each.channel, each.id))
+                present = await work.agents.get(each.channel, each.id)
+                self._record(work, present, agent, "deleted", f"{present.turns} turns, history and memory")
+                work.agents.remove(present)
             self.announce(work, agent, "helper", f"{agent.name} removed {found.name}.")
 
         await self.saved(act)
@@ -104,11 +117,13 @@ class AgentHelpers(Changing):
             since=now,
             model=agent.model,
             budget=Budget(),
-            policy=agent.policy,
+            policy=replace(agent.policy, free=()),
             parent=agent.id,
             head=head.id,
             under=agent.name,
-            exposed=agent.exposed,
+            exposed=agent.is_tainted,
+            tainted=agent.is_tainted,
+            folder_tainted=agent.folder_tainted,
         )
 
     def _record(self, work: UnitOfWork, helper: Agent, by: Agent, act: str, detail: str) -> None:

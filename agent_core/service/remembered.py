@@ -12,7 +12,7 @@ KEY = "last draft"
 
 
 def remember(work: UnitOfWork, channel: ChannelScope, draft: AgentDraft) -> None:
-    """Keep a draft as the channel's last."""
+    """Keep a draft as the channel's last, but for the classes that need no approval: each person chooses those."""
     policy = draft.policy
     kept = {
         "name": draft.name,
@@ -20,7 +20,7 @@ def remember(work: UnitOfWork, channel: ChannelScope, draft: AgentDraft) -> None
         "goals": draft.goals,
         "budget": str(draft.budget) if draft.budget is not None else None,
         "model": draft.model,
-        "policy": {"approvers": policy.approvers, "free": policy.free, "verbosity": policy.verbosity},
+        "policy": {"approvers": policy.approvers, "verbosity": policy.verbosity},
     }
     work.preferences.put(channel, KEY, json.dumps(kept))
 
@@ -31,6 +31,6 @@ async def recall_draft(work: UnitOfWork, channel: ChannelScope) -> AgentDraft | 
     if text is None:
         return None
     kept = json.loads(text)
-    policy = Policy(**{**kept["policy"], "free": tuple(kept["policy"]["free"])})
+    policy = Policy(approvers=kept["policy"]["approvers"], verbosity=kept["policy"]["verbosity"])
     budget = Decimal(kept["budget"]) if kept["budget"] is not None else None
     return AgentDraft(**{**kept, "goals": tuple(kept["goals"]), "budget": budget, "policy": policy})

@@ -20,7 +20,8 @@ from agent_core.oversight.families import family_below
 from agent_core.oversight.policy import require_may_decide
 from agent_core.ports.database import Database, UnitOfWork
 from agent_core.ports.world import Clock, Workspaces
-from agent_core.service.agents import newest_turn
+from agent_core.service.decisions import require_as_shown
+from agent_core.service.lifecycle import newest_turn
 from agent_core.service.remembered import recall_draft
 
 PAGE = 50
@@ -94,14 +95,19 @@ class AgentViews:
         async with self.database.begin() as work:
             return await work.agents.listening(surface, since)
 
-    async def open_to(self, by: Actor, channel: ChannelScope, turn_id: TurnId) -> tuple[Agent, Turn]:
+    async def open_to(
+        self, by: Actor, channel: ChannelScope, turn_id: TurnId, shown: str | None = None
+    ) -> tuple[Agent, Turn]:
         """A turn on which this person may decide now, for the form that comes before a decision.
 
-        Raise NotAllowed or AlreadyDecided: nobody fills in a form for nothing.
+        Raise NotAllowed or AlreadyDecided, as nobody fills in a form for nothing, and ChangedSinceShown where the
+        control that opens the form carries another hash than the turn has.
         """
         agent, turn = await self.turn(channel, turn_id)
         require_may_decide(agent, by)
         turn.decide(Reject(), by=by, at=self.clock.now())
+        if shown is not None:
+            require_as_shown(turn, shown)
         return agent, turn
 
     async def turn(self, channel: ChannelScope, turn_id: TurnId) -> tuple[Agent, Turn]:

@@ -152,9 +152,9 @@ class MemoryTurns:
         else:
             self._buffer.queue(lambda store: store.update_turn(turn, read), key=("turn", turn.id))
 
-    def mark_shown(self, turn: Turn, address: str) -> None:
+    def mark_shown(self, turn: Turn, address: str, at: datetime) -> None:
         """Update where the card stands and what it shows, whatever else became of the turn."""
-        self._buffer.queue(lambda store: store.mark_shown(turn, address))
+        self._buffer.queue(lambda store: store.mark_shown(turn, address, at))
 
     def _insert(self, turn: Turn) -> None:
         self._buffer.queue(lambda store: store.insert_turn(turn), key=("turn", turn.id))
@@ -232,9 +232,13 @@ class MemoryAudit:
         """The agent's entries."""
         return _said(_theirs(self._buffer.committed.audit, agent))
 
+    async def in_channel(self, channel: ChannelScope) -> tuple[AuditEntry, ...]:
+        """All entries of the channel."""
+        return _said([row for row in self._buffer.committed.audit.values() if row.value.channel == channel])
+
     def append(self, entry: AuditEntry) -> None:
         """Insert it at commit."""
-        self._buffer.queue(lambda store: store.insert_said(store.audit, entry))
+        self._buffer.queue(lambda store: store.insert_entry(entry))
 
 
 class MemoryPreferences:

@@ -18,6 +18,7 @@ from agent_core.loop.folding import HISTORY_TOKENS
 from agent_core.loop.thinking import Mind
 from agent_core.memory.longterm import LongTermMemory
 from agent_core.model.agent import Agent
+from agent_core.model.decision import Decision
 from agent_core.model.draft import AgentDraft
 from agent_core.model.people import Actor, Origin
 from agent_core.model.turn import Turn
@@ -141,6 +142,12 @@ class Stage:
         """Advance the agent in this task until it asks or rests, and return it as it is then."""
         await self.loop.advance(agent.id)
         return await self.views.agent(agent.channel, agent.id)
+
+    async def decide(self, agent: Agent, decision: Decision, by: Actor = ANA) -> Turn:
+        """Decide the agent's newest turn as it is shown now."""
+        turn = await self.turn(agent)
+        _, decided = await self.service.decide(turn.id, decision, self.origin(by), shown=turn.shown_hash)
+        return decided
 
     async def turn(self, agent: Agent) -> Turn:
         """The agent's newest turn; raise AssertionError before its first."""

@@ -90,7 +90,6 @@ class Store:
         self.turns = {key: row for key, row in self.turns.items() if row.value.agent_id != agent.id}
         self.notes = {key: row for key, row in self.notes.items() if row.value.agent_id != agent.id}
         self.notices = {key: row for key, row in self.notices.items() if row.value.agent_id != agent.id}
-        self.audit = {key: row for key, row in self.audit.items() if row.value.agent_id != agent.id}
         self.memories = {key: kept for key, kept in self.memories.items() if kept.agent_id != agent.id}
         self.memory_changes.pop((agent.id, agent.channel), None)
 
@@ -104,18 +103,29 @@ class Store:
     def update_turn(self, turn: Turn, revision: int) -> None:
         """Replace a turn that is as it was read; where its card stands stays."""
         row = _as_read(self.turns, turn.id, revision)
-        value = replace(turn, shown_as=row.value.shown_as)
+        shown = row.value
+        value = replace(
+            turn,
+            shown_as=shown.shown_as,
+            shown_at=shown.shown_at,
+            shown_hash_on_card=shown.shown_hash_on_card,
+        )
         self.turns[turn.id] = replace(row, value=value, revision=revision + 1)
 
-    def mark_shown(self, turn: Turn, address: str) -> None:
+    def mark_shown(self, turn: Turn, address: str, at: datetime) -> None:
         """Change where a turn's card stands and what it shows."""
         if row := self.turns.get(turn.id):
-            self.turns[turn.id] = replace(row, value=replace(row.value, shown_as=address), shown=turn.stage)
+            value = replace(row.value, shown_as=address, shown_at=at, shown_hash_on_card=turn.shown_hash)
+            self.turns[turn.id] = replace(row, value=value, shown=turn.stage)
 
     def insert_said(self, rows: Rows[Said], said: Said) -> None:
-        """Add a note, a notice or an audit entry."""
+        """Add a note or a notice."""
         self._must_be_there(said.agent_id)
         _insert(rows, said.id, Row(said))
+
+    def insert_entry(self, entry: AuditEntry) -> None:
+        """Add an entry to the decision log."""
+        _insert(self.audit, entry.id, Row(entry))
 
     def take(self, notes: Sequence[Note], turn_id: TurnId) -> None:
         """Change which turn read the notes."""

@@ -4,11 +4,12 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from agent_core.errors import SurfaceError
+from agent_core.errors import NotFound, SurfaceError
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.note import Notice
-from agent_core.model.places import SurfaceName, ThreadRef
+from agent_core.model.people import Actor
+from agent_core.model.places import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.turn import Turn
 
 
@@ -27,6 +28,7 @@ class RecordingSurface:
     agents: dict[AgentId, Agent] = field(default_factory=dict)
     losses: list[str] = field(default_factory=list)
     uploads: list[tuple[str, bytes]] = field(default_factory=list)
+    people: dict[str, Actor | None] = field(default_factory=dict)
     faults: list[SurfaceError] = field(default_factory=list)
     _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
 
@@ -61,6 +63,13 @@ class RecordingSurface:
     async def upload(self, agent: Agent, filename: str, data: bytes) -> None:
         """Keep the file."""
         self.uploads.append((filename, data))
+
+    async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
+        """The person as `people` has them by their id, where it does: None there is somebody who is gone."""
+        known = self.people.get(person.id, person)
+        if known is None:
+            raise NotFound("person", person.display)
+        return known
 
     async def until(self, happened: Callable[["RecordingSurface"], bool], seconds: float = 10) -> None:
         """Return once `happened` holds; raise TimeoutError when it does not in time."""

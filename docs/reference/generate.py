@@ -9,6 +9,7 @@ from agent_core.commands.registry import Command, Commands
 from agent_core.engines.local import LocalEngine
 from agent_core.memory.longterm import LongTermMemory
 from agent_core.model.command import CommandSpec
+from agent_core.oversight.trust import WORKING
 from agent_core.prompt.asking import Asker
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.hashing_embedder import HashingEmbedder
@@ -95,6 +96,8 @@ def _described(command: Command) -> str:
         )
     if spec.outside:
         rows.append("| what it gives | others wrote it: quoted in prompts, marked on the card |")
+    elif spec.category in WORKING:
+        rows.append("| what it gives | quoted and marked where the agent or its folder holds untrusted content |")
     if spec.asks_models:
         rows.append("| costs | calls to a model, paid from the budget |")
     if command.off:

@@ -35,7 +35,7 @@ async def main() -> None:
     counting = Counting()
     stage = Stage(model=model, hooks=(counting,))
     agent = await stage.create("Keep a log")
-    await stage.service.decide((await stage.turn(agent)).id, Approve(times=3), stage.origin())
+    await stage.decide(agent, Approve(times=3))
     agent = await stage.settled(agent)
     for ended, number in counting.runs.items():
         print(f"{number} × {ended}")

@@ -56,7 +56,7 @@ def stage_of(*replies: str) -> Stage:
 
 
 async def approved(stage: Stage, agent: Agent, decision: Approve | ApproveEdited | None = None) -> Agent:
-    await stage.service.decide((await stage.turn(agent)).id, decision or Approve(), stage.origin())
+    await stage.decide(agent, decision or Approve())
     return await stage.settled(agent)
 
 
@@ -145,9 +145,11 @@ async def test_a_second_click_decides_nothing(answer: str) -> None:
     stage = stage_of(WRITE, NOTHING)
     agent = await stage.create()
     turn = await stage.turn(agent)
-    await stage.service.decide(turn.id, Approve(), stage.origin())
+    await stage.service.decide(turn.id, Approve(), stage.origin(), shown=turn.shown_hash)
     with pytest.raises(AlreadyDecided) as refused:
-        await stage.service.decide(turn.id, ApproveEdited({"filename": "b", "text": "c"}), stage.origin(BEN))
+        await stage.service.decide(
+            turn.id, ApproveEdited({"filename": "b", "text": "c"}), stage.origin(BEN), shown=turn.shown_hash
+        )
     assert f"refused: {str(refused.value).partition(',')[0]}" == answer
 
 
@@ -164,7 +166,7 @@ async def test_only_members_decide(kind: ActorKind, answer: str) -> None:
     agent = await stage.create()
     outsider = replace(BEN, kind=kind)
     with pytest.raises(NotAllowed):
-        await stage.service.decide((await stage.turn(agent)).id, Approve(), stage.origin(outsider))
+        await stage.decide(agent, Approve(), outsider)
     assert (await stage.turn(agent)).state == "proposed", answer
 
 

@@ -14,7 +14,7 @@ from agent_core.ports.database import Database
 from agent_core.testing.database import InMemoryDatabase
 from tests.standins.postgres import postgres  # noqa: F401
 
-EMPTY = "TRUNCATE agents, deliveries, preferences, installations, budgets CASCADE"
+EMPTY = "TRUNCATE agents, deliveries, preferences, installations, budgets, audit CASCADE"
 
 
 @pytest.fixture(scope="session")

@@ -163,7 +163,7 @@ async def test_two_turns_never_have_one_number(database: Database) -> None:
 
 
 async def test_nothing_is_kept_for_an_agent_that_is_not_there(database: Database) -> None:
-    for orphan in (TURN, a_note(ADA), a_notice(ADA), an_entry(ADA)):
+    for orphan in (TURN, a_note(ADA), a_notice(ADA)):
         with pytest.raises(Conflict):
             await keep(database, orphan)
 
@@ -227,7 +227,7 @@ async def test_only_the_agents_own_turns_are_given(database: Database) -> None:
         assert await work.turns.of(BOB, last=9) == (a_turn(BOB),)
 
 
-async def test_removing_an_agent_removes_all_that_is_its_own(database: Database) -> None:
+async def test_removing_an_agent_leaves_its_entries_in_the_decision_log(database: Database) -> None:
     await keep(database, ADA, BOB, TURN, a_note(ADA), a_notice(ADA), an_entry(ADA), a_turn(BOB))
     async with database.begin() as work:
         work.agents.remove(await work.agents.locate(ADA.id))
@@ -235,11 +235,11 @@ async def test_removing_an_agent_removes_all_that_is_its_own(database: Database)
     async with database.begin() as work:
         assert await everyone(work) == (BOB,)
         assert await work.turns.of(ADA, last=9) == ()
-        assert await work.audit.of(ADA) == ()
+        assert await work.audit.of(ADA) == await work.audit.in_channel(ADA.channel) == (an_entry(ADA),)
         assert await work.notes.of(ADA) == ()
         assert await work.notes.notices(ADA) == ()
         assert await work.turns.of(BOB, last=9) == (a_turn(BOB),)
-    await keep(database, ADA, TURN, a_note(ADA), a_notice(ADA), an_entry(ADA))
+    await keep(database, ADA, TURN, a_note(ADA), a_notice(ADA), an_entry(ADA, id="entry-2"))
 
 
 async def test_notes_wait_until_a_turn_takes_them(database: Database) -> None:

@@ -27,7 +27,7 @@ async def due(database: Database, surfaces: Sequence[SurfaceName] = ("web",)) ->
 
 async def mark_shown(database: Database, address: str = "C1/5") -> None:
     async with database.begin() as work:
-        work.turns.mark_shown(await work.turns.get(CHANNEL, TURN.id), address)
+        work.turns.mark_shown(await work.turns.get(CHANNEL, TURN.id), address, NOON)
         await work.commit()
 
 
@@ -99,7 +99,7 @@ async def test_a_card_shown_at_an_older_stage_is_still_out_of_date(database: Dat
         async with database.begin() as work:
             work.turns.save((await work.turns.get(CHANNEL, TURN.id)).decide(Approve(), by=ANA, at=NOON))
             await work.commit()
-        showing.turns.mark_shown(shown, "C1/5")
+        showing.turns.mark_shown(shown, "C1/5", NOON)
         await showing.commit()
     async with database.begin() as work:
         assert [(turn.state, turn.shown_as) for turn in await work.turns.unshown(ADA)] == [("approved", "C1/5")]
@@ -113,7 +113,9 @@ async def test_showing_never_makes_a_save_conflict_and_survives_it(database: Dat
         work.turns.save(replace(read, remark="later"))
         await work.commit()
     async with database.begin() as work:
-        assert await work.turns.get(CHANNEL, TURN.id) == replace(TURN, remark="later", shown_as="C1/5")
+        assert await work.turns.get(CHANNEL, TURN.id) == replace(
+            TURN, remark="later", shown_as="C1/5", shown_at=NOON, shown_hash_on_card=TURN.shown_hash
+        )
 
 
 async def test_saving_does_not_move_the_card(database: Database) -> None:
@@ -130,7 +132,7 @@ async def test_a_turn_may_be_marked_in_the_unit_that_adds_it(database: Database)
     async with database.begin() as work:
         work.agents.add(IDLE)
         work.turns.add(TURN)
-        work.turns.mark_shown(TURN, "C1/5")
+        work.turns.mark_shown(TURN, "C1/5", NOON)
         await work.commit()
     assert await due(database) == ()
 

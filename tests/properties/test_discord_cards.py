@@ -132,8 +132,8 @@ def test_every_button_of_a_card_is_read_back(pair: tuple[Agent, Turn]) -> None:
     assert [str(each) for each in found] == ids
     expected = {*turn_card(agent, turn).buttons}
     if turn.state == "proposed":
-        expected |= {Button("reply", agent.id)}
-        assert Opening("another number", turn.id) in found
+        expected |= {Button("reply", agent.id, shown=turn.shown_hash)}
+        assert Opening("another number", turn.id, shown=turn.shown_hash) in found
     assert {button for button in found if isinstance(button, Button)} == expected
     others = [each for each in found if not isinstance(each, Button)]
     assert all(isinstance(each, Opening) and each.subject == turn.id for each in others)
@@ -287,7 +287,7 @@ def test_a_form_that_nobody_touched_gives_the_very_same_arguments(given_argument
         return
     edited = untouched(form)
     assert isinstance(edited, Edited)
-    assert edited.turn == turn.id
+    assert edited.button.subject == turn.id
     unchanged = edited.arguments(turn, spec)
     assert [*unchanged] == [*turn.call.arguments]
     assert all(unchanged[name] is value for name, value in turn.call.arguments.items())

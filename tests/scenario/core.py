@@ -10,6 +10,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import TurnId
 from agent_core.model.people import Actor
+from agent_core.model.seen import Seen
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import ANA
 from agent_core.testing.stage import Stage
@@ -72,7 +73,8 @@ class CoreChat:
 
     async def says(self, text: str) -> None:
         """Write in the thread."""
-        self.answers.append(await self.intents.say(self.agent.id, text, self.stage.origin(self.person)))
+        seen = Seen(hashes=[turn.shown_hash for turn in self.surface.cards.values() if turn.is_open])
+        self.answers.append(await self.intents.say(self.agent.id, text, self.stage.origin(self.person), seen))
 
     async def resume(self) -> None:
         """Press Resume."""

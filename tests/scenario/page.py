@@ -33,13 +33,19 @@ class PageCard:
         """Send the form that the label belongs to."""
         if label == "Edit":
             fields = {f"argument.{name}": value for name, value in filled.items()}
-            await self.chat.send("press", {"button": f"edit:{self.turn}:1", **fields})
+            await self.chat.send("press", {"button": self.button("edit"), **fields})
         elif label == "Reject":
-            await self.chat.send("press", {"button": f"reject:{self.turn}:1", "text": filled["reason"]})
+            await self.chat.send("press", {"button": self.button("reject"), "text": filled["reason"]})
         else:
             button = re.search(rf'name="button" value="([^"]+)"[^>]*>{label}<', self.source)
             assert button, f"{label} is not on the card"
             await self.chat.send("press", {"button": html.unescape(button[1])})
+
+    def button(self, verb: str, times: int = 1) -> str:
+        """What the button of this verb carries on the card as it was looked at."""
+        found = re.search(rf'value="({verb}:{self.turn}:{times}(?::[0-9a-f]+)?)"', self.source)
+        assert found, f"{verb} is not on the card"
+        return found[1]
 
 
 @dataclass(slots=True)
@@ -76,7 +82,8 @@ class PageChat:
 
     async def says(self, text: str) -> None:
         """Write into the reply box."""
-        _, self.answered = await self.send("say", {"text": text})
+        seen = re.search(r'name="seen" value="([^"]*)"', await self.page())
+        _, self.answered = await self.send("say", {"text": text, "seen": seen[1] if seen else ""})
 
     async def resume(self) -> None:
         """Press Resume."""

@@ -136,9 +136,10 @@ async def test_live_output_stands_on_the_card_and_stop_ends_it(office: Office, t
         assert "Stop" in text_of(running)
         await chat.says("!stop")
         stopped = await office.card(1, "stopped by")
-        assert "compiling" not in text_of(stopped)
+        assert "compiling <!here>" in text_of(stopped)
         turn = await chat.running.stage.turn(await chat.running.agent())
         assert isinstance(turn.result, Interrupted)
+        assert turn.result.output == "compiling <!here>\n"
 
 
 async def test_a_card_after_what_others_wrote_says_so(office: Office, tmp_path: Path) -> None:

@@ -352,7 +352,7 @@ async def test_an_agent_with_a_small_model_works_by_the_compact_profile_to_the_e
     first = await stage.turn(agent)
     assert first.call.name == "write_to_file"
     assert "could not be used: nothing has been done yet" in stage.script.prompts[1][-1].content
-    await stage.service.decide(first.id, Approve(), stage.origin())
+    await stage.service.decide(first.id, Approve(), stage.origin(), shown=first.shown_hash)
     agent = await stage.settled(agent)
     assert (await stage.turn(agent)).call.name == "task_complete"
     assert "write_to_file has just succeeded" in stage.script.prompts[3][-1].content
@@ -364,7 +364,7 @@ async def test_a_small_model_that_only_repeats_itself_pauses_its_agent() -> None
     look = reply_text("list_files", {})
     stage = Stage(model=ScriptedModel(look, look, look, look), profile="compact")
     agent = await stage.create("Look")
-    await stage.service.decide((await stage.turn(agent)).id, Approve(), stage.origin())
+    await stage.decide(agent, Approve())
     agent = await stage.settled(agent)
     assert isinstance(agent.status, Paused)
     assert agent.turns == 1

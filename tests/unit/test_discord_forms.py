@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from discord.ui import Modal
 
+from adapters.buttons import Button
 from adapters.discord.forms import (
     Edited,
     NewAgent,
@@ -214,12 +215,14 @@ def test_a_command_without_arguments_says_so() -> None:
 
 def test_reasons_replies_and_numbers_come_back_with_what_they_are_about() -> None:
     turn = asking(path="a")
-    assert send(reject_form(turn), {"text": "too long"}) == Rejected(turn.id, "too long")
-    assert send(reply_form(AGENT), {"text": "shorter"}) == Replied(AGENT.id, "shorter")
-    assert send(number_form(turn), {"text": "7"}) == Times(turn.id, "7")
-    assert Times(turn.id, " 7 ").number == 7
+    reject, approve = (Button(verb, turn.id, shown=turn.shown_hash) for verb in ("reject", "approve"))
+    assert send(reject_form(turn), {"text": "too long"}) == Rejected(reject, "too long")
+    reply = Button("reply", AGENT.id, shown=turn.shown_hash)
+    assert send(reply_form(AGENT, turn.shown_hash), {"text": "shorter"}) == Replied(reply, "shorter")
+    assert send(number_form(turn), {"text": "7"}) == Times(approve, "7")
+    assert Times(approve, " 7 ").number == 7
     with pytest.raises(InvalidInput, match="write a number from 2 to 50"):
-        _ = Times(turn.id, "many").number
+        _ = Times(approve, "many").number
 
 
 def test_labels_and_titles_are_cut_to_what_discord_takes() -> None:

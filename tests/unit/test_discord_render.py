@@ -126,15 +126,15 @@ NXG looks cheapest.
 ```\
 """,
             "-# write · $0.012 · $0.41 of $2.00 · next ≈ $0.012",
-            "[Approve] approve:turn-agent-ada-0007:1",
-            "[Edit] edit:turn-agent-ada-0007:1",
-            "[Reject] reject:turn-agent-ada-0007:1",
-            "[Reply] reply:agent-ada:1",
+            "[Approve] approve:turn-agent-ada-0007:1:f26ed3258fb99d0b38e0b56924b5270d",
+            "[Edit] edit:turn-agent-ada-0007:1:f26ed3258fb99d0b38e0b56924b5270d",
+            "[Reject] reject:turn-agent-ada-0007:1:f26ed3258fb99d0b38e0b56924b5270d",
+            "[Reply] reply:agent-ada:1:f26ed3258fb99d0b38e0b56924b5270d",
             "[Stop] stop:agent-ada:1",
-            "[Approve ×3] approve:turn-agent-ada-0007:3",
-            "[Approve ×5] approve:turn-agent-ada-0007:5",
-            "[Approve ×10] approve:turn-agent-ada-0007:10",
-            "[Another number…] another number:turn-agent-ada-0007:1",
+            "[Approve ×3] approve:turn-agent-ada-0007:3:f26ed3258fb99d0b38e0b56924b5270d",
+            "[Approve ×5] approve:turn-agent-ada-0007:5:f26ed3258fb99d0b38e0b56924b5270d",
+            "[Approve ×10] approve:turn-agent-ada-0007:10:f26ed3258fb99d0b38e0b56924b5270d",
+            "[Another number…] another number:turn-agent-ada-0007:1:f26ed3258fb99d0b38e0b56924b5270d",
             "[Self-review] review:turn-agent-ada-0007:1",
         ]
     )

@@ -13,6 +13,7 @@ from agent_core.model.agent import Agent, Awaiting, Finished, Paused, Stopped, T
 from agent_core.model.decision import Approve, Reject
 from agent_core.model.note import Note
 from agent_core.model.policy import Policy
+from agent_core.model.seen import Seen
 from agent_core.testing.examples import CHANNEL
 from agent_core.testing.files import InMemoryFiles
 from agent_core.testing.model import ScriptedModel, reply_text
@@ -34,7 +35,7 @@ def stage_of(*replies: str, cost: Decimal = Decimal(0)) -> Stage:
 
 
 async def approve(stage: Stage, agent: Agent, *, times: int = 1) -> Agent:
-    await stage.service.decide((await stage.turn(agent)).id, Approve(times), stage.origin())
+    await stage.decide(agent, Approve(times))
     return await stage.settled(agent)
 
 
@@ -58,6 +59,11 @@ async def test_a_helper_works_in_the_same_thread_and_asks_for_every_step() -> No
     assert await stage.views.in_thread(stage.shown.threads[head.id]) == await stage.views.agent(CHANNEL, head.id)
 
 
+def seen_now(stage: Stage) -> Seen:
+    """What somebody has seen who writes after all that was shown."""
+    return Seen(written_at=stage.clock.now())
+
+
 @pytest.mark.proves("helper:report")
 async def test_an_agent_waits_for_its_helper_and_goes_on_with_its_report() -> None:
     stage, head, helper = await with_helper(WAIT, WRITE, DONE, READ)
@@ -69,10 +75,8 @@ async def test_an_agent_waits_for_its_helper_and_goes_on_with_its_report() -> No
     head = await stage.settled(head)
     assert isinstance(head.status, Awaiting)
     said = stage.script.prompts[-1][-1].content
-    assert (
-        "Agents that you work with wrote:\nScout:\n> I am done. It is in found.txt.\n> Files: found.txt (3 bytes)."
-        in said
-    )
+    report = "Helper “Scout”:\n> I am done. It is in found.txt.\n> Files: found.txt (3 bytes)."
+    assert f"Agents that you work with wrote:\n{report}" in said
     await approve(stage, head)
     turns = (await stage.views.thread(CHANNEL, head.id)).turns.values()
     assert [turn.call.name for turn in turns] == [
@@ -121,8 +125,10 @@ async def test_stop_and_delete_reach_the_helpers_and_a_helper_alone_is_reported(
 async def test_a_line_that_begins_with_a_helpers_name_is_for_the_helper() -> None:
     stage, head, helper = await with_helper(WAIT, WRITE, DONE)
     intents: Intents = intents_of(stage)
-    await stage.service.decide((await stage.turn(head)).id, Reject("wait"), stage.origin())
-    assert (await intents.say(head.id, "@scout: use catgut", stage.origin())).text == "rejected with your words"
+    await stage.decide(head, Reject("wait"))
+    assert (
+        await intents.say(head.id, "@scout: use catgut", stage.origin(), seen_now(stage))
+    ).text == "rejected with your words"
     turn = await stage.turn(helper)
     assert turn.state == "rejected"
 
@@ -130,7 +136,7 @@ async def test_a_line_that_begins_with_a_helpers_name_is_for_the_helper() -> Non
 async def test_approve_in_the_thread_is_for_the_helper_where_only_that_one_asks() -> None:
     stage, head, helper = await with_helper(WAIT, WRITE, DONE)
     await approve(stage, head)
-    await intents_of(stage).say(head.id, "!approve", stage.origin())
+    await intents_of(stage).say(head.id, "!approve", stage.origin(), seen_now(stage))
     assert (await stage.turn(helper)).state == "approved"
 
 
@@ -170,11 +176,11 @@ async def test_a_message_lets_a_helper_that_is_done_go_on_and_names_those_that_a
         await message.preview({"key": "Spy", "message": "Hello"}, context)
 
 
-async def test_a_free_class_is_free_for_helpers_too() -> None:
+async def test_no_class_is_free_for_a_helper() -> None:
     policy = Policy(free=("write", "spend", "read"))
     stage = stage_of(START, WAIT, WRITE, DONE)
     head = await stage.create(policy=policy)
     (helper,) = await stage.helpers.of(head)
     helper = await stage.settled(helper)
-    assert isinstance(helper.status, Finished)
-    assert await stage.views.file(CHANNEL, head.id, "found.txt") == b"gut"
+    assert isinstance(helper.status, Awaiting)
+    assert helper.policy == Policy()

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from agent_core.errors import NotPossible
+from agent_core.model.seen import Seen
 from agent_core.testing.model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from tests.wiring import intents_of
@@ -15,8 +16,8 @@ async def test_a_line_that_comes_late_decides_nothing_that_was_asked_after_it(li
     stage = Stage(model=ScriptedModel(reply_text("do_nothing")))
     agent = await stage.create()
     turn, intents = await stage.turn(agent), intents_of(stage)
-    with pytest.raises(NotPossible, match="before turn 1 was asked"):
-        await intents.say(agent.id, line, stage.origin(), turn.proposed_at - timedelta(seconds=1))
+    with pytest.raises(NotPossible, match="before turn 1 was shown"):
+        await intents.say(agent.id, line, stage.origin(), Seen(written_at=turn.proposed_at - timedelta(seconds=1)))
     assert (await stage.turn(agent)).state == "proposed"
-    await intents.say(agent.id, line, stage.origin(), turn.proposed_at)
+    await intents.say(agent.id, line, stage.origin(), Seen(written_at=turn.proposed_at))
     assert (await stage.turn(agent)).state != "proposed"

@@ -43,7 +43,7 @@ def stage_of(*replies: str | Reply | Exception, **ports: object) -> Stage:
 
 async def approve(stage: Stage, agent: Agent, times: int = 1) -> Agent:
     turn = await stage.turn(agent)
-    await stage.service.decide(turn.id, Approve(times), stage.origin())
+    await stage.service.decide(turn.id, Approve(times), stage.origin(), shown=turn.shown_hash)
     return await stage.settled(agent)
 
 
@@ -76,7 +76,7 @@ async def test_an_edited_command_runs_with_the_changed_arguments() -> None:
     agent = await stage.create()
     turn = await stage.turn(agent)
     edited = ApproveEdited({"filename": "b.txt", "text": "two"})
-    await stage.service.decide(turn.id, edited, stage.origin())
+    await stage.service.decide(turn.id, edited, stage.origin(), shown=turn.shown_hash)
     await stage.settled(agent)
     assert await stage.views.file(agent.channel, agent.id, "b.txt") == b"two"
     assert any("@ana changed the arguments" in message.content for message in stage.script.prompts[-1])
@@ -87,7 +87,7 @@ async def test_arguments_that_do_not_fit_the_command_are_refused_and_the_proposa
     agent = await stage.create()
     turn = await stage.turn(agent)
     with pytest.raises(InvalidInput):
-        await stage.service.decide(turn.id, ApproveEdited({"filename": 7}), stage.origin())
+        await stage.service.decide(turn.id, ApproveEdited({"filename": 7}), stage.origin(), shown=turn.shown_hash)
     assert (await stage.turn(agent)).state == "proposed"
 
 
@@ -96,7 +96,7 @@ async def test_a_rejection_reaches_the_model_with_its_reason() -> None:
     stage = stage_of(WRITE, DONE)
     agent = await stage.create()
     turn = await stage.turn(agent)
-    await stage.service.decide(turn.id, Reject("Use b.txt"), stage.origin())
+    await stage.service.decide(turn.id, Reject("Use b.txt"), stage.origin(), shown=turn.shown_hash)
     agent = await stage.settled(agent)
     assert "@ana rejected it: Use b.txt" in stage.script.prompts[-1][-2].content
     assert await stage.views.files(agent.channel, agent.id) == ()
@@ -106,17 +106,17 @@ async def test_a_rejection_reaches_the_model_with_its_reason() -> None:
 async def test_a_second_decision_is_told_who_decided_first() -> None:
     stage = stage_of(WRITE)
     turn = await stage.turn(await stage.create())
-    await stage.service.decide(turn.id, Approve(), stage.origin())
+    await stage.service.decide(turn.id, Approve(), stage.origin(), shown=turn.shown_hash)
     with pytest.raises(AlreadyDecided, match="already approved by @ana, 09:00 UTC"):
-        await stage.service.decide(turn.id, Reject("no"), stage.origin(BEN))
+        await stage.service.decide(turn.id, Reject("no"), stage.origin(BEN), shown=turn.shown_hash)
 
 
 @pytest.mark.proves("delivery:once")
 async def test_a_click_delivered_twice_takes_effect_once() -> None:
     stage = stage_of(WRITE)
     turn = await stage.turn(await stage.create())
-    await stage.service.decide(turn.id, Approve(), stage.origin(delivery="event 1"))
-    _, again = await stage.service.decide(turn.id, Approve(), stage.origin(delivery="event 1"))
+    await stage.service.decide(turn.id, Approve(), stage.origin(delivery="event 1"), shown=turn.shown_hash)
+    _, again = await stage.service.decide(turn.id, Approve(), stage.origin(delivery="event 1"), shown=turn.shown_hash)
     assert len(again.approvals) == 1
 
 
@@ -126,7 +126,7 @@ async def test_guests_outsiders_and_bots_may_not_approve(kind: ActorKind) -> Non
     stage = stage_of(WRITE)
     turn = await stage.turn(await stage.create())
     with pytest.raises(NotAllowed, match="you may not approve here"):
-        await stage.service.decide(turn.id, Approve(), stage.origin(replace(BEN, kind=kind)))
+        await stage.service.decide(turn.id, Approve(), stage.origin(replace(BEN, kind=kind)), shown=turn.shown_hash)
 
 
 @pytest.mark.proves("rights:owner")
@@ -134,7 +134,7 @@ async def test_where_only_the_owner_decides_others_may_not() -> None:
     stage = stage_of(WRITE)
     agent = await stage.create(policy=Policy(approvers="owner"))
     with pytest.raises(NotAllowed, match="only @ana decides"):
-        await stage.service.decide((await stage.turn(agent)).id, Approve(), stage.origin(BEN))
+        await stage.decide(agent, Approve(), BEN)
 
 
 @pytest.mark.proves("lease:counts")
@@ -169,7 +169,7 @@ async def test_a_word_from_a_guest_ends_a_lease_and_is_kept_as_a_note() -> None:
     stage = stage_of(WRITE)
     agent = await stage.create()
     turn = await stage.turn(agent)
-    await stage.service.decide(turn.id, Approve(5), stage.origin())
+    await stage.service.decide(turn.id, Approve(5), stage.origin(), shown=turn.shown_hash)
     outcome = await stage.service.reply(agent.id, "Wait!", stage.origin(replace(BEN, kind="guest")))
     assert isinstance(outcome, Kept)
     assert outcome.agent.lease is None
@@ -178,7 +178,7 @@ async def test_a_word_from_a_guest_ends_a_lease_and_is_kept_as_a_note() -> None:
 async def test_a_revoked_lease_lets_people_be_asked_again() -> None:
     stage = stage_of(WRITE, *MORE)
     agent = await stage.create()
-    await stage.service.decide((await stage.turn(agent)).id, Approve(5), stage.origin())
+    await stage.decide(agent, Approve(5))
     await stage.service.revoke(agent.id, stage.origin())
     agent = await stage.settled(agent)
     assert (agent.turns, agent.status) == (2, Awaiting())
@@ -296,7 +296,7 @@ async def test_a_write_over_a_file_that_changed_since_is_shown_again_instead_of_
 async def running_when_the_process_died(stage: Stage) -> Agent:
     agent = await stage.create()
     turn = await stage.turn(agent)
-    await stage.service.decide(turn.id, Approve(), stage.origin())
+    await stage.service.decide(turn.id, Approve(), stage.origin(), shown=turn.shown_hash)
 
     async def start(work: UnitOfWork) -> None:
         present = await work.turns.get(agent.channel, turn.id)
@@ -312,7 +312,7 @@ async def test_a_write_found_running_after_a_crash_is_put_to_people() -> None:
     agent = await running_when_the_process_died(stage)
     turn = await stage.turn(agent)
     assert (turn.state, agent.status) == ("interrupted", Awaiting())
-    await stage.service.settle(turn.id, "run again", stage.origin())
+    await stage.service.settle(turn.id, "run again", stage.origin(), shown=turn.shown_hash)
     agent = await stage.settled(agent)
     assert await stage.views.file(agent.channel, agent.id, "a.txt") == b"one\n"
 
@@ -322,7 +322,7 @@ async def test_people_may_say_what_became_of_a_command(settlement: str, result: 
     stage = stage_of(WRITE, DONE)
     agent = await running_when_the_process_died(stage)
     turn = await stage.turn(agent)
-    _, settled = await stage.service.settle(turn.id, settlement, stage.origin(BEN))  # type: ignore[arg-type]
+    _, settled = await stage.service.settle(turn.id, settlement, stage.origin(BEN), shown=turn.shown_hash)  # type: ignore[arg-type]
     assert isinstance(settled.result, result)
     assert await stage.views.files(agent.channel, agent.id) == ()
 
@@ -372,7 +372,7 @@ async def test_what_an_agent_asked_in_a_thread_that_is_gone_is_asked_in_the_next
 async def test_what_was_approved_before_the_thread_was_lost_runs_after_resume() -> None:
     stage = stage_of(WRITE, DONE)
     agent = await stage.create()
-    await stage.service.decide((await stage.turn(agent)).id, Approve(), stage.origin())
+    await stage.decide(agent, Approve())
     stage.shown.faults.append(ThreadGone("The channel is archived."))
     agent = await stage.settled(agent)
     assert isinstance(agent.status, Paused)
@@ -393,7 +393,7 @@ async def test_a_surface_is_told_whether_a_card_may_stand_already() -> None:
     stage = stage_of(WRITE, DONE)
     agent = await stage.create()
     stage.shown.faults.append(SurfaceBusy("The platform asks to wait."))
-    await stage.service.decide((await stage.turn(agent)).id, Approve(), stage.origin())
+    await stage.decide(agent, Approve())
     await stage.settled(agent)
     await stage.settled(agent)
     assert [state for _, state, may_stand in stage.shown.sent if not may_stand] == ["proposed", "proposed"]
@@ -439,7 +439,7 @@ async def test_stop_ends_a_running_command_at_once_and_asks_no_question() -> Non
     agent = await stage.create()
     async with stage.run(), asyncio.timeout(5):
         turn = await stage.turn(agent)
-        await stage.service.decide(turn.id, Approve(), stage.origin())
+        await stage.service.decide(turn.id, Approve(), stage.origin(), shown=turn.shown_hash)
         await begun.wait()
         await stage.service.stop(agent.id, stage.origin(BEN))
         await cancelled.wait()

@@ -153,10 +153,10 @@ async def test_each_event_is_embedded_once_and_a_turn_makes_one_call() -> None:
 async def test_what_people_rejected_and_wrote_is_remembered_too() -> None:
     stage = stage_of(note(1), note(2), note(3), DONE)
     agent = await stage.create()
-    await stage.service.decide((await stage.turn(agent)).id, Reject("Never use tabs."), stage.origin())
+    await stage.decide(agent, Reject("Never use tabs."))
     for _ in range(2):
         agent = await stage.settled(agent)
-        await stage.service.decide((await stage.turn(agent)).id, Approve(), stage.origin())
+        await stage.decide(agent, Approve())
     await stage.settled(agent)
     found = await stage.memories.search(agent.id, "tabs never", stage.origin())
     assert "Rejected by @ana: Never use tabs." in found.recalled[0].memory.text
@@ -230,7 +230,7 @@ async def test_an_agent_that_was_told_and_does_something_else_goes_on() -> None:
 async def test_a_circle_ends_the_lease() -> None:
     stage = stage_of(*[reply_text("list_files", {"directory": ""}, text="I look round.")] * 2, READ, READ, READ)
     agent = await stage.create()
-    await stage.service.decide((await stage.turn(agent)).id, Approve(20), stage.origin())
+    await stage.decide(agent, Approve(20))
     agent = await stage.settled(agent)
     assert agent.lease is None
 
@@ -269,7 +269,7 @@ async def test_goals_can_be_changed_while_the_agent_lives() -> None:
     stage = stage_of(note(1), DONE)
     agent = await stage.create("Write a file")
     await stage.tuning.set_goals(agent.id, ("  Write two files ", "Rest"), stage.origin())
-    await stage.service.decide((await stage.turn(agent)).id, Approve(), stage.origin())
+    await stage.decide(agent, Approve())
     agent = await stage.settled(agent)
     assert agent.goals == ("Write two files", "Rest")
     assert "Goals:\n1. Write two files\n2. Rest" in stage.script.prompts[-1][0].content
@@ -300,7 +300,7 @@ async def test_a_self_review_stands_on_the_card_and_leaves_the_proposal_open() -
     assert (card.review, card.state) == ("It writes too much at once.", "proposed")
     assert agent.calls["review"] == replace(Usage(), prompt=agent.calls["review"].prompt, completion=9)
     assert "material" in stage.script.prompts[1][0].content
-    await stage.service.decide(turn.id, Approve(), stage.origin())
+    await stage.service.decide(turn.id, Approve(), stage.origin(), shown=turn.shown_hash)
     await stage.settled(agent)
     assert "Your own review of it had said: It writes too much at once." in stage.script.prompts[-1][-2].content
 

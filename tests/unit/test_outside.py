@@ -3,6 +3,7 @@
 from typing import Literal
 
 import pytest
+from inline_snapshot import snapshot
 from pydantic import BaseModel
 
 from adapters.cards import HAS_READ_OTHERS, WRITTEN_BY_OTHERS, turn_card
@@ -53,7 +54,7 @@ def stage_of(*replies: str, profile: ProfileName = "auto") -> Stage:
 
 
 async def approve(stage: Stage, agent: Agent, times: int = 1) -> Agent:
-    await stage.service.decide((await stage.turn(agent)).id, Approve(times), stage.origin())
+    await stage.decide(agent, Approve(times))
     return await stage.settled(agent)
 
 
@@ -86,7 +87,12 @@ async def test_a_lease_over_programs_ends_once_a_page_was_read() -> None:
     agent = await approve(stage, await stage.create(), times=10)
     assert isinstance(agent.status, Awaiting)
     assert (await stage.turn(agent)).number == 5
-    assert "read what others wrote" in stage.shown.notices[-1].text
+    assert [notice.text for notice in stage.shown.notices[-2:]] == snapshot(
+        [
+            "The approval by @ana no longer covers execute: Clerk was given untrusted content by look (turn 3).",
+            "The approval by @ana ended with 6 of 10 left: it was given untrusted content since, and now wants run.",
+        ]
+    )
 
 
 async def test_files_read_after_a_page_count_as_written_by_others() -> None:

@@ -85,9 +85,12 @@ It printed nothing.\
     assert desk.sandbox.ran == [("/bin/sh", "-c", "ls | wc -l; echo $HOME")]
 
 
-async def test_a_programs_own_failure_is_a_result() -> None:
+@pytest.mark.proves("program:failed")
+async def test_a_program_that_fails_is_a_failed_command_with_its_output() -> None:
     desk = Desk(printed("1 failed\n", code=1))
-    assert await desk.does("execute_shell", cmd="pytest") == snapshot(
+    with pytest.raises(CommandError) as failed:
+        await desk.does("execute_shell", cmd="pytest")
+    assert str(failed.value) == snapshot(
         """\
 It failed with exit code 1.
 It printed:
@@ -224,11 +227,11 @@ def test_classes_and_categories_are_those_that_policies_know() -> None:
     found = {spec.name: (spec.risks, spec.category, spec.outside) for spec in Desk().commands.specs}
     assert found == snapshot(
         {
-            "execute_python_file": (("execute",), "code", True),
-            "execute_shell": (("execute",), "shell", True),
-            "execute_shell_popen": (("execute",), "shell", True),
-            "list_processes": (("read",), "shell", True),
-            "end_process": (("write",), "shell", True),
+            "execute_python_file": (("execute",), "code", False),
+            "execute_shell": (("execute",), "shell", False),
+            "execute_shell_popen": (("execute",), "shell", False),
+            "list_processes": (("read",), "shell", False),
+            "end_process": (("write",), "shell", False),
         }
     )
 

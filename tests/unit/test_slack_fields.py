@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from adapters.buttons import Button
 from adapters.slack.fields import Place, changed_arguments, draft_of, errors_of, number_of, place_of, text_of
 from adapters.slack.views import agent_form, edit_form, number_form, reason_form
 from agent_core.errors import InvalidInput, NotPossible
@@ -41,7 +42,7 @@ TURN = asking(GIVEN)
 
 
 def form(turn: Turn = TURN) -> dict[str, Any]:
-    view = edit_form(turn, SPEC, PLACE)
+    view = edit_form(turn, SPEC, replace(PLACE, about=str(Button("edit", turn.id, shown=turn.shown_hash))))
     assert view is not None
     return view
 
@@ -180,7 +181,7 @@ def test_a_form_of_somebody_else_has_no_place(text: str) -> None:
 
 
 def test_a_place_is_read_back() -> None:
-    place = replace(PLACE, thread="17.1", shown="abc")
+    place = replace(PLACE, thread="17.1")
     assert place_of({"private_metadata": str(place)}) == place
     assert place.scope.channel == "C1"
 

@@ -105,7 +105,7 @@ def test_control_sequences_come_out_spelled_wherever_they_stand(place: str) -> N
     texts = {
         "result": change_text(AGENT, turn.decide(Approve(), by=ANA, at=NOON).finish(Succeeded(EVIL), NOON), PLAIN),
         "reason": change_text(AGENT, turn.decide(Reject(EVIL), by=ANA, at=NOON), PLAIN),
-        "remark": card_text(AGENT, turn.show_again(None, EVIL), PLAIN),
+        "remark": card_text(AGENT, turn.show_again(None, EVIL, NOON), PLAIN),
         "notice": said_text(EVIL, PLAIN),
     }
     text = texts.get(place) or card_text(AGENT, turn, PLAIN)

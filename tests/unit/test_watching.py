@@ -47,7 +47,7 @@ def stage_with(slow: Slow) -> Stage:
 
 async def started(stage: Stage) -> tuple[Agent, asyncio.Task[Agent]]:
     agent = await stage.create()
-    await stage.service.decide((await stage.turn(agent)).id, Approve(), stage.origin())
+    await stage.decide(agent, Approve())
     return agent, asyncio.create_task(stage.settled(agent))
 
 
@@ -79,7 +79,7 @@ async def test_stop_ends_it_and_what_it_gave_is_shown_no_more() -> None:
     turn = await stage.turn(agent)
     slow.say.put_nowait("compiling")
     async with stage.run():
-        await stage.service.decide(turn.id, Approve(), stage.origin())
+        await stage.service.decide(turn.id, Approve(), stage.origin(), shown=turn.shown_hash)
         await stage.shown.until(lambda shown: "compiling" in shown.cards[turn.id].live)
         await stage.service.stop(agent.id, stage.origin())
         await stage.shown.until(lambda shown: isinstance(shown.cards[turn.id].result, Interrupted))

@@ -95,7 +95,7 @@ async def test_a_second_click_is_told_who_was_first(base: str, ana: PageChat) ->
     card = await ana.asks("write_to_file")
     async with PageChat.opened(base, "ben", ana.path) as ben:
         await card.press("Approve")
-        status, page = await ben.send("press", {"button": f"reject:{card.turn}:1", "text": "Not that name"})
+        status, page = await ben.send("press", {"button": card.button("reject"), "text": "Not that name"})
     assert status == 409
     assert "already approved by @ana" in page
     assert "Not that name" in page
@@ -104,9 +104,9 @@ async def test_a_second_click_is_told_who_was_first(base: str, ana: PageChat) ->
 async def test_another_number_is_taken_and_a_wrong_one_is_refused(ana: PageChat) -> None:
     await ana.new_agent("Clerk", "writes", "Write a file")
     card = await ana.asks("write_to_file")
-    refused, page = await ana.send("press", {"button": f"approve:{card.turn}:0", "times": "51"})
+    refused, page = await ana.send("press", {"button": card.button("approve", 0), "times": "51"})
     assert (refused, "a number from 2 to 50, not 51" in page) == (422, True)
-    await ana.send("press", {"button": f"approve:{card.turn}:0", "times": "7"})
+    await ana.send("press", {"button": card.button("approve", 0), "times": "7"})
     assert await ana.sees("6 of 7 left · granted by @ana")
 
 
@@ -120,7 +120,7 @@ async def test_what_is_left_of_a_lease_can_be_revoked_in_one_place(ana: PageChat
 async def test_an_edit_that_is_no_json_keeps_what_was_written(ana: PageChat) -> None:
     await ana.new_agent("Clerk", "writes", "Write a file")
     card = await ana.asks("write_to_file")
-    fields = {"button": f"edit:{card.turn}:1", "argument.filename": "b.txt", "argument.text": "x", "argument.up": "7"}
+    fields = {"button": card.button("edit"), "argument.filename": "b.txt", "argument.text": "x", "argument.up": "7"}
     status, page = await ana.send("press", fields)
     assert status == 422
     assert "b.txt" in text_of(page)

@@ -16,6 +16,7 @@ from adapters.wishes import Wishes, WishVerb, is_wish
 from agent_core.errors import InvalidInput, MemoryAway, NotAllowed, NotFound, NotPossible
 from agent_core.model.agent import Agent
 from agent_core.model.people import Actor
+from agent_core.model.seen import Seen
 from agent_core.model.sites import Sites
 from agent_core.model.usage import Usage
 from agent_core.testing.examples import ANA, BEN, CHANNEL
@@ -220,7 +221,7 @@ async def test_the_thread_takes_wishes_and_reviews() -> None:
     intents = intents_of(stage)
     assert "2. Check" in (await intents.say(agent.id, "!goals", stage.origin())).text
     assert "1. Rest" in (await intents.say(agent.id, "!Goals Rest", stage.origin())).text
-    told = await intents.say(agent.id, "!review", stage.origin())
+    told = await intents.say(agent.id, "!review", stage.origin(), Seen(written_at=stage.clock.now()))
     assert told == Answer("The self-review stands on the card of turn 1.", is_wanted=True)
     assert (await stage.turn(agent)).review == "It is pointless."
     assert "ai_name: Clerk" in (await intents.say(agent.id, "!export", stage.origin())).text
@@ -229,8 +230,10 @@ async def test_the_thread_takes_wishes_and_reviews() -> None:
 async def test_a_review_of_what_was_asked_after_it_was_wanted_is_not_made() -> None:
     stage, agent = await a_stage("It is pointless.")
     turn = await stage.turn(agent)
-    with pytest.raises(NotPossible, match="before turn 1 was asked"):
-        await intents_of(stage).say(agent.id, "!review", stage.origin(), turn.proposed_at - timedelta(seconds=1))
+    with pytest.raises(NotPossible, match="before turn 1 was shown"):
+        await intents_of(stage).say(
+            agent.id, "!review", stage.origin(), Seen(written_at=turn.proposed_at - timedelta(seconds=1))
+        )
     assert stage.script.left == 1
 
 

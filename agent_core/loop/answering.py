@@ -1,0 +1,69 @@
+"""Answering what people ask about an agent: a model is asked, the thread is told, and nothing is decided.
+
+A question is saved as a notice that the thread was not told of yet; answering it is what tells it. So a question
+survives a crash, and is answered once.
+"""
+
+import asyncio
+from dataclasses import dataclass
+
+from agent_core.errors import ModelError
+from agent_core.loop.hold import Hold
+from agent_core.loop.outcome import Outcome
+from agent_core.model.agent import Agent
+from agent_core.model.note import Notice
+from agent_core.oversight.budget import Purse
+from agent_core.oversight.families import budget_of
+from agent_core.oversight.treasury import Treasury
+from agent_core.ports.database import UnitOfWork
+from agent_core.ports.world import Clock
+from agent_core.prompt.answering import MOST_REPLY, TURNS_SHOWN, answer_messages, answer_of
+from agent_core.prompt.asking import Asker, Question
+
+ANSWER_TIMEOUT_SECONDS = 60.0
+LONGEST_QUOTE = 150
+MARK = "Answered by the model; nothing was decided."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionAnswerer:
+    """Asks the model that the agent thinks with, or the fast one; the agent pays."""
+
+    asker: Asker
+    treasury: Treasury
+    clock: Clock
+
+    async def answer(self, hold: Hold, agent: Agent, question: Notice) -> Agent:
+        """Tell the thread the answer, or why there is none; return the agent as it is then."""
+        async with hold.database.begin() as work:
+            turns = await work.turns.of(agent, last=TURNS_SHOWN + 1)
+            own, shared = await budget_of(work, agent), await work.budgets.of(agent.channel)
+        with self.treasury.purse(agent, own, shared) as purse:
+            prompt = Question(kind="answer", prompt=answer_messages(agent, turns, question.text), most=MOST_REPLY)
+            said = await self._ask(prompt, agent, purse)
+            spent = dict(purse.spent)
+
+            async def told(_work: UnitOfWork, present: Agent) -> Outcome:
+                notice = Notice.to(present, "answer", _answer_text(question, said), self.clock.now())
+                return Outcome(agent=present.pay(spent), notices=(notice,), spent=spent)
+
+            hold.told.append(question)
+            outcome = await hold.save(told)
+            purse.settle()
+        return outcome.agent
+
+    async def _ask(self, prompt: Question, agent: Agent, purse: Purse) -> str:
+        try:
+            async with asyncio.timeout(ANSWER_TIMEOUT_SECONDS):
+                said = answer_of(await self.asker.ask(prompt, agent.model, purse))
+        except ModelError as error:
+            return f"There is no answer: {error}"
+        except TimeoutError:
+            return "There is no answer: the model did not reply in time. Ask again."
+        return f"{said}\n{MARK}" if said else "There is no answer: the model said nothing. Ask again."
+
+
+def _answer_text(question: Notice, said: str) -> str:
+    asked = " ".join(question.text.split())
+    quote = asked if len(asked) <= LONGEST_QUOTE else f"{asked[: LONGEST_QUOTE - 1]}…"
+    return f"{question.by or 'Somebody'} asked: “{quote}”\n{said}"

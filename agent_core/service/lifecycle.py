@@ -1,0 +1,176 @@
+"""The life of an agent from its making to its end: make, stop, resume, delete. Each is one short transaction.
+
+No model and no platform is called; long-term memory is emptied before an agent is removed.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from agent_core.commands.registry import Commands, brings_in_by_name
+from agent_core.errors import InvalidInput, MemoryAway, NotPossible
+from agent_core.memory.longterm import LongTermMemory
+from agent_core.model.agent import Acting, Agent, Awaiting, Stopped, Thinking
+from agent_core.model.audit import AuditEntry
+from agent_core.model.draft import AgentDraft
+from agent_core.model.ids import AgentId
+from agent_core.model.people import Origin
+from agent_core.model.policy import Policy
+from agent_core.model.turn import Turn
+from agent_core.oversight.families import family_below, report
+from agent_core.oversight.policy import require_may_create, require_may_decide, require_may_speak
+from agent_core.oversight.trust import is_from_outside
+from agent_core.ports.database import UnitOfWork
+from agent_core.ports.world import Workspaces
+from agent_core.service.changing import Changing
+from agent_core.service.creation import DEFAULT_LIMITS, CreationLimits, created_text, require_room
+from agent_core.service.remembered import remember
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentLifecycle(Changing):
+    """What begins, halts and ends agents."""
+
+    commands: Commands
+    workspaces: Workspaces
+    memory: LongTermMemory
+    default_budget: Decimal | None = None
+    limits: CreationLimits = DEFAULT_LIMITS
+
+    async def create(self, draft: AgentDraft, origin: Origin) -> Agent:
+        """Make an agent and let it think; raise InvalidInput with every field at fault, the name taken among them.
+
+        Raise NotAllowed for anybody but full members, NotPossible where the channel or the person has too many. What a
+        guest makes, where the operator allows it, asks for every command, and nothing of it is offered again.
+        """
+        tidy = draft.tidied()
+        if tidy.budget is None:
+            tidy = replace(tidy, budget=self.default_budget)
+        require_may_create(origin.by, guests_may=self.limits.guests_may_create)
+        if origin.by.kind != "member":
+            tidy = replace(tidy, policy=Policy(verbosity=tidy.policy.verbosity))
+
+        async def act(work: UnitOfWork) -> Agent:
+            if taken := await work.agents.named(origin.channel, tidy.name):
+                if await self.is_repeated(work, origin):
+                    return taken
+                raise InvalidInput({"name": f"Name: {taken.name} is taken in this channel. Choose another."})
+            await self.is_repeated(work, origin)
+            await require_room(work, origin, self.limits)
+            agent = tidy.made(origin, self.clock.now())
+            work.agents.add(agent)
+            if origin.by.kind == "member":
+                remember(work, origin.channel, tidy)
+            self.audit(work, agent, origin, "created", created_text(agent))
+            return agent
+
+        agent = await self.saved(act)
+        self.waker.wake(agent.id)
+        return agent
+
+    async def stop(self, agent_id: AgentId, origin: Origin) -> Agent:
+        """Withdraw an open proposal, end a running command, void the lease: it stands still until `resume`."""
+        require_may_speak(origin.by, "stop agents here")
+
+        async def change(work: UnitOfWork, agent: Agent) -> Agent:
+            if isinstance(agent.status, Stopped):
+                raise NotPossible(f"already stopped by {agent.status.by}, {agent.since:%H:%M} UTC")
+            ended[:] = [helper.id for helper in await self._stop_helpers(work, agent, origin)]
+            self.announce(work, agent, "stopped", f"stopped by {origin.by}. Resume to let it think anew.")
+            stopped = await self._stopped(work, agent, origin)
+            await report(work, stopped, self.clock.now())
+            return stopped
+
+        ended: list[AgentId] = []
+        agent = await self.change(agent_id, origin, "stopped", change)
+        for each in (agent.id, *ended):
+            self.waker.interrupt(each)
+        if agent.parent:
+            self.waker.wake(agent.parent)
+        return agent
+
+    async def resume(self, agent_id: AgentId, origin: Origin) -> Agent:
+        """Let an agent that stands still think anew; raise NotPossible when it does not stand still."""
+
+        async def change(work: UnitOfWork, agent: Agent) -> Agent:
+            require_may_decide(agent, origin.by, "resume agents here")
+            if not agent.is_at_rest:
+                raise NotPossible(f"{agent.name} is at work already.")
+            turn = await newest_turn(work, agent)
+            status = _status_for(turn)
+            self.announce(work, agent, "resumed", f"resumed by {origin.by}.")
+            return replace(agent.become(status, self.clock.now()), unusable=0, complaint="")
+
+        return await self.change(agent_id, origin, "resumed", change)
+
+    async def delete(self, agent_id: AgentId, origin: Origin) -> Agent:
+        """Remove the agent with its helpers, history, memory and files; what it runs is ended. The decision log stays.
+
+        Raise NotPossible while its long-term memory cannot be reached: nothing of it may be left there.
+        """
+        async with self.database.begin() as work:
+            found = await work.agents.get(origin.channel, agent_id)
+            gone = (found, *await family_below(work, found))
+        require_may_decide(found, origin.by, "delete agents here")
+        try:
+            await self._forget(gone)
+        except MemoryAway as away:
+            raise NotPossible(f"Nothing was deleted: long-term memory cannot be reached. {away} Try later.") from away
+
+        async def act(work: UnitOfWork) -> tuple[Agent, ...]:
+            agent = await work.agents.get(origin.channel, agent_id)
+            require_may_decide(agent, origin.by, "delete agents here")
+            family = (agent, *await family_below(work, agent))
+            for each in family:
+                self.audit(work, each, origin, "deleted", f"{each.turns} turns, history, memory and files")
+                work.agents.remove(each)
+            return family
+
+        family = await self.saved(act)
+        for each in family:
+            self.waker.interrupt(each.id)
+        await self.workspaces.remove(family[0])
+        with suppress(MemoryAway):
+            await self._forget(family)  # what they may have remembered meanwhile
+        return family[0]
+
+    async def _forget(self, agents: Sequence[Agent]) -> None:
+        for each in agents:
+            await self.memory.empty_index(each)
+
+    async def _stop_helpers(self, work: UnitOfWork, agent: Agent, origin: Origin) -> list[Agent]:
+        """Stop all that work for the agent, in the same transaction."""
+        at_work = [helper for helper in await family_below(work, agent) if not helper.is_at_rest]
+        for helper in at_work:
+            work.agents.save(await self._stopped(work, helper, origin))
+            self.audit(work, helper, origin, "stopped")
+        return at_work
+
+    async def _stopped(self, work: UnitOfWork, agent: Agent, origin: Origin) -> Agent:
+        now = self.clock.now()
+        turn = await newest_turn(work, agent)
+        if turn and turn.state in ("proposed", "approved", "running", "interrupted"):
+            ended = turn.stop(origin.by, now, outside=brings_in_by_name(self.commands, turn.call.name, agent))
+            work.turns.save(ended)
+            if ended.state == "done":
+                work.audit.append(AuditEntry.of_end(agent, ended, now))
+            agent = agent.expose() if is_from_outside(ended.result) else agent
+        return agent.become(Stopped(origin.by), now)
+
+
+def _status_for(turn: Turn | None) -> Awaiting | Acting | Thinking:
+    """Where an agent goes on: what people were asked is asked, and what they approved is carried out."""
+    match turn.state if turn else "":
+        case "proposed" | "interrupted":
+            return Awaiting()
+        case "approved" | "running":
+            return Acting()
+        case _:
+            return Thinking()
+
+
+async def newest_turn(work: UnitOfWork, agent: Agent) -> Turn | None:
+    """The agent's last turn, or None before its first."""
+    turns = await work.turns.of(agent, last=1)
+    return turns[-1] if turns else None
