@@ -16,8 +16,9 @@ from pathlib import Path
 
 from agent_core.providers.cgroup import Cgroup, Cgroups
 from agent_core.providers.confinement import FIRST_USER, LIMITS, NotStarted, ProgramLimits, user_for
-from agent_core.providers.interpreter import INSIDE, SHOWN, Interpreter
+from agent_core.providers.interpreter import SHOWN, Interpreter
 from agent_core.providers.seccomp import filtered
+from agent_core.providers.system_view import python_view, system_view
 from agent_core.providers.trees import tasks_of
 from agent_core.providers.wrapped import Wrapped, wrapped
 
@@ -26,7 +27,6 @@ COUNTED_APART = (5, 14)  # Linux counts processes of a user namespace by themsel
 NO_DUMP = 1  # not 0: core(5) says that a core piped to a program knows no limit, except this one
 TOOLS = ("bwrap", "prlimit", "setpriv", "nice", "sh")
 PATHS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-TOP = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 INSTALL = "Install it (Debian, Ubuntu: apt install bubblewrap util-linux; Fedora: dnf install bubblewrap)."
 LAST = ("--remount-ro", "/dev", "--remount-ro", "/")
 SPARE = 8  # processes of bubblewrap itself and of what starts it
@@ -132,35 +132,12 @@ class Bubblewrap:
 
     def _seen(self, folder: Path) -> Iterator[str]:
         """The files that programs see. What could grow is limited in size, and everything else read-only."""
-        yield from ("--ro-bind", str(SHOWN), str(SHOWN))
-        if (SHOWN / "src").is_dir():  # where containers often put a program with its settings
-            yield from ("--tmpfs", f"{SHOWN}/src", "--remount-ro", f"{SHOWN}/src")
-        for path in (Path("/", name) for name in TOP):
-            if path.is_symlink():
-                yield from ("--symlink", str(path.readlink()), str(path))
-            elif path.is_dir():
-                yield from ("--ro-bind", str(path), str(path))
-        yield from ("--perms", "0755", "--dir", "/etc", "--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache")
-        yield from ("--ro-bind-try", "/etc/alternatives", "/etc/alternatives")
-        yield from self._python()
+        yield from system_view()
+        yield from python_view(self.interpreter)
         yield from ("--proc", "/proc", "--dev", "/dev")
         for scratch in ("/dev/shm", "/tmp"):  # noqa: S108 - inside the sandbox it is its own
             yield from ("--perms", "1777", "--size", str(self.limits.scratch_bytes), "--tmpfs", scratch)
         yield from ("--bind", str(folder), "/workspace", "--chdir", "/workspace")
-
-    def _python(self) -> Iterator[str]:
-        own = self.interpreter if self.interpreter and self.interpreter.shown else Interpreter()
-        for folder in ("/opt", INSIDE, f"{INSIDE}/bin", f"{INSIDE}/lib") if own.shown else ():
-            yield from ("--perms", "0755", "--dir", folder)
-        for here, there in own.shown:
-            yield from ("--ro-bind", str(here), there)
-        for there in own.hidden:
-            yield from ("--tmpfs", there, "--remount-ro", there)
-        first = f"{INSIDE}/bin:" if own.shown else ""
-        told = {"PATH": f"{first}/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/tmp"}  # noqa: S108
-        libraries = {"LD_LIBRARY_PATH": f"{INSIDE}/lib"} if own.shown else {}
-        for name, value in (told | libraries).items():
-            yield from ("--setenv", name, value)
 
 
 def _made_up(user: int) -> Iterator[tuple[str, str]]:
