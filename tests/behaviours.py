@@ -83,6 +83,7 @@ PROMISES: dict[str, str] = {
     "rights:kinds": "Guests, people from outside and bots may not approve.",
     "rights:owner": "Where only the owner decides, nobody else does.",
     "sandbox:set-id": "No file that a program leaves behind has a set-id bit or a capability.",
+    "home:private": "No other account of the machine can open the settings, the database or a workspace's files.",
     "secrets:hidden": "No prompt, result, card, file or log holds a key of the settings, however it is spelled.",
     "settings:fault": "A wrong setting is told in one line: the variable, what is wrong and an example.",
     "settings:secrets": "What is said about a wrong setting never shows its value.",

@@ -95,7 +95,7 @@ class Premises:
 
     def hand_over(self, owner: int | None = None, allowed: Held | None = None) -> Held:
         """Make everything in it usable for its owner, who is changed to this one; give what there is, as `measured`."""
-        self.root.mkdir(parents=True, exist_ok=True)
+        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         count = _Count(self._most(allowed or Held()))
         with _usable(self.root) as folder:
             _own(folder, owner)
