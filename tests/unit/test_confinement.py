@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from agent_core.model.ids import AgentId
-from agent_core.providers import bubblewrap, seccomp
+from agent_core.providers import bwrap_options, seccomp
 from agent_core.providers.bubblewrap import Bubblewrap
+from agent_core.providers.bwrap_options import hidden_folders, system_view
 from agent_core.providers.cgroup import Cgroup, Cgroups
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.confinement import LIMITS
@@ -25,7 +26,6 @@ from agent_core.providers.files import FolderWorkspaces
 from agent_core.providers.interpreter import Interpreter
 from agent_core.providers.output import Output
 from agent_core.providers.sandbox import ConfinedSandbox, docker_sandbox
-from agent_core.providers.system_view import hidden_folders, system_view
 from agent_core.providers.trees import SocketUse
 from agent_core.testing.examples import an_agent
 from tests.attacks.sandboxes import ROOT_OF_PROJECT
@@ -333,10 +333,10 @@ async def test_no_docker_no_answer_and_no_image_are_told(tmp_path: Path, bin_fol
 async def test_a_bubblewrap_that_is_too_old_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "bwrap").write_text("#!/bin/sh\necho bubblewrap 0.6.1\n")
     (tmp_path / "bwrap").chmod(0o755)
-    monkeypatch.setattr(bubblewrap, "PATHS", f"{tmp_path}:{bubblewrap.PATHS}")
+    monkeypatch.setattr(bwrap_options, "PATHS", f"{tmp_path}:{bwrap_options.PATHS}")
     said = await Bubblewrap(data=tmp_path, file_bytes=1_000).missing()
     assert said == "bubblewrap 0.6.1 is too old. Install 0.8 or newer, or set SANDBOX=docker."
-    monkeypatch.setattr(bubblewrap, "PATHS", str(tmp_path))
+    monkeypatch.setattr(bwrap_options, "PATHS", str(tmp_path))
     (tmp_path / "bwrap").unlink()
     assert (await Bubblewrap(data=tmp_path, file_bytes=1_000).missing()).startswith(
         "bwrap is not installed. Install it"

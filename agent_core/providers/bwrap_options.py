@@ -1,13 +1,40 @@
-"""Options of bubblewrap that show the system's programs and libraries read-only, without the machine's own settings."""
+"""Options that bubblewrap is always started with: namespaces, another user, and the system without its own settings."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 from agent_core.providers.interpreter import INSIDE, SHOWN, Interpreter
 
+PATHS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+INSTALL = "Install it (Debian, Ubuntu: apt install bubblewrap util-linux; Fedora: dnf install bubblewrap)."
+NAMESPACES = tuple(f"--unshare-{kind}" for kind in ("ipc", "pid", "net", "uts", "cgroup-try"))
+# What root keeps inside until it has become another user; `become` then drops all of it.
+TO_BECOME = (
+    "--cap-drop",
+    "ALL",
+    *(part for name in ("SETUID", "SETGID", "SETPCAP") for part in ("--cap-add", f"CAP_{name}")),
+)
+ENDED_WITH_US = ("--die-with-parent", "--new-session", "--clearenv")
 TOP = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 # Folders below /usr and /usr/local that are no part of the system: settings, and programs with their settings.
 HIDDEN = ("etc", "src", "app", "srv", "var", "www", "home")
+
+
+def tool(name: str) -> str:
+    """Where a program of the system is; its name where it is not installed."""
+    return shutil.which(name, path=PATHS) or name
+
+
+def is_installed(name: str) -> bool:
+    """Whether the system has the program."""
+    return shutil.which(name, path=PATHS) is not None
+
+
+def become(user: int) -> tuple[str, ...]:
+    """What is run inside, before anything else, to be that user and nobody again."""
+    rights = ("--clear-groups", "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs", "--")
+    return ("/usr/bin/setpriv", f"--reuid={user}", f"--regid={user}", *rights)
 
 
 def system_view(usr: Path = SHOWN) -> Iterator[str]:
