@@ -12,6 +12,7 @@ import subprocess
 from asyncio import StreamReader, StreamWriter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
+from functools import cache
 from pathlib import Path
 
 from agent_core.providers.bwrap_options import (
@@ -45,24 +46,29 @@ def is_needed() -> bool:
 
 
 def confinement_fault() -> str:
-    """Why Chromium cannot be confined on this machine and what to do, or ""; blocking, for some milliseconds."""
+    """Why Chromium cannot be confined on this machine and what to do, or ""; blocking, for some milliseconds once."""
     if lacking := [name for name in TOOLS if not is_installed(name)]:
         why = f"Signoff runs as root, and {lacking[0]} is not installed, without which Chromium would run as root too."
         return f"{why} Install bubblewrap (Debian, Ubuntu: apt install bubblewrap util-linux). {OTHERWISE}"
     if Interpreter.found() is None:
         return f"Signoff runs as root, and there is no Python to start Chromium as another user. {OTHERWISE}"
-    line = [tool("bwrap"), *_confined(), *LAST, "--", *become(BROWSER_USER), "/bin/sh", "-c", ":"]
     try:
-        done = subprocess.run(  # noqa: S603 - a fixed line
-            line, check=False, env={}, stdin=subprocess.DEVNULL, capture_output=True, timeout=PROBE_TIMEOUT_SECONDS
-        )
-    except (OSError, subprocess.TimeoutExpired) as fault:
-        return f"Signoff runs as root, and bubblewrap could not be started ({type(fault).__name__}). {OTHERWISE}"
-    if done.returncode == 0:
-        return ""
-    said = " ".join(done.stderr.decode(errors="replace")[:MOST_SAID].split())
-    advice = next((advice for sign, advice in ADVICE if sign in said), "")
-    return f"Signoff runs as root, and bubblewrap could not confine Chromium: {said}. {advice} {OTHERWISE}"
+        _confine_nothing(tool("bwrap"))
+    except (OSError, subprocess.SubprocessError) as fault:
+        said = " ".join((getattr(fault, "stderr", None) or str(fault).encode()).decode(errors="replace").split())
+        advice = next((advice for sign, advice in ADVICE if sign in said), "")
+        told = f"Signoff runs as root, and bubblewrap could not confine Chromium: {said[:MOST_SAID]}."
+        return " ".join(filter(None, (told, advice, OTHERWISE)))
+    return ""
+
+
+@cache
+def _confine_nothing(bubblewrap: str) -> None:
+    """Try the confinement with a program that does nothing, until that has worked once; raise OSError or its like."""
+    line = [bubblewrap, *_confined(), *LAST, "--", *become(BROWSER_USER), "/bin/sh", "-c", ":"]
+    subprocess.run(  # noqa: S603 - a fixed line
+        line, check=True, env={}, stdin=subprocess.DEVNULL, capture_output=True, timeout=PROBE_TIMEOUT_SECONDS
+    )
 
 
 @asynccontextmanager
