@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from agent_core.errors import SettingsError
 from bot import settings as settings_module
 from bot.logs import configure
+from bot.private_files import close_new_files
 from bot.settings import Settings
 
 COMMANDS = {
@@ -22,6 +23,7 @@ COMMANDS = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return the process's exit code."""
+    close_new_files()
     given = list(sys.argv[1:] if arguments is None else arguments)
     name = "solo" if given[:1] == ["solo"] else _parser().parse_args(given).command
     try:

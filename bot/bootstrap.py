@@ -41,6 +41,7 @@ from agent_core.service.tuning import AgentTuning
 from agent_core.service.views import AgentViews
 from bot.doctor import Probes, Tables, endpoint_fault
 from bot.minds import Minds, local_fault, wanted_profile
+from bot.private_files import close_to_others
 from bot.repertoire import Repertoire
 from bot.settings import Settings
 from bot.tools import Tools, tool_probes
@@ -91,6 +92,7 @@ async def assembled(settings: Settings, *surfaces: ChatSurface, with_chats: bool
     """
     make_home(settings)
     await migrated(settings)
+    close_to_others(settings)
     ground, sides = await _Ground.of(settings), _Sides()
     try:
         if with_chats:
@@ -115,7 +117,7 @@ async def migrated(settings: Settings) -> None:
 def make_home(settings: Settings) -> None:
     """Make the data folder; raise SettingsError when that cannot be done."""
     try:
-        settings.home.mkdir(parents=True, exist_ok=True)
+        settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as fault:
         said = f"{settings.home} cannot be made ({fault.strerror})."
         raise SettingsError("SIGNOFF_HOME", said, "/var/lib/signoff") from fault

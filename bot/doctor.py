@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from bot.addresses import OPENAI_URL, Endpoint
 from bot.finding import Finding
+from bot.private_files import open_to_others
 from bot.settings import Settings
 from bot.tool_findings import ToolProbes, tool_findings
 
@@ -89,6 +90,7 @@ async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
         tokens,
         database,
         _data_folder(settings.home),
+        *_open_files(settings),
         _memory(settings),
         _embeddings(settings, probes),
         _search(settings),
@@ -266,6 +268,23 @@ def _data_folder(folder: Path) -> Finding:
         return Finding(name="data folder", state="fault", why=why, variable="SIGNOFF_HOME")
     made = "" if standing == folder else ", made at the first start"
     return Finding(name="data folder", state="on", why=f"{folder}{made}", variable="SIGNOFF_HOME")
+
+
+def _open_files(settings: Settings) -> tuple[Finding, ...]:
+    """Signoff's files that other accounts of the machine can open, where there are any."""
+    every = open_to_others(settings)
+    if not every:
+        return ()
+    others = [path for path in every if path.stat().st_uid != os.geteuid()]
+    if not others or os.geteuid() == 0:
+        why = f"other accounts of this machine can open {_named(every)}; the next start closes them"
+        return (Finding(name="privacy", state="off", why=why),)
+    why = f"other accounts of this machine can open {_named(others)}, owned by somebody else; chmod go-rwx closes them"
+    return (Finding(name="privacy", state="fault", why=why),)
+
+
+def _named(paths: Sequence[Path]) -> str:
+    return ", ".join(map(str, paths))
 
 
 def _silent() -> str:

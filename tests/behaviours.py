@@ -4,6 +4,7 @@
 """
 
 PROMISES: dict[str, str] = {
+    "browser:not-root": "Pages of strangers are drawn by another user than root, or not at all.",
     "budget:channel": "What all agents of a channel spend counts against its budget, and a call beyond it is not made.",
     "budget:stop": "A model call that would exceed the budget is not made; the agent pauses and says so.",
     "card:hidden": "A character that hides or reorders others is spelled out on the card.",
@@ -83,6 +84,8 @@ PROMISES: dict[str, str] = {
     "reply:unusable": "Three unusable replies of the model pause the agent; its last command is never run again.",
     "rights:kinds": "Guests, people from outside and bots may not approve.",
     "rights:owner": "Where only the owner decides, nobody else does.",
+    "sandbox:set-id": "No file that a program leaves behind has a set-id bit or a capability.",
+    "home:private": "No other account of the machine can open the settings, the database or a workspace's files.",
     "secrets:hidden": "No prompt, result, card, file or log holds a key of the settings, however it is spelled.",
     "settings:fault": "A wrong setting is told in one line: the variable, what is wrong and an example.",
     "settings:secrets": "What is said about a wrong setting never shows its value.",
@@ -112,4 +115,5 @@ PROMISES: dict[str, str] = {
     "trust:mark": "A card says that its agent has read untrusted content since the last decision.",
     "trust:quoted": "What others wrote stands quoted in a prompt, and nothing in it can pass for what people said.",
     "web:token": "A page that other machines can reach does not start without a token of 16 characters.",
+    "workspace:limit": "A workspace holds no more than its limit after any number of runs; what grew is named.",
 }

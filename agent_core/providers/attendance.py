@@ -9,7 +9,7 @@ from agent_core.model.files import ProgramRun
 from agent_core.ports.world import Clock
 from agent_core.providers.confinement import Captive, ProgramLimits
 from agent_core.providers.output import Output
-from agent_core.providers.premises import Held, Premises
+from agent_core.providers.premises import Held, Premises, in_short
 
 CHUNK = 65_536
 LOOKS_EVERY, LOOKS_AT_LEAST, TELLS_EVERY = 0.25, 2.0, 1.0
@@ -102,8 +102,8 @@ class Attended:
         with suppress(OSError):
             held = self.premises.hand_over(allowed=self.kept)
             if held.fault:
-                deleted = self.premises.clear(self.kept)
-                then = f"the newest {deleted:,} of what it made were deleted" if deleted else "delete some of it"
+                cleared = self.premises.clear(self.kept)
+                then = f"the newest data was cleared, which is {in_short(cleared)}" if cleared else "delete some of it"
                 return f"{held.fault}: {then}"
         return ""
 

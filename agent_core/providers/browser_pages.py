@@ -1,4 +1,7 @@
-"""Draws pages that need JavaScript in a Chromium of their own, which gets out by the door alone and is always ended."""
+"""Draws pages that need JavaScript in a Chromium of their own, which gets out by the door alone and is always ended.
+
+It is never root: an ordinary user's Chromium confines itself, and root's is confined by bubblewrap.
+"""
 
 import asyncio
 import os
@@ -14,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
+from agent_core.providers.browser_confinement import confined, confinement_fault, is_needed
 from agent_core.providers.door import Door
 from agent_core.providers.door_proxy import DoorProxy, opened
 
@@ -88,7 +92,10 @@ def browser_fault() -> str:
     """What is missing so that pages can be drawn, as a sentence; "" where nothing is."""
     if find_spec("playwright") is None:
         return "Pages that need JavaScript are not drawn: install Signoff with its extra `browser`."
-    return "" if chromium() else "Pages that need JavaScript are not drawn: there is no Chromium. Install chromium."
+    if not chromium():
+        return "Pages that need JavaScript are not drawn: there is no Chromium. Install chromium."
+    fault = confinement_fault() if is_needed() else ""
+    return f"Pages that need JavaScript are not drawn. {fault}" if fault else ""
 
 
 def chromium() -> str:
@@ -121,12 +128,12 @@ async def _drawn(url: str, proxy: DoorProxy) -> Drawn:
 async def _browser(proxy: DoorProxy) -> "AsyncIterator[Browser]":
     from playwright.async_api import Error, async_playwright
 
-    own_sandbox = ("--no-sandbox",) if os.geteuid() == 0 else ()  # Chromium's own cannot be set up by root
     with TemporaryDirectory(prefix="signoff-page-", ignore_cleanup_errors=True) as home:
-        async with async_playwright() as playwright:
+        async with _program(proxy, Path(home)) as program, async_playwright() as playwright:
             browser = await playwright.chromium.launch(
-                executable_path=chromium(),
-                args=[*ARGUMENTS, *own_sandbox],
+                executable_path=program,
+                args=[*ARGUMENTS],
+                chromium_sandbox=True,  # Playwright's own default is to go without
                 env={"PATH": os.environ.get("PATH", ""), "HOME": home, "TMPDIR": home},
                 proxy={
                     "server": proxy.address,
@@ -144,6 +151,18 @@ async def _browser(proxy: DoorProxy) -> "AsyncIterator[Browser]":
                 with suppress(Error, TimeoutError):
                     async with asyncio.timeout(CLOSING):
                         await browser.close()
+
+
+@asynccontextmanager
+async def _program(proxy: DoorProxy, home: Path) -> AsyncIterator[str]:
+    """Chromium, or what confines it where it would run as root; raise CommandError where that cannot be done."""
+    if not is_needed():
+        yield chromium()
+        return
+    if fault := await asyncio.to_thread(confinement_fault):
+        raise CommandError(f"The page was not drawn. {fault}")
+    async with confined(chromium(), proxy, home) as wrapper:
+        yield str(wrapper)
 
 
 async def _html(page: "Page") -> str:

@@ -7,16 +7,26 @@ import asyncio
 import os
 import platform
 import re
-import shutil
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agent_core.providers.bwrap_options import (
+    ENDED_WITH_US,
+    INSTALL,
+    NAMESPACES,
+    TO_BECOME,
+    become,
+    is_installed,
+    python_view,
+    system_view,
+    tool,
+)
 from agent_core.providers.cgroup import Cgroup, Cgroups
 from agent_core.providers.confinement import FIRST_USER, LIMITS, NotStarted, ProgramLimits, user_for
-from agent_core.providers.interpreter import INSIDE, SHOWN, Interpreter
+from agent_core.providers.interpreter import SHOWN, Interpreter
 from agent_core.providers.seccomp import filtered
 from agent_core.providers.trees import tasks_of
 from agent_core.providers.wrapped import Wrapped, wrapped
@@ -25,9 +35,6 @@ OLDEST = (0, 8)  # has --size and --disable-userns
 COUNTED_APART = (5, 14)  # Linux counts processes of a user namespace by themselves from here on
 NO_DUMP = 1  # not 0: core(5) says that a core piped to a program knows no limit, except this one
 TOOLS = ("bwrap", "prlimit", "setpriv", "nice", "sh")
-PATHS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-TOP = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
-INSTALL = "Install it (Debian, Ubuntu: apt install bubblewrap util-linux; Fedora: dnf install bubblewrap)."
 LAST = ("--remount-ro", "/dev", "--remount-ro", "/")
 SPARE = 8  # processes of bubblewrap itself and of what starts it
 
@@ -47,10 +54,10 @@ class Bubblewrap:
 
     async def missing(self) -> str:
         """What keeps it from working on this machine."""
-        for tool in TOOLS:
-            if shutil.which(tool, path=PATHS) is None:
-                return f"{tool} is not installed. {INSTALL}"
-        found = await _said_version(_tool("bwrap"))
+        for name in TOOLS:
+            if not is_installed(name):
+                return f"{name} is not installed. {INSTALL}"
+        found = await _said_version(tool("bwrap"))
         if _version(found) < OLDEST:
             return f"{found or 'this bubblewrap'} is too old. Install 0.8 or newer, or set SANDBOX=docker."
         if filtered() is None:
@@ -81,7 +88,7 @@ class Bubblewrap:
             told = held.enter_context(_written("\0".join([*options, *LAST]).encode(errors="surrogateescape")))
             fds = (told, loaded, *(descriptor for _, descriptor in files))
             with self._grouped() as group:
-                line = [*_through(group), *self._limited(), _tool("bwrap"), "--args", str(told)]
+                line = [*_through(group), *self._limited(), tool("bwrap"), "--args", str(told)]
                 inside = ["--", *self._inside(user), *argv]
                 captive = await wrapped(line, inside, fds=fds, limits=self.limits)
                 captive.group = group
@@ -109,17 +116,14 @@ class Bubblewrap:
             "fsize": self.file_bytes,
             "nofile": self.limits.open_files,
         }
-        return [_tool("nice"), "-n", "10", _tool("prlimit"), *(f"--{name}={most}" for name, most in limits.items())]
+        return [tool("nice"), "-n", "10", tool("prlimit"), *(f"--{name}={most}" for name, most in limits.items())]
 
     def _confined(self, user: int | None) -> list[str]:
-        kinds = [f"--unshare-{kind}" for kind in ("ipc", "pid", "net", "uts", "cgroup-try")]
-        if user is None:
-            shown_as = str(FIRST_USER)
-            own = ["--unshare-user", "--disable-userns", "--uid", shown_as, "--gid", shown_as, "--cap-drop", "ALL"]
-        else:  # what it takes to become that user inside; setpriv then drops all of it
-            own = ["--cap-drop", "ALL"]
-            own += [part for name in ("SETUID", "SETGID", "SETPCAP") for part in ("--cap-add", f"CAP_{name}")]
-        return [*kinds, *own, "--die-with-parent", "--new-session", "--hostname", "sandbox", "--clearenv"]
+        if user is not None:
+            return [*NAMESPACES, *TO_BECOME, *ENDED_WITH_US, "--hostname", "sandbox"]
+        shown_as = str(FIRST_USER)
+        own = ("--unshare-user", "--disable-userns", "--uid", shown_as, "--gid", shown_as, "--cap-drop", "ALL")
+        return [*NAMESPACES, *own, *ENDED_WITH_US, "--hostname", "sandbox"]
 
     def _inside(self, user: int | None) -> list[str]:
         """What becomes the program: it sets the limit that only counts right in there."""
@@ -127,40 +131,16 @@ class Bubblewrap:
         if user is None:
             most += 0 if _version(platform.release()) >= COUNTED_APART else tasks_of(os.getuid())
             return ["/usr/bin/prlimit", f"--nproc={most}", "--"]
-        become = [f"--reuid={user}", f"--regid={user}", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"]
-        return ["/usr/bin/setpriv", *become, "--no-new-privs", "/usr/bin/prlimit", f"--nproc={most}", "--"]
+        return [*become(user), "/usr/bin/prlimit", f"--nproc={most}", "--"]
 
     def _seen(self, folder: Path) -> Iterator[str]:
         """The files that programs see. What could grow is limited in size, and everything else read-only."""
-        yield from ("--ro-bind", str(SHOWN), str(SHOWN))
-        if (SHOWN / "src").is_dir():  # where containers often put a program with its settings
-            yield from ("--tmpfs", f"{SHOWN}/src", "--remount-ro", f"{SHOWN}/src")
-        for path in (Path("/", name) for name in TOP):
-            if path.is_symlink():
-                yield from ("--symlink", str(path.readlink()), str(path))
-            elif path.is_dir():
-                yield from ("--ro-bind", str(path), str(path))
-        yield from ("--perms", "0755", "--dir", "/etc", "--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache")
-        yield from ("--ro-bind-try", "/etc/alternatives", "/etc/alternatives")
-        yield from self._python()
+        yield from system_view()
+        yield from python_view(self.interpreter)
         yield from ("--proc", "/proc", "--dev", "/dev")
         for scratch in ("/dev/shm", "/tmp"):  # noqa: S108 - inside the sandbox it is its own
             yield from ("--perms", "1777", "--size", str(self.limits.scratch_bytes), "--tmpfs", scratch)
         yield from ("--bind", str(folder), "/workspace", "--chdir", "/workspace")
-
-    def _python(self) -> Iterator[str]:
-        own = self.interpreter if self.interpreter and self.interpreter.shown else Interpreter()
-        for folder in ("/opt", INSIDE, f"{INSIDE}/bin", f"{INSIDE}/lib") if own.shown else ():
-            yield from ("--perms", "0755", "--dir", folder)
-        for here, there in own.shown:
-            yield from ("--ro-bind", str(here), there)
-        for there in own.hidden:
-            yield from ("--tmpfs", there, "--remount-ro", there)
-        first = f"{INSIDE}/bin:" if own.shown else ""
-        told = {"PATH": f"{first}/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/tmp"}  # noqa: S108
-        libraries = {"LD_LIBRARY_PATH": f"{INSIDE}/lib"} if own.shown else {}
-        for name, value in (told | libraries).items():
-            yield from ("--setenv", name, value)
 
 
 def _made_up(user: int) -> Iterator[tuple[str, str]]:
@@ -185,10 +165,6 @@ def _written(data: bytes) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
-
-
-def _tool(name: str) -> str:
-    return shutil.which(name, path=PATHS) or name
 
 
 async def _said_version(program: str) -> str:

@@ -34,7 +34,8 @@ class ProgramLimits:
 
 
 LIMITS = ProgramLimits()
-FIRST_USER, USERS = 60_578, 606  # given to nobody: https://systemd.io/UIDS-GIDS
+FIRST_USER, USERS = 60_578, 605  # given to nobody: https://systemd.io/UIDS-GIDS
+BROWSER_USER = FIRST_USER + USERS
 
 
 class NotStarted(CommandError):

@@ -25,6 +25,7 @@ from agent_core.providers.folders import (
     write_all,
 )
 from agent_core.providers.paths import LIMITS, Limits, file_parts, must_fit, no_folder, parts_of
+from agent_core.providers.premises import entries_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,7 @@ class FolderFiles:
     def _must_fit(self, path: str, size: int, old: int | None) -> None:
         sizes: list[int] = []
         with suppress(FileNotFoundError), folder_at(self.folder, ()) as folder:
-            sizes = [entry.size for entry in files_below(folder)]
+            sizes = [entry.length for entry in entries_in(folder) if entry.length is not None]
         others = len(sizes) - (old is not None)
         must_fit(path, size=size, other_bytes=sum(sizes) - (old or 0), other_files=others, limits=self.limits)
 

@@ -39,7 +39,7 @@ def in_words(path: str) -> Iterator[None]:
 @contextmanager
 def opened(name: str | Path, flags: int, *, within: int | None = None) -> Iterator[int]:
     """A descriptor that is closed afterwards."""
-    descriptor = os.open(name, flags, 0o644, dir_fd=within)
+    descriptor = os.open(name, flags, 0o600, dir_fd=within)
     try:
         yield descriptor
     finally:
@@ -50,13 +50,13 @@ def opened(name: str | Path, flags: int, *, within: int | None = None) -> Iterat
 def folder_at(root: Path, parts: Sequence[str], *, make: bool = False) -> Iterator[int]:
     """The folder `parts` below `root`, reached name by name; raise FileNotFoundError unless it is to be made."""
     if make:
-        root.mkdir(parents=True, exist_ok=True)
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
     held = _entered(root, None, ())
     try:
         for depth, name in enumerate(parts, 1):
             if make:
                 with suppress(FileExistsError):
-                    os.mkdir(name, 0o755, dir_fd=held)
+                    os.mkdir(name, 0o700, dir_fd=held)
             inner = _entered(name, held, parts[:depth])
             os.close(held)
             held = inner

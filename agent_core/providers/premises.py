@@ -1,23 +1,28 @@
 """The folder that a program works in: handed over to it, measured while it runs, cleared of what went over the limits.
 
+Handing it over also clears set-id bits: a file with one gives its owner's rights to every account of the machine.
+
 Programs plant what they like in it, also while this looks. Folders are held by their descriptors, no link is followed.
 """
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent_core.providers.folders import FOLDER, remove_tree
-from agent_core.providers.paths import Limits
+from agent_core.providers.paths import Limits, is_name
 
 DEEPEST = 64
 EACH = 3  # entries of any kind, folders and links among them, for each file that a workspace may hold
 ENTERED = 0o711
 BLOCK = 512  # stat(2)
 SEEN = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+SHORTEN = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+SET_ID_BITS = stat.S_ISUID | stat.S_ISGID
+MOST_NAMED, LONGEST_PATH = 10, 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +35,55 @@ class Entry:
     depth: int
     status: os.stat_result
 
+    @property
+    def length(self) -> int | None:
+        """Bytes of a plain file, None of anything else."""
+        return self.status.st_size if stat.S_ISREG(self.status.st_mode) else None
+
+    @property
+    def taken(self) -> int:
+        """Bytes that it takes of the workspace."""
+        return max(self.status.st_size, self.status.st_blocks * BLOCK) if self.length is not None else 0
+
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What was found in a workspace: every path, and the bytes of its files. `fault` says what is over the limits."""
+    """What was found in a workspace: every path with its `Entry.length`, and the bytes of all files.
 
-    paths: frozenset[str] = frozenset()
+    `fault` says what is over the limits.
+    """
+
+    lengths: Mapping[str, int | None] = field(default_factory=dict)
     files: int = 0
     size: int = 0
     fault: str = ""
+
+    def had(self, entry: Entry) -> bool:
+        """Whether there was such an entry, of the same kind."""
+        return entry.path in self.lengths and (self.lengths[entry.path] is None) == (entry.length is None)
+
+
+@dataclass(frozen=True, slots=True)
+class Cleared:
+    """A file or folder that was deleted, or a file that was cut back to `kept` bytes, with its size before."""
+
+    path: str
+    size: int
+    kept: int | None = None
+
+    def __str__(self) -> str:
+        path = self.path if all(map(is_name, self.path.split("/"))) else ascii(self.path)
+        shown = path if len(path) <= LONGEST_PATH else f"{path[:LONGEST_PATH]}…"
+        if self.kept is None:
+            return f"{shown} ({self.size:,} bytes, deleted)"
+        return f"{shown} (cut back from {self.size:,} to {self.kept:,} bytes)"
+
+
+def in_short(cleared: Sequence[Cleared]) -> str:
+    """The largest of them with name and size, and how many more there are."""
+    named = sorted(cleared, key=lambda each: (-each.size, each.path))[:MOST_NAMED]
+    more = len(cleared) - len(named)
+    return ", ".join(map(str, named)) + (f" and {more:,} more" if more else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +95,7 @@ class Premises:
 
     def hand_over(self, owner: int | None = None, allowed: Held | None = None) -> Held:
         """Make everything in it usable for its owner, who is changed to this one; give what there is, as `measured`."""
-        self.root.mkdir(parents=True, exist_ok=True)
+        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         count = _Count(self._most(allowed or Held()))
         with _usable(self.root) as folder:
             _own(folder, owner)
@@ -70,22 +115,22 @@ class Premises:
                     break
         return count.held
 
-    def clear(self, kept: Held) -> int:
-        """Delete whatever was not there when `kept` was found; give how many that were, with folders as one."""
-        deleted = 0
+    def clear(self, kept: Held) -> tuple[Cleared, ...]:
+        """Bring it back within the limits, or to what `kept` was where that is more; give what that took.
+
+        What was not there when `kept` was found is deleted. Where that is not enough, files are cut back to the length
+        that they had then. Nothing else is touched.
+        """
         with _usable(self.root) as folder:
-            for entry in entries_in(folder):
-                if entry.path not in kept.paths:
-                    with suppress(OSError):
-                        remove_tree(entry.folder, entry.name)
-                        deleted += 1
-        return deleted
+            deleted = [*_delete_new(folder, kept)]
+            cut = [*_cut_back(folder, kept)] if self.measured(kept).fault else []
+        return (*deleted, *cut)
 
     def _most(self, before: Held) -> "_Most":
         return _Most(
             files=max(self.limits.files, before.files),
             size=max(self.limits.workspace_bytes, before.size),
-            entries=max(self.limits.files * EACH, len(before.paths)),
+            entries=max(self.limits.files * EACH, len(before.lengths)),
         )
 
 
@@ -99,22 +144,18 @@ class _Most:
 @dataclass(slots=True)
 class _Count:
     most: _Most
-    paths: set[str] = field(default_factory=set)
+    lengths: dict[str, int | None] = field(default_factory=dict)
     files: int = 0
     size: int = 0
     fault: str = ""
 
     @property
     def held(self) -> Held:
-        return Held(frozenset(self.paths), self.files, self.size, self.fault)
+        return Held(self.lengths, self.files, self.size, self.fault)
 
     def add(self, entry: Entry) -> None:
-        self.paths.add(entry.path)
-        if stat.S_ISREG(entry.status.st_mode):
-            self.files, self.size = (
-                self.files + 1,
-                self.size + max(entry.status.st_size, entry.status.st_blocks * BLOCK),
-            )
+        self.lengths[entry.path] = entry.length
+        self.files, self.size = self.files + (entry.length is not None), self.size + entry.taken
         self.fault = self.fault or self._fault(entry.depth)
 
     def _fault(self, depth: int) -> str:
@@ -126,7 +167,7 @@ class _Count:
         if self.size > most.size:
             return f"its workspace came to hold more than {most.size:,} bytes"
         return (
-            f"its workspace came to hold more than {most.entries:,} entries" if len(self.paths) > most.entries else ""
+            f"its workspace came to hold more than {most.entries:,} entries" if len(self.lengths) > most.entries else ""
         )
 
 
@@ -143,6 +184,37 @@ def entries_in(folder: int, prefix: str = "", depth: int = 1) -> Iterator[Entry]
         if stat.S_ISDIR(status.st_mode) and depth <= DEEPEST:
             with suppress(OSError), _usable(name, folder) as inner:
                 yield from entries_in(inner, f"{prefix}{name}/", depth + 1)
+
+
+def _delete_new(folder: int, kept: Held) -> Iterator[Cleared]:
+    for entry in entries_in(folder):
+        if not kept.had(entry):
+            with suppress(OSError):
+                size = _size_of(entry)
+                remove_tree(entry.folder, entry.name)
+                yield Cleared(entry.path, size)
+
+
+def _cut_back(folder: int, kept: Held) -> Iterator[Cleared]:
+    for entry in entries_in(folder):
+        before, now = kept.lengths.get(entry.path), entry.length
+        if before is not None and now is not None and now > before:
+            with suppress(OSError):
+                descriptor = os.open(entry.name, SHORTEN, dir_fd=entry.folder)
+                try:
+                    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+                        os.ftruncate(descriptor, before)
+                        yield Cleared(entry.path, now, before)
+                finally:
+                    os.close(descriptor)
+
+
+def _size_of(entry: Entry) -> int:
+    """Bytes of a file, or of all files in a folder."""
+    if not stat.S_ISDIR(entry.status.st_mode):
+        return entry.length or 0
+    with _usable(entry.name, entry.folder) as inner:
+        return sum(each.length or 0 for each in entries_in(inner))
 
 
 @contextmanager
@@ -164,26 +236,29 @@ def _own(folder: int, owner: int | None) -> None:
     status = os.fstat(folder)
     if owner is not None and status.st_uid != owner:
         os.fchown(folder, owner, owner)
-    needed = ENTERED if owner is not None else 0o700
-    if status.st_mode & needed != needed:
-        os.fchmod(folder, stat.S_IMODE(status.st_mode) | needed)
+    mode = (stat.S_IMODE(status.st_mode) | (ENTERED if owner is not None else 0o700)) & ~SET_ID_BITS
+    if mode != stat.S_IMODE(status.st_mode):
+        os.fchmod(folder, mode)
 
 
 def _give(entry: Entry, owner: int | None) -> None:
     status = entry.status
     if owner is not None and status.st_uid != owner:
         os.chown(entry.name, owner, owner, dir_fd=entry.folder, follow_symlinks=False)
-    if not stat.S_ISLNK(status.st_mode) and status.st_mode & 0o600 != 0o600:
+    if not stat.S_ISLNK(status.st_mode) and (status.st_mode & 0o600 != 0o600 or status.st_mode & SET_ID_BITS):
         _allow(entry.name, entry.folder)
 
 
 def _allow(name: str | Path, within: int | None) -> None:
-    """Give its owner the right to use a file or folder. It is held by a descriptor, so no link can take its place."""
+    """Give its owner the right to use a file or folder, and take set-id bits from it.
+
+    It is held by a descriptor, so no link can take its place.
+    """
     descriptor = os.open(name, SEEN, dir_fd=within)
     try:
         mode = os.fstat(descriptor).st_mode
         if stat.S_ISDIR(mode) or stat.S_ISREG(mode):
             more = 0o700 if stat.S_ISDIR(mode) else 0o600
-            Path(f"/proc/self/fd/{descriptor}").chmod(stat.S_IMODE(mode) | more)
+            Path(f"/proc/self/fd/{descriptor}").chmod((stat.S_IMODE(mode) | more) & ~SET_ID_BITS)
     finally:
         os.close(descriptor)

@@ -1,7 +1,8 @@
 """Which calls of the kernel a program in the sandbox may not make, as a filter of classic BPF that bubblewrap loads.
 
 Refused is what could give other rights, look into other programs, keep memory or disk where no limit counts it, or
-reach past namespaces: key rings belong to users and vsock to the machine, whatever namespace one is in.
+reach past namespaces: key rings belong to users and vsock to the machine, whatever namespace one is in. Set-id bits on
+files are refused because other accounts of the machine could run such a file with its owner's rights.
 """
 
 import platform
@@ -13,8 +14,12 @@ from typing import Literal
 # linux/filter.h and linux/seccomp.h
 LOAD, EQUAL, AT_LEAST, ANY_BIT, GIVE = 0x20, 0x15, 0x35, 0x45, 0x06
 ALLOW, KILL, FAIL = 0x7FFF0000, 0x80000000, 0x00050000
-EPERM, ENOSYS, EOPNOTSUPP, EAFNOSUPPORT = 1, 38, 95, 97
-NUMBER, ARCHITECTURE, FIRST, SECOND = 0, 4, 16, 24
+SUCCESS, EPERM, ENOSYS, EOPNOTSUPP, EAFNOSUPPORT = 0, 1, 38, 95, 97
+NUMBER, ARCHITECTURE, FIRST, SECOND, THIRD, FOURTH = 0, 4, 16, 24, 32, 40
+SET_ID_BITS = 0o6000  # S_ISUID and S_ISGID of linux/stat.h
+CREATING = 0x400040  # O_CREAT and the own bit of O_TMPFILE: without one of them open(2) takes no mode
+SOCKET_LEVEL, AF_UNIX = 1, 1
+BUFFER_SIZES = (7, 8, 32, 33)  # SO_SNDBUF, SO_RCVBUF and their …FORCE of asm-generic/socket.h
 NEW_NAMESPACES = 0x7E020000  # every CLONE_NEW… of linux/sched.h
 FAMILIES = (1, 2, 10)  # AF_UNIX, AF_INET, AF_INET6
 TERMINAL_INPUT = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
@@ -39,10 +44,22 @@ REFUSED: Mapping[str, tuple[int, int]] = {
 ABSENT: Mapping[str, tuple[int, int]] = {
     "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
     "clone3": (435, 435), "memfd_create": (319, 279), "memfd_secret": (447, 447),
+    "openat2": (437, 437),  # its mode is in memory, where no filter can look
 }  # fmt: skip
 # What is stored beside a file's content belongs to no size that is counted, and many file systems know nothing of it.
 UNSUPPORTED: Mapping[str, tuple[int, int]] = {
     "setxattr": (188, 5), "lsetxattr": (189, 6), "fsetxattr": (190, 7), "setxattrat": (463, 463),
+}  # fmt: skip
+# Calls that give a file its mode: (number on x86_64, number on aarch64) and the argument that holds the mode. A file
+# with a set-id bit would give its owner's rights to every account of the machine that runs it.
+MODES: Mapping[str, tuple[tuple[int, int | None], int]] = {
+    "chmod": ((90, None), SECOND), "fchmod": ((91, 52), SECOND), "fchmodat": ((268, 53), THIRD),
+    "fchmodat2": ((452, 452), THIRD), "mknod": ((133, None), SECOND), "mknodat": ((259, 33), THIRD),
+    "creat": ((85, None), SECOND),
+}  # fmt: skip
+# Those that open a file, whose mode counts only where they make one: the arguments with the flags and with the mode.
+OPENS: Mapping[str, tuple[tuple[int, int | None], int, int]] = {
+    "open": ((2, None), SECOND, THIRD), "openat": ((257, 56), THIRD, FOURTH),
 }  # fmt: skip
 
 
@@ -55,12 +72,18 @@ class Machine:
     clone: int
     ioctl: int
     socket: int
+    socketpair: int
+    setsockopt: int
     fallocate: int
 
 
 MACHINES = {
-    "x86_64": Machine(audit=0xC000003E, column=0, clone=56, ioctl=16, socket=41, fallocate=285),
-    "aarch64": Machine(audit=0xC00000B7, column=1, clone=220, ioctl=29, socket=198, fallocate=47),
+    "x86_64": Machine(
+        audit=0xC000003E, column=0, clone=56, ioctl=16, socket=41, socketpair=53, setsockopt=54, fallocate=285
+    ),
+    "aarch64": Machine(
+        audit=0xC00000B7, column=1, clone=220, ioctl=29, socket=198, socketpair=199, setsockopt=208, fallocate=47
+    ),
 }
 
 
@@ -87,7 +110,33 @@ def _lines(machine: Machine) -> Iterator[bytes]:
     yield from _looked_into(machine.fallocate, SECOND, [*_answer(AT_LEAST, 1, EOPNOTSUPP)])
     families = [line for family in FAMILIES for line in (_line(EQUAL, family, 0, 1), _line(GIVE, ALLOW))]
     yield from _looked_into(machine.socket, FIRST, [*families, _line(GIVE, FAIL | EAFNOSUPPORT)])
+    pairs = [_line(EQUAL, AF_UNIX, 1, 0), _line(GIVE, FAIL | EAFNOSUPPORT)]
+    yield from _looked_into(machine.socketpair, FIRST, pairs)
+    yield from _looked_into(machine.setsockopt, FIRST, [*_fixed_buffer_sizes()])
+    yield from _set_id_bits_refused(machine)
     yield _line(GIVE, ALLOW)
+
+
+def _fixed_buffer_sizes() -> Iterator[bytes]:
+    """A changed size of a socket's buffers is ignored, as the kernel ignores what is beyond its own maximum.
+
+    So each socket holds at most what the machine's default says, and counting sockets bounds their memory.
+    """
+    names = [line for name in BUFFER_SIZES for line in _answer(EQUAL, name, SUCCESS)]
+    yield _line(EQUAL, SOCKET_LEVEL, 0, len(names) + 1)
+    yield _line(LOAD, SECOND)
+    yield from names
+
+
+def _set_id_bits_refused(machine: Machine) -> Iterator[bytes]:
+    refusal = [*_answer(ANY_BIT, SET_ID_BITS, EPERM)]
+    for numbers, mode in MODES.values():
+        if (number := numbers[machine.column]) is not None:
+            yield from _looked_into(number, mode, refusal)
+    for numbers, flags, mode in OPENS.values():
+        if (number := numbers[machine.column]) is not None:
+            made = [_line(LOAD, mode), *refusal]
+            yield from _looked_into(number, flags, [_line(ANY_BIT, CREATING, 0, len(made)), *made])
 
 
 def _answer(test: int, value: int, error: int) -> Iterator[bytes]:

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PROC = Path("/proc")
+PAGE_BYTES = os.sysconf("SC_PAGESIZE")
+DEFAULT_BUFFERS = ("rmem_default", "wmem_default")  # of socket(7)
+SENT_AT_ONCE = 2  # what a socket holds may be over its size by one more message of that size
 KILOBYTE = 1024
 INODE, PATH = 4, 5  # of a line of /proc/…/maps, as proc(5) has it
 COUNTED = ("RssAnon:", "RssShmem:")  # pages of programs and libraries are shared by all who run them
@@ -40,6 +43,32 @@ class Tree:
         return len({found for process in self.processes for found in _deleted(process, within)})
 
 
+@dataclass(frozen=True, slots=True)
+class SocketUse:
+    """What the sockets of a network namespace may hold in buffers, which counts as nobody's memory in /proc.
+
+    `sockets` are all there are, also those that no descriptor stands for. `tcp_bytes` is what TCP holds on the whole
+    machine, as the kernel tells it only so; it concerns who has TCP sockets (`tcp`).
+    """
+
+    sockets: int = 0
+    tcp: int = 0
+    tcp_bytes: int = 0
+
+    @classmethod
+    def of(cls, process: int) -> "SocketUse":
+        """Of the namespace that a process is in; nothing where it has ended."""
+        told = {**_counts(process, "sockstat"), **_counts(process, "sockstat6")}
+        tcp = sum(told.get(name, {}).get("inuse", 0) for name in ("TCP", "TCP6"))
+        taken = told.get("TCP", {}).get("mem", 0) * PAGE_BYTES
+        return cls(told.get("sockets", {}).get("used", 0), tcp, taken)
+
+    def most_bytes(self, tcp_before: int) -> int:
+        """The most that they hold now, where TCP held that many bytes before there were any of them."""
+        tcp = max(self.tcp_bytes - tcp_before, 0) if self.tcp else 0
+        return self.sockets * _largest_buffer() * SENT_AT_ONCE + tcp
+
+
 def scratch_files(root: int, *folders: str) -> int:
     """How many files, folders and links there are in file systems of their own, as the process sees them."""
     total = 0
@@ -58,6 +87,24 @@ def tasks_of(user: int) -> int:
             if (PROC / str(process)).stat().st_uid == user:
                 total += len([*(PROC / str(process) / "task").iterdir()])
     return total
+
+
+def _counts(process: int, file: str) -> dict[str, dict[str, int]]:
+    """What /proc/net/sockstat says of each protocol: `TCP: inuse 11 mem 31` is {"TCP": {"inuse": 11, "mem": 31}}."""
+    with suppress(OSError, ValueError):
+        lines = (PROC / str(process) / "net" / file).read_text("utf-8").splitlines()
+        parts = [line.replace(":", " ").split() for line in lines]
+        return {name: dict(zip(told[::2], map(int, told[1::2]), strict=True)) for name, *told in parts}
+    return {}
+
+
+def _largest_buffer() -> int:
+    """Bytes that a socket's buffer holds, as no program in the sandbox may choose another size."""
+    sizes = [0]
+    for name in DEFAULT_BUFFERS:
+        with suppress(OSError, ValueError):
+            sizes.append(int((PROC / "sys" / "net" / "core" / name).read_text("utf-8")))
+    return max(sizes)
 
 
 def _processes() -> Iterator[int]:

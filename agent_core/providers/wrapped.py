@@ -16,7 +16,7 @@ from io import FileIO
 from agent_core.errors import CommandError
 from agent_core.providers.cgroup import Cgroup
 from agent_core.providers.confinement import NotStarted, ProgramLimits
-from agent_core.providers.trees import Tree, scratch_files
+from agent_core.providers.trees import SocketUse, Tree, scratch_files
 
 TOO_LONG = "The command line is too long to be run."
 # What bubblewrap says where something is forbidden, and what allows it.
@@ -43,7 +43,8 @@ logger = logging.getLogger(__name__)
 class Wrapped:
     """A program inside. `first` is the tree's root, whose end is the end of all: the kernel sees to that.
 
-    `status` is where bubblewrap writes how it went, which must be held open for it.
+    `status` is where bubblewrap writes how it went, which must be held open for it; `tcp_before` is what TCP held on
+    this machine when it was started.
     """
 
     process: Process
@@ -52,6 +53,7 @@ class Wrapped:
     status: FileIO
     limits: ProgramLimits
     group: Cgroup | None = None
+    tcp_before: int = 0
     is_over: bool = False
 
     @property
@@ -91,7 +93,7 @@ class Wrapped:
             return f"it held more than {limits.deleted_files:,} files open that it had deleted"
         if self.group:
             return self.fate()
-        if tree.memory > limits.memory_bytes:
+        if tree.memory + SocketUse.of(self.first).most_bytes(self.tcp_before) > limits.memory_bytes:
             return self._too_much
         if scratch_files(self.first, *SCRATCH) > limits.scratch_files:
             return f"it made more than {limits.scratch_files:,} files in /tmp or /dev/shm"
@@ -124,6 +126,7 @@ async def _started(line: Sequence[str], inside: Sequence[str], fds: Sequence[int
                 first = int(json.loads(await _line(status.fileno()))["child-pid"])
             kept = FileIO(os.dup(status.fileno()))
             captive = Wrapped(process=process, first=first, handle=os.pidfd_open(first), status=kept, limits=limits)
+            captive.tcp_before = SocketUse.of(first).tcp_bytes
             goes_on.write(b"1")
             return captive
     raise NotStarted(await _why_not(process))

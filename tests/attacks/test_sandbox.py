@@ -59,6 +59,12 @@ READING = [
         "Looking for a program's settings in /usr/src",
         "[]",
     ),
+    (
+        "[path for path in ('/usr/etc', '/usr/local/etc', '/usr/local/src') if os.path.isdir(path) "
+        "and not (os.path.ismount(path) and os.listdir(path) == [])]",
+        "Looking for the machine's settings in /usr/etc and /usr/local/etc",
+        "[]",
+    ),
 ]
 
 NETWORK = [
@@ -176,6 +182,29 @@ ENDED = [
         "it took more than 300,000,000 bytes of memory",
     ),
     (
+        "pairs = []\nfor _ in range(5):\n"
+        "    if not os.fork():\n"
+        "        for _ in range(110):\n"
+        "            pairs += socket.socketpair()\n"
+        "            for end in pairs[-2:]: end.setblocking(False); end.send(bytes(150_000))\n"
+        "        time.sleep(99)\n"
+        "os.wait()",
+        "Taking memory in the buffers of sockets",
+        "it took more than 300,000,000 bytes of memory",
+    ),
+    (
+        "heard, kept = socket.create_server(('127.0.0.1', 0)), []\n"
+        "while len(kept) < 240:\n"
+        "    kept += [socket.create_connection(heard.getsockname()), heard.accept()[0]]\n"
+        "    kept[-2].setblocking(False)\n"
+        "    try:\n"
+        "        while True: kept[-2].send(bytes(100_000))\n"
+        "    except BlockingIOError: pass\n"
+        "time.sleep(99)",
+        "Taking memory in connections to itself",
+        "it took more than 300,000,000 bytes of memory",
+    ),
+    (
         "for number in range(300): open(f'/tmp/{number}', 'x')\ntime.sleep(99)",
         "Filling memory with empty files in /tmp",
         "it made more than 200 files in /tmp or /dev/shm",
@@ -218,7 +247,7 @@ ENDED = [
 ]
 
 
-IMPORTS = "import ctypes, mmap, os, signal, time; libc = ctypes.CDLL(None)"
+IMPORTS = "import ctypes, mmap, os, signal, socket, time; libc = ctypes.CDLL(None)"
 
 
 def rows(attacks: list[tuple[str, str, str]]) -> list[object]:

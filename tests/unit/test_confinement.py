@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import socket
 import struct
 import subprocess
 import sys
@@ -14,8 +15,9 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from agent_core.model.ids import AgentId
-from agent_core.providers import bubblewrap, seccomp
+from agent_core.providers import bwrap_options, seccomp
 from agent_core.providers.bubblewrap import Bubblewrap
+from agent_core.providers.bwrap_options import hidden_folders, system_view
 from agent_core.providers.cgroup import Cgroup, Cgroups
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.confinement import LIMITS
@@ -24,6 +26,7 @@ from agent_core.providers.files import FolderWorkspaces
 from agent_core.providers.interpreter import Interpreter
 from agent_core.providers.output import Output
 from agent_core.providers.sandbox import ConfinedSandbox, docker_sandbox
+from agent_core.providers.trees import SocketUse
 from agent_core.testing.examples import an_agent
 from tests.attacks.sandboxes import ROOT_OF_PROJECT
 from tests.standins import docker
@@ -68,7 +71,7 @@ def test_the_filter_refuses_what_it_lists_and_allows_the_rest(name: str) -> None
     assert program is not None
     tables = (seccomp.REFUSED, seccomp.ABSENT, seccomp.UNSUPPORTED)
     refused = {numbers[machine.column] for table in tables for numbers in table.values()}
-    asked = {machine.clone, machine.ioctl, machine.socket, machine.fallocate}
+    asked = {machine.clone, machine.ioctl, machine.socket, machine.socketpair, machine.fallocate}
     for number in {*range(500)} - asked:
         answer = verdict(program, arch=machine.audit, number=number)
         assert (answer == seccomp.ALLOW) == (number not in refused), number
@@ -77,6 +80,8 @@ def test_the_filter_refuses_what_it_lists_and_allows_the_rest(name: str) -> None
         (machine.clone, 0x10000011, seccomp.FAIL | seccomp.EPERM),
         (machine.socket, 2, seccomp.ALLOW),
         (machine.socket, 40, seccomp.FAIL | seccomp.EAFNOSUPPORT),
+        (machine.socketpair, 1, seccomp.ALLOW),
+        (machine.socketpair, 30, seccomp.FAIL | seccomp.EAFNOSUPPORT),
     ):
         assert verdict(program, arch=machine.audit, number=number, arguments=(argument, 0)) == answer
     for number, argument, answer in (
@@ -87,6 +92,63 @@ def test_the_filter_refuses_what_it_lists_and_allows_the_rest(name: str) -> None
     ):
         assert verdict(program, arch=machine.audit, number=number, arguments=(0, argument)) == answer
     assert verdict(program, arch=0x40000003, number=20) == seccomp.KILL
+
+
+@pytest.mark.parametrize("name", seccomp.MACHINES)
+def test_the_filter_refuses_modes_with_set_id_bits(name: str) -> None:
+    machine, program = seccomp.MACHINES[name], seccomp.filtered(name)
+    assert program is not None
+    for calls, place in seccomp.MODES.values():
+        for mode, answer in ((0o1777, seccomp.ALLOW), (0o4755, seccomp.FAIL | 1), (0o2755, seccomp.FAIL | 1)):
+            if number := calls[machine.column]:
+                given = arguments(**{str(place): mode})
+                assert verdict(program, arch=machine.audit, number=number, arguments=given) == answer
+    for calls, flags, place in seccomp.OPENS.values():
+        for opening, answer in ((0, seccomp.ALLOW), (os.O_CREAT, seccomp.FAIL | 1), (0x400000, seccomp.FAIL | 1)):
+            if number := calls[machine.column]:
+                given = arguments(**{str(flags): opening, str(place): 0o4755})
+                assert verdict(program, arch=machine.audit, number=number, arguments=given) == answer
+                plain = arguments(**{str(flags): opening, str(place): 0o666})
+                assert verdict(program, arch=machine.audit, number=number, arguments=plain) == seccomp.ALLOW
+
+
+@pytest.mark.parametrize("name", seccomp.MACHINES)
+def test_the_filter_ignores_changed_sizes_of_socket_buffers(name: str) -> None:
+    machine, program = seccomp.MACHINES[name], seccomp.filtered(name)
+    assert program is not None
+    for level, option, answer in (
+        (1, 7, seccomp.FAIL),  # an error of 0 is success: the call is not made
+        (1, 33, seccomp.FAIL),
+        (1, 2, seccomp.ALLOW),  # SO_REUSEADDR
+        (6, 7, seccomp.ALLOW),  # TCP_SYNCNT
+    ):
+        assert verdict(program, arch=machine.audit, number=machine.setsockopt, arguments=(level, option)) == answer
+
+
+def arguments(**values: int) -> tuple[int, ...]:
+    """Arguments of a call, by their places in what the filter is given."""
+    return tuple(values.get(str(place), 0) for place in range(seccomp.FIRST, seccomp.FIRST + 48, 8))
+
+
+def test_settings_below_usr_are_hidden_and_links_are_left(tmp_path: Path) -> None:
+    for name in ("bin", "etc", "src", "local/bin", "local/etc", "local/app", "lib/etc"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "local" / "src").symlink_to(tmp_path / "bin")
+    assert hidden_folders(tmp_path) == ["/usr/etc", "/usr/src", "/usr/local/etc", "/usr/local/app"]
+    options = [*system_view(tmp_path)]
+    assert options[options.index("/usr/local/etc") - 1 :][:4] == [
+        "--tmpfs", "/usr/local/etc", "--remount-ro", "/usr/local/etc"
+    ]  # fmt: skip
+
+
+def test_sockets_of_this_machine_are_counted() -> None:
+    with socket.socket(), socket.socket(socket.AF_INET6):
+        found = SocketUse.of(os.getpid())
+    assert found.sockets >= 2
+    assert SocketUse(sockets=3).most_bytes(0) >= 3 * 2 * 4096
+    assert SocketUse(tcp=1, tcp_bytes=10).most_bytes(4) == 6
+    assert SocketUse(tcp=0, tcp_bytes=10).most_bytes(4) == 0
+    assert SocketUse.of(0) == SocketUse()
 
 
 def test_no_filter_is_made_for_a_processor_that_is_not_known() -> None:
@@ -271,10 +333,10 @@ async def test_no_docker_no_answer_and_no_image_are_told(tmp_path: Path, bin_fol
 async def test_a_bubblewrap_that_is_too_old_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "bwrap").write_text("#!/bin/sh\necho bubblewrap 0.6.1\n")
     (tmp_path / "bwrap").chmod(0o755)
-    monkeypatch.setattr(bubblewrap, "PATHS", f"{tmp_path}:{bubblewrap.PATHS}")
+    monkeypatch.setattr(bwrap_options, "PATHS", f"{tmp_path}:{bwrap_options.PATHS}")
     said = await Bubblewrap(data=tmp_path, file_bytes=1_000).missing()
     assert said == "bubblewrap 0.6.1 is too old. Install 0.8 or newer, or set SANDBOX=docker."
-    monkeypatch.setattr(bubblewrap, "PATHS", str(tmp_path))
+    monkeypatch.setattr(bwrap_options, "PATHS", str(tmp_path))
     (tmp_path / "bwrap").unlink()
     assert (await Bubblewrap(data=tmp_path, file_bytes=1_000).missing()).startswith(
         "bwrap is not installed. Install it"

@@ -1,6 +1,7 @@
 """What is on, what is off, why, and which variable changes it."""
 
 import asyncio
+import os
 import subprocess
 import sys
 from dataclasses import dataclass, field, replace
@@ -336,6 +337,21 @@ async def test_what_does_not_answer_is_a_fault(tmp_path: Path, monkeypatch: pyte
         model = next(finding for finding in await findings(settings, looks) if finding.name == "model")
     assert model.state == "fault"
     assert "did not answer within" in model.why
+
+
+async def test_files_that_other_accounts_can_open_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = settings_with(tmp_path)
+    settings.home.mkdir(mode=0o700)
+    assert "privacy" not in await found(settings)
+    settings.home.chmod(0o750)
+    privacy = (await found(settings))["privacy"]
+    assert privacy.why == f"other accounts of this machine can open {settings.home}; the next start closes them"
+    monkeypatch.setattr(os, "geteuid", lambda: 4_000_000)
+    privacy = (await found(settings))["privacy"]
+    assert (privacy.state, privacy.why) == (
+        "fault",
+        f"other accounts of this machine can open {settings.home}, owned by somebody else; chmod go-rwx closes them",
+    )
 
 
 async def test_a_data_folder_that_cannot_be_made_is_a_fault(tmp_path: Path) -> None:

@@ -1,0 +1,62 @@
+"""Closes Signoff's files to other accounts of the machine: new ones by the umask, existing ones by their modes."""
+
+import logging
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from bot.settings import Settings
+
+UMASK = 0o077
+OF_OTHERS, READ_BY_ALL = 0o077, 0o004
+ENV_FILE = Path(".env")
+DATABASE_PARTS = ("", "-wal", "-shm", "-journal")
+OWN_NAMES = ("workspaces", "vectors", "tiktoken", "engine.lock", "*.log")
+# Folders that the whole machine uses. Whoever names one as the data folder still has Signoff's own files closed.
+SHARED_FOLDERS = frozenset(
+    map(Path, ("/", "/etc", "/home", "/mnt", "/opt", "/srv", "/tmp", "/usr", "/usr/local", "/var", "/var/lib"))  # noqa: S108
+)
+
+logger = logging.getLogger(__name__)
+
+
+def close_new_files() -> None:
+    """Have everything that this process and its programs make be for its own account only."""
+    os.umask(UMASK)
+
+
+def close_to_others(settings: Settings, env_file: Path = ENV_FILE) -> None:
+    """Take other accounts' rights from what is there; log what stays open, as it belongs to somebody else."""
+    for path in open_to_others(settings, env_file):
+        with suppress(OSError):
+            path.chmod(stat.S_IMODE(path.stat().st_mode) & ~OF_OTHERS)
+    for path in open_to_others(settings, env_file):
+        logger.warning("other accounts of this machine can open it: chmod go-rwx it", extra={"path": str(path)})
+
+
+def open_to_others(settings: Settings, env_file: Path = ENV_FILE) -> list[Path]:
+    """The data folder, Signoff's own files and `.env`, as far as other accounts have rights on them."""
+    found, env_file = [path for path in _own_paths(settings) if _mode(path) & OF_OTHERS], env_file.resolve()
+    # A group's right to `.env` alone was given on purpose: no usual umask does that.
+    return found + ([env_file] if _mode(env_file) & READ_BY_ALL else [])
+
+
+def _own_paths(settings: Settings) -> Iterator[Path]:
+    home, database = settings.home.resolve(), settings.sqlite_file
+    if not (home in SHARED_FOLDERS or _mode(home) & stat.S_ISVTX):
+        yield home
+    for name in OWN_NAMES:
+        yield from home.glob(name)
+    if database:
+        database = database.resolve()
+        yield from (database.with_name(f"{database.name}{part}") for part in DATABASE_PARTS)
+
+
+def _mode(path: Path) -> int:
+    """The mode of a file or folder. 0 of a link, which has no rights of its own, and where there is nothing."""
+    with suppress(OSError):
+        mode = path.lstat().st_mode
+        return 0 if stat.S_ISLNK(mode) else stat.S_IMODE(mode)
+    return 0
