@@ -33,6 +33,7 @@ PROMISES: dict[str, str] = {
     "discord:resume": "A press while the line to Discord is broken counts once it is resumed.",
     "discord:rights": "A guest of a Discord server is refused, and only they are told.",
     "discord:whole": "What does not fit on a Discord card can be read whole, and files go both ways.",
+    "door:own": "No agent reaches an address of this machine or of a network it is attached to, public ones included.",
     "endpoint:goal": "An agent whose model is asked through the real SDK over HTTP works to the end of its goals.",
     "endpoint:key": "A key that is refused pauses the agent, which names the variable; no page, log or file holds it.",
     "endpoint:plain": "An endpoint that takes no JSON Schema is asked for plain JSON, and not asked twice to find out.",
