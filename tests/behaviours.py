@@ -90,6 +90,7 @@ PROMISES: dict[str, str] = {
     "rights:kinds": "Guests, people from outside and bots may not approve.",
     "rights:owner": "Where only the owner decides, nobody else does.",
     "secrets:hidden": "No prompt, result, card, file or log holds a key of the settings, however it is spelled.",
+    "services:cut": "A reply of 50 MB from a service that Signoff asks is cut off unread, and told in a sentence.",
     "settings:fault": "A wrong setting is told in one line: the variable, what is wrong and an example.",
     "settings:secrets": "What is said about a wrong setting never shows its value.",
     "shown:changed": "A write to a file that changed since it was shown is shown again instead of run.",
