@@ -36,6 +36,7 @@ def leads(what: str, to: str) -> object:
     return pytest.param(to, marks=attack("http", what, "leads to the first page of this site"), id=repr(to))
 
 
+@pytest.mark.slow
 @pytest.mark.proves("page:stays")
 @pytest.mark.parametrize(
     "to",

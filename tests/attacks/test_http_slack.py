@@ -33,6 +33,7 @@ def forged(what: str, **headers: str) -> object:
 ANY_SIGNATURE = "v0=" + "0" * 64
 
 
+@pytest.mark.slow
 @pytest.mark.proves("slack:signature")
 @pytest.mark.parametrize(
     "changes",

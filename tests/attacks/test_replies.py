@@ -139,6 +139,7 @@ async def said_of(replies: Site, ask: Ask) -> str:
     return str(error.value).replace(f"{HERE}:{replies.port}", "the service")
 
 
+@pytest.mark.slow
 @pytest.mark.proves("services:cut")
 @pytest.mark.parametrize("ask", EVERY)
 async def test_a_reply_that_is_too_long_is_cut_off_and_told(replies: Site, ask: Ask, answer: str) -> None:
@@ -152,6 +153,7 @@ PACKED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.proves("services:cut")
 @pytest.mark.parametrize(("ask", "told"), PACKED)
 async def test_a_reply_counts_as_long_as_it_is_unpacked(replies: Site, ask: Ask, told: str) -> None:
