@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 from filelock import FileLock, Timeout
 
+from adapters.http_body import BODY_TIMEOUT
 from adapters.web.app import Badge, Workspace
 from adapters.web.guard import Guard
 from adapters.web.surface import WebSurface
@@ -19,6 +20,7 @@ from agent_core.errors import SettingsError
 from bot.bootstrap import Signoff, assembled, make_home, migrated, probes
 from bot.doctor import findings, report
 from bot.finding import Finding
+from bot.http_server import LimitedSite, ServerLimits
 from bot.minds import Minds
 from bot.settings import Settings
 from bot.web import application
@@ -132,11 +134,13 @@ async def _serving(signoff: Signoff, surface: WebSurface, chats: Chats) -> Async
     guard = Guard(token=settings.web_token.get_secret_value(), public_url=settings.public_url)
     badge = Badge(signoff.model.label)
     workspace = Workspace(intents=signoff.intents, hub=surface.hub, guard=guard, clock=signoff.clock, badge=badge)
+    limits = ServerLimits.for_process()
     app = application(workspace, chats.routes, chats.heard)
+    app[BODY_TIMEOUT] = limits.body_seconds
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=GRACE)
     await runner.setup()
     try:
-        await web.TCPSite(runner, settings.host, settings.port).start()
+        await LimitedSite(runner, settings.host, settings.port, limits).start()
         yield workspace
     except OSError as fault:
         said = f"{settings.host}:{settings.port} cannot be listened on ({os.strerror(fault.errno or 0)})."

@@ -14,7 +14,7 @@ from adapters.web.pages import Pages
 from agent_core.service.views import AgentViews
 
 OWN_PATHS = ("/healthz", "/metrics")
-SLACK_PATHS = "/slack/"
+SLACK_PATHS, SLACK_EVENTS = "/slack/", "/slack/events"
 MOST_BODY = 2 * 2**20
 Heard: TypeAlias = Mapping[str, Callable[[], datetime | None]]
 NOBODY: Heard = MappingProxyType({})
@@ -27,7 +27,7 @@ def application(workspace: Workspace, routes: Sequence[web.RouteDef] = (), heard
     """
     app = web.Application(
         client_max_size=MOST_BODY,
-        middlewares=[workspace.guard.middleware(_is_page), workspace.telling(_is_page)],
+        middlewares=[workspace.guard.middleware(_is_page, _takes_any_host), workspace.telling(_is_page)],
     )
     views = workspace.intents.views
     app.add_routes(
@@ -83,6 +83,11 @@ class Operations:
 
 def _is_page(path: str) -> bool:
     return path not in OWN_PATHS and not path.startswith(SLACK_PATHS)
+
+
+def _takes_any_host(path: str) -> bool:
+    """Whether the caller proves itself by a signature: Slack calls by the address in the app's own settings."""
+    return path == SLACK_EVENTS
 
 
 def _end_streams(workspace: Workspace) -> Callable[[web.Application], Awaitable[None]]:

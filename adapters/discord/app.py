@@ -18,6 +18,7 @@ from adapters.discord.calls import MAKE_ANOTHER, Calls
 from adapters.discord.catchup import BEAT, CatchUp
 from adapters.discord.clicks import Clicks, is_shown, parts_of, said_by
 from adapters.discord.desk import Desk
+from adapters.discord.downloads import read_file
 from adapters.discord.slash import Slash, commands_of
 from adapters.discord.submissions import Submissions
 from adapters.discord.words import Words
@@ -52,6 +53,7 @@ class SignoffClient(discord.Client):
             enable_debug_events=False,
         )
         addresses.redirect(self.http)
+        self.http.get_from_cdn = read_file  # type: ignore[method-assign]
         self.tree = app_commands.CommandTree(self)
         self.connection: DiscordConnection | None = None
 

@@ -13,6 +13,7 @@ from adapters.answers import Answer
 from adapters.discord.calls import DiscordRefused
 from adapters.discord.desk import Desk
 from adapters.discord.directory import thread_of, written_by
+from adapters.discord.downloads import FileTooLong
 from adapters.discord.messages import Message
 from adapters.discord.render import answer_message, kept_message, text_message
 from adapters.discord.sending import files_of, ready
@@ -108,7 +109,7 @@ class Words:
         """Fetch a file and put it into the workspace; if this process dies meanwhile, the thread is read up on."""
         put = replace(origin, delivery=f"{origin.delivery}/{file.id}")
         try:
-            path = await self.desk.received.receive(agent.id, file.filename, await _fetched(file), put)
+            path = await self.desk.received.receive(agent.id, file.filename, await fetched(file), put)
         except (PersonError, CommandError) as error:
             await self._answer(message, text_message(str(error)))
             return
@@ -149,11 +150,14 @@ def as_written(message: discord.Message) -> str:
     return MENTION.sub(lambda found: names.get(int(found[2]), found[0]), message.content).strip()
 
 
-async def _fetched(file: discord.Attachment) -> bytes:
+async def fetched(file: discord.Attachment) -> bytes:
+    """The bytes of a file that somebody dropped; raise InvalidInput with a sentence where they cannot be had."""
     if file.size > MOST_BYTES:
         raise too_large(file.filename)
     try:
         return await file.read()
+    except FileTooLong:
+        raise too_large(file.filename) from None
     except (discord.DiscordException, ClientError, OSError, TimeoutError) as fault:
         said = f"{file.filename} could not be fetched ({type(fault).__name__}). Drop it again."
         raise InvalidInput({"file": said}) from fault

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from urllib.parse import urlencode, urljoin
 
 from aiohttp import web
-from slack_bolt.adapter.aiohttp import to_bolt_request
 from slack_bolt.error import BoltError
 from slack_bolt.oauth.async_callback_options import AsyncCallbackOptions, AsyncFailureArgs, AsyncSuccessArgs
 from slack_bolt.oauth.async_oauth_flow import AsyncOAuthFlow
@@ -84,10 +83,10 @@ def routes(flow: AsyncOAuthFlow) -> list[web.RouteDef]:
     """GET of the install page and of where Slack sends people back to."""
 
     async def install(request: web.Request) -> web.Response:
-        return _page(await flow.handle_installation(await to_bolt_request(request)))
+        return _page(await flow.handle_installation(_without_body(request)))
 
     async def redirect(request: web.Request) -> web.Response:
-        return _page(await flow.handle_callback(await to_bolt_request(request)))
+        return _page(await flow.handle_callback(_without_body(request)))
 
     return [web.get(INSTALL, install, allow_head=False), web.get(REDIRECT, redirect, allow_head=False)]
 
@@ -265,6 +264,11 @@ def _install(told: Installation) -> Install:
         expires_at=datetime.fromtimestamp(expires, UTC) if expires else None,
         scopes=tuple(told.bot_scopes or ()),
     )
+
+
+def _without_body(request: web.Request) -> AsyncBoltRequest:
+    """The request as Bolt takes it. Anyone may send it, so no body is read: a GET has no use for one."""
+    return AsyncBoltRequest(body="", query=request.query_string, headers=dict(request.headers))
 
 
 def _page(response: BoltResponse) -> web.Response:

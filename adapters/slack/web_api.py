@@ -5,7 +5,7 @@ import logging
 from collections.abc import Awaitable
 from typing import Any
 
-from aiohttp import ClientError, ClientSession, ClientTimeout
+from aiohttp import ClientError, ClientPayloadError, ClientResponse, ClientSession, ClientTimeout
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
@@ -18,6 +18,7 @@ quiet.setLevel(logging.INFO)  # below that the SDK writes down what Slack answer
 SLACK_API = "https://slack.com/api/"
 SECONDS = 10
 MOST_CLIENTS = 1_000
+MAX_ANSWER_BYTES, CHUNK_BYTES = 20_000_000, 65_536  # a page of 200 messages has a few MB
 NOT_NOW = frozenset(
     {"", "ratelimited", "rate_limited", "internal_error", "fatal_error", "service_unavailable", "request_timeout"}
 )
@@ -52,6 +53,22 @@ def exchange(
     credentials = base64.b64encode(f"{client_id}:{client_secret}".encode()).decode()
     headers = {"Authorization": f"Basic {credentials}"}
     return client.api_call("oauth.v2.access", data=given, headers=headers)
+
+
+class LimitedResponse(ClientResponse):
+    """An answer that is cut off before it is parsed when it is longer than any of Slack's."""
+
+    async def read(self) -> bytes:
+        """The whole body; raise ClientPayloadError as soon as there is too much of it."""
+        if self._body is None:
+            body = bytearray()
+            async for chunk in self.content.iter_chunked(CHUNK_BYTES):
+                body += chunk
+                if len(body) > MAX_ANSWER_BYTES:
+                    self.close()
+                    raise ClientPayloadError(f"Slack answered more than {MAX_ANSWER_BYTES:,} bytes.")
+            self._body = bytes(body)
+        return await super().read()
 
 
 class Api:
@@ -89,7 +106,9 @@ class Api:
     def _open(self) -> ClientSession:
         if self._session is None or self._session.closed:
             self._clients.clear()
-            self._session = ClientSession(timeout=ClientTimeout(total=SECONDS), trust_env=True)
+            self._session = ClientSession(
+                timeout=ClientTimeout(total=SECONDS), trust_env=True, response_class=LimitedResponse
+            )
         return self._session
 
 

@@ -6,19 +6,20 @@ was rebound to 127.0.0.1 is refused), nor the Origin of a POST (so it can press 
 
 import hashlib
 import hmac
-import ipaddress
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from aiohttp import web
 from aiohttp.typedefs import Middleware
+
+from adapters.web.urls import host_name, is_ip_address, local_path, origin_host
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 COOKIE = "signoff_token"
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-OPEN_PATHS = ("/enter", "/static/", "/healthz")
+OPEN_PATHS = ("/enter", "/static/")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
@@ -38,16 +39,21 @@ class Guard:
     token: str = ""
     public_url: str = ""
 
-    def middleware(self, paths: Callable[[str], bool]) -> Middleware:
-        """The check as an aiohttp middleware, for the paths it is to guard."""
+    def middleware(self, pages: Callable[[str], bool], any_host: Callable[[str], bool]) -> Middleware:
+        """The check as an aiohttp middleware.
+
+        The Host is compared for every path but those of `any_host`; the rest is for the paths of `pages`.
+        """
 
         @web.middleware
         async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-            if not paths(request.path):
+            if not any_host(request.path):
+                self._check_host(request)
+            if not pages(request.path):
                 return await handler(request)
-            self._check(request)
+            _check_origin(request)
             if self.token and not request.path.startswith(OPEN_PATHS) and not self.knows(request):
-                raise web.HTTPSeeOther(f"/enter?to={request.path}")
+                raise web.HTTPSeeOther(f"/enter?to={quote(local_path(request.rel_url.raw_path), safe='/')}")
             response = await handler(request)
             if not response.prepared:
                 response.headers.update(
@@ -59,7 +65,7 @@ class Guard:
 
     def knows(self, request: web.Request) -> bool:
         """Whether the browser has shown the token before."""
-        return hmac.compare_digest(request.cookies.get(COOKIE, ""), self.badge)
+        return _is_same(request.cookies.get(COOKIE, ""), self.badge)
 
     @property
     def is_secure(self) -> bool:
@@ -73,32 +79,31 @@ class Guard:
 
     def accepts(self, token: str) -> bool:
         """Whether this is the token."""
-        return hmac.compare_digest(token.strip().encode(), self.token.encode())
+        return _is_same(token.strip(), self.token)
 
-    def _check(self, request: web.Request) -> None:
-        if not self._is_known_host(request.host):
-            raise web.HTTPForbidden(
-                text=f"{request.host} is not a name of this page. Set PUBLIC_URL if it should be.\n"
-            )
-        if request.method not in ("GET", "HEAD") and not _is_from_this_page(request):
-            raise web.HTTPForbidden(text="This request came from another page, so nothing was done.\n")
+    def _check_host(self, request: web.Request) -> None:
+        name = host_name(request.headers.get("Host", ""))
+        if not (name and self._is_known_host(name)):
+            said = f"{name or 'This'} is not a name of this page. Set PUBLIC_URL if it should be.\n"
+            raise web.HTTPForbidden(text=said)
 
-    def _is_known_host(self, host: str) -> bool:
-        name = urlsplit(f"//{host}").hostname or ""
+    def _is_known_host(self, name: str) -> bool:
         public = urlsplit(self.public_url).hostname
-        return name in LOOPBACK or name == public or (bool(self.token) and _is_address(name))
+        return name in LOOPBACK or name == public or (bool(self.token) and is_ip_address(name))
+
+
+def _check_origin(request: web.Request) -> None:
+    if request.method not in ("GET", "HEAD") and not _is_from_this_page(request):
+        raise web.HTTPForbidden(text="This request came from another page, so nothing was done.\n")
 
 
 def _is_from_this_page(request: web.Request) -> bool:
     origin = request.headers.get("Origin")
     if origin is not None:
-        return urlsplit(origin).netloc == request.host
+        return origin_host(origin) == request.headers["Host"]
     return request.headers.get("Sec-Fetch-Site") in ("same-origin", "none")
 
 
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
+def _is_same(given: str, expected: str) -> bool:
+    """Compare in constant time. What was given may hold any characters, also halves of them."""
+    return hmac.compare_digest(given.encode(errors="surrogatepass"), expected.encode())

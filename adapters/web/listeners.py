@@ -12,8 +12,19 @@ from adapters.web.forms import changed_arguments, filled_in, pressed
 from adapters.web.guard import COOKIE
 from adapters.web.memory import MemoryDesk
 from adapters.web.render import agent_path, channel_path
-from adapters.web.requests import AGENT, CHANNEL, agent_id_of, form_of, one_up, read_form, see_other, upload_of
+from adapters.web.requests import (
+    AGENT,
+    CHANNEL,
+    agent_id_of,
+    entry_form_of,
+    form_of,
+    one_up,
+    read_form,
+    see_other,
+    upload_of,
+)
 from adapters.web.screens import Asked, channel_page, new_agent_page, thread_page
+from adapters.web.urls import local_path
 from agent_core.errors import InvalidInput
 from agent_core.model.ids import TurnId
 from agent_core.model.places import ChannelScope
@@ -46,15 +57,15 @@ class Listeners:
     async def rename(self, request: web.Request) -> web.StreamResponse:
         """Take another name."""
         form = await form_of(request)
-        response = see_other(_inside(form.get("to", "/")))
+        response = see_other(local_path(form.get("to", "/")))
         person = people.renamed(people.person_of(request), form.get("name", ""))
         people.remember(response, person, secure=self.workspace.guard.is_secure)
         return response
 
     async def enter(self, request: web.Request) -> web.StreamResponse:
         """Show the token once and keep a badge of it."""
-        form = await form_of(request)
-        guard, to = self.workspace.guard, _inside(form.get("to", "/"))
+        form = await entry_form_of(request)
+        guard, to = self.workspace.guard, local_path(form.get("to", "/"))
         if not guard.accepts(form.get("token", "")):
             return await self.workspace.enter(request, said="That is not the token.", to=to, status=403)
         response = see_other(to)
@@ -144,8 +155,3 @@ class Listeners:
             raise InvalidInput({"name": f"To delete {agent.name}, type its name."})
         await self.workspace.intents.service.delete(agent.id, origin)
         return see_other(channel_path(origin.channel))
-
-
-def _inside(path: str) -> str:
-    """A path on this page, whatever was asked for."""
-    return path if path.startswith("/") and not path.startswith(("//", "/\\")) else "/"

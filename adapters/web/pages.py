@@ -11,6 +11,7 @@ from adapters.web.app import GENERAL, STATIC, Workspace
 from adapters.web.memory import MemoryDesk
 from adapters.web.requests import AGENT, CHANNEL, agent_id_of, channel_of, download, one_up
 from adapters.web.screens import Asked, channel_page, new_agent_page, thread_page
+from adapters.web.urls import local_path
 from agent_core.model.ids import TurnId
 
 
@@ -46,7 +47,7 @@ class Pages:
 
     async def enter(self, request: web.Request) -> web.StreamResponse:
         """Where the token is shown."""
-        return await self.workspace.enter(request, to=request.query.get("to", "/"))
+        return await self.workspace.enter(request, to=local_path(request.query.get("to", "/")))
 
     async def channel(self, request: web.Request) -> web.StreamResponse:
         """The agents of a channel."""

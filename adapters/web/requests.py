@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote
 
 from aiohttp import web
 
 from adapters.forms import Form
+from adapters.http_body import read_body, receiving
 from adapters.words import media_type
 from agent_core.errors import InvalidInput
 from agent_core.model.ids import AgentId
@@ -14,6 +15,7 @@ from agent_core.model.places import ChannelScope
 
 CHANNEL = "/c/{surface}/{workspace}/{channel}"
 AGENT = CHANNEL + "/a/{agent}"
+MAX_ENTRY_BYTES, MAX_ENTRY_FIELDS = 16_384, 10
 SENT = web.RequestKey("sent", dict[str, Any])
 
 
@@ -61,6 +63,15 @@ async def form_of(request: web.Request) -> Form:
     return {name: value for name, value in sent.items() if isinstance(value, str)}
 
 
+async def entry_form_of(request: web.Request) -> Form:
+    """The fields of the form that everybody may send, the one for the token: it is short."""
+    body = await read_body(request, MAX_ENTRY_BYTES)
+    try:
+        return dict(parse_qsl(body.decode(errors="replace"), keep_blank_values=True, max_num_fields=MAX_ENTRY_FIELDS))
+    except ValueError as broken:
+        raise InvalidInput({"token": "What was sent is no form that can be read."}) from broken
+
+
 async def upload_of(request: web.Request, field: str) -> Upload | None:
     """The file in a field of the form, or None where none was chosen."""
     file = (await _sent(request)).get(field)
@@ -101,10 +112,11 @@ async def _sent(request: web.Request) -> dict[str, Any]:
     if SENT not in request:
         request[SENT] = {}
         try:
-            request[SENT] = dict(await request.post())
+            async with receiving(request):
+                request[SENT] = dict(await request.post())
         except web.HTTPRequestEntityTooLarge as large:
             most = request.client_max_size // 2**20
             raise InvalidInput({"file": f"What you sent is larger than {most} MB, so nothing was taken."}) from large
-        except ValueError as broken:
+        except (ValueError, LookupError) as broken:  # LookupError: of a character set that there is not
             raise InvalidInput({"file": "What was sent is no form that can be read, so nothing was taken."}) from broken
     return request[SENT]

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from agent_core.providers.limited_replies import MAX_JSON_BYTES, ReplyTooLong, read_limited
+
 if TYPE_CHECKING:
-    from aiohttp import ClientResponse, ClientSession
+    from aiohttp import ClientSession
 
 PORTS = (11434, 1234, 8080, 8000, 1337)
 NAMES = {11434: "Ollama", 1234: "LM Studio", 8080: "llama.cpp"}
 PATIENCE = 0.5
-MOST_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,20 +40,11 @@ async def _server(session: "ClientSession", host: str, port: int) -> LocalServer
     base_url = f"http://{host}:{port}/v1"
     try:
         async with session.get(f"{base_url}/models", allow_redirects=False) as response:
-            answer = json.loads(await _body(response)) if response.status == 200 else None
-    except (ClientError, OSError, TimeoutError, ValueError, RecursionError):
+            answer = json.loads(await read_limited(response, MAX_JSON_BYTES)) if response.status == 200 else None
+    except (ClientError, OSError, TimeoutError, ValueError, RecursionError, ReplyTooLong):
         return None
     models = _model_ids(answer)
     return LocalServer(name=NAMES.get(port, "local server"), base_url=base_url, models=models) if models else None
-
-
-async def _body(response: "ClientResponse") -> bytes:
-    body = bytearray()
-    async for chunk in response.content.iter_chunked(65_536):
-        body += chunk
-        if len(body) > MOST_BYTES:
-            raise ValueError("The answer is too long to be a list of models.")
-    return bytes(body)
 
 
 def _model_ids(answer: object) -> tuple[str, ...]:

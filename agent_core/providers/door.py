@@ -15,12 +15,14 @@ from urllib.parse import urljoin
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
 from agent_core.ports.web import Fetched
-from agent_core.providers.door_networks import InternalHosts, Ip, inside
+from agent_core.providers.door_networks import InternalHosts, Ip, inside, meant
 from agent_core.providers.door_targets import Target, refused, target_of
+from agent_core.providers.local_addresses import LocalAddresses, ReadLocalAddresses, read_local_addresses
 
 MOST_REDIRECTS = 5
 MOST_ADDRESSES = 8
 OPEN_ONLY = "Agents reach the open internet only, and hosts that the operator names in ALLOW_INTERNAL_HOSTS"
+UNREADABLE = "The operator should look why the system does not tell Signoff its network interfaces"
 
 Resolve: TypeAlias = Callable[[str], Awaitable[Sequence[str]]]
 
@@ -59,12 +61,16 @@ async def by_system(host: str) -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Door:
-    """Lets out what may go out. `agent` is how requests say who sends them."""
+    """Lets out what may go out. `agent` is how requests say who sends them.
+
+    `local_addresses` reads this machine's addresses: before each check, because they change while it runs.
+    """
 
     internal: InternalHosts = field(default_factory=InternalHosts)
     resolve: Resolve = by_system
     patience: Patience = field(default_factory=Patience)
     agent: str = "Signoff"
+    local_addresses: ReadLocalAddresses = read_local_addresses
 
     async def admit(self, url: str, sites: Sites) -> Way:
         """The way to a URL; raise CommandError where agents of this channel may not go there."""
@@ -77,11 +83,20 @@ class Door:
         if target.is_inner and target.host not in self.internal.names:
             raise refused(target.url, f"{target.host} is the name of something inside. {OPEN_ONLY}")
         addresses = (target.address,) if target.address else await self._addresses(target)
+        local = self._local_addresses(target)
         for address in addresses:
-            if (what := inside(address)) and not self.internal.allow(target.host, address):
+            what = inside(address) or local.description(meant(address))
+            if what and not self.internal.allow(target.host, address):
                 shown = address if target.address else f"{target.host} has an address inside: {address}"
                 raise refused(target.url, f"{shown} {what}. {OPEN_ONLY}")
         return Way(target, addresses[:MOST_ADDRESSES])
+
+    def _local_addresses(self, target: Target) -> LocalAddresses:
+        try:
+            return self.local_addresses()
+        except (OSError, ValueError, LookupError) as fault:
+            why = f"this machine's own addresses cannot be read ({type(fault).__name__}), so none can be told from it"
+            raise refused(target.url, f"{why}. {UNREADABLE}") from None
 
     async def fetch(self, url: str, sites: Sites, wanted: Wanted) -> Fetched:
         """Get what is there, following redirects, each admitted like the first; raise CommandError."""

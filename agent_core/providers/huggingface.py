@@ -14,6 +14,7 @@ from agent_core.model.usage import FREE, Usage
 from agent_core.ports.media import Heard, Made, Shape
 from agent_core.ports.world import Clock
 from agent_core.providers.clock import SystemClock
+from agent_core.providers.limited_replies import MAX_JSON_BYTES, MAX_MEDIA_BYTES
 from agent_core.providers.media_http import Answer, Service
 from agent_core.providers.prices import Prices
 
@@ -69,7 +70,7 @@ class HuggingFace:
         return FREE if is_free else None
 
     async def asked(self, *, wish: object = None, data: bytes | None = None, kind: str = "") -> bytes:
-        """What the model gives; raise CommandError where it gives nothing."""
+        """What the model gives: a picture for a wish, JSON for a sound; raise CommandError where it gives nothing."""
         answer = await self._once(wish, data, kind)
         for _ in range(MOST_TRIES - 1):
             wait = _loading(answer)
@@ -83,7 +84,8 @@ class HuggingFace:
         return answer.data
 
     async def _once(self, wish: object, data: bytes | None, kind: str) -> Answer:
-        return await self._service.post(f"/{self.model}", json=wish, data=data, kind=kind)
+        max_bytes = MAX_JSON_BYTES if wish is None else MAX_MEDIA_BYTES
+        return await self._service.post(f"/{self.model}", json=wish, data=data, kind=kind, max_bytes=max_bytes)
 
     @property
     def _service(self) -> Service:

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from agent_core.errors import CommandError
-
-MOST_BYTES = 40 * 2**20  # a picture of 20 MB as base64, and then some
+from agent_core.providers.limited_replies import MAX_MEDIA_BYTES, ReplyTooLong, read_limited
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +31,16 @@ class Service:
         address = urlsplit(self.url)
         return f"{address.hostname}:{address.port}" if address.port else address.hostname or ""
 
-    async def post(self, path: str, *, json: object = None, data: bytes | None = None, kind: str = "") -> Answer:
-        """Send JSON, or bytes of this kind; raise CommandError when no whole answer comes."""
+    async def post(
+        self,
+        path: str,
+        *,
+        json: object = None,
+        data: bytes | None = None,
+        kind: str = "",
+        max_bytes: int = MAX_MEDIA_BYTES,
+    ) -> Answer:
+        """Send JSON, or bytes of this kind; raise CommandError when no whole answer of at most `max_bytes` comes."""
         from aiohttp import ClientError, ClientSession, ClientTimeout  # loaded when first asked
 
         headers = {**self.headers, "Content-Type": kind} if kind else self.headers
@@ -42,12 +49,11 @@ class Service:
                 ClientSession(timeout=ClientTimeout(total=self.seconds), headers=headers) as session,
                 session.post(f"{self.url.rstrip('/')}{path}", json=json, data=data, allow_redirects=False) as response,
             ):
-                body = bytearray()
-                async for chunk in response.content.iter_chunked(2**16):
-                    body += chunk
-                    if len(body) > MOST_BYTES:
-                        raise CommandError(f"{self.name} answered more than can be taken.")
-                return Answer(response.status, bytes(body))
+                return Answer(response.status, await read_limited(response, max_bytes))
+        except ReplyTooLong as fault:
+            raise CommandError(
+                f"{self.name} answered more than can be taken: over {fault.max_bytes:,} bytes."
+            ) from None
         except TimeoutError:
             raise CommandError(f"{self.name} did not answer in time.") from None
         except (ClientError, OSError, ValueError) as fault:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from agent_core.providers.limited_replies import MAX_CHAT_BYTES
 from agent_core.providers.prices import is_loopback
 
 if TYPE_CHECKING:
@@ -15,11 +16,12 @@ OPENAI_URL = "https://api.openai.com/v1"
 
 @dataclass(slots=True, kw_only=True)
 class Connection:
-    """The SDK's client for an address. `seconds` bounds each request."""
+    """The SDK's client for an address. `seconds` bounds each request, `max_reply_bytes` what is read of its reply."""
 
     base_url: str
     api_key: str = field(repr=False)
     seconds: float
+    max_reply_bytes: int = MAX_CHAT_BYTES
     _client: "AsyncOpenAI | None" = field(default=None, init=False, repr=False)
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
 
@@ -49,14 +51,17 @@ class Connection:
 
     def _new_client(self) -> "AsyncOpenAI":
         """Import the SDK, which takes most of a second: in a thread."""
-        from openai import AsyncOpenAI, DefaultAsyncHttpxClient
+        from openai import AsyncOpenAI
 
+        from agent_core.providers.openai_http import LimitedClient
+
+        is_proxied = not is_loopback(self.base_url)
         client = AsyncOpenAI(
             api_key=self.api_key or "none",
             base_url=self.base_url,
             max_retries=0,
             timeout=self.seconds,
-            http_client=DefaultAsyncHttpxClient(trust_env=False) if is_loopback(self.base_url) else None,
+            http_client=LimitedClient(self.max_reply_bytes, trust_env=is_proxied),
         )
         _ = client.chat.completions, client.models, client.embeddings  # these are imported when first touched
         return client

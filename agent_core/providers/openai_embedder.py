@@ -15,6 +15,7 @@ from agent_core.model.usage import Usage
 from agent_core.ports.minds import Embedding, TokenCounter
 from agent_core.ports.world import Clock
 from agent_core.providers.clock import SystemClock
+from agent_core.providers.limited_replies import MAX_EMBEDDINGS_BYTES
 from agent_core.providers.openai_client import OPENAI_URL, Connection
 from agent_core.providers.openai_errors import EMBEDDINGS, complaint_of, expected, told
 from agent_core.providers.prices import Prices
@@ -46,7 +47,12 @@ class OpenAIEmbedder:
     _length: int = field(default=0, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._connection = Connection(base_url=self.base_url, api_key=self.api_key, seconds=self.seconds)
+        self._connection = Connection(
+            base_url=self.base_url,
+            api_key=self.api_key,
+            seconds=self.seconds,
+            max_reply_bytes=MAX_EMBEDDINGS_BYTES,
+        )
 
     @property
     def name(self) -> str:

@@ -9,6 +9,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
 from agent_core.errors import ModelError, ModelRefused, ModelUnavailable
+from agent_core.providers.limited_replies import ReplyTooLong
 
 if TYPE_CHECKING:
     from openai import APIStatusError
@@ -36,7 +37,7 @@ def expected() -> tuple[type[Exception], ...]:
     """What a call through the SDK may raise. Asked for when the SDK is loaded."""
     from openai import OpenAIError
 
-    return OpenAIError, TimeoutError, ValueError
+    return OpenAIError, ReplyTooLong, TimeoutError, ValueError
 
 
 def told(error: Exception, *, host: str, model: str, secret: str, now: datetime, ability: Ability = CHAT) -> ModelError:
@@ -46,6 +47,11 @@ def told(error: Exception, *, host: str, model: str, secret: str, now: datetime,
     match error:
         case TimeoutError() | APITimeoutError():
             return ModelUnavailable(f"{host} did not answer in time.")
+        case ReplyTooLong(max_bytes=most) | APIConnectionError(__cause__=ReplyTooLong(max_bytes=most)):
+            return ModelRefused(
+                f"{host} sent more than {most:,} bytes as one reply, so it was not read. Check {ability.address} and "
+                f"{ability.model}, then resume."
+            )
         case APIConnectionError():
             return ModelUnavailable(f"{host} cannot be reached ({type(error.__cause__ or error).__name__}).")
         case APIStatusError():

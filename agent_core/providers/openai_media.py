@@ -18,6 +18,7 @@ from agent_core.model.usage import FREE, Usage
 from agent_core.ports.media import Heard, Made, Shape
 from agent_core.ports.world import Clock
 from agent_core.providers.clock import SystemClock
+from agent_core.providers.limited_replies import MAX_MEDIA_BYTES
 from agent_core.providers.openai_client import OPENAI_URL, Connection
 from agent_core.providers.openai_errors import Ability, expected, told
 from agent_core.providers.prices import Prices
@@ -54,7 +55,9 @@ class OpenAIMedia:
     connection: Connection = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.connection = Connection(base_url=self.base_url, api_key=self.api_key, seconds=self.seconds)
+        self.connection = Connection(
+            base_url=self.base_url, api_key=self.api_key, seconds=self.seconds, max_reply_bytes=MAX_MEDIA_BYTES
+        )
 
     async def close(self) -> None:
         """Let go of the connections; a later call opens new ones."""

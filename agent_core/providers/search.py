@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from agent_core.errors import CommandError
 from agent_core.ports.world import WebHit
+from agent_core.providers.limited_replies import MAX_JSON_BYTES, ReplyTooLong, read_limited
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 GOOGLE_URL = "https://www.googleapis.com/customsearch/v1"
 MOST_GOOGLE = 10  # developers.google.com/custom-search/v1/reference/rest/v1/cse/list: num is from 1 to 10
 PATIENCE = 20.0
-MOST_BYTES = 2_000_000
 
 Find = Callable[[str, int], Sequence[Mapping[str, object]]]
 
@@ -80,11 +80,10 @@ class MetaSearch:
 async def _answer(response: "ClientResponse") -> object:
     if response.status != 200:
         raise CommandError(f"The search answered {response.status}: {_why(response.status)}")
-    body = await response.content.read(MOST_BYTES + 1)
-    if len(body) > MOST_BYTES:
-        raise CommandError("The search answered more than can be read.")
     try:
-        return json.loads(body)
+        return json.loads(await read_limited(response, MAX_JSON_BYTES))
+    except ReplyTooLong:
+        raise CommandError("The search answered more than can be read.") from None
     except (ValueError, RecursionError):
         raise CommandError("The search answered something that cannot be read.") from None
 

@@ -1,14 +1,17 @@
 """Posts on X by its API v2, through a library that waits and is therefore asked in a thread."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from agent_core.errors import CommandError
+from agent_core.providers.limited_replies import CHUNK_BYTES, MAX_JSON_BYTES, ReplyTooLong
 from agent_core.providers.openai_errors import tidied
 from agent_core.providers.prices import is_loopback
 
@@ -65,6 +68,8 @@ class XPosts:
             raise CommandError(self._why(refused)) from None
         except NoConnection as fault:
             raise CommandError(f"X cannot be reached ({type(fault).__name__}). {_sent(fault)}") from None
+        except ReplyTooLong:
+            raise CommandError(f"X answered more than can be read. {MAYBE}") from None
         except (JSONDecodeError, *UNREADABLE):
             raise CommandError(f"X answered something that cannot be read. {MAYBE}") from None
         except RequestException as fault:
@@ -92,7 +97,13 @@ class XPosts:
     def _ask(self, usual: "Callable[..., Response]", method: str, url: str, **options: Any) -> "Response":
         """Ask the address that was set, which is what gets signed, and follow nothing from there."""
         asked = f"{self.url.rstrip('/')}{urlsplit(url).path}"
-        return usual(method, asked, **{**options, "timeout": self.seconds, "allow_redirects": False})
+        answer = usual(method, asked, **{**options, "timeout": self.seconds, "allow_redirects": False, "stream": True})
+        with closing(answer):
+            body = b"".join(_limited(answer.iter_content(CHUNK_BYTES)))
+        whole = type(answer)()
+        whole.status_code, whole.reason, whole.headers = answer.status_code, answer.reason, answer.headers
+        whole.url, whole.encoding, whole.raw = answer.url, answer.encoding, BytesIO(body)
+        return whole
 
     def _why(self, refused: "HTTPException") -> str:
         status = int(getattr(refused.response, "status_code", 0))
@@ -110,6 +121,15 @@ class XPosts:
                 return f"X answered {status}. {MAYBE}"
             case _:
                 return f"X refused the post ({status}): {words or 'it did not say why.'}"
+
+
+def _limited(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    left = MAX_JSON_BYTES
+    for chunk in chunks:
+        left -= len(chunk)
+        if left < 0:
+            raise ReplyTooLong(MAX_JSON_BYTES)
+        yield chunk
 
 
 def _until(reset_time: int | None) -> str:

@@ -18,11 +18,13 @@ import pytest
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "security.md"
 BEGIN, END = "<!-- the table of attacks begins -->", "<!-- the table of attacks ends -->"
-On: TypeAlias = Literal["door", "sandbox", "files", "approval"]
+On: TypeAlias = Literal["door", "sandbox", "files", "http", "services", "approval"]
 HEADINGS: dict[On, str] = {
     "door": "The door to the web",
     "sandbox": "The sandbox",
     "files": "The workspace of files",
+    "http": "The HTTP server",
+    "services": "Services that Signoff asks",
     "approval": "Approval and secrets",
 }
 

@@ -2,6 +2,8 @@
 
 import asyncio
 import zlib
+from dataclasses import replace
+from ipaddress import ip_network
 
 import pytest
 
@@ -10,6 +12,7 @@ from agent_core.model.sites import Sites
 from agent_core.providers.door import Door, Patience, Wanted
 from agent_core.providers.door_networks import InternalHosts
 from agent_core.providers.door_proxy import opened
+from agent_core.providers.local_addresses import LocalAddresses
 from tests.attacks.rows import attack
 from tests.standins.site import HERE, NAME, OPEN, Names, Raw, dripping, endless, leads_to, packed, page, site, two_sites
 
@@ -118,6 +121,55 @@ async def test_this_machine_is_not_reached_however_it_is_written(url: str, answe
 async def test_nothing_inside_and_nothing_but_the_web_is_asked(url: str, answer: str) -> None:
     names = Names()
     assert (await refusal(a_door(names), url), names.asked) == (answer, [])
+
+
+PUBLIC = LocalAddresses(
+    own=frozenset(map(ip_network, ("93.184.216.34/32", "2606:2800:220:1::/64"))),
+    attached=frozenset(map(ip_network, ("93.184.216.0/26", "2606:2800:220::/48"))),
+)
+OWN, NEIGHBOUR = "is an address of this machine", "lies in a network that this machine is attached to"
+
+
+@pytest.mark.proves("door:own")
+@pytest.mark.parametrize(
+    "url",
+    [
+        at("This machine's own public address", "http://93.184.216.34:{port}/", f"93.184.216.34 {OWN}"),
+        at("The same as one number", "http://1572395042:{port}/", f"93.184.216.34 {OWN}"),
+        at("The same wrapped in IPv6", "http://[::ffff:5db8:d822]:{port}/", f"93.184.216.34 {OWN}"),
+        at("The same by NAT64", "http://[64:ff9b::5db8:d822]:{port}/", f"64:ff9b::5db8:d822 {OWN}"),
+        at("This machine's public IPv6 address", "http://[2606:2800:220:1::7]:{port}/", f"2606:2800:220:1::7 {OWN}"),
+        at("A public address in the same network", "http://93.184.216.35:{port}/", f"93.184.216.35 {NEIGHBOUR}"),
+        at("The same in IPv6", "http://[2606:2800:220:2::7]:{port}/", f"2606:2800:220:2::7 {NEIGHBOUR}"),
+        at(
+            "A name of this machine's public address",
+            "http://own.example.org:{port}/",
+            f"own.example.org has an address inside: 93.184.216.34 {OWN}",
+        ),
+    ],
+)
+async def test_a_public_address_of_this_machine_or_its_network_is_not_reached(url: str, answer: str) -> None:
+    names = Names({"own.example.org": [["93.184.216.34"]]})
+    door = replace(a_door(names), local_addresses=lambda: PUBLIC)
+    assert await refusal(door, url.format(port=8080)) == answer
+
+
+@attack("door", "A redirect to this machine's public address", f"refused: 93.184.216.34 {OWN}")
+async def test_a_redirect_to_a_public_address_of_this_machine_is_not_followed(answer: str) -> None:
+    door = replace(a_door(), local_addresses=lambda: PUBLIC)
+    async with site(OPEN) as open_site:
+        open_site.answers["/"] = leads_to("http://93.184.216.34:8080/")
+        assert await refusal(door, open_site.url()) == answer
+
+
+@attack("door", "Any address while the system does not tell this machine's own", "refused: nothing is let out")
+async def test_nothing_is_let_out_while_addresses_cannot_be_told_apart(answer: str) -> None:
+    def unreadable() -> LocalAddresses:
+        raise PermissionError("netlink")
+
+    saw = await refusal(replace(a_door(), local_addresses=unreadable), "http://93.184.216.34/")
+    assert saw.startswith("refused: this machine's own addresses cannot be read (PermissionError)")
+    assert answer == "refused: nothing is let out"
 
 
 @attack(

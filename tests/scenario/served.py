@@ -7,6 +7,7 @@ from pathlib import Path
 
 from aiohttp import web
 
+from adapters.http_body import BODY_TIMEOUT
 from adapters.web.app import Badge, Workspace
 from adapters.web.guard import Guard
 from adapters.web.surface import WebSurface
@@ -17,6 +18,7 @@ from agent_core.providers.clock import SystemClock
 from agent_core.providers.files import FolderWorkspaces
 from agent_core.testing.index import InMemoryIndex
 from agent_core.testing.stage import Stage
+from bot.http_server import LimitedSite, ServerLimits
 from bot.web import application
 from bot.worker import work
 from tests.wiring import intents_of
@@ -31,6 +33,7 @@ async def served(
     public_url: str = "",
     badge: Badge | None = None,
     index: MemoryIndex | None = None,
+    limits: ServerLimits = ServerLimits(),  # noqa: B008 - a frozen value
 ) -> AsyncIterator[str]:
     """The address of a running local workspace; everything ends with the block."""
     url = f"sqlite:///{folder / 'signoff.db'}"
@@ -51,10 +54,11 @@ async def served(
         clock=stage.clock,
         badge=badge or Badge(model.label),
     )
-    runner = web.AppRunner(application(workspace), access_log=None, shutdown_timeout=1)
+    app = application(workspace)
+    app[BODY_TIMEOUT] = limits.body_seconds
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
+    await LimitedSite(runner, "127.0.0.1", 0, limits).start()
     engine = asyncio.create_task(work(stage.engine, stage.loop))
     try:
         yield f"http://127.0.0.1:{runner.addresses[0][1]}"

@@ -776,3 +776,12 @@ async def test_no_code_is_logged(browser: Browser, slack: FakeSlack, caplog: pyt
         await browser.come_back()
     logged = caplog.text + "".join(str(vars(record)) for record in caplog.records)
     assert [secret for secret in SECRETS if secret in logged] == []
+
+
+@pytest.mark.proves("slack:unparsed")
+@pytest.mark.parametrize("path", ["install", "oauth_redirect"])
+async def test_the_install_pages_read_no_body(here: Process, database: Counted, clock: FakeClock, path: str) -> None:
+    async with browsing(here, database, clock, "http://signoff.example") as browser:
+        asked = browser.session.get(f"{browser.url}/slack/{path}", json="{", headers={"Cookie": browser.cookie})
+        async with asked as response:
+            assert response.status < 500

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import hmac
+import io
 import json
 import time
 from collections.abc import Coroutine, Mapping
@@ -93,7 +94,8 @@ class Courier:
     async def raw(self, body: str | bytes, headers: Mapping[str, str]) -> Answer:
         """POST what a test has written."""
         started = time.perf_counter()
-        async with self._session.post(self.url, data=body, headers=headers) as response:
+        data = io.BytesIO(body.encode() if isinstance(body, str) else body)
+        async with self._session.post(self.url, data=data, headers=headers) as response:
             text = await response.text()
             return Answer(response.status, _read(text), time.perf_counter() - started)
 

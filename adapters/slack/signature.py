@@ -1,0 +1,43 @@
+"""Whether Slack signed a request. Only headers and raw bytes are looked at; nothing is parsed.
+
+The rules: docs.slack.dev/authentication/verifying-requests-from-slack. Any fault of a header means "not signed".
+"""
+
+import hashlib
+import hmac
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Self
+
+MAX_AGE_SECONDS = 300
+TIMESTAMP = re.compile(r"[0-9]{1,12}", re.ASCII)
+SIGNATURE = re.compile(r"v0=[0-9a-f]{64}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The two headers that Slack sends with each request."""
+
+    timestamp: str
+    value: str
+
+    @classmethod
+    def of(cls, headers: Mapping[str, str]) -> Self | None:
+        """Read the headers; None where one is missing or is not written as Slack writes it."""
+        timestamp = headers.get("X-Slack-Request-Timestamp", "")
+        value = headers.get("X-Slack-Signature", "")
+        if not (TIMESTAMP.fullmatch(timestamp) and SIGNATURE.fullmatch(value)):
+            return None
+        return cls(timestamp, value)
+
+    def is_fresh(self, now: datetime) -> bool:
+        """Whether the request was signed within five minutes of now."""
+        return abs(now.timestamp() - int(self.timestamp)) <= MAX_AGE_SECONDS
+
+    def matches(self, body: bytes, secret: str) -> bool:
+        """Whether it is the signature of these bytes."""
+        signed = b"v0:" + self.timestamp.encode() + b":" + body
+        expected = "v0=" + hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
+        return hmac.compare_digest(expected, self.value)

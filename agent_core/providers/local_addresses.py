@@ -1,0 +1,124 @@
+"""This machine's own addresses and the networks it is attached to, whatever kind of addresses they are.
+
+psutil reads the interfaces (getifaddrs). Linux has more in /proc/net: routes to networks in which the machine has no
+address, and ranges of addresses that are its own. Both tell of the network namespace of this process.
+"""
+
+import socket
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from pathlib import Path
+from typing import TypeAlias
+
+Network: TypeAlias = IPv4Network | IPv6Network
+PROC_NET = Path("/proc/net")
+# A tunnel to everywhere (0.0.0.0/0, or its halves) has no gateway either; a network that wide is not counted.
+WIDEST_V4, WIDEST_V6 = 8, 16
+# linux/route.h and linux/ipv6_route.h
+ROUTE_UP, ROUTE_GATEWAY, ROUTE_REJECT, ROUTE_CACHE, ROUTE_LOCAL = 0x1, 0x2, 0x200, 0x0100_0000, 0x8000_0000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalAddresses:
+    """`own`: what leads to this machine, as networks of one address or more. `attached`: networks without a router."""
+
+    own: frozenset[Network] = frozenset()
+    attached: frozenset[Network] = frozenset()
+
+    def description(self, address: IPv4Address | IPv6Address) -> str:
+        """What the address is, completing "203.0.113.9 …", where it is one of these; else ""."""
+        if any(address in network for network in self.own):
+            return "is an address of this machine"
+        if any(address in network for network in self.attached):
+            return "lies in a network that this machine is attached to"
+        return ""
+
+
+ReadLocalAddresses: TypeAlias = Callable[[], LocalAddresses]
+
+
+def read_local_addresses() -> LocalAddresses:
+    """Read them anew; raise OSError where the system does not tell them."""
+    interfaces, routes = from_interfaces(), from_proc(PROC_NET)
+    return LocalAddresses(own=interfaces.own | routes.own, attached=interfaces.attached | routes.attached)
+
+
+def from_interfaces() -> LocalAddresses:
+    """The addresses of the interfaces, and the networks that their netmasks say."""
+    import psutil  # loaded when first asked
+
+    own, attached = set[Network](), set[Network]()
+    for addresses in psutil.net_if_addrs().values():
+        for each in addresses:
+            if each.family in (socket.AF_INET, socket.AF_INET6):
+                address = ip_address(each.address.partition("%")[0])
+                own.add(ip_network(address))
+                attached.add(ip_network((address, _prefix(each.netmask, address.max_prefixlen)), strict=False))
+    return _without_widest(own, attached)
+
+
+def from_proc(folder: Path) -> LocalAddresses:
+    """The routes of Linux in these files; nothing of a file that is not there."""
+    trie, routes = _routes_of_trie(_text_of(folder / "fib_trie")), tuple(_routes_v6(_text_of(folder / "ipv6_route")))
+    attached = {*_attached_v4(_text_of(folder / "route")), *_attached_v6(routes)}
+    own = {network for network, flags in routes if flags & ROUTE_LOCAL}
+    return _without_widest(own | {each for each, is_own in trie if is_own}, attached | {each for each, _ in trie})
+
+
+def _without_widest(own: Iterable[Network], attached: Iterable[Network]) -> LocalAddresses:
+    widest = {4: WIDEST_V4, 6: WIDEST_V6}
+    kept = frozenset(network for network in attached if network.prefixlen >= widest[network.version])
+    return LocalAddresses(own=frozenset(own), attached=kept)
+
+
+def _prefix(netmask: str | None, longest: int) -> int:
+    """The length of a network's prefix by its mask; that of a single address where there is none."""
+    return int(ip_address(netmask)).bit_count() if netmask else longest
+
+
+def _routes_of_trie(text: str) -> set[tuple[Network, bool]]:
+    """Every route of every IPv4 table that has no gateway, and whether it leads to this machine.
+
+    A line `|-- 192.0.2.0` is followed by its routes: `/24 link UNICAST` (attached), `/32 host LOCAL` (own), and
+    `/0 universe UNICAST` (by a gateway).
+    """
+    address, found = "", set[tuple[Network, bool]]()
+    for line in text.splitlines():
+        words = line.split()
+        if words[:1] == ["|--"] and len(words) == 2:
+            address = words[1]
+        elif len(words) >= 3 and (words[2] == "LOCAL" or words[1:3] == ["link", "UNICAST"]):
+            found.add((IPv4Network(f"{address}{words[0]}", strict=False), words[2] == "LOCAL"))
+    return found
+
+
+def _attached_v4(text: str) -> Iterator[Network]:
+    for line in text.splitlines()[1:]:
+        fields = line.split()
+        if len(fields) >= 8 and int(fields[3], 16) & (ROUTE_UP | ROUTE_GATEWAY | ROUTE_REJECT) == ROUTE_UP:
+            yield IPv4Network(f"{_swapped(fields[1])}/{_swapped(fields[7])}", strict=False)
+
+
+def _swapped(number: str) -> IPv4Address:
+    """An address as /proc/net/route has it: the bytes in the order of this machine's processor."""
+    return IPv4Address(int(number, 16).to_bytes(4, sys.byteorder))
+
+
+def _attached_v6(routes: Iterable[tuple[Network, int]]) -> Iterator[Network]:
+    skipped = ROUTE_GATEWAY | ROUTE_REJECT | ROUTE_CACHE | ROUTE_LOCAL
+    return (network for network, flags in routes if flags & (ROUTE_UP | skipped) == ROUTE_UP)
+
+
+def _routes_v6(text: str) -> Iterator[tuple[IPv6Network, int]]:
+    for line in text.splitlines():
+        fields = line.split()
+        yield IPv6Network((int(fields[0], 16), int(fields[1], 16))), int(fields[8], 16)
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text()
+    except FileNotFoundError:
+        return ""
