@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from adapters.buttons import Button
+from adapters.edited import argument_changes, edited_by
 from adapters.standing import Tone, state_text, tone_of
 from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Finished, Paused, Stopped, Thinking
 from agent_core.model.command import Arguments, Preview
@@ -34,7 +35,8 @@ class Card:
     `state` is where the turn stands, with who decided and when; `question` is what people are asked about it. A brief
     card keeps `details` behind a Thoughts button. `review` is what the model holds against its own proposal, where
     somebody asked. `lease` is what is left of the permission that the command has, and `outcome` what came of it, or
-    what came of it so far.
+    what came of it so far. `edits` says in a sentence what a person changed before it ran, and `changes` is the diff of
+    each argument.
     """
 
     turn: TurnId
@@ -58,6 +60,8 @@ class Card:
     remark: str
     outcome: str
     buttons: tuple[Button, ...]
+    edits: str = ""
+    changes: tuple[Labelled, ...] = ()
 
     @property
     def standing(self) -> str:
@@ -83,7 +87,7 @@ def turn_card(agent: Agent, turn: Turn) -> Card:
         review=turn.review,
         is_brief=agent.policy.verbosity == "brief",
         arguments=shown_arguments(turn.call.arguments),
-        preview=_visible_preview(turn.proposal.preview),
+        preview=_visible_preview(turn.shown_preview),
         risk=" + ".join(turn.risks),
         cost=money(turn.usage.cost),
         footer=_footer(agent, turn),
@@ -91,7 +95,19 @@ def turn_card(agent: Agent, turn: Turn) -> Card:
         remark=turn.remark,
         outcome=_outcome(turn),
         buttons=_buttons(agent, turn),
+        edits=_edits(turn),
+        changes=tuple(
+            Labelled(f"{change.name} · changed by {edited_by(turn)}", visible(change.diff))
+            for change in argument_changes(turn, as_text)
+        ),
     )
+
+
+def _edits(turn: Turn) -> str:
+    changes = argument_changes(turn, as_text)
+    if not changes:
+        return f"{edited_by(turn)} opened Edit and changed nothing." if edited_by(turn) else ""
+    return visible(f"{edited_by(turn)} changed {'; '.join(change.brief for change in changes)}.")
 
 
 def summary_text(agent: Agent, turn: Turn) -> str:
@@ -142,6 +158,11 @@ def spend_text(agent: Agent) -> str:
     """What an agent spent of its budget."""
     spent = money(agent.budget.spent)
     return f"{spent} of {money(agent.budget.limit)}" if agent.budget.limit is not None else f"{spent} spent"
+
+
+def free_text(agent: Agent) -> str:
+    """Which classes run without asking and who chose that, or "" where every command asks."""
+    return f"Runs without asking: {', '.join(agent.policy.free)} (chosen by {agent.owner})" if agent.policy.free else ""
 
 
 def lease_text(agent: Agent) -> str:

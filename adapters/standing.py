@@ -1,6 +1,5 @@
 """Where a turn stands and who brought it there, in words. The card they stand on is made in `cards`."""
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal, TypeAlias
 
@@ -17,7 +16,7 @@ def state_text(turn: Turn) -> str:
         case "proposed":
             return "waiting for a decision"
         case "approved" | "running":
-            return f"{_approved(turn.approvals)} · running"
+            return f"{_approved(turn)} · running"
         case "interrupted":
             return "interrupted: the process died while this ran, so it may have run"
         case "rejected":
@@ -48,7 +47,7 @@ def _done(turn: Turn) -> str:
     last = turn.approvals[-1]
     is_unasked = isinstance(last.decision, Approve) and bool(last.decision.under)
     at_end = _at(turn.ended_at) if is_unasked or _was_stopped(turn) else ""
-    return f"{_ended(turn)}{at_end} · {_approved(turn.approvals)}{'' if is_unasked else _at(last.at)}"
+    return f"{_ended(turn)}{at_end} · {_approved(turn)}{'' if is_unasked else _at(last.at)}"
 
 
 def _ended(turn: Turn) -> str:
@@ -61,13 +60,13 @@ def _was_stopped(turn: Turn) -> bool:
     return isinstance(turn.result, Interrupted) and turn.ended_by is not None
 
 
-def _approved(approvals: Sequence[Approval]) -> str:
-    last = approvals[-1]
+def _approved(turn: Turn) -> str:
+    last = turn.approvals[-1]
     match last.decision:
         case Approve(under="policy"):
-            return "allowed by the policy"
-        case Approve(under="lease"):
-            return f"approved by {last.by} in advance"
+            return f"not asked: {last.by} lets {' and '.join(turn.risks)} run without asking"
+        case Approve(under="lease", granted_at=granted_at):
+            return f"approved by {last.by} in advance{_at(granted_at)}"
         case Approve(times) if times > 1:
             return f"approved ×{times} by {last.by}"
         case ApproveEdited():

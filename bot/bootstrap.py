@@ -32,6 +32,7 @@ from agent_core.providers.clock import SystemClock
 from agent_core.providers.detection import local_servers
 from agent_core.providers.files import FolderWorkspaces
 from agent_core.service.agents import AgentService
+from agent_core.service.creation import CreationLimits
 from agent_core.service.drafting import AgentDrafting
 from agent_core.service.helpers import AgentHelpers
 from agent_core.service.memories import AgentMemories
@@ -237,6 +238,7 @@ def _wired(ground: _Ground, surfaces: Mapping[SurfaceName, ChatSurface], sides: 
     mind = Mind(asker=asker, memory=memory, clock=clock, wanted_profile=wanted_profile(settings), **carried)
     moved: dict[str, Any] = {"surfaces": surfaces, "treasury": treasury, "precedence": precedence}
     saving: dict[str, Any] = {**kept, "waker": engine, "precedence": precedence}
+    created: dict[str, Any] = {"default_budget": settings.default_budget_usd, "limits": _limits(settings)}
     return Signoff(
         settings=settings,
         clock=clock,
@@ -246,16 +248,24 @@ def _wired(ground: _Ground, surfaces: Mapping[SurfaceName, ChatSurface], sides: 
         loop=AgentLoop(mind=mind, hands=Hands(sandbox=ground.tools.sandbox, **carried), waker=engine, **moved, **kept),
         renewal=Renewal(memory=memory, treasury=treasury, **kept),
         intents=Intents(
-            service=AgentService(memory=memory, default_budget=settings.default_budget_usd, **saving, **carried),
+            service=AgentService(memory=memory, **created, **saving, **carried),
             views=AgentViews(**kept, **carried),
             tuning=AgentTuning(**saving),
             memories=AgentMemories(memory=memory, treasury=treasury, **kept),
             review=SelfReview(asker=asker, treasury=treasury, waker=engine, **kept),
         ),
-        drafting=AgentDrafting(asker, treasury),
+        drafting=AgentDrafting(asker, treasury, created["limits"]),
         received=ReceivedFiles(waker=engine, workspaces=ground.workspaces, **kept),
         slack=sides.slack,
         discord=sides.discord,
+    )
+
+
+def _limits(settings: Settings) -> CreationLimits:
+    return CreationLimits(
+        guests_may_create=settings.guests_may_create,
+        agents_per_channel=settings.max_agents_per_channel,
+        agents_per_person=settings.max_agents_per_person,
     )
 
 

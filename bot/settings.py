@@ -96,6 +96,9 @@ class Settings(BaseSettings):
     discord_api_url: WebAddress = ""
     discord_gateway_url: GatewayAddress = ""
     default_budget_usd: Decimal | None = Field(default=None, gt=0, allow_inf_nan=False)
+    guests_may_create: bool = False
+    max_agents_per_channel: int = Field(default=200, ge=1, le=10_000)
+    max_agents_per_person: int = Field(default=50, ge=1, le=10_000)
     execute_local_commands: bool = False
     sandbox: Literal["bubblewrap", "docker"] = "bubblewrap"
     sandbox_image: str = Field(default="python:3.12-slim", pattern=r"^[A-Za-z0-9][A-Za-z0-9._/:@-]*$")

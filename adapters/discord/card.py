@@ -96,9 +96,10 @@ def _open(card: Card, footer: Sequence[str]) -> Drawn:
 
 def _folded(card: Card, footer: Sequence[str]) -> Drawn:
     says, brief = small(card.says, FOLDED_SAYS), small(brief_arguments(card), FOLDED)
-    parts = [_head(card), says, brief, _outcome(card, FOLDED_OUTCOME), small(" · ".join(footer), FOOTER)]
+    edits = small(card.edits, REMARK)
+    parts = [_head(card), says, brief, edits, _outcome(card, FOLDED_OUTCOME), small(" · ".join(footer), FOOTER)]
     is_same = all(one_line(part.text) == part.text for part in (Labelled("", card.says), *card.arguments))
-    is_more = bool(card.preview or card.plan or card.details or card.review or card.remark)
+    is_more = bool(card.preview or card.plan or card.details or card.review or card.remark or card.changes)
     is_cut = is_more or not is_same or any(part.is_cut for part in parts)
     items = tuple(ui.TextDisplay[ui.LayoutView](text) for part in parts for text in part.texts)
     return Drawn(items, (Opening("show all", card.turn),) if is_cut else ())
@@ -131,7 +132,7 @@ def _joined(parts: Sequence[Part]) -> tuple[str, ...]:
 
 
 def _bottom(card: Card, footer: Sequence[str]) -> list[Part]:
-    remark = one_line(card.remark)
+    remark = one_line(" ".join(filter(None, (card.remark, card.edits))))
     shown = cut_by_size(remark, REMARK)
     return [Part((escaped(shown),) if remark else (), shown != remark), small(" · ".join(footer), FOOTER)]
 

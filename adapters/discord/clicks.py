@@ -111,7 +111,7 @@ class Clicks:
             case "thoughts":
                 await tell(interaction, thoughts_message(*await seen.turn(origin.channel, TurnId(opening.subject))))
             case "new agent":
-                fresh = Held(begun(AgentDraft(), await seen.offered_draft(origin.channel)))
+                fresh = Held(begun(AgentDraft(), await self.desk.intents.service.offered_draft(origin)))
                 held = fresh if opening.subject == FRESH else self.desk.drafts.get(opening.subject)
                 await open_form(interaction, _agent_form(held, origin))
             case "open":

@@ -8,7 +8,7 @@ from discord import ui
 
 from adapters.answers import Answer, Attachment
 from adapters.buttons import Button, Opening
-from adapters.cards import lease_text, spend_text, status_text, turn_card
+from adapters.cards import free_text, lease_text, spend_text, status_text, turn_card
 from adapters.discord.arguments import Part
 from adapters.discord.card import HEADLINE, MESSAGE_TEXT, card_items, small
 from adapters.discord.controls import Item, card_controls, element, link_button, rest_button, rows
@@ -88,8 +88,8 @@ def thoughts_message(agent: Agent, turn: Turn) -> Message:
 
 def root_message(agent: Agent, *, model: str = "", status_line: str = "") -> Message:
     """The message under which the agent's thread hangs."""
-    facts = [part for part in (f"Started by {agent.owner}", model, agent.model, spend_text(agent)) if part]
-    texts = [_about(agent.name, agent.role, agent.goals), *_small(*facts), *_small(HOW_TO_TALK)]
+    facts = [f"Started by {agent.owner}", model, agent.model, spend_text(agent), free_text(agent)]
+    texts = [_about(agent.name, agent.role, agent.goals), *_small(*filter(None, facts)), *_small(HOW_TO_TALK)]
     return _message(*_texts(texts), *_texts(_small(f"● {status_line}") if status_line.strip() else []))
 
 
@@ -150,7 +150,7 @@ def agent_message(agent: Agent, now: datetime, *, url: str = "") -> Message:
     facts = [
         f"Started by {agent.owner} · {agent.model or 'the default model'} · turn {agent.turns}",
         f"Who may approve: {f'only {agent.owner}' if policy.approvers == 'owner' else 'anyone here'}",
-        f"Runs unasked: {', '.join(policy.free) or 'nothing'}",
+        free_text(agent) or "Every command asks",
         *([lease_text(agent)] if agent.lease else []),
     ]
     buttons: list[Item] = [rest_button(agent)]

@@ -80,7 +80,7 @@ class Slash:
         seen = self.desk.intents.views
         match subcommand_of(text):
             case NewForm(draft):
-                last = await seen.offered_draft(origin.channel)
+                last = await self.desk.intents.service.offered_draft(origin)
                 await open_form(interaction, forms.agent_form(begun(draft, last), place=origin.channel.key))
                 return ""
             case NewSentence(sentence):
@@ -118,13 +118,13 @@ class Slash:
 
     async def _like_the_last(self, draft: AgentDraft, origin: Origin) -> AgentDraft:
         """The one-line form says nothing of policy and budget: they are as they were in the channel's last form."""
-        last = await self.desk.intents.views.offered_draft(origin.channel)
+        last = await self.desk.intents.service.offered_draft(origin)
         return begun(draft, last)
 
     async def _drafted(self, sentence: str, interaction: discord.Interaction, origin: Origin) -> Message:
         """Have a draft made of a sentence. It takes too long for a form, so buttons create it or open the form."""
         await thinking(interaction)
-        drafted = await self.desk.drafting.draft(sentence, origin.channel)
+        drafted = await self.desk.drafting.draft(sentence, origin)
         draft = await self._like_the_last(drafted.draft, origin)
         return render.offer_message(draft, self.desk.drafts.keep(Held(draft)), said=drafted.said)
 

@@ -24,6 +24,8 @@ def all_of(card: Card) -> tuple[Labelled, ...]:
     """All there is of a turn."""
     shown = [Labelled(card.headline, card.standing), *thoughts_of(card)]
     shown += [Labelled("Remark", card.remark)] if card.remark else []
+    shown += [Labelled("Changes", card.edits)] if card.edits else []
+    shown += card.changes
     shown += [Labelled(f"Argument {argument.label}", argument.text) for argument in card.arguments]
     shown += [Labelled(f"Preview: {card.preview.title}", card.preview.body)] if card.preview else []
     return (*shown, *([Labelled("Result", card.outcome)] if card.outcome else []))

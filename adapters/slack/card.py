@@ -71,7 +71,7 @@ def taken(blocks: Sequence[Block]) -> int:
 
 def _open(card: Card, controls: Sequence[Block], footer: Sequence[str]) -> list[Block]:
     top = [*_head(card).blocks, *_thoughts(card), *_review(card)]
-    bottom = [section(card.remark, most=REMARK)] if card.remark else []
+    bottom = [section(text, most=REMARK) for text in (card.remark, card.edits) if text]
     bottom += [*_outcome(card).blocks, context(" · ".join(footer), most=FOOTER), *controls]
     command = _command(card, ROOM - taken([*top, *bottom]) - weight(CUT_TO_FIT))
     more = [section(CUT_TO_FIT, show_all_button(card))] if command.is_cut else []
@@ -158,7 +158,8 @@ def _folded(card: Card) -> Part:
     says, brief = one_line(card.says), one_line(brief_arguments(card))
     blocks = [context(says, most=FOLDED_SAYS)] if says else []
     blocks += [context(brief, most=FOLDED)] if brief else []
-    is_whole = fits(says, FOLDED_SAYS) and fits(brief, FOLDED) and not card.preview
+    blocks += [context(card.edits, most=REMARK)] if card.edits else []
+    is_whole = fits(says, FOLDED_SAYS) and fits(brief, FOLDED) and not (card.preview or card.changes)
     is_same = all(one_line(part.text) == part.text for part in card.arguments)
     return Part(blocks, not (is_whole and is_same))
 

@@ -118,7 +118,7 @@ class Clicks:
                 card = turn_card(*await seen.turn(origin.channel, TurnId(opening.subject)))
                 await self.desk.open(arrival, views.thoughts_view(card, place))
             case "new agent":
-                last = await seen.offered_draft(origin.channel)
+                last = await self.desk.intents.service.offered_draft(origin)
                 await self.desk.open(arrival, views.agent_form(None, last, origin.channel.key))
             case "open":
                 pass
@@ -146,7 +146,7 @@ class Clicks:
 
     async def _change(self, offer: Offer, arrival: Arrival) -> None:
         origin = await self.desk.origin(arrival)
-        last = await self.desk.intents.views.offered_draft(origin.channel)
+        last = await self.desk.intents.service.offered_draft(origin)
         draft = offer.draft or AgentDraft(goals=(offer.sentence,))
         await self.desk.open(arrival, views.agent_form(draft, last, origin.channel.key))
 

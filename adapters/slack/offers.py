@@ -12,7 +12,6 @@ from adapters.lengths import beginning, fits, units
 from adapters.slack.blocks import VALUE
 from adapters.slack.texts import carried
 from agent_core.errors import InvalidInput
-from agent_core.model.command import RISK_CLASSES
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId
 from agent_core.model.policy import Approvers, Policy, Verbosity
@@ -100,17 +99,18 @@ class Offer:
 
 
 def _fields(draft: AgentDraft) -> list[Any]:
+    # Without the classes that need no approval: whoever presses the button has not chosen them.
     policy, budget = draft.policy, None if draft.budget is None else str(draft.budget)
     texts = [carried(draft.name), carried(draft.role), [carried(goal) for goal in draft.goals], carried(draft.model)]
-    return [*texts, budget, policy.approvers, list(policy.free), policy.verbosity]
+    return [*texts, budget, policy.approvers, policy.verbosity]
 
 
 def _draft(fields: Any) -> AgentDraft:
-    name, role, goals, model, budget, approvers, free, verbosity = fields
+    name, role, goals, model, budget, approvers, verbosity = fields
     texts = [name, role, model, *goals]
-    if not (all(isinstance(text, str) for text in texts) and isinstance(goals, list) and isinstance(free, list)):
+    if not (all(isinstance(text, str) for text in texts) and isinstance(goals, list)):
         raise TypeError
-    if approvers not in get_args(Approvers) or verbosity not in get_args(Verbosity) or not set(free) <= {*RISK_CLASSES}:
+    if approvers not in get_args(Approvers) or verbosity not in get_args(Verbosity):
         raise ValueError
     return AgentDraft(
         name=name,
@@ -118,7 +118,7 @@ def _draft(fields: Any) -> AgentDraft:
         goals=tuple(goals),
         model=model,
         budget=None if budget is None else Decimal(budget),
-        policy=Policy(approvers=approvers, free=tuple(free), verbosity=verbosity),
+        policy=Policy(approvers=approvers, verbosity=verbosity),
     )
 
 

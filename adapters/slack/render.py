@@ -6,7 +6,7 @@ from typing import Any
 
 from adapters.answers import Answer
 from adapters.buttons import Button, Opening
-from adapters.cards import lease_text, spend_text, status_text, summary_text, turn_card
+from adapters.cards import free_text, lease_text, spend_text, status_text, summary_text, turn_card
 from adapters.lengths import beginning, cut, shares
 from adapters.slack.blocks import (
     MESSAGE_BLOCKS,
@@ -71,8 +71,12 @@ def turn_message(agent: Agent, turn: Turn, *, badge: str = "") -> Message:
 
 def root_message(agent: Agent, *, model: str, status_line: str = "") -> Message:
     """The message under which the agent's thread hangs."""
-    facts = [part for part in (f"Started by {agent.owner}", model, agent.model, spend_text(agent)) if part]
-    blocks = [*_about(agent.name, agent.role, agent.goals), context(" · ".join(facts)), context(HOW_TO_TALK)]
+    facts = [f"Started by {agent.owner}", model, agent.model, spend_text(agent), free_text(agent)]
+    blocks = [
+        *_about(agent.name, agent.role, agent.goals),
+        context(" · ".join(filter(None, facts))),
+        context(HOW_TO_TALK),
+    ]
     blocks += [context(f"● {one_line(status_line)}", most=SHORT)] if status_line.strip() else []
     said = f"{agent.name}: {agent.role}"
     return Message(notification(said), blocks, metadata("signoff_agent", agent=agent.id))
@@ -124,7 +128,7 @@ def agent_message(agent: Agent, now: datetime, link: Link) -> Message:
     facts = [
         f"Started by {agent.owner} · {agent.model or 'the default model'} · turn {agent.turns}",
         f"Who may approve: {f'only {agent.owner}' if policy.approvers == 'owner' else 'anyone here'}",
-        f"Runs unasked: {', '.join(policy.free) or 'nothing'}",
+        free_text(agent) or "Every command asks",
         *([lease_text(agent)] if agent.lease else []),
     ]
     opens = linked(agent, link)

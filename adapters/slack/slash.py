@@ -58,9 +58,11 @@ class Slash:
         origin = await self.desk.origin(arrival)
         match subcommand_of(text):
             case NewForm(draft):
-                self.desk.soon(self._open_form(arrival, origin, draft))
+                last = await self.desk.intents.service.offered_draft(origin)
+                self.desk.soon(self.desk.open(arrival, views.agent_form(draft, last, origin.channel.key)))
                 return ""
             case NewSentence(sentence):
+                await self.desk.intents.service.offered_draft(origin)
                 self.desk.soon(self._draft(sentence, arrival, origin))
                 return ""
             case NewFrom(draft):
@@ -92,7 +94,7 @@ class Slash:
 
     async def _like_the_last(self, draft: AgentDraft, origin: Origin) -> AgentDraft:
         """The one-line form says nothing of policy and budget: they are as they were in the channel's last form."""
-        last = await self.desk.intents.views.offered_draft(origin.channel)
+        last = await self.desk.intents.service.offered_draft(origin)
         return draft.like(last) if last else draft
 
     async def _grant(self, wish: Wish, arrival: Arrival, origin: Origin) -> None:
@@ -104,15 +106,11 @@ class Slash:
         except PersonError as error:
             await self.desk.tell(arrival, str(error))
 
-    async def _open_form(self, arrival: Arrival, origin: Origin, draft: AgentDraft) -> None:
-        last = await self.desk.intents.views.offered_draft(origin.channel)
-        await self.desk.open(arrival, views.agent_form(draft, last, origin.channel.key))
-
     async def _draft(self, sentence: str, arrival: Arrival, origin: Origin) -> None:
         """Open a form that says it is being filled in, and fill it in."""
         view_id = await self.desk.open(arrival, views.drafting_view())
-        drafted = await self.desk.drafting.draft(sentence, origin.channel)
-        last = await self.desk.intents.views.offered_draft(origin.channel)
+        drafted = await self.desk.drafting.draft(sentence, origin)
+        last = await self.desk.intents.service.offered_draft(origin)
         form = views.agent_form(drafted.draft, last, origin.channel.key, said=drafted.said)
         await self.desk.replace(arrival.workspace, view_id, form)
 

@@ -26,7 +26,8 @@ def parts_of(card: Card) -> list[list[Block]]:
     """All there is of a turn, in parts that a view can hold."""
     spoken = [Labelled(card.headline, card.state), *thoughts_of(card)]
     spoken += [Labelled("Remark", card.remark)] if card.remark else []
-    shown = [*card.arguments]
+    spoken += [Labelled("Changes", card.edits)] if card.edits else []
+    shown = [*card.changes, *card.arguments]
     shown += [Labelled(f"Preview: {card.preview.title}", card.preview.body)] if card.preview else []
     shown += [Labelled("Result", card.outcome)] if card.outcome else []
     return packed([*drawn(spoken), *drawn(shown, boxed=True)])

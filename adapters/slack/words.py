@@ -11,7 +11,7 @@ from adapters.intents import takes_long
 from adapters.settings_file import FILENAME, decoded, is_settings, pasted_draft
 from adapters.slack.arrivals import Arrival, Body, is_from_person, of_message, with_thread, written_at
 from adapters.slack.blocks import Message
-from adapters.slack.desk import Desk, channel_of, thread_of
+from adapters.slack.desk import Desk, thread_of
 from adapters.slack.downloads import Downloads
 from adapters.slack.offers import Offer
 from adapters.slack.render import explanation_message, kept_message, offer_message
@@ -142,8 +142,9 @@ class Words:
     async def _offer_settings(self, said: str, file: dict[str, Any] | None, arrival: Arrival) -> None:
         """Offer the agent of an ai_settings.yaml that was dropped or pasted; no model is asked."""
         try:
+            last = await self.desk.intents.service.offered_draft(await self.desk.origin(arrival))
             draft = await self._dropped(file, arrival) if file else pasted_draft(said)
-            offered = (await self._offered(draft, arrival)).tidied()
+            offered = _offered(draft, last).tidied()
             if not Offer("create", offered).carries_draft:
                 raise InvalidInput({"settings": TOO_LONG_TO_OFFER})
             await self.desk.post(arrival, offer_message(offered, said=FROM_SETTINGS))
@@ -155,15 +156,19 @@ class Words:
         return pasted_draft(decoded(data, name), name)
 
     async def _offer(self, sentence: str, ts: str, arrival: Arrival) -> None:
+        try:
+            origin = await self.desk.origin(arrival)
+            last = await self.desk.intents.service.offered_draft(origin)
+        except PersonError as error:
+            await self.desk.tell(arrival, str(error))
+            return
         self.desk.soon(self.desk.react(arrival, ts, KEPT))
-        drafted = await self.desk.drafting.draft(sentence, channel_of(arrival))
-        await self.desk.post(
-            arrival, offer_message(await self._offered(drafted.draft, arrival), sentence, said=drafted.said)
-        )
+        drafted = await self.desk.drafting.draft(sentence, origin)
+        await self.desk.post(arrival, offer_message(_offered(drafted.draft, last), sentence, said=drafted.said))
 
-    async def _offered(self, draft: AgentDraft, arrival: Arrival) -> AgentDraft:
-        """The draft as it would be made here, with the settings that the channel used last."""
-        last = await self.desk.intents.views.offered_draft(channel_of(arrival))
-        whole = replace(draft, name=draft.name or DEFAULT_NAME, role=draft.role or DEFAULT_ROLE)
-        like = whole.like(last) if last else whole
-        return like if whole.budget is None else replace(like, budget=whole.budget)
+
+def _offered(draft: AgentDraft, last: AgentDraft | None) -> AgentDraft:
+    """The draft as it would be made here, with the settings that the channel used last."""
+    whole = replace(draft, name=draft.name or DEFAULT_NAME, role=draft.role or DEFAULT_ROLE)
+    like = whole.like(last) if last else whole
+    return like if whole.budget is None else replace(like, budget=whole.budget)

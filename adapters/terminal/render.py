@@ -92,7 +92,8 @@ def _head(card: Card, look: Look) -> list[str]:
     styles = TONES.get(card.tone, [])
     rows = ["", look.paint(f"━━ {one_line(card.headline)}", "bold")]
     rows += [look.paint(row, *styles) for row in _barred(one_line(card.standing), look)]
-    return [*rows, *_barred(card.remark, look)] if card.remark else rows
+    said = " ".join(filter(None, (card.remark, card.edits)))
+    return [*rows, *_barred(said, look)] if said else rows
 
 
 def _thoughts(card: Card, look: Look) -> list[str]:

@@ -55,8 +55,7 @@ class Pages:
 
     async def new(self, request: web.Request) -> web.StreamResponse:
         """The form of a new agent, with the channel's last settings where asked for."""
-        channel = channel_of(request)
-        last = await self.workspace.intents.views.offered_draft(channel)
+        last = await self.workspace.intents.service.offered_draft(self.workspace.origin(request))
         given = fields_of(last) if last and "last" in request.query else {}
         return await new_agent_page(self.workspace, request, Asked(given), last=last)
 

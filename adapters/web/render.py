@@ -103,6 +103,7 @@ def _environment() -> Environment:
         cards.status_word,
         cards.spend_text,
         cards.lease_text,
+        cards.free_text,
         cards.money,
         cards.as_text,
         cards.visible,

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 from agent_core.errors import ModelError
 from agent_core.model.draft import GOAL_LENGTH, AgentDraft
-from agent_core.model.places import ChannelScope
+from agent_core.model.people import Origin
+from agent_core.oversight.policy import require_may_create
 from agent_core.oversight.treasury import Treasury
 from agent_core.prompt.asking import Asker, Question
 from agent_core.prompt.drafting import SCHEMA, drafting_messages, parse_draft
+from agent_core.service.creation import DEFAULT_LIMITS, CreationLimits
 
 logger = logging.getLogger(__name__)
 
@@ -32,13 +34,18 @@ class AgentDrafting:
 
     asker: Asker
     treasury: Treasury
+    limits: CreationLimits = DEFAULT_LIMITS
 
-    async def draft(self, sentence: str, channel: ChannelScope) -> Drafted:
-        """Name, role and goals of an agent for what was asked, within 25 seconds."""
+    async def draft(self, sentence: str, origin: Origin) -> Drafted:
+        """Name, role and goals of an agent for what was asked, within 25 seconds.
+
+        Raise NotAllowed for somebody who may not make agents here: the draft costs money.
+        """
+        require_may_create(origin.by, guests_may=self.limits.guests_may_create)
         said = " ".join(sentence.split())[:GOAL_LENGTH]
         question = Question(kind="draft", prompt=drafting_messages(said), schema=SCHEMA, most=MOST_REPLY)
         try:
-            async with asyncio.timeout(PATIENCE), self.treasury.spending_in(channel) as purse:
+            async with asyncio.timeout(PATIENCE), self.treasury.spending_in(origin.channel) as purse:
                 reply = await self.asker.ask(question, "", purse)
             return Drafted(parse_draft(reply))
         except (ModelError, TimeoutError) as fault:

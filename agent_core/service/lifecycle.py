@@ -25,7 +25,7 @@ from agent_core.ports.database import UnitOfWork
 from agent_core.ports.world import Workspaces
 from agent_core.service.changing import Changing
 from agent_core.service.creation import DEFAULT_LIMITS, CreationLimits, created_text, require_room
-from agent_core.service.remembered import remember
+from agent_core.service.remembered import recall_draft, remember
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +37,12 @@ class AgentLifecycle(Changing):
     memory: LongTermMemory
     default_budget: Decimal | None = None
     limits: CreationLimits = DEFAULT_LIMITS
+
+    async def offered_draft(self, origin: Origin) -> AgentDraft | None:
+        """The channel's last settings, to be offered again; raise NotAllowed for whoever may not make agents here."""
+        require_may_create(origin.by, guests_may=self.limits.guests_may_create)
+        async with self.database.begin() as work:
+            return await recall_draft(work, origin.channel)
 
     async def create(self, draft: AgentDraft, origin: Origin) -> Agent:
         """Make an agent and let it think; raise InvalidInput with every field at fault, the name taken among them.

@@ -9,7 +9,6 @@ from agent_core.model.agent import Agent, Headcount
 from agent_core.model.audit import AuditEntry
 from agent_core.model.command import CommandSpec
 from agent_core.model.decision import Reject
-from agent_core.model.draft import AgentDraft
 from agent_core.model.files import FileEntry
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.note import Note, Notice
@@ -22,7 +21,6 @@ from agent_core.ports.database import Database, UnitOfWork
 from agent_core.ports.world import Clock, Workspaces
 from agent_core.service.decisions import require_as_shown
 from agent_core.service.lifecycle import newest_turn
-from agent_core.service.remembered import recall_draft
 
 PAGE = 50
 MOST_ASKING = 100
@@ -162,11 +160,6 @@ class AgentViews:
         """What people did to the agent, oldest first."""
         async with self.database.begin() as work:
             return await work.audit.of(await work.agents.get(channel, agent_id))
-
-    async def offered_draft(self, channel: ChannelScope) -> AgentDraft | None:
-        """The last settings used in the channel, to be offered again."""
-        async with self.database.begin() as work:
-            return await recall_draft(work, channel)
 
     def spec(self, command: str) -> CommandSpec:
         """What a command is, also one that is switched off; of one that is gone only the name is known."""

@@ -140,7 +140,7 @@ def test_each_time_stands_behind_whose_it_is_and_a_stop_is_no_failure() -> None:
         [
             ("done · approved by @ben, 12:00 UTC", "good"),
             ("done, 12:05 UTC · approved by @ben in advance", "good"),
-            ("done, 12:05 UTC · allowed by the policy", "good"),
+            ("done, 12:05 UTC · not asked: @ben lets write run without asking", "good"),
             ("stopped by @ana, 12:05 UTC · approved by @ben, 12:00 UTC", "quiet"),
             ("stopped · approved by @ben, 12:00 UTC", "bad"),
         ]

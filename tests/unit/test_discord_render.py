@@ -362,7 +362,7 @@ a careful writer
             """\
 -# Started by @ana · the default model · turn 0
 -# Who may approve: anyone here
--# Runs unasked: nothing
+-# Every command asks
 -# 3 of 5 left · granted by @ana\
 """,
             "[Resume] resume:agent-ada:1",

@@ -8,6 +8,7 @@ import pytest
 from agent_core.errors import ModelRefused, ModelUnavailable
 from agent_core.model.draft import AgentDraft
 from agent_core.model.messages import Reply
+from agent_core.model.people import Origin
 from agent_core.model.usage import Usage
 from agent_core.oversight.treasury import Treasury
 from agent_core.ports.minds import LanguageModel
@@ -16,11 +17,14 @@ from agent_core.providers.rehearsal import RehearsalModel
 from agent_core.providers.tokens import Estimates
 from agent_core.service.drafting import AS_WRITTEN, AgentDrafting, Drafted
 from agent_core.testing.database import InMemoryDatabase
-from agent_core.testing.examples import CHANNEL
+from agent_core.testing.examples import ANA, CHANNEL
 from agent_core.testing.model import ScriptedModel
 
 SENTENCE = "research the best tennis strings for topspin"
 DRAFT = {"name": "String Scout", "role": "a patient researcher", "goals": ["Find five strings", "Compare their spin"]}
+
+
+ORIGIN = Origin(by=ANA, channel=CHANNEL)
 
 
 def _drafting(model: LanguageModel, database: InMemoryDatabase | None = None) -> AgentDrafting:
@@ -29,7 +33,7 @@ def _drafting(model: LanguageModel, database: InMemoryDatabase | None = None) ->
 
 async def test_a_sentence_becomes_name_role_and_goals() -> None:
     model = ScriptedModel(f"Here you are:\n```json\n{json.dumps(DRAFT)}\n```")
-    drafted = await _drafting(model).draft(f"  {SENTENCE} ", CHANNEL)
+    drafted = await _drafting(model).draft(f"  {SENTENCE} ", ORIGIN)
     assert drafted == Drafted(
         AgentDraft(name="String Scout", role="a patient researcher", goals=("Find five strings", "Compare their spin"))
     )
@@ -38,7 +42,7 @@ async def test_a_sentence_becomes_name_role_and_goals() -> None:
 
 async def test_a_draft_keeps_within_the_limits_of_the_form() -> None:
     long = {"name": "n" * 200, "role": "r\n" * 2000, "goals": [*(["g" * 5000] * 7), "", 3]}
-    drafted = await _drafting(ScriptedModel(json.dumps(long))).draft(SENTENCE, CHANNEL)
+    drafted = await _drafting(ScriptedModel(json.dumps(long))).draft(SENTENCE, ORIGIN)
     assert drafted.draft.tidied() == drafted.draft
 
 
@@ -54,17 +58,17 @@ async def test_a_draft_keeps_within_the_limits_of_the_form() -> None:
     ids=repr,
 )
 async def test_without_a_usable_answer_the_sentence_stands_as_the_goal(answer: str | Reply | Exception) -> None:
-    drafted = await _drafting(ScriptedModel(answer)).draft(SENTENCE, CHANNEL)
+    drafted = await _drafting(ScriptedModel(answer)).draft(SENTENCE, ORIGIN)
     assert drafted == Drafted(AgentDraft(goals=(SENTENCE,)), AS_WRITTEN)
 
 
 async def test_the_rehearsal_drafts_nothing_and_says_so() -> None:
-    assert (await _drafting(RehearsalModel()).draft(SENTENCE, CHANNEL)).said == AS_WRITTEN
+    assert (await _drafting(RehearsalModel()).draft(SENTENCE, ORIGIN)).said == AS_WRITTEN
 
 
 async def test_the_channel_pays_for_a_draft() -> None:
     database = InMemoryDatabase()
-    await _drafting(ScriptedModel(json.dumps(DRAFT), cost=Decimal("0.02")), database).draft(SENTENCE, CHANNEL)
+    await _drafting(ScriptedModel(json.dumps(DRAFT), cost=Decimal("0.02")), database).draft(SENTENCE, ORIGIN)
     async with database.begin() as work:
         assert (await work.budgets.of(CHANNEL)).spent == Decimal("0.02")
 
@@ -74,5 +78,5 @@ async def test_a_channel_without_money_left_gets_its_sentence_back_and_no_call_i
     async with database.begin() as work:
         work.budgets.limit(CHANNEL, Decimal("0.01"))
         await work.commit()
-    assert (await _drafting(model, database).draft(SENTENCE, CHANNEL)).said == AS_WRITTEN
+    assert (await _drafting(model, database).draft(SENTENCE, ORIGIN)).said == AS_WRITTEN
     assert model.prompts == []

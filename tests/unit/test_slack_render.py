@@ -584,7 +584,7 @@ a careful writer
             """\
 Started by @ana · the default model · turn 0
 Who may approve: only @ana
-Runs unasked: read
+Runs without asking: read (chosen by @ana)
 3 of 5 left · granted by @ana\
 """,
             "[Open] [Stop] [Revoke]",

@@ -5,7 +5,7 @@ import difflib
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agent_core.commands.changes import AROUND, MOST_COMPARED, MOST_SHOWN, change_of
+from agent_core.model.diffs import AROUND, MOST_COMPARED, MOST_SHOWN, change_of
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", "+x", "-y", "@@ -1 +1 @@"]), max_size=14).map("\n".join)
 
