@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from adapters.buttons import Button
-from adapters.cards import status_text, visible
+from adapters.cards import status_text
 from adapters.intents import Filled, Intents, sentence
 from adapters.terminal.answers import Change, No, Review, Words, Yes, settlement, understood
 from adapters.terminal.questions import ask_arguments
@@ -15,6 +15,7 @@ from adapters.terminal.record import ENDED, record
 from adapters.terminal.render import Look, card_text, change_text, one_line, question, review_text, said_text
 from adapters.terminal.streams import Streams
 from adapters.terminal.surface import Advanced, Event, Halted, Shown, Standing, TerminalSurface, Told
+from adapters.visible_text import visible
 from adapters.words import REVIEWS
 from agent_core.errors import NotFound, NotPossible, PersonError
 from agent_core.model.agent import Agent, Finished, Thinking

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from adapters.cards import Card, Labelled, lease_text, turn_card, visible
+from adapters.cards import Card, Labelled, lease_text, turn_card
+from adapters.visible_text import readable
 from agent_core.model.agent import Agent
 from agent_core.model.command import Preview
 from agent_core.model.turn import Turn
@@ -50,7 +51,9 @@ def card_text(agent: Agent, turn: Turn, look: Look) -> str:
     rows = [*_head(card, look), *_thoughts(card, look), *_command(card, look)]
     if card.outcome:
         rows += _outcome(card, look)
-    rows.append(look.paint(" · ".join(part for part in (card.risk, *card.footer, lease_text(agent)) if part), "dim"))
+    rows.append(
+        look.paint(" · ".join(part for part in (card.risk, *card.footer, one_line(lease_text(agent))) if part), "dim")
+    )
     return _text(rows)
 
 
@@ -80,7 +83,7 @@ def question(turn: Turn, look: Look) -> str:
 
 def one_line(text: str) -> str:
     """The text on one line with nothing hidden in it."""
-    return " ".join(visible(text).split())
+    return " ".join(readable(text).split())
 
 
 def value_text(text: str, look: Look) -> str:
@@ -131,7 +134,7 @@ def _labelled(parts: Sequence[Labelled], look: Look) -> list[str]:
 
 
 def _barred(text: str, look: Look) -> Iterator[str]:
-    for line in visible(text).split("\n"):
+    for line in readable(text).split("\n"):
         first, *rest = _folded(line.removesuffix("\r"), max(look.width, NARROWEST) - len(BAR))
         yield BAR + first
         yield from (DASHED + piece for piece in rest)
