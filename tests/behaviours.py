@@ -68,6 +68,7 @@ PROMISES: dict[str, str] = {
     "page:host": "A host name that was pointed at the page is refused.",
     "page:origin": "A page of somebody else in the same browser can press nothing.",
     "page:other-surfaces": "The local workspace shows agents of other surfaces and decides nothing for them.",
+    "page:settles": "On the page a control accepts no click and no key in its first 700 ms where it stands.",
     "page:text": "What the model writes is shown as text and never becomes part of the page.",
     "page:token": "With a token, nothing is shown to whoever has not given it.",
     "path:outside": "A path outside the agent's workspace is never put before people.",
