@@ -107,6 +107,7 @@ PROMISES: dict[str, str] = {
     "stop:running": "Stop ends a running command at once, and no question is asked about it.",
     "story:surfaces": "The same story, from form to finished goal, can be played on every surface.",
     "surfaces:controls": "Slack and Discord offer the same controls, or the reason why not stands in a table.",
+    "terminal:no-accident": "At the terminal no word that looks like a key decides, and others say what they do.",
     "thread:gone": "An agent whose thread is gone pauses, and Resume gives it another.",
     "trust:lease": "A lease covers no program and nothing that leaves the team once the agent read what others wrote.",
     "trust:mark": "A card says that its agent has read untrusted content since the last decision.",
