@@ -1,13 +1,13 @@
 """What a turn says to people: a Card that each surface draws in its own way. The words live here once."""
 
 import json
-import re
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from adapters.buttons import Button
 from adapters.edited import argument_changes, edited_by
 from adapters.standing import Tone, state_text, tone_of
+from adapters.visible_text import readable, visible
 from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Finished, Paused, Stopped, Thinking
 from agent_core.model.command import Arguments, Preview
 from agent_core.model.decision import Approve
@@ -75,16 +75,16 @@ def turn_card(agent: Agent, turn: Turn) -> Card:
     spoken = (("Reasoning", thoughts.reasoning), ("Criticism", thoughts.criticism), ("Speak", thoughts.speak))
     return Card(
         turn=turn.id,
-        headline=f"{agent.title} · turn {turn.number} · {turn.call.name}",
+        headline=readable(f"{agent.title} · turn {turn.number} · {turn.call.name}"),
         command=turn.call.name,
         number=turn.number,
-        state=state_text(turn),
+        state=readable(state_text(turn)),
         question="What became of it?" if turn.state == "interrupted" else "",
         tone=tone_of(turn),
-        says=thoughts.text,
-        plan=_steps(thoughts.plan),
-        details=tuple(Labelled(label, text) for label, text in spoken if text),
-        review=turn.review,
+        says=readable(thoughts.text),
+        plan=_steps(readable(thoughts.plan)),
+        details=tuple(Labelled(label, readable(text)) for label, text in spoken if text),
+        review=readable(turn.review),
         is_brief=agent.policy.verbosity == "brief",
         arguments=shown_arguments(turn.call.arguments),
         preview=_visible_preview(turn.shown_preview),
@@ -92,8 +92,8 @@ def turn_card(agent: Agent, turn: Turn) -> Card:
         cost=money(turn.usage.cost),
         footer=_footer(agent, turn),
         lease=lease_text(agent) if _is_under_lease(agent, turn) else "",
-        remark=turn.remark,
-        outcome=_outcome(turn),
+        remark=readable(turn.remark),
+        outcome=readable(_outcome(turn)),
         buttons=_buttons(agent, turn),
         edits=_edits(turn),
         changes=tuple(
@@ -173,18 +173,7 @@ def lease_text(agent: Agent) -> str:
 
 def shown_arguments(arguments: Arguments) -> tuple[Labelled, ...]:
     """Every argument verbatim; what is not text is shown as JSON."""
-    return tuple(Labelled(name, visible(as_text(value))) for name, value in arguments.items())
-
-
-HIDDEN = re.compile(
-    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufeff\uffa0\ud800-\udfff]"
-    r"|[\U000e0000-\U000e007f]|\r(?!\n)"
-)
-
-
-def visible(text: str) -> str:
-    """The text with every character that hides or reorders others spelled out: what is not seen is not approved."""
-    return HIDDEN.sub(lambda hidden: f"⟨U+{ord(hidden[0]):04X}⟩", text)
+    return tuple(Labelled(visible(name), visible(as_text(value))) for name, value in arguments.items())
 
 
 def as_text(value: object) -> str:

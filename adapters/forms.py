@@ -7,6 +7,7 @@ from decimal import Decimal, InvalidOperation
 from typing import TypeAlias
 
 from adapters.cards import as_text
+from adapters.visible_text import visible, without_marks
 from agent_core.errors import InvalidInput
 from agent_core.model.command import RISK_CLASSES, Arguments, CommandSpec, in_whole_characters
 from agent_core.model.decision import FEWEST_TIMES, MOST_TIMES
@@ -94,13 +95,13 @@ def argument_names(turn: Turn, spec: CommandSpec) -> tuple[str, ...]:
 def edited_arguments(fields: Form, shown: Form, turn: Turn, spec: CommandSpec) -> Arguments:
     """The arguments as they were changed; one that was not text before is read as JSON.
 
-    `shown` is what stood in a field at first, where that is not the value's plain text. What was not touched stays the
-    very value it was.
+    `shown` is what stood in a field at first, where that is not the value's visible text. What was not touched stays
+    the very value it was, and a mark that was not touched stands for the hidden character that it stood for.
     """
     given = turn.call.arguments
     return {
         name: given[name]
-        if name in given and _is_same(text, shown.get(name, as_text(given[name])))
+        if name in given and _is_same(text, shown.get(name, visible(as_text(given[name]))))
         else _value(name, text, given.get(name), spec)
         for name, text in fields.items()
         if name in given or text
@@ -113,7 +114,7 @@ def _is_same(sent: str, shown: str) -> bool:
 
 
 def _value(name: str, text: str, before: object, spec: CommandSpec) -> object:
-    sent = text.replace("\r\n", "\n")
+    sent = without_marks(text.replace("\r\n", "\n"), as_text(before))
     if isinstance(before, str) or _takes_text(name, spec):
         return sent
     try:

@@ -4,8 +4,8 @@ import unicodedata
 from collections.abc import Sequence
 
 MARK = "…"
-JOINER = "\u200d"
-MOST_DRAWN_TOGETHER = 16
+JOINERS = "\u200c\u200d"
+MOST_DRAWN_TOGETHER = 16  # more than the longest sequence that `visible` leaves whole
 
 
 def units(text: str) -> int:
@@ -58,4 +58,7 @@ def shares(wanted: Sequence[int], room: int) -> list[int]:
 
 def _is_drawn_together(before: str, after: str) -> bool:
     is_line_end = (before, after) == ("\r", "\n")  # a lone return is spelled out, which takes more room
-    return is_line_end or JOINER in (before, after) or bool(unicodedata.combining(after)) or after in "\ufe0f\u20e3"
+    is_joined = (
+        before in JOINERS or after in JOINERS or after in "\ufe0f\u20e3" or "\U000e0020" <= after <= "\U000e007f"
+    )
+    return is_line_end or is_joined or bool(unicodedata.combining(after))

@@ -6,10 +6,11 @@ from decimal import Decimal
 from typing import Literal, TypeAlias, assert_never, cast, get_args
 
 from adapters.answers import Answer, Attachment
-from adapters.cards import money, visible
+from adapters.cards import money
 from adapters.forms import dollars
 from adapters.settings_file import FILENAME, settings_text
 from adapters.sites import sites_set
+from adapters.visible_text import readable
 from adapters.words import age, first_word
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Agent
@@ -208,7 +209,7 @@ def _by_kind(agent: Agent) -> list[str]:
 
 
 def _brief(text: str, most: int = SHORT) -> str:
-    line = " ".join(visible(text).split())
+    line = " ".join(readable(text).split())
     return line if len(line) <= most else f"{line[: most - 1]}…"
 
 

@@ -8,10 +8,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from adapters.cards import HIDDEN
 from adapters.discord.texts import one_line
 from adapters.forms import argument_names, edited_arguments
 from adapters.lengths import beginning, pieces, units
+from adapters.visible_text import HIDDEN
 from adapters.words import TOO_LONG_TO_EDIT
 from agent_core.errors import InvalidInput, NotPossible
 from agent_core.model.command import Arguments, CommandSpec, in_whole_characters
@@ -109,7 +109,8 @@ def _field(number: int, name: str, turn: Turn) -> Field:
 
 def _spelled(value: object) -> str:
     """A value as JSON in which every character is seen."""
-    return HIDDEN.sub(lambda hidden: json.dumps(hidden[0])[1:-1], json.dumps(value, ensure_ascii=False, indent=1))
+    text = json.dumps(value, ensure_ascii=False, indent=1)
+    return str(HIDDEN.sub(lambda hidden: json.dumps(hidden[0])[1:-1], text))
 
 
 def _all(field: Field, sent: str, turn: Turn) -> Arguments:

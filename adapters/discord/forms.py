@@ -13,12 +13,12 @@ from discord import ui
 
 from adapters import forms
 from adapters.buttons import Button
-from adapters.cards import visible
 from adapters.discord.controls import APPROVE_N
 from adapters.discord.edits import arguments_of, fields_of
 from adapters.discord.texts import NOTHING, one_line
 from adapters.forms import Form
 from adapters.lengths import beginning, cut, fits
+from adapters.visible_text import readable, visible
 from adapters.words import covered_text
 from agent_core.errors import InvalidInput, NotPossible
 from agent_core.model.agent import Agent
@@ -113,7 +113,7 @@ def agent_form(given: AgentDraft | Form | None, *, place: str, problems: Mapping
     )
     for field, label, placeholder, hint in texts:
         is_long = field in ("role", "goals")
-        text = visible(form.get(field, "")) if is_long else one_line(form.get(field, ""))
+        text = readable(form.get(field, "")) if is_long else one_line(form.get(field, ""))
         entry = _input(field, text, is_long=is_long, placeholder=placeholder)
         entry.required = field == "goals"
         said = wrong.get(field) or ("Not all of it fits here." if not fits(text, INPUT) else hint)

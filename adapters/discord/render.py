@@ -28,6 +28,7 @@ from adapters.discord.texts import (
 from adapters.discord.whole import all_of, file_name, text_file, thoughts_of
 from adapters.lengths import units
 from adapters.standing import Tone
+from adapters.visible_text import visible
 from adapters.words import DELETE_MEANS, Help, age, media_type, size_text
 from agent_core.model.agent import Agent, Awaiting
 from agent_core.model.draft import AgentDraft
@@ -261,7 +262,7 @@ def _listed(lines: Sequence[str], what: str, room: int = TEXT) -> str:
 
 
 def _file(entry: FileEntry) -> str:
-    return f"{escaped(cut_by_size(one_line(entry.path), SHORT)) or NOTHING} · {size_text(entry.size)}"
+    return f"{escaped(cut_by_size(one_line(visible(entry.path)), SHORT)) or NOTHING} · {size_text(entry.size)}"
 
 
 def _help(each: Help) -> str:

@@ -14,6 +14,7 @@ from adapters.discord.desk import WENT_WRONG, Desk, begun, made_text, open_form,
 from adapters.discord.directory import origin_of, scope_of
 from adapters.discord.kept import Held
 from adapters.discord.messages import Message
+from adapters.discord.texts import one_line
 from adapters.intents import HELP as IN_THREAD
 from adapters.intents import Filled
 from adapters.subcommands import (
@@ -74,7 +75,7 @@ class Slash:
         channel = scope_of(interaction.guild_id, interaction.channel)
         agents = await self.desk.intents.views.agents(channel)
         found = [agent.name for agent in agents if typed.casefold() in agent.name.casefold()]
-        return [app_commands.Choice(name=name[:LONGEST_CHOICE], value=name) for name in found[:MOST_CHOICES]]
+        return [app_commands.Choice(name=one_line(name)[:LONGEST_CHOICE], value=name) for name in found[:MOST_CHOICES]]
 
     async def _answer(self, text: str, interaction: discord.Interaction, origin: Origin) -> str | Message:
         seen = self.desk.intents.views

@@ -16,6 +16,7 @@ from adapters.discord.messages import Message
 from adapters.discord.render import notice_message, root_message, text_message, turn_message
 from adapters.discord.sending import Sending, file_of, files_of, is_marked, ready
 from adapters.discord.texts import one_line
+from adapters.visible_text import visible
 from agent_core.errors import SignoffError, ThreadGone
 from agent_core.model.agent import Agent, Thinking
 from agent_core.model.ids import AgentId
@@ -101,7 +102,7 @@ class DiscordSurface:
         """Put the file into the thread; Discord shows pictures and plays sounds by themselves."""
         thread = thread_of(agent)
         there = self.sending.calls.client.get_partial_messageable(thread)
-        file = Attachment(filename.rpartition("/")[2], data)
+        file = Attachment(visible(filename.rpartition("/")[2]), data)
         await self.sending.in_open_thread(thread, lambda: there.send(file=file_of(file)))
 
     async def actor(self, channel: ChannelScope, person: Actor) -> Actor:

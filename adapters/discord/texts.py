@@ -7,8 +7,8 @@ only at three backticks, or with a backslash before whatever could begin somethi
 import re
 from collections.abc import Callable
 
-from adapters.cards import visible
 from adapters.lengths import MARK, beginning, units
+from adapters.visible_text import readable
 
 NOTHING = "–"  # Discord takes no empty text
 FENCE = "```"
@@ -20,7 +20,7 @@ SPECIAL = re.compile(
 
 def clean(text: str) -> str:
     """A text with everything spelled out that hides, reorders or could not be sent; line ends are plain."""
-    return visible(text).replace("\r\n", "\n")
+    return readable(text).replace("\r\n", "\n")
 
 
 def one_line(text: str) -> str:

@@ -3,7 +3,8 @@
 import re
 
 from adapters.answers import Attachment
-from adapters.cards import Card, Labelled, visible
+from adapters.cards import Card, Labelled
+from adapters.visible_text import visible
 
 ODD = re.compile(r"[^A-Za-z0-9._-]+")
 LONGEST_NAME = 80

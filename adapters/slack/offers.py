@@ -10,7 +10,7 @@ from typing import Any, Literal, Self, TypeAlias, get_args
 
 from adapters.lengths import beginning, fits, units
 from adapters.slack.blocks import VALUE
-from adapters.slack.texts import carried
+from adapters.slack.texts import clean
 from agent_core.errors import InvalidInput
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId
@@ -83,7 +83,7 @@ class Offer:
     def __str__(self) -> str:
         if self.draft is not None and self.carries_draft:
             return _json([self.verb, _fields(self.draft), ""])
-        return _json([self.verb, None, _shortened(carried(self.sentence), VALUE - units(_json([self.verb, None, ""])))])
+        return _json([self.verb, None, _shortened(clean(self.sentence), VALUE - units(_json([self.verb, None, ""])))])
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -101,7 +101,7 @@ class Offer:
 def _fields(draft: AgentDraft) -> list[Any]:
     # Without the classes that need no approval: whoever presses the button has not chosen them.
     policy, budget = draft.policy, None if draft.budget is None else str(draft.budget)
-    texts = [carried(draft.name), carried(draft.role), [carried(goal) for goal in draft.goals], carried(draft.model)]
+    texts = [clean(draft.name), clean(draft.role), [clean(goal) for goal in draft.goals], clean(draft.model)]
     return [*texts, budget, policy.approvers, policy.verbosity]
 
 

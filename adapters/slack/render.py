@@ -38,6 +38,7 @@ from adapters.slack.controls import (
 )
 from adapters.slack.offers import Deletion, Offer, Upload
 from adapters.slack.texts import beginning_by_weight, clean, escaped, weight
+from adapters.visible_text import visible
 from adapters.words import DELETE_MEANS, Help, age, size_text
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Agent, Awaiting
@@ -235,7 +236,9 @@ def _help(each: Help) -> Block:
 
 
 def _file(agent: Agent, entry: FileEntry) -> Block:
-    return section(f"{cut(one_line(entry.path), SHORT)} · {size_text(entry.size)}", upload_button(agent, entry.path))
+    return section(
+        f"{cut(one_line(visible(entry.path)), SHORT)} · {size_text(entry.size)}", upload_button(agent, entry.path)
+    )
 
 
 def _rest(count: int, what: str) -> list[Block]:

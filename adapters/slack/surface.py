@@ -5,12 +5,15 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from adapters.cards import status_text
+from adapters.lengths import cut
 from adapters.slack.blocks import Message
 from adapters.slack.calls import GONE, Calls, SlackRefused
+from adapters.slack.card import one_line
 from adapters.slack.directory import SlackDirectory
 from adapters.slack.render import notice_message, root_message, turn_message
 from adapters.slack.soon import Soon
 from adapters.slack.standing import Standing
+from adapters.visible_text import visible
 from agent_core.errors import SurfaceError, ThreadGone
 from agent_core.model.agent import Agent, Thinking
 from agent_core.model.ids import AgentId
@@ -109,7 +112,7 @@ class SlackSurface:
         await self.calls.ask(
             agent.channel.workspace,
             lambda client: client.files_upload_v2(
-                channel=agent.channel.channel, thread_ts=thread.thread, filename=filename, content=content
+                channel=agent.channel.channel, thread_ts=thread.thread, filename=visible(filename), content=content
             ),
             place=agent.channel.channel,
         )
@@ -197,7 +200,7 @@ class SlackSurface:
             "channel_id": agent.channel.channel,
             "thread_ts": thread_of(agent).thread,
             "status": session,
-            "title": agent.name[:LONGEST_TITLE],
+            "title": cut(one_line(agent.name), LONGEST_TITLE),
         }
         try:
             await self.calls.ask(

@@ -1,13 +1,9 @@
 """Lengths of texts as Slack counts them, and how a text is made to fit."""
 
-import re
-
-from adapters.cards import visible
 from adapters.lengths import beginning, units
+from adapters.visible_text import readable, visible
 
 NOTHING = "–"  # Slack takes no empty text
-# What a field of Slack's cannot carry: the rest may stand in a form as it is.
-LOST = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]|\r(?!\n)")
 
 
 def weight(text: str) -> int:
@@ -17,12 +13,12 @@ def weight(text: str) -> int:
 
 def clean(text: str) -> str:
     """A text with everything spelled out that hides, reorders or could not be sent."""
-    return visible(text)
+    return readable(text)
 
 
 def carried(text: str) -> str:
-    """A text as a form can hold it: what could not be sent is spelled out."""
-    return LOST.sub(lambda lost: f"⟨U+{ord(lost[0]):04X}⟩", text)
+    """A text as a form shows it: what nobody could see there is spelled out, and so is what could not be sent."""
+    return visible(text)
 
 
 def escaped(text: str) -> str:

@@ -31,6 +31,7 @@ from adapters.slack.controls import APPROVE_N, element, rest_button
 from adapters.slack.fields import ARGUMENT, Place
 from adapters.slack.inputs import FIELD, PIECE, entries
 from adapters.slack.render import EXAMPLE, EXPLANATION, Link, linked, standing_text
+from adapters.slack.texts import clean
 from adapters.slack.whole import drawn, packed, parts_of, thoughts_of
 from adapters.words import age
 from agent_core.model.agent import Agent
@@ -65,9 +66,9 @@ def agent_form(
     budget = kept.budget if given.budget is None else given.budget
     blocks = [context(said)] if said else []
     blocks += [] if channel_key else [labelled("Channel", CHANNEL, "channel", optional=False)]
-    blocks += entries("name", "Name", beginning(given.name, PIECE), placeholder=DEFAULT_NAME)
-    blocks += entries("role", "Role", beginning(given.role, PIECE), placeholder=DEFAULT_ROLE)
-    goals = beginning("\n".join(given.goals), MOST_GOALS * (2 * GOAL_LENGTH + 1))
+    blocks += entries("name", "Name", beginning(clean(given.name), PIECE), placeholder=DEFAULT_NAME)
+    blocks += entries("role", "Role", beginning(clean(given.role), PIECE), placeholder=DEFAULT_ROLE)
+    goals = beginning(clean("\n".join(given.goals)), MOST_GOALS * (2 * GOAL_LENGTH + 1))
     blocks += entries("goals", "Goals", goals, hint="One per line, 1 to 5.", multiline=True, optional=False)
     blocks += [divider(), heading("More")]
     blocks += [context(f"As {last.name} had it, the last agent of this channel.")] if last and last.name else []

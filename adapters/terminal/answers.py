@@ -34,38 +34,65 @@ class No:
 
 
 @dataclass(frozen=True, slots=True)
+class Help:
+    """Say what the keys do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unclear:
+    """A single short word that is no key: it may be meant as one, so it decides nothing."""
+
+    word: str
+
+
+@dataclass(frozen=True, slots=True)
 class Words:
-    """Anything else is said to the agent, or wished with a mark before it."""
+    """Something to say to the agent: a reply, a question, or a verb behind `!`."""
 
     text: str
 
+    @property
+    def is_verb(self) -> bool:
+        """Whether it names what it does, as `!status` and `@Ben !approve` do."""
+        return re.match(r"(@.*\s)?!\w", self.text) is not None
 
-Answer: TypeAlias = Yes | Change | Review | No | Words
+    @property
+    def is_question(self) -> bool:
+        """Whether it ends with a question mark: a question decides nothing."""
+        return self.text.endswith(("?", "\uff1f"))
+
+
+Answer: TypeAlias = Yes | Change | Review | No | Help | Unclear | Words
+KEYS: dict[str, Answer] = {
+    "y": Yes(),
+    "yes": Yes(),
+    "e": Change(),
+    "s": Review(),
+    "n": No(),
+    "?": Help(),
+}
+LONGEST_WORD = 15
 
 
 def understood(line: str) -> Answer:
     """Read the answer to a proposal; raise InvalidInput for a number that cannot be used."""
     said = line.strip()
-    if more := re.fullmatch(r"y\s*-\s*([0-9]{1,9})", said, re.IGNORECASE):
+    if more := re.fullmatch(r"y(?:es)?(?:\s*-\s*|\s+)([0-9]{1,9})", said, re.IGNORECASE):
         return _times(int(more[1]))
-    match said.casefold():
-        case "y":
-            return Yes()
-        case "e":
-            return Change()
-        case "s":
-            return Review()
-        case "n":
-            return No()
-        case _:
-            return Words(f"!{said}" if is_wish(said) else said)
+    if key := KEYS.get(said.casefold()):
+        return key
+    words = Words(f"!{said}" if is_wish(said) else said)
+    is_word = 0 < len(said) <= LONGEST_WORD and len(said.split()) == 1
+    return Unclear(said) if is_word and not (words.is_verb or words.is_question) else words
 
 
 def settlement(line: str) -> Settlement:
     """Read the answer about a command that may have run; raise InvalidInput for anything but the three."""
     said = line.strip().casefold()
     if said not in SETTLEMENTS:
-        raise InvalidInput({"answer": "Answer r (run again), i (it ran) or s (skip); n stops the agent."})
+        raise InvalidInput(
+            {"answer": "Nothing was decided. Answer r (run again), i (it ran) or s (skip); n stops the agent."}
+        )
     return SETTLEMENTS[said]
 
 

@@ -7,14 +7,26 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from adapters.buttons import Button
-from adapters.cards import status_text, visible
+from adapters.cards import status_text
 from adapters.intents import Filled, Intents, sentence
-from adapters.terminal.answers import Change, No, Review, Words, Yes, settlement, understood
+from adapters.terminal.answers import Answer, Change, Help, No, Review, Unclear, Words, Yes, settlement, understood
 from adapters.terminal.questions import ask_arguments
 from adapters.terminal.record import ENDED, record
-from adapters.terminal.render import Look, card_text, change_text, one_line, question, review_text, said_text
+from adapters.terminal.render import (
+    Look,
+    card_text,
+    change_text,
+    confirmation,
+    help_text,
+    one_line,
+    question,
+    review_text,
+    said_text,
+    unclear_text,
+)
 from adapters.terminal.streams import Streams
 from adapters.terminal.surface import Advanced, Event, Halted, Shown, Standing, TerminalSurface, Told
+from adapters.visible_text import visible
 from adapters.words import REVIEWS
 from agent_core.errors import NotFound, NotPossible, PersonError
 from agent_core.model.agent import Agent, Finished, Thinking
@@ -133,27 +145,49 @@ class Console:
 
     async def _answer(self, turn: Turn, line: str) -> None:
         answer = understood(line)
-        if isinstance(answer, No):
-            await self._stop()
-        elif turn.state == "interrupted":
+        if turn.state == "interrupted" and not _is_for_any_turn(answer):
             await self._press(Button(settlement(line), turn.id, shown=turn.shown_hash))
+        elif isinstance(answer, Words) and answer.text and not answer.is_verb and self.streams.can_ask:
+            await self._confirm(turn, answer)
         else:
             await self._decide(turn, answer)
 
-    async def _decide(self, turn: Turn, answer: Yes | Change | Review | Words) -> None:
+    async def _confirm(self, turn: Turn, words: Words) -> None:
+        """Say what the words will do; an empty line sends them, another line is read in their place."""
+        self.streams.forget()
+        self.streams.write(confirmation(turn, is_question=words.is_question, look=self.streams.look))
+        line = await self._line()
+        if line is None:
+            await self._stop()
+        elif line.strip():
+            await self._answer(turn, line)
+        else:
+            await self._decide(turn, words)
+
+    async def _decide(self, turn: Turn, answer: Answer) -> None:
         match answer:
+            case No():
+                await self._stop()
+            case Help() | Unclear():
+                self._explain(turn, answer)
             case Yes(times):
                 await self._press(Button("approve", turn.id, times, turn.shown_hash))
             case Change():
                 await self._edit(turn)
             case Review():
                 await self._review(turn)
-            case Words(""):
-                return
             case Words(text):
-                told = await self.intents.say(turn.agent_id, text, self.origin, Seen(hashes=(turn.shown_hash,)))
-                held = told.file.data.decode() if told.file else ""
-                self._say(told.text if held in ("", told.text) else f"{told.text}\n{held}")
+                await self._send(turn, text)
+
+    def _explain(self, turn: Turn, answer: Help | Unclear) -> None:
+        look = self.streams.look
+        self.streams.write(unclear_text(answer.word, look) if isinstance(answer, Unclear) else help_text(turn, look))
+
+    async def _send(self, turn: Turn, text: str) -> None:
+        if text:
+            told = await self.intents.say(turn.agent_id, text, self.origin, Seen(hashes=(turn.shown_hash,)))
+            held = told.file.data.decode() if told.file else ""
+            self._say(told.text if held in ("", told.text) else f"{told.text}\n{held}")
 
     async def _review(self, turn: Turn) -> None:
         """Have the proposal reviewed; what was said of it is written as the card is shown again."""
@@ -216,6 +250,10 @@ class Console:
     def _is_drawn(self, turn: Turn) -> bool:
         drawn = self._drawn.get(turn.agent_id)
         return drawn is not None and _looks(drawn) == _looks(turn)
+
+
+def _is_for_any_turn(answer: Answer) -> bool:
+    return isinstance(answer, No | Help) or (isinstance(answer, Words) and answer.is_verb)
 
 
 def _drawing(before: Turn | None, turn: Turn) -> Callable[[Agent, Turn, Look], str]:

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from adapters.cards import Card, Labelled, lease_text, turn_card, visible
+from adapters.cards import Card, Labelled, lease_text, turn_card
+from adapters.visible_text import readable
 from agent_core.model.agent import Agent
 from agent_core.model.command import Preview
 from agent_core.model.turn import Turn
@@ -18,8 +19,22 @@ from agent_core.model.turn import Turn
 BAR, DASHED, DOT = "│ ", "┊ ", "• "
 NARROWEST, TAB = 20, 8
 MOST_RESULT = 40
-PROPOSED = "y approve · y -N approve the next N · e edit · s self-review · n stop · anything else is a reply"
-INTERRUPTED = "r run again · i it ran · s skip · n stop"
+PROPOSED = "y approve · y -N approve the next N · e edit · s self-review · n stop · ? help · other words reject"
+INTERRUPTED = "r run again · i it ran · s skip · n stop · ? help"
+PROPOSED_HELP = """y, yes    the command runs as shown
+y -N, y N  this command and the next ones run unasked, N in all
+e         edit the arguments, then it runs
+s         the model reviews its own proposal, then you are asked again
+n         stop the agent and end
+!help     what else can be typed; a !verb does what it says at once
+Other words of yours reject the command, and the agent reads them. A single short word decides nothing."""
+INTERRUPTED_HELP = """r  run the command again
+i  it ran: go on as if it had succeeded
+s  skip it: the agent thinks again
+n  stop the agent and end
+!help  what else can be typed
+Anything else decides nothing."""
+SEND = "Enter sends it, anything else replaces it."
 Style = Literal["bold", "dim", "red", "green", "yellow"]
 CODES: dict[Style, int] = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33}
 
@@ -50,7 +65,9 @@ def card_text(agent: Agent, turn: Turn, look: Look) -> str:
     rows = [*_head(card, look), *_thoughts(card, look), *_command(card, look)]
     if card.outcome:
         rows += _outcome(card, look)
-    rows.append(look.paint(" · ".join(part for part in (card.risk, *card.footer, lease_text(agent)) if part), "dim"))
+    rows.append(
+        look.paint(" · ".join(part for part in (card.risk, *card.footer, one_line(lease_text(agent))) if part), "dim")
+    )
     return _text(rows)
 
 
@@ -78,9 +95,27 @@ def question(turn: Turn, look: Look) -> str:
     return f"{look.paint(keys, 'bold')}\n> "
 
 
+def help_text(turn: Turn, look: Look) -> str:
+    """What each key does."""
+    return said_text(INTERRUPTED_HELP if turn.state == "interrupted" else PROPOSED_HELP, look)
+
+
+def unclear_text(word: str, look: Look) -> str:
+    """Asks back for a word that is no key."""
+    said = f"Nothing was decided: “{word}” is no key here. y approves, n stops, !reject {word} rejects with this word."
+    return said_text(said, look)
+
+
+def confirmation(turn: Turn, *, is_question: bool, look: Look) -> str:
+    """What words will do before they are sent, and the mark after which the answer is typed."""
+    does = "asks about" if is_question else "rejects"
+    said = f"This {does} turn {turn.number} with these words. {SEND}"
+    return f"{look.paint(said, 'bold')}\n> "
+
+
 def one_line(text: str) -> str:
     """The text on one line with nothing hidden in it."""
-    return " ".join(visible(text).split())
+    return " ".join(readable(text).split())
 
 
 def value_text(text: str, look: Look) -> str:
@@ -132,7 +167,7 @@ def _labelled(parts: Sequence[Labelled], look: Look) -> list[str]:
 
 
 def _barred(text: str, look: Look) -> Iterator[str]:
-    for line in visible(text).split("\n"):
+    for line in readable(text).split("\n"):
         first, *rest = _folded(line.removesuffix("\r"), max(look.width, NARROWEST) - len(BAR))
         yield BAR + first
         yield from (DASHED + piece for piece in rest)

@@ -11,6 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from adapters import cards
 from adapters.buttons import Button
+from adapters.visible_text import finalized, visible
 from adapters.wishes import CALLS
 from adapters.words import age, first_lines, media_type, size_text
 from agent_core.model.agent import Agent
@@ -93,6 +94,7 @@ def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
+        finalize=finalized,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -106,7 +108,7 @@ def _environment() -> Environment:
         cards.free_text,
         cards.money,
         cards.as_text,
-        cards.visible,
+        visible,
         diff_lines,
         first_lines,
         first_line,

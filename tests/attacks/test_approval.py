@@ -178,6 +178,37 @@ async def test_what_is_hidden_is_spelled_out(answer: str) -> None:
     assert [part.text for part in card.arguments] == ["a.txt", "x⟨U+200B⟩y"], answer
 
 
+PASSWORD = "hunter2!"
+SECRET_POSTS = {
+    "A post carries a password in variation selectors behind an emoji": "".join(
+        chr(0xFE00 + byte if byte < 16 else 0xE0100 + byte - 16) for byte in PASSWORD.encode()
+    ),
+    "A post carries a password in tag characters behind a flag": "".join(chr(0xE0000 + ord(sign)) for sign in PASSWORD),
+    "A post carries a password in runs of joiners": "".join(
+        "\u200d" if ord(sign) >> bit & 1 else "\u200c" for sign in PASSWORD for bit in range(8)
+    ),
+    "A post carries a password in spaces of different widths": "".join(
+        chr(0x2000 + ord(sign) % 11) for sign in PASSWORD
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    "carried",
+    [
+        pytest.param(carried, marks=attack("approval", tries, "every character of it is spelled out on the card"))
+        for tries, carried in SECRET_POSTS.items()
+    ],
+)
+@pytest.mark.proves("card:hidden")
+async def test_no_character_of_a_post_is_invisible(carried: str, answer: str) -> None:
+    stage = stage_of(reply_text("write_to_file", {"filename": "post.txt", "text": f"Good morning 🏴{carried}"}))
+    agent = await stage.create()
+    card = turn_card(agent, await stage.turn(agent))
+    marks = "".join(f"⟨U+{ord(character):04X}⟩" for character in carried)
+    assert card.arguments[1].text == f"Good morning 🏴{marks}", answer
+
+
 @attack("approval", "A command that was switched off meanwhile is approved", "not run")
 async def test_a_command_that_was_switched_off_does_not_run(answer: str) -> None:
     stage = stage_of(WRITE, NOTHING)

@@ -21,6 +21,7 @@ class BrowserCard:
     async def press(self, label: str, **filled: str) -> None:
         """Press a button; where it opens a sheet, fill that in and press its own button."""
         opener = "Approve ×N" if "×" in label else label
+        await self.page.mouse.move(0, 0)  # what scrolls under a pointer that rests there accepts no click yet
         await self.article.get_by_role("button", name=opener, exact=True).click()
         sheet = self.page.locator("[popover]:popover-open")
         match label:

@@ -38,8 +38,9 @@ async def go_to(page: Page, text: str) -> None:
 
 
 async def press(page: Page, text: str) -> None:
-    """Go there by keyboard and press Enter."""
+    """Go there by keyboard and press Enter, once what has the focus has settled."""
     await go_to(page, text)
+    await expect(page.locator(":focus")).not_to_have_attribute("aria-disabled", "true")
     await page.keyboard.press("Enter")
 
 

@@ -100,6 +100,7 @@ async def test_everything_can_be_done_by_keyboard(ana: BrowserChat, model: Scrip
     await expect(page.locator("[popover]:popover-open")).to_be_visible()
     await page.keyboard.press("Escape")
     await page.keyboard.press("Shift+Tab")
+    await expect(page.locator(":focus")).not_to_have_attribute("aria-disabled", "true")
     await page.keyboard.press("Enter")
     assert await ana.sees("a.txt now holds 3 characters.")
     await expect(page.get_by_role("article").first).to_be_focused()

@@ -12,7 +12,7 @@ from simcord.components import validate_components, validate_modal, walk_compone
 
 from adapters.answers import Answer
 from adapters.buttons import Button, Opening
-from adapters.cards import as_text, turn_card, visible
+from adapters.cards import as_text, turn_card
 from adapters.discord.controls import CHOICE, PRESSED, pressed
 from adapters.discord.forms import Edited, NewAgent, Submitted, agent_form, edit_form, submitted
 from adapters.discord.forms import read as read_form
@@ -35,6 +35,7 @@ from adapters.discord.render import (
 )
 from adapters.discord.texts import boxed, can_be_boxed, clean, escaped, one_line, quoted
 from adapters.lengths import beginning, cut, pieces, units
+from adapters.visible_text import readable, visible
 from agent_core.errors import NotPossible
 from agent_core.model.agent import Agent, Paused
 from agent_core.model.command import RISK_CLASSES, Arguments, CommandCall, Proposal, Thoughts
@@ -173,9 +174,10 @@ def test_all_of_a_turn_stands_in_the_file_of_show_all(pair: tuple[Agent, Turn]) 
     file = whole_file(agent, turn)
     said = file.data.decode()
     whole = [thoughts.text, thoughts.reasoning, thoughts.criticism, thoughts.speak, card.outcome, turn.remark]
-    whole += [card.preview.body] if card.preview else []
-    whole += [as_text(value) for value in turn.call.arguments.values()]
-    assert [text for text in whole if visible(text) not in said] == []
+    decided = [as_text(value) for value in turn.call.arguments.values()]
+    decided += [turn.proposal.preview.body] if turn.proposal.preview else []
+    said_of_it = [readable(text) for text in whole] + [visible(text) for text in decided]
+    assert [text for text in said_of_it if text not in said] == []
     check(thoughts_message(agent, turn))
 
 
@@ -301,8 +303,8 @@ def test_a_draft_comes_back_from_its_form(draft: AgentDraft) -> None:
     assert isinstance(new, NewAgent)
     assert new.place == "discord/123456789012345678/123456789012345678"
     goals = "\n".join(draft.goals)
-    assert new.fields["role"] == beginning(visible(draft.role), 4000)
-    assert new.fields["goals"] == beginning(visible(goals), 4000)
+    assert new.fields["role"] == beginning(readable(draft.role), 4000)
+    assert new.fields["goals"] == beginning(readable(goals), 4000)
     assert new.draft().budget == draft.budget
     assert new.draft().policy == replace(draft.policy, free=tuple(r for r in RISK_CLASSES if r in draft.policy.free))
 

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from adapters.buttons import Button, Opening
-from adapters.cards import as_text, turn_card, visible
+from adapters.cards import as_text, turn_card
 from adapters.lengths import cut, pieces, units
 from adapters.slack.blocks import Message
 from adapters.slack.card import REVIEW
@@ -26,6 +26,7 @@ from adapters.slack.render import (
     turn_message,
 )
 from adapters.slack.views import agent_form, edit_form, home, show_all, thoughts_view
+from adapters.visible_text import readable, visible
 from agent_core.model.agent import Agent, Paused
 from agent_core.model.command import Arguments, CommandCall, Proposal, Thoughts
 from agent_core.model.draft import AgentDraft
@@ -236,9 +237,10 @@ def test_all_of_a_turn_stands_in_the_parts_of_show_all(pair: tuple[Agent, Turn])
     said = "".join(words(rich))
     thoughts = turn.proposal.thoughts
     whole = [thoughts.text, thoughts.reasoning, thoughts.criticism, thoughts.speak, card.outcome, turn.remark]
-    whole += [card.preview.body] if card.preview else []
-    whole += [as_text(value) for value in turn.call.arguments.values()]
-    assert [text for text in whole if visible(text) not in said] == []
+    decided = [as_text(value) for value in turn.call.arguments.values()]
+    decided += [turn.proposal.preview.body] if turn.proposal.preview else []
+    said_of_it = [readable(text) for text in whole] + [visible(text) for text in decided]
+    assert [text for text in said_of_it if text not in said] == []
     check_view(thoughts_view(card, PLACE))
 
 

@@ -8,7 +8,8 @@ import pytest
 from inline_snapshot import snapshot
 
 from adapters.buttons import Button, Opening
-from adapters.cards import Card, lease_text, money, spend_text, status_text, summary_text, turn_card, visible
+from adapters.cards import Card, lease_text, money, spend_text, status_text, summary_text, turn_card
+from adapters.visible_text import visible
 from adapters.words import age, covered_text, first_lines, size_text
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Finished, Paused, Stopped, Thinking
@@ -200,6 +201,22 @@ def test_every_argument_is_on_the_card_and_what_is_not_text_is_json() -> None:
 )
 def test_a_character_that_hides_is_spelled_out(hidden: str) -> None:
     assert visible(f"a{hidden}b") == f"a⟨U+{ord(hidden):04X}⟩b"
+
+
+@pytest.mark.proves("card:hidden")
+def test_nothing_hides_in_any_text_of_a_card() -> None:
+    hidden = "a\u200bb\ufe01"
+    spoken = Thoughts(text=hidden, plan=hidden, reasoning=hidden, criticism=hidden, speak=hidden)
+    call = CommandCall("write_to_file", {hidden: hidden})
+    proposal = Proposal(thoughts=spoken, call=call, preview=Preview(title=hidden, body=hidden))
+    turn = replace(TURN, proposal=proposal, review=hidden, remark=hidden)
+    turns = (
+        turn,
+        turn.decide(Reject(hidden), by=BEN, at=NOON),
+        run(turn.decide(Approve(), by=ANA, at=NOON), Failed(hidden)),
+    )
+    for each in turns:
+        assert not {"\u200b", "\ufe01"} & set(str(turn_card(replace(AGENT, name=hidden), each)))
 
 
 @pytest.mark.parametrize("plain", ["tab\tand\nline", "windows\r\nline", "مرحبا", "नमस्ते", "👩‍👩‍👧", "é", "می‌خواهم"])

@@ -82,6 +82,14 @@ def test_a_changed_text_is_taken_as_it_stands() -> None:
     assert changed(path="b.txt") == {**GIVEN, "path": "b.txt"}
 
 
+def test_a_form_shows_what_is_hidden_and_what_was_not_touched_of_it_stays() -> None:
+    turn = asking({"path": "a\u00a0b\u200b.txt"})
+    assert changed(turn)["path"] == "a\u00a0b\u200b.txt"
+    shown = next(block["element"]["initial_value"] for block in form(turn)["blocks"] if block["type"] == "input")
+    assert shown == "a⟨U+00A0⟩b⟨U+200B⟩.txt"
+    assert changed(turn, path=shown.replace("⟨U+200B⟩", "!"))["path"] == "a\u00a0b!.txt"
+
+
 def test_what_was_no_text_is_read_as_json() -> None:
     assert changed(times="3", tags="[1]") == {**GIVEN, "times": 3, "tags": [1]}
 

@@ -29,6 +29,7 @@ WRITE = reply_text("write_to_file", {"filename": "a.txt", "text": "one\n"})
 MORE = [reply_text("append_to_file", {"filename": "a.txt", "text": f"line {number}\n"}) for number in range(9)]
 DONE = reply_text("task_complete", {"reason": "All is written."})
 CLERK = SoloOptions(draft=AgentDraft(name="Clerk", goals=("Write a file",)))
+WITH_ROLE = replace(CLERK, draft=replace(CLERK.draft, role="writes"))
 
 
 @dataclass
@@ -150,6 +151,38 @@ async def test_free_text_rejects_with_that_reason() -> None:
     assert await desk.sits(CLERK, "Use b.txt", "y") == 0
     assert desk.records[0]["result"] == {"kind": "rejected", "text": "Use b.txt"}
     assert "rejected it: Use b.txt" in desk.model.prompts[-1][-2].content
+
+
+@pytest.mark.proves("terminal:no-accident")
+async def test_a_word_that_only_looks_like_a_key_is_asked_back() -> None:
+    desk = desk_of(WRITE)
+    assert await desk.sits(CLERK, "no", "quit", "ok", "n") == 3
+    assert "Nothing was decided: “quit” is no key here." in desk.written
+    assert [turn["state"] for turn in desk.records] == ["withdrawn"]
+
+
+@pytest.mark.proves("terminal:no-accident")
+async def test_somebody_at_the_keyboard_is_told_what_words_will_do_before_they_are_sent() -> None:
+    desk = desk_of(WRITE, DONE, can_ask=True)
+    assert await desk.sits(WITH_ROLE, "Use b.txt", "Use c.txt", "", "y") == 0
+    assert desk.written.count("This rejects turn 1 with these words. Enter sends it") == 2
+    assert desk.records[0]["result"] == {"kind": "rejected", "text": "Use c.txt"}
+
+
+@pytest.mark.parametrize(("typed", "code"), [(["Use b.txt", "n"], 3), (["Use b.txt"], 3), (["Use b.txt", "y", "y"], 0)])
+async def test_another_key_takes_the_place_of_words_that_were_not_sent(typed: list[str], code: int) -> None:
+    desk = desk_of(WRITE, DONE, can_ask=True)
+    assert await desk.sits(WITH_ROLE, *typed) == code
+    assert "This rejects turn 1" in desk.written
+    assert "rejected" not in [turn["state"] for turn in desk.records]
+
+
+async def test_a_question_says_that_it_asks_and_a_verb_needs_no_second_line() -> None:
+    desk = desk_of(WRITE, can_ask=True)
+    assert await desk.sits(WITH_ROLE, "Why this file, please?", "!status", "?", "n") == 3
+    assert "This asks about turn 1 with these words." in desk.written
+    assert "Clerk: waiting for a decision" in desk.written
+    assert "│ y -N, y N  this command and the next ones run unasked" in desk.written
 
 
 @pytest.mark.parametrize("lines", [["n"], [], ["e", "b.txt", "<", "one"]])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from adapters.settings_file import read_settings
-from adapters.terminal.answers import Change, No, Review, Words, Yes, settlement, understood
+from adapters.terminal.answers import Change, Help, No, Review, Unclear, Words, Yes, settlement, understood
 from adapters.terminal.record import record
 from adapters.terminal.render import BAR, DASHED, Look, card_text, change_text, said_text, value_text
 from adapters.terminal.streams import Keyboard, look_of
@@ -49,13 +49,29 @@ def a_proposal(arguments: dict[str, object], thoughts: str = "Hm.", preview: Pre
         ("memory search tea", Words("!memory search tea")),
         ("budget is too small", Words("budget is too small")),
         ("", Words("")),
-        ("yes", Words("yes")),
-        ("y 3", Words("y 3")),
+        ("yes", Yes()),
+        ("Y 3", Yes(3)),
+        ("yes -3", Yes(3)),
+        ("?", Help()),
+        ("why?", Words("why?")),
+        ("!stop", Words("!stop")),
         (" no, use b.txt ", Words("no, use b.txt")),
+        ("https://example.org/notes", Words("https://example.org/notes")),
     ],
 )
-def test_only_the_exact_keys_decide_and_everything_else_is_a_reply(line: str, answer: object) -> None:
+def test_a_line_is_a_key_or_words_for_the_agent(line: str, answer: object) -> None:
     assert understood(line) == answer
+
+
+LOOK_LIKE_KEYS = (
+    "no quit exit q stop help ok okay yep ja sure approve edit reject yes! Y. y5 y5! r i nope NO k :q b.txt"
+)
+
+
+@pytest.mark.proves("terminal:no-accident")
+@pytest.mark.parametrize("word", LOOK_LIKE_KEYS.split())
+def test_a_single_short_word_that_is_no_key_decides_nothing(word: str) -> None:
+    assert understood(f" {word} ") == Unclear(word)
 
 
 @pytest.mark.parametrize("line", ["y -0", "y -1", "y -51", "y -999999999"])

@@ -21,6 +21,7 @@ from tests.scenario.page import PageChat, text_of
 from tests.scenario.served import served
 
 TOKEN = "a token of some length"
+SPELLED = "a⟨U+200B⟩b"
 
 
 @pytest.fixture
@@ -260,3 +261,20 @@ async def test_the_tutorial_shows_what_a_first_start_says(tmp_path: Path) -> Non
     )
     said = report(await findings(load({"SIGNOFF_HOME": str(tmp_path)}, None), probes)).splitlines()
     assert [line for line in shown if line != "…" and line not in said] == []
+
+
+async def test_nothing_hides_on_the_page_whoever_wrote_it(tmp_path: Path) -> None:
+    hidden = "a\u200bb"
+    reply = reply_text("write_to_file", {"filename": "a.txt", "text": hidden}, text=hidden)
+    async with (
+        served(ScriptedModel(reply, waits=True), tmp_path) as base,
+        PageChat.opened(base, "ana") as ana,
+    ):
+        await ana.new_agent(hidden, hidden, hidden)
+        card = await ana.asks("write_to_file")
+        await ana.says(hidden)
+        page = await ana.until(lambda page: page if f"“{SPELLED}”" in page else None)
+        async with ana.session.get(base + ana.path) as answer:
+            page = await answer.text()
+    assert "\u200b" not in page
+    assert page.count(SPELLED) > 8, card

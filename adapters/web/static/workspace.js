@@ -16,6 +16,7 @@ function take(text) {
   for (const region of document.querySelectorAll("#thread > " + REGIONS))
     if (!known.has(region.id)) region.remove();
   document.title = fresh.title;
+  noteControls();
 }
 
 const served = new WeakMap();
@@ -38,6 +39,7 @@ function isAtEnd() { return innerHeight + scrollY >= document.documentElement.sc
 
 /** Bring what is asked now into view; who reads further up is left there. */
 function showNewest(behavior) {
+  noteScriptScroll();
   document.querySelector("#thread > :last-child")?.scrollIntoView({ block: "nearest", behavior });
 }
 
@@ -188,6 +190,7 @@ document.addEventListener("keydown", event => {
 
 document.querySelectorAll(REGIONS).forEach(signature);
 if (!location.hash) showNewest("instant");
+noteControls();
 const stream = new EventSource("/events");
 let pending = null;
 stream.addEventListener("changed", () => { clearTimeout(pending); pending = setTimeout(refresh, 30); });

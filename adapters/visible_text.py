@@ -1,0 +1,81 @@
+"""Text in which nothing is hidden: what has no glyph of its own is spelled out, as ⟨U+200B⟩.
+
+Whatever stays has a glyph or is a plain space, a tab or a line end. Two invisible characters stay where they change
+what is seen: U+200D and U+FE0F inside an emoji sequence, and U+200C between two letters that would join without it.
+Their sequences are bounded, so that a text cut by `lengths.beginning` stays as visible as it was.
+"""
+
+import re
+from typing import Any
+
+import regex
+
+# https://www.unicode.org/reports/tr51/ (ED-16, ED-17): the longest sequences in use have three joiners.
+_SEQUENCES = r"""
+    (?(DEFINE)
+      (?P<emoji>[\p{Emoji}&&\p{Extended_Pictographic}])
+      (?P<restyled>[\p{Emoji}&&\p{Extended_Pictographic}--[\p{Emoji_Presentation}&&[\U00010000-\U0010FFFF]]])
+      (?P<element>(?:(?&restyled)\uFE0F|(?&emoji))\p{Emoji_Modifier}?))
+    (?: \U0001F3F4(?:\U000E0067\U000E0062(?:\U000E0065\U000E006E\U000E0067|\U000E0073\U000E0063\U000E0074
+          |\U000E0077\U000E006C\U000E0073)\U000E007F)
+      | (?&element)(?:\u200D(?&element)){0,3}
+      | [\#*0-9]\uFE0F\u20E3
+      | (?<=[\p{Joining_Type=L}\p{Joining_Type=D}])\u200C(?=[\p{Joining_Type=R}\p{Joining_Type=D}]) )
+"""
+# Characters whose glyph is blank or that have none, although Unicode does not call them ignorable.
+_BLANK = r"\u2800\uFFFC\u2D7F\U00016FE4\U0001107F\U0001BC9D\U0001D159\U00013441\U00013442"
+_HIDDEN = "".join(
+    (
+        r"\r(?!\n)|[[\p{Cc}--[\t\n\r]][\p{Cf}--\p{Prepended_Concatenation_Mark}][\p{Zs}--[\x20]]",
+        r"\p{Default_Ignorable_Code_Point}\p{Cn}\p{Co}\p{Cs}\p{Zl}\p{Zp}",
+        rf"{_BLANK}]",
+    )
+)
+_CANDIDATE: regex.Pattern[str] = regex.compile(_HIDDEN, regex.VERSION1)
+HIDDEN: regex.Pattern[str] = regex.compile(
+    rf"{_SEQUENCES}(*SKIP)(*FAIL)|{_HIDDEN}", regex.VERBOSE | regex.VERSION1 | regex.UNICODE
+)
+_OTHER_SPACES = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
+# Nothing of these is hidden. Most texts hold nothing else, and `re` sees that ten times faster.
+PLAIN = re.compile(
+    "[\x20-\x7e\n\t\u00a1-\u00ac\u00ae-\u034e\u0400-\u052f\u2010-\u2027\u2030-\u205e\u20a0-\u20bf\u2190-\u22ff\u2500-\u25ff"
+    "\u27e8\u27e9\u3041-\u3096\u30a1-\u30ff\u4e00-\u9fff\uac00-\ud7a3]*"
+)
+_MARKED = re.compile(r"⟨U\+([0-9A-F]{4,6})⟩")
+
+
+def visible(text: str) -> str:
+    """The text with every hidden character spelled out: what is not seen is not approved."""
+    return text if _is_plain(text) else HIDDEN.sub(lambda hidden: mark_of(hidden[0]), text)
+
+
+def readable(text: str) -> str:
+    """`visible` for texts that are read and not decided on: a space of another width becomes a plain one."""
+    return text if _is_plain(text) else visible(_OTHER_SPACES.sub(" ", text))
+
+
+def without_marks(text: str, original: str) -> str:
+    """The text as it was before `visible`, for marks that stand for nothing but a hidden character of the original."""
+    if "⟨" not in text:
+        return text
+    found = {mark_of(character): character for character in hidden_in(original)}
+    return _MARKED.sub(lambda mark: found.get(mark[0], mark[0]) if mark[0] not in original else mark[0], text)
+
+
+def hidden_in(text: str) -> set[str]:
+    """Every hidden character of a text."""
+    return {found[0] for found in HIDDEN.finditer(text)}
+
+
+def mark_of(character: str) -> str:
+    """How a hidden character is spelled."""
+    return f"⟨U+{ord(character):04X}⟩"
+
+
+def finalized(value: Any) -> Any:
+    """For a template: a text is made readable, and markup that a template made itself is left alone."""
+    return readable(value) if type(value) is str else value
+
+
+def _is_plain(text: str) -> bool:
+    return PLAIN.fullmatch(text) is not None or not _CANDIDATE.search(text)

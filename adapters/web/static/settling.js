@@ -1,0 +1,72 @@
+// A control that decides accepts nothing in its first 700 ms where it stands: a click or a key that was meant for one
+// card must not decide the next one, which a live update slid under the pointer.
+"use strict";
+
+const DECIDING = ".acts button:not([type=button]), .lease button, .pop button:not([type=button])";
+const SETTLING_MS = 700, SCRIPT_SCROLL_MS = 1000, MOVED_PX = 4;
+const seen = new Map();
+let timer = null, notedScroll = 0, pointerMoved = -Infinity, pointerAt = "", scrolledByScript = -Infinity;
+
+/** A control is the same after an update while its value and what its form carries are the same. */
+function keyOf(control) {
+  const carried = [...(control.form?.querySelectorAll("input[type=hidden]") || [])].map(field => field.value);
+  return [control.closest("[popover], [data-live]")?.id, control.name, control.value, ...carried].join(" ");
+}
+
+/** Note where each control is. Call it after every change of the layout; what moved begins to settle anew. */
+function noteControls() {
+  const now = performance.now(), present = new Set(), isPersonScrolling = now - scrolledByScript > SCRIPT_SCROLL_MS;
+  const scrolled = scrollY - notedScroll;
+  let isSettling = false;
+  notedScroll = scrollY;
+  for (const control of document.querySelectorAll(DECIDING)) {
+    const { x, y, width } = control.getBoundingClientRect(), key = keyOf(control);
+    if (!width) continue;
+    present.add(key);
+    const was = seen.get(key) || { x, y, appeared: now, moved: now, scrolled: -Infinity };
+    seen.set(key, was);
+    const isShifted = Math.hypot(x - was.x, y + scrolled - was.y) > MOVED_PX;
+    if (isShifted || (scrolled && !isPersonScrolling)) was.moved = now;
+    else if (scrolled) was.scrolled = now;
+    if (isShifted || scrolled) Object.assign(was, { x, y });
+    const isFresh = now - was.moved < SETTLING_MS;
+    isSettling ||= isFresh;
+    if (isFresh) control.setAttribute("aria-disabled", "true");
+    else control.removeAttribute("aria-disabled");
+  }
+  for (const key of seen.keys()) if (!present.has(key)) seen.delete(key);
+  clearTimeout(timer);
+  if (isSettling) timer = setTimeout(noteControls, SETTLING_MS / 10);
+}
+
+/** Call it before the page scrolls by itself: that moves controls as an update does. */
+function noteScriptScroll() { scrolledByScript = performance.now(); }
+
+/** A pointer decides where it is, so what moved under it is fresh; a key decides what has the focus, wherever that is. */
+function settledSince(was, isPointer) {
+  if (!isPointer) return was.appeared;
+  return Math.max(was.moved, pointerMoved < was.scrolled ? was.scrolled : -Infinity);
+}
+
+document.addEventListener("click", event => {
+  const control = event.target.closest?.(DECIDING);
+  if (!control) return;
+  noteControls();
+  const was = seen.get(keyOf(control));
+  if (was && performance.now() - settledSince(was, event.detail > 0) >= SETTLING_MS) return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+}, true);
+
+document.addEventListener("pointermove", event => {
+  const at = `${event.screenX} ${event.screenY}`;
+  if (scrollY !== notedScroll) noteControls();
+  if (at !== pointerAt) [pointerAt, pointerMoved] = [at, performance.now()];
+}, { capture: true, passive: true });
+for (const kind of ["wheel", "touchmove", "keydown"])
+  document.addEventListener(kind, () => { scrolledByScript = -Infinity; }, { capture: true, passive: true });
+document.addEventListener("scroll", noteControls, { capture: true, passive: true });
+document.addEventListener("scrollend", () => { scrolledByScript = -Infinity; });
+document.addEventListener("toggle", noteControls, true);
+addEventListener("resize", noteControls);
+new ResizeObserver(noteControls).observe(document.body);

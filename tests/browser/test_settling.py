@@ -1,0 +1,131 @@
+"""A control accepts nothing in its first 700 ms where it stands. Time in the page is the test's own."""
+
+import re
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Locator, Page, expect
+
+from agent_core.testing.model import ScriptedModel, reply_text
+from tests.browser.browsing import BrowserChat
+from tests.scenario.chat import writing
+
+pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.asyncio(loop_scope="session")]
+SOON, LATER = 400, 1000
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def page(browser: Browser, address: str, model: ScriptedModel) -> Page:
+    """Ana's page with a card that was there for a while; the clock of the page stands still."""
+    context = await browser.new_context(viewport={"width": 1280, "height": 900})
+    chat = BrowserChat(await context.new_page(), address)
+    model.say(writing("a.txt", "one"))
+    await chat.call_me("ana")
+    await chat.new_agent("Clerk", "writes", "Write a file")
+    await chat.asks("write_to_file")
+    await chat.page.clock.install()
+    await chat.page.reload()
+    await chat.page.clock.run_for(LATER)
+    return chat.page
+
+
+def asking(page: Page) -> Locator:
+    return page.get_by_role("article", name=re.compile("waiting for a decision"))
+
+
+def approve(page: Page) -> Locator:
+    return asking(page).get_by_role("button", name="Approve", exact=True)
+
+
+async def click_at(control: Locator) -> None:
+    """Click where the control is, whether it would take the click or not."""
+    await control.evaluate("each => each.scrollIntoView({ block: 'center', behavior: 'instant' })")
+    box = await control.bounding_box()
+    assert box is not None
+    await control.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+
+async def next_card(page: Page, model: ScriptedModel) -> Locator:
+    """Approve the card and have the next one appear; its button is new at this moment of the page's clock."""
+    model.say(reply_text("append_to_file", {"filename": "a.txt", "text": "two"}))
+    await click_at(approve(page))
+    following = asking(page).filter(has_text="append_to_file")
+    while not await following.count():  # what the page puts off for 30 ms happens when its clock is moved
+        await page.clock.run_for(10)
+        await expect(page.get_by_role("article").first).to_be_visible()
+    return following
+
+
+async def decided(page: Page) -> int:
+    """How many turns were approved, as the server says."""
+    answer = await page.request.get(page.url)
+    return (await answer.text()).count('<p class="done')
+
+
+@pytest.mark.proves("page:settles")
+async def test_the_second_of_two_clicks_400_ms_apart_approves_nothing(page: Page, model: ScriptedModel) -> None:
+    card = await next_card(page, model)
+    await page.clock.run_for(SOON)
+    await click_at(approve(page))
+    await expect(approve(page)).to_have_attribute("aria-disabled", "true")
+    assert await decided(page) == 1
+    await page.clock.run_for(LATER)
+    await expect(approve(page)).not_to_have_attribute("aria-disabled", "true")
+    await click_at(approve(page))
+    await expect(card.get_by_role("button", name="Approve", exact=True)).to_have_count(0)
+    assert await decided(page) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.proves("page:settles")
+@pytest.mark.parametrize("key", ["Enter", " "])
+async def test_a_key_approves_nothing_that_has_just_appeared(page: Page, model: ScriptedModel, key: str) -> None:
+    await next_card(page, model)
+    await approve(page).focus()
+    await page.clock.run_for(SOON)
+    await page.keyboard.press(key)
+    await expect(approve(page)).to_be_focused()
+    assert await decided(page) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.proves("page:settles")
+async def test_a_control_that_an_update_moved_accepts_no_click_and_one_that_has_settled_does(page: Page) -> None:
+    await page.evaluate("document.getElementById('thread').prepend(document.createElement('hr'))")
+    await click_at(approve(page))
+    assert await decided(page) == 0
+    await page.clock.run_for(LATER)
+    await click_at(approve(page))
+    await expect(approve(page)).to_have_count(0)
+    assert await decided(page) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.proves("page:settles")
+async def test_what_a_sheet_sends_settles_after_the_sheet_was_opened(page: Page) -> None:
+    await asking(page).get_by_role("button", name="Reject", exact=True).click()
+    send = page.locator("[popover]:popover-open").get_by_role("button", name="Reject")
+    await click_at(send)
+    await expect(send).to_be_visible()
+    await expect(asking(page)).to_have_count(1)
+    await page.clock.run_for(LATER)
+    await click_at(send)
+    await expect(asking(page)).to_have_count(0)
+
+
+@pytest.mark.slow
+@pytest.mark.proves("page:settles")
+async def test_what_a_wheel_brought_under_a_still_pointer_accepts_no_click(page: Page) -> None:
+    box = await approve(page).bounding_box()
+    assert box is not None
+    await page.evaluate("document.querySelector('main').style.paddingBottom = '3000px'")
+    await page.clock.run_for(LATER)
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    await page.mouse.move(x, y - 100)
+    await page.mouse.wheel(0, 100)
+    await expect(page.locator("html")).to_have_js_property("scrollTop", 100)
+    await page.mouse.down()
+    await page.mouse.up()
+    assert await decided(page) == 0
+    await page.mouse.click(x + 2, y - 100)
+    await expect(approve(page)).to_have_count(0)
