@@ -5,6 +5,7 @@
 
 PROMISES: dict[str, str] = {
     "browser:not-root": "Pages of strangers are drawn by another user than root, or not at all.",
+    "approval:signed": "Nothing runs that nobody with the right signed off and no lease covered; each run has its row.",
     "budget:channel": "What all agents of a channel spend counts against its budget, and a call beyond it is not made.",
     "budget:stop": "A model call that would exceed the budget is not made; the agent pauses and says so.",
     "card:hidden": "A character that hides or reorders others is spelled out on the card.",
