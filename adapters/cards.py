@@ -1,11 +1,13 @@
 """What a turn says to people: a Card that each surface draws in its own way. The words live here once."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from adapters.buttons import Button
 from adapters.edited import argument_changes, edited_by
+from adapters.risk_labels import RiskLabel, alert_text, labels_of, risk_text
 from adapters.standing import Tone, state_text, tone_of
 from adapters.visible_text import readable, visible
 from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Finished, Paused, Stopped, Thinking
@@ -53,7 +55,7 @@ class Card:
     is_brief: bool
     arguments: tuple[Labelled, ...]
     preview: Preview | None
-    risk: str
+    risks: tuple[RiskLabel, ...]
     cost: str
     footer: tuple[str, ...]
     lease: str
@@ -67,6 +69,16 @@ class Card:
     def standing(self) -> str:
         """Where the turn stands, and what is asked about that."""
         return f"{self.state}. {self.question}" if self.question else self.state
+
+    @property
+    def risk(self) -> str:
+        """Every class of the command in words, those that stand out with a mark."""
+        return risk_text(self.risks)
+
+    @property
+    def marked_headline(self) -> str:
+        """The headline, after the classes that stand out."""
+        return _after_alert(self.risks, self.headline)
 
 
 def turn_card(agent: Agent, turn: Turn) -> Card:
@@ -88,7 +100,7 @@ def turn_card(agent: Agent, turn: Turn) -> Card:
         is_brief=agent.policy.verbosity == "brief",
         arguments=shown_arguments(turn.call.arguments),
         preview=_visible_preview(turn.shown_preview),
-        risk=" + ".join(turn.risks),
+        risks=labels_of(turn.risks),
         cost=money(turn.usage.cost),
         footer=_footer(agent, turn),
         lease=lease_text(agent) if _is_under_lease(agent, turn) else "",
@@ -114,9 +126,10 @@ def summary_text(agent: Agent, turn: Turn) -> str:
     """A turn in one line, as a notification says it and a screen reader begins."""
     card = turn_card(agent, turn)
     about = card.preview.title if card.preview else brief_arguments(card)
-    said, mark = f"{card.headline} · {card.standing}", " · "
+    said, mark = f"{card.marked_headline} · {card.standing}", " · "
     if turn.state == "proposed":
-        said, mark = f"{agent.title} asks to run {card.command} (turn {card.number})", ": "
+        asks = f"{agent.title} asks to run {card.command} (turn {card.number})"
+        said, mark = _after_alert(card.risks, asks), ": "
     return " ".join(f"{said}{mark}{about}".split()) if about else said
 
 
@@ -188,6 +201,11 @@ def money(amount: Decimal) -> str:
     if amount < Decimal("0.001"):
         return "<$0.001"
     return f"${amount:.2f}" if amount >= Decimal("0.1") else f"${amount:.3f}"
+
+
+def _after_alert(risks: Sequence[RiskLabel], text: str) -> str:
+    alert = alert_text(risks)
+    return f"{alert} · {text}" if alert else text
 
 
 def _visible_preview(preview: Preview | None) -> Preview | None:

@@ -9,6 +9,7 @@ PROMISES: dict[str, str] = {
     "budget:channel": "What all agents of a channel spend counts against its budget, and a call beyond it is not made.",
     "budget:stop": "A model call that would exceed the budget is not made; the agent pauses and says so.",
     "card:hidden": "A character that hides or reorders others is spelled out on the card.",
+    "card:risk": "Execute, publish and spend stand out on every surface, each with a word, a sign and a colour.",
     "card:verbatim": "Every argument of a command is on its card, verbatim.",
     "circle:pause": "An agent that repeats itself is told once, loses its lease, and pauses when it goes on.",
     "commands:goal": "A goal that takes commands of every family is reached, and leaves the files it promised.",

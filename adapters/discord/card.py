@@ -106,7 +106,7 @@ def _folded(card: Card, footer: Sequence[str]) -> Drawn:
 
 
 def _head(card: Card) -> Part:
-    headline, state = one_line(card.headline), one_line(card.standing)
+    headline, state = one_line(card.marked_headline), one_line(card.standing)
     first, second = cut_by_size(headline, HEADLINE), cut_by_size(state, STATE)
     text = f"**{escaped(first)}**\n{SIGNS[card.tone]} {escaped(second)}"
     return Part((text,), (first, second) != (headline, state))

@@ -8,7 +8,7 @@ from discord import ui
 
 from adapters.answers import Answer, Attachment
 from adapters.buttons import Button, Opening
-from adapters.cards import free_text, lease_text, spend_text, status_text, turn_card
+from adapters.cards import Card, free_text, lease_text, spend_text, status_text, turn_card
 from adapters.discord.arguments import Part
 from adapters.discord.card import HEADLINE, MESSAGE_TEXT, card_items, small
 from adapters.discord.controls import Item, card_controls, element, link_button, rest_button, rows
@@ -27,6 +27,7 @@ from adapters.discord.texts import (
 )
 from adapters.discord.whole import all_of, file_name, text_file, thoughts_of
 from adapters.lengths import units
+from adapters.risk_labels import Level
 from adapters.standing import Tone
 from adapters.visible_text import visible
 from adapters.words import DELETE_MEANS, Help, age, media_type, size_text
@@ -45,6 +46,7 @@ COLOURS: dict[Tone, int] = {
     "bad": 0xC9483F,
     "quiet": 0x8A8F98,
 }
+RISK_COLOURS: dict[Level, int] = {"execute": 0xD92D20, "publish": 0x2563EB, "spend": 0x8E3FBF}
 NAME, ROLE, GOALS, SHORT = 200, 600, 1800, 150
 TEXT, MOST_UPLOADS = MESSAGE_TEXT - 200, 11
 RESTING = ("stopped", "paused", "finished")
@@ -63,7 +65,7 @@ def turn_message(agent: Agent, turn: Turn, *, badge: str = "") -> Message:
     card = turn_card(agent, turn)
     drawn = card_items(card, [part for part in (card.risk, *card.footer, card.lease, badge) if part])
     controls = card_controls(agent, card, turn.risks, drawn.openings)
-    return _message(ui.Container(*drawn.items, *controls, accent_colour=COLOURS[card.tone]))
+    return _message(ui.Container(*drawn.items, *controls, accent_colour=_accent(card)))
 
 
 def whole_file(agent: Agent, turn: Turn) -> Attachment:
@@ -203,6 +205,12 @@ def refused_message(problems: Mapping[str, str], again: Button | Opening) -> Mes
     """What is wrong in a form, and the button that opens it filled in again."""
     said = "\n".join(problems.values())
     return _message(ui.TextDisplay(_shortened(said)), *rows([element(again)]))
+
+
+def _accent(card: Card) -> int:
+    """The colour of the class that stands out while people are asked, then that of the state."""
+    colours = [RISK_COLOURS[label.level] for label in card.risks if label.level in RISK_COLOURS]
+    return colours[0] if colours and card.tone == "open" else COLOURS[card.tone]
 
 
 def _message(*items: Item, files: tuple[Attachment, ...] = ()) -> Message:

@@ -79,7 +79,7 @@ def _open(card: Card, controls: Sequence[Block], footer: Sequence[str]) -> list[
 
 
 def _head(card: Card) -> Part:
-    headline, state = one_line(card.headline), one_line(card.standing)
+    headline, state = one_line(card.marked_headline), one_line(card.standing)
     runs = [run(cut(headline, HEADLINE), "bold")]
     if not _is_proposed(card):
         runs.append(run(f"\n{SIGNS[card.tone]} {cut(state, STATE)}"))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from adapters.cards import Card, Labelled, lease_text, turn_card
+from adapters.risk_labels import Level
 from adapters.visible_text import readable
 from agent_core.model.agent import Agent
 from agent_core.model.command import Preview
@@ -35,10 +36,16 @@ n  stop the agent and end
 !help  what else can be typed
 Anything else decides nothing."""
 SEND = "Enter sends it, anything else replaces it."
-Style = Literal["bold", "dim", "red", "green", "yellow"]
-CODES: dict[Style, int] = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33}
+Style = Literal["bold", "dim", "red", "green", "yellow", "blue", "magenta"]
+CODES: dict[Style, int] = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "blue": 34, "magenta": 35}
 
 TONES: dict[str, list[Style]] = {"open": ["yellow"], "good": ["green"], "bad": ["red"]}
+LEVELS: dict[Level, list[Style]] = {
+    "neutral": ["dim"],
+    "execute": ["bold", "red"],
+    "publish": ["bold", "blue"],
+    "spend": ["bold", "magenta"],
+}
 SIGNS: dict[str, list[Style]] = {"+": ["green"], "-": ["red"]}
 
 
@@ -65,9 +72,7 @@ def card_text(agent: Agent, turn: Turn, look: Look) -> str:
     rows = [*_head(card, look), *_thoughts(card, look), *_command(card, look)]
     if card.outcome:
         rows += _outcome(card, look)
-    rows.append(
-        look.paint(" · ".join(part for part in (card.risk, *card.footer, one_line(lease_text(agent))) if part), "dim")
-    )
+    rows.append(_footer(card, one_line(lease_text(agent)), look))
     return _text(rows)
 
 
@@ -160,6 +165,12 @@ def _outcome(card: Card, look: Look) -> list[str]:
     rows = [*_barred(card.outcome, look)] if card.outcome else []
     left = len(rows) - MOST_RESULT
     return [*rows[:MOST_RESULT], f"… {left:,} more lines; --json gives them all."] if left > 0 else rows
+
+
+def _footer(card: Card, lease: str, look: Look) -> str:
+    """The classes, each in its own colour and with its own sign, then spend and lease."""
+    risks = " + ".join(look.paint(label.signed, *LEVELS[label.level]) for label in card.risks)
+    return risks + look.paint("".join(f" · {part}" for part in (*card.footer, lease) if part), "dim")
 
 
 def _labelled(parts: Sequence[Labelled], look: Look) -> list[str]:

@@ -119,7 +119,7 @@ def shown_in(message: Message) -> set[str]:
 def test_discord_takes_the_card_of_any_turn(pair: tuple[Agent, Turn]) -> None:
     message = turn_message(*pair, badge="a model")
     check(message)
-    headline = one_line(turn_card(*pair).headline)
+    headline = one_line(turn_card(*pair).marked_headline)
     first = reading(message)[0].text.splitlines()[0]
     assert first == headline or headline.startswith(first.removesuffix("…"))
 
@@ -145,7 +145,7 @@ def test_every_button_of_a_card_is_read_back(pair: tuple[Agent, Turn]) -> None:
 def test_an_argument_is_on_the_card_verbatim_or_the_card_offers_all_of_it(pair: tuple[Agent, Turn]) -> None:
     agent, turn = pair
     message = turn_message(agent, turn)
-    given_arguments = {clean(as_text(value)).strip("\n") for value in turn.call.arguments.values()} - {""}
+    given_arguments = {clean(visible(as_text(value))).strip("\n") for value in turn.call.arguments.values()} - {""}
     offers_all = str(Opening("show all", turn.id)) in pressable(message)
     assert given_arguments <= shown_in(message) or offers_all
     preview = turn.proposal.preview
@@ -160,7 +160,7 @@ def test_an_argument_is_on_the_card_verbatim_or_the_card_offers_all_of_it(pair: 
 def test_only_names_and_the_headline_are_bold_on_a_card(pair: tuple[Agent, Turn]) -> None:
     agent, turn = pair
     card = turn_card(agent, turn)
-    names = [card.headline, *(argument.label for argument in card.arguments), "?", "Preview"]
+    names = [card.marked_headline, *(argument.label for argument in card.arguments), "?", "Preview"]
     names += [card.preview.title] if card.preview else []
     bold = [text.removesuffix("…") for each in reading(turn_message(agent, turn)) for text in each.bold]
     assert [text for text in bold if not any(one_line(name).startswith(text) for name in names)] == []

@@ -286,11 +286,11 @@ def test_an_offered_draft_comes_back_with_its_buttons_or_its_sentence_does(draft
         assert isinstance(offer, Offer)
         assert str(offer) == action["value"]
         if offer.draft is None:
-            assert visible(sentence).startswith(visible(offer.sentence)[:100])
+            assert readable(sentence).startswith(readable(offer.sentence)[:100])
         else:
             asked = replace(draft, policy=replace(draft.policy, free=()))
             assert replace(offer.draft, name="", role="", goals=()) == replace(asked, name="", role="", goals=())
-            assert visible(offer.draft.role) == visible(draft.role)
+            assert offer.draft.role == readable(draft.role)
     check_view(agent_form(draft, draft, "slack/T1/C1", said=sentence))
 
 
