@@ -148,7 +148,7 @@ def test_an_argument_is_on_the_card_verbatim_or_the_card_offers_all_of_it(pair: 
     given_arguments = {clean(visible(as_text(value))).strip("\n") for value in turn.call.arguments.values()} - {""}
     offers_all = str(Opening("show all", turn.id)) in pressable(message)
     assert given_arguments <= shown_in(message) or offers_all
-    preview = turn.proposal.preview
+    preview = turn.shown_preview
     asked = sum(2 * units(visible(as_text(value))) + 200 for value in turn.call.arguments.values())
     asked += 2 * units(visible(preview.title + preview.body)) + 200 if preview else 0
     if asked < 1800 and all(len(name) < 20 for name in turn.call.arguments) and not (preview and preview.title):
@@ -175,7 +175,7 @@ def test_all_of_a_turn_stands_in_the_file_of_show_all(pair: tuple[Agent, Turn]) 
     said = file.data.decode()
     whole = [thoughts.text, thoughts.reasoning, thoughts.criticism, thoughts.speak, card.outcome, turn.remark]
     decided = [as_text(value) for value in turn.call.arguments.values()]
-    decided += [turn.proposal.preview.body] if turn.proposal.preview else []
+    decided += [turn.shown_preview.body] if turn.shown_preview else []
     said_of_it = [readable(text) for text in whole] + [visible(text) for text in decided]
     assert [text for text in said_of_it if text not in said] == []
     check(thoughts_message(agent, turn))

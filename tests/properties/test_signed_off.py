@@ -203,8 +203,10 @@ class Play:
                 await service.reply(agent.id, f"say {step.text}", origin)
                 self.oracle.leases.pop(agent.id, None)
             case "stop":
+                stopped = (agent, *await self.stage.views.family(CHANNEL, agent.id))
                 await service.stop(agent.id, origin)
-                self.oracle.leases.clear()
+                for each in stopped:
+                    self.oracle.leases.pop(each.id, None)
             case "resume":
                 await service.resume(agent.id, origin)
             case "revoke":

@@ -212,7 +212,7 @@ def test_an_argument_is_on_the_card_verbatim_or_the_card_offers_all_of_it(pair: 
     shown, given_arguments = boxes(blocks), {visible(as_text(value)) for value in turn.call.arguments.values()} - {""}
     offers_all = Opening("show all", turn.id) in [pressed(action) for action in drawn_buttons(blocks)]
     assert given_arguments <= shown or offers_all
-    preview = turn.proposal.preview
+    preview = turn.shown_preview
     asked = sum(len(json.dumps(as_text(value))) + 300 for value in turn.call.arguments.values())
     asked += len(json.dumps([preview.title, preview.body])) + 300 if preview else 0
     if asked < 4000 and all(len(name) < 20 for name in turn.call.arguments) and not (preview and preview.title):
@@ -238,7 +238,7 @@ def test_all_of_a_turn_stands_in_the_parts_of_show_all(pair: tuple[Agent, Turn])
     thoughts = turn.proposal.thoughts
     whole = [thoughts.text, thoughts.reasoning, thoughts.criticism, thoughts.speak, card.outcome, turn.remark]
     decided = [as_text(value) for value in turn.call.arguments.values()]
-    decided += [turn.proposal.preview.body] if turn.proposal.preview else []
+    decided += [turn.shown_preview.body] if turn.shown_preview else []
     said_of_it = [readable(text) for text in whole] + [visible(text) for text in decided]
     assert [text for text in said_of_it if text not in said] == []
     check_view(thoughts_view(card, PLACE))
