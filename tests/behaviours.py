@@ -6,6 +6,12 @@
 PROMISES: dict[str, str] = {
     "browser:not-root": "Pages of strangers are drawn by another user than root, or not at all.",
     "approval:signed": "Nothing runs that nobody with the right signed off and no lease covered; each run has its row.",
+    "approval:free": "A class runs without asking only where the person who made the agent chose so.",
+    "approval:guests": "Guests and people from outside make no agents; where guests may, each command asks.",
+    "approval:hash": "A control decides only on what it showed; an older one is refused and says what changed.",
+    "lease:granter": "A lease ends when whoever granted it may not decide any more.",
+    "log:stays": "The decision log keeps its rows when an agent is deleted, and the deletion is a row of its own.",
+    "taint:helpers": "What an agent has read exposes the helpers it starts and writes to, and their reports expose it.",
     "budget:channel": "What all agents of a channel spend counts against its budget, and a call beyond it is not made.",
     "budget:stop": "A model call that would exceed the budget is not made; the agent pauses and says so.",
     "card:hidden": "A character that hides or reorders others is spelled out on the card.",

@@ -202,6 +202,12 @@ class Play:
             case "reply":
                 await service.reply(agent.id, f"say {step.text}", origin)
                 self.oracle.leases.pop(agent.id, None)
+            case _:
+                await self._steer(agent, by, step)
+
+    async def _steer(self, agent: Agent, by: Actor, step: Step) -> None:
+        service, origin = self.stage.service, self.stage.origin(by)
+        match step.kind:
             case "stop":
                 stopped = (agent, *await self.stage.views.family(CHANNEL, agent.id))
                 await service.stop(agent.id, origin)
@@ -212,7 +218,7 @@ class Play:
             case "revoke":
                 await service.revoke(agent.id, origin)
                 self.oracle.leases.pop(agent.id, None)
-            case "advance":
+            case _:
                 await self.stage.loop.advance(agent.id)
 
     async def _decide(self, agent: Agent, by: Actor, step: Step) -> None:
