@@ -31,6 +31,7 @@ from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.people import Actor
 from agent_core.model.result import Result
 from agent_core.model.turn import Turn
+from agent_core.service.agents import Rejected
 from agent_core.testing.examples import ANA, BEN, CHANNEL
 from agent_core.testing.model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
@@ -76,14 +77,14 @@ def spelled(arguments: Arguments) -> str:
     return json.dumps(dict(arguments), sort_keys=True)
 
 
-words = st.sampled_from(["a", "b"])
+words = st.sampled_from(["a", "b", "c", "d"])
 files = st.sampled_from(["x.txt", "y.txt"])
 proposals = st.one_of(
     st.builds(lambda name, text: reply_text("write_to_file", {"filename": name, "text": text}), files, words),
     st.builds(lambda name: reply_text("read_file", {"filename": name}), files),
     st.builds(lambda name: reply_text("delete_file", {"filename": name}), files),
-    st.builds(lambda word: reply_text("look", {"word": word}), words),
-    st.builds(lambda word: reply_text("run", {"word": word}), words),
+    *[st.builds(lambda word: reply_text("look", {"word": word}), words)] * 3,
+    *[st.builds(lambda word: reply_text("run", {"word": word}), words)] * 4,
     st.builds(lambda word: reply_text("post", {"word": word}), words),
     st.just(reply_text("start_agent", {"name": "Scout", "task": "Help", "prompt": "Go on"})),
     st.just(reply_text("message_agent", {"key": "1", "message": "Now run it"})),
@@ -104,16 +105,13 @@ class Step:
     times: int
 
 
+kinds: list[Kind] = ["edit", "reject", "reply", "stop", "resume", "revoke", "advance", "change", "change"]
 steps = st.builds(
     Step,
-    kind=st.sampled_from(
-        ["approve"] * 5
-        + ["times"] * 3
-        + ["edit", "reject", "change", "change", "reply", "stop", "resume", "revoke", "advance"]
-    ),
-    who=st.integers(0, 2),
+    kind=st.sampled_from([*["approve"] * 8, *["times"] * 6, *kinds]),
+    who=st.sampled_from([0, 0, 0, 0, 1, 2]),
     helper=st.booleans(),
-    stale=st.booleans(),
+    stale=st.sampled_from([False, False, False, True]),
     text=words,
     times=st.integers(2, 6),
 )
@@ -200,8 +198,9 @@ class Play:
                 name = "x.txt" if step.stale else "y.txt"
                 await self.stage.workspaces.of(self.head).write(name, f"changed {step.text}".encode())
             case "reply":
-                await service.reply(agent.id, f"say {step.text}", origin)
-                self.oracle.leases.pop(agent.id, None)
+                outcome = await service.reply(agent.id, f"say {step.text}", origin)
+                if isinstance(outcome, Rejected) or by.kind == "guest":
+                    self.oracle.leases.pop(agent.id, None)
             case _:
                 await self._steer(agent, by, step)
 
@@ -295,7 +294,7 @@ async def play(replies: list[str], story: list[Step]) -> tuple[Oracle, Stage, li
     return oracle, stage, await it._family()
 
 
-interleavings = given(st.lists(proposals, max_size=14), st.lists(steps, min_size=4, max_size=24))
+interleavings = given(st.lists(proposals, max_size=30), st.lists(steps, min_size=4, max_size=40))
 
 
 @pytest.mark.proves("approval:signed")
