@@ -5,6 +5,7 @@
 
 PROMISES: dict[str, str] = {
     "approve:nothing-leaves": "No name is looked up and nothing is sent for a command before somebody decided on it.",
+    "approve:same-file": "A file is written, extended or deleted only where it is the one that the approval was for.",
     "browser:not-root": "Pages of strangers are drawn by another user than root, or not at all.",
     "budget:channel": "What all agents of a channel spend counts against its budget, and a call beyond it is not made.",
     "budget:stop": "A model call that would exceed the budget is not made; the agent pauses and says so.",

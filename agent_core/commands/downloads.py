@@ -48,7 +48,7 @@ class DownloadCommands:
     async def download_file(self, given: AddressAndFile, context: CommandContext) -> Produced:
         """Download something into a file."""
         fetched = await self.web.fetch(given.url, await self._sites(context), MOST_FILE)
-        await context.files.write(given.filename, fetched.data)
+        await context.files.write(given.filename, fetched.data, expected=context.approved_basis)
         kind = f", said to be {fetched.kind[:60]}" if fetched.kind else ""
         said = f"{given.filename} now holds {len(fetched.data):,} bytes{kind}, from {fetched.url}."
         return Produced(text="\n".join(filter(None, (said, reached(fetched.hosts)))), files=(given.filename,))
