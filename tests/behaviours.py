@@ -64,6 +64,8 @@ PROMISES: dict[str, str] = {
     "live:card": "What a long command has given so far stands on its card, and nothing of it comes after the result.",
     "local:end": "The process that serves a model's file ends with Signoff, however that ends.",
     "local:turn": "What a model in a file says, instructed compactly, goes through a card and a click to a result.",
+    "program:sealed": "What runs of a Python program and its modules are the very bytes that were approved.",
+    "program:whole": "People are shown every line of a Python program and of the modules that it imports.",
     "program:failed": "A program that exits with an error is a failed command, for people, the log and the agent.",
     "logs:secrets": "A configured secret is hidden wherever it stands in a log line.",
     "loop:asks": "Nothing runs before somebody signs it off.",
