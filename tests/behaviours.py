@@ -4,6 +4,8 @@
 """
 
 PROMISES: dict[str, str] = {
+    "approve:nothing-leaves": "No name is looked up and nothing is sent for a command before somebody decided on it.",
+    "approve:same-file": "A file is written, extended or deleted only where it is the one that the approval was for.",
     "browser:not-root": "Pages of strangers are drawn by another user than root, or not at all.",
     "approval:signed": "Nothing runs that nobody with the right signed off and no lease covered; each run has its row.",
     "approval:free": "A class runs without asking only where the person who made the agent chose so.",
@@ -70,6 +72,8 @@ PROMISES: dict[str, str] = {
     "live:card": "What a long command has given so far stands on its card, and nothing of it comes after the result.",
     "local:end": "The process that serves a model's file ends with Signoff, however that ends.",
     "local:turn": "What a model in a file says, instructed compactly, goes through a card and a click to a result.",
+    "program:sealed": "What runs of a Python program and its modules are the very bytes that were approved.",
+    "program:whole": "People are shown every line of a Python program and of the modules that it imports.",
     "program:failed": "A program that exits with an error is a failed command, for people, the log and the agent.",
     "logs:secrets": "A configured secret is hidden wherever it stands in a log line.",
     "loop:asks": "Nothing runs before somebody signs it off.",

@@ -6,7 +6,7 @@ from functools import partial
 from pydantic import Field
 
 from agent_core.commands.files import FILE
-from agent_core.commands.pages import URL, Address, destination
+from agent_core.commands.pages import URL, Address, reached
 from agent_core.commands.registry import Command, CommandContext, Produced, declared
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
@@ -48,10 +48,10 @@ class DownloadCommands:
     async def download_file(self, given: AddressAndFile, context: CommandContext) -> Produced:
         """Download something into a file."""
         fetched = await self.web.fetch(given.url, await self._sites(context), MOST_FILE)
-        await context.files.write(given.filename, fetched.data)
+        await context.files.write(given.filename, fetched.data, expected=context.approved_basis)
         kind = f", said to be {fetched.kind[:60]}" if fetched.kind else ""
         said = f"{given.filename} now holds {len(fetched.data):,} bytes{kind}, from {fetched.url}."
-        return Produced(text=said, files=(given.filename,))
+        return Produced(text="\n".join(filter(None, (said, reached(fetched.hosts)))), files=(given.filename,))
 
     async def clone_repository(self, given: AddressAndFolder, context: CommandContext) -> str:
         """Copy the files of a git repository, without its history."""
@@ -63,14 +63,14 @@ class DownloadCommands:
     async def preview_download(self, given: AddressAndFile, context: CommandContext) -> Preview:
         """Where it comes from, and whether a file is replaced."""
         basis = await context.files.fingerprint(given.filename)
-        where = await destination(self.web, given.url, await self._sites(context))
+        where = self.web.host_of(given.url, await self._sites(context))
         what = f"{'replaces' if basis else 'new file'} {given.filename}"
         return Preview(title=f"{where} · {what}", body="", target=given.filename, basis=basis)
 
     async def preview_clone(self, given: AddressAndFolder, context: CommandContext) -> Preview:
         """Where it comes from and goes to."""
         folder = await _new_folder(given.clone_path, context)
-        where = await destination(self.web, given.url, await self._sites(context))
+        where = self.web.host_of(given.url, await self._sites(context))
         return Preview(title=f"{where} · new folder {folder}", body="", target=folder)
 
     @property
@@ -127,6 +127,7 @@ def _told(cloned: Cloned, folder: str, written: int, why: str) -> str:
     size = sum(len(data) for _, data in cloned.files[:written])
     number = "1 file" if written == 1 else f"{written:,} files"
     lines = [f"{number} ({size:,} bytes) of commit {cloned.commit[:12]}, without .git, now in {folder}."]
+    lines += filter(None, [reached(cloned.hosts)])
     if why:
         lines.append(f"{len(cloned.files) - written:,} more were not written: {why}")
     lines += _listed("Files", [path for path, _ in cloned.files[:written]], TOLD_FILES)

@@ -61,14 +61,14 @@ class FileCommands:
         """Replace the content of a file, or make the file."""
         if await context.files.fingerprint(given.filename):
             _must_change(given, await context.files.read(given.filename))
-        await context.files.write(given.filename, given.text.encode())
+        await context.files.write(given.filename, given.text.encode(), expected=context.approved_basis)
         return f"{given.filename} now holds {len(given.text):,} characters."
 
     async def append_to_file(self, given: FilenameAndText, context: CommandContext) -> str:
         """Add text at the end of a file, or make the file."""
         if await context.files.fingerprint(given.filename):
             _must_extend(given, await context.files.read(given.filename))
-        await context.files.write(given.filename, given.text.encode(), append=True)
+        await context.files.write(given.filename, given.text.encode(), append=True, expected=context.approved_basis)
         return f"{len(given.text):,} characters were added to {given.filename}."
 
     async def read_file(self, given: ReadFrom, context: CommandContext) -> str:
@@ -82,7 +82,7 @@ class FileCommands:
 
     async def delete_file(self, given: Filename, context: CommandContext) -> str:
         """Delete a file."""
-        await context.files.delete(given.filename)
+        await context.files.delete(given.filename, expected=context.approved_basis)
         return f"{given.filename} is deleted."
 
     async def list_files(self, given: Directory, context: CommandContext) -> str:

@@ -124,6 +124,7 @@ async def _code(given: Code, context: CommandContext) -> str:
         raise CommandError("Give either the code or the name of a file that holds it, and not both.")
     if not given.filename:
         return given.code
+    await context.check_file(given.filename)
     data = await context.files.read(given.filename)
     text = unicode_text(data)
     if text is None:

@@ -68,6 +68,7 @@ class MediaCommands:
     async def read_audio_from_file(self, given: Filename, context: CommandContext) -> str:
         """Have the words in a sound file written down."""
         transcriber = _there(self.transcriber, NO_EARS)
+        await context.check_file(given.filename)
         data = await _sound(given.filename, context.files)
         with context.purse.call(transcriber.price(len(data)), transcriber.label):
             heard = await transcriber.transcribe(given.filename, data)

@@ -13,6 +13,7 @@ from agent_core.model.messages import Message, Reply
 from agent_core.model.sites import Sites
 from agent_core.oversight.sites import sites_of
 from agent_core.ports.database import Database
+from agent_core.ports.web import Address as HostAddress
 from agent_core.ports.web import Link, Page, Web
 from agent_core.prompt.asking import Asker, Question
 from agent_core.prompt.material import merge_messages, noted, part_messages, parts_of
@@ -22,7 +23,7 @@ LONGEST_URL = 2_000
 AS_IT_IS = 6_000  # characters: a text this short is cheaper to give than to summarise
 MOST_PARTS, PART_TOKENS, LEAST_TOKENS = 8, 6_000, 100
 MOST_REPLY = 1_500  # tokens: a model that reasons spends some of them before it writes
-LINKS_OF_A_PAGE, MOST_LINKS = 15, 100
+LINKS_OF_A_PAGE, MOST_LINKS, MOST_HOSTS = 15, 100, 10
 URL = {
     **dict.fromkeys(("link", "website", "website_url", "web_page", "webpage", "page", "page_url", "address"), "url"),
     **dict.fromkeys(("uri", "site", "href"), "url"),
@@ -83,8 +84,8 @@ class PageCommands:
         return "\n\n".join((_headed(page), _links(page.links, MOST_LINKS)))
 
     async def preview(self, given: Address, context: CommandContext) -> Preview:
-        """Which host, and where that is: an address inside or a site that is denied is told before anybody is asked."""
-        return Preview(title=await destination(self.web, given.url, await self._sites(context)), body="")
+        """The host as it is written. What is refused as it is written is told before anybody is asked."""
+        return Preview(title=self.web.host_of(given.url, await self._sites(context)), body="")
 
     @property
     def commands(self) -> tuple[Command, ...]:
@@ -157,18 +158,15 @@ class PageCommands:
         return most, room.count
 
 
-async def destination(web: Web, url: str, sites: Sites) -> str:
-    """A host with its address now, as people are shown it.
-
-    It is no part of what an approval stands on: big sites change their addresses from one minute to the next, and the
-    door checks anew when it connects.
-    """
-    address = await web.look_up(url, sites)
-    return address.host if address.host == address.ip else f"{address.host} → {address.ip}"
+def reached(hosts: Sequence[HostAddress]) -> str:
+    """The hosts that were asked, with the addresses that their names had: a line, or "" where none was a name."""
+    named = [f"{each.host} → {each.ip}" for each in hosts if each.host != each.ip]
+    more = f", and {len(named) - MOST_HOSTS:,} more" if len(named) > MOST_HOSTS else ""
+    return f"Asked: {', '.join(named[:MOST_HOSTS])}{more}" if named else ""
 
 
 def _headed(page: Page) -> str:
-    return "\n".join(filter(None, (" ".join(page.title.split()), page.url, page.remark)))
+    return "\n".join(filter(None, (" ".join(page.title.split()), page.url, reached(page.hosts), page.remark)))
 
 
 def _links(links: Sequence[Link], most: int) -> str:

@@ -12,17 +12,19 @@ from typing import TypeAlias
 
 from pydantic import BaseModel, Field
 
+from agent_core.commands.launcher import launching
 from agent_core.commands.registry import Command, CommandContext, declared
+from agent_core.commands.sealed_programs import read_program
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
 from agent_core.model.files import Background, ProgramRun
-from agent_core.ports.programs import Sandbox
+from agent_core.ports.programs import NOTHING_SEALED, Sandbox
 from agent_core.ports.world import Files
 
 SHELL = ("/bin/sh", "-c")
-PYTHON = ("python3", "-B", "-u")  # leaves no compiled files behind, and is heard while it runs
 LONGEST, LONGEST_LEFT = 120.0, 3_600.0
-MOST_NAMED, MOST_SHOWN, MOST_OVERHEARD = 20, 3_000, 300
+MOST_NAMED, MOST_OVERHEARD = 20, 300
+LIVE_FILES = "files that it runs are not part of this approval"
 Seen: TypeAlias = Mapping[str, tuple[int, datetime]]
 
 
@@ -61,9 +63,14 @@ class ProgramCommands:
 
     async def execute_python_file(self, given: PythonFile, context: CommandContext) -> str:
         """Run a Python file of the workspace in a sandbox without network, and give what it prints."""
-        await _source(given.filename, context.files)
-        # The name is given as a path, so that one that begins with a dash is no option.
-        return await self._run((*PYTHON, f"./{given.filename}", *_split(given.args)), context)
+        arguments = _split(given.args)
+        program = await read_program(given.filename, context.files)
+        if context.approved_basis != program.digest:
+            raise CommandError(
+                f"{program.script}, or a file that it imports, is not what was approved, so nothing was run. "
+                "Propose it again."
+            )
+        return await self._run(launching(program.script, arguments), context, program.files)
 
     async def execute_shell(self, given: CommandLine, context: CommandContext) -> str:
         """Run a line in a shell, in a sandbox without network, and give what it prints."""
@@ -96,21 +103,20 @@ class ProgramCommands:
         return f"{given.key} is ended. {_printed(ended.output)}"
 
     async def preview_python(self, given: PythonFile, context: CommandContext) -> Preview:
-        """The program itself, and what it may do; it is shown again when it was changed meanwhile."""
-        source = await _source(given.filename, context.files)
+        """All of the program with the files that it imports, and what it may do. Other bytes than these never run."""
+        program = await read_program(given.filename, context.files)
         _split(given.args)
-        basis = await context.files.fingerprint(given.filename)
-        lines = len(source.splitlines())
-        title = f"{given.filename} · {lines:,} {'line' if lines == 1 else 'lines'} · {self._confined}"
-        return Preview(title=title, body=_beginning(source), target=given.filename, basis=basis)
+        title = f"{program.script} · {program.size} · {self._confined}"
+        return Preview(title=title, body=program.shown, target=program.script, basis=program.digest)
 
     async def preview_shell(self, given: CommandLine, _context: CommandContext) -> Preview:
         """The exact line, and what it may do."""
-        return Preview(title=f"Shell {self._confined}", body=_whole(given.command_line))
+        return Preview(title=f"Shell {self._confined} · {LIVE_FILES}", body=_whole(given.command_line))
 
     async def preview_popen(self, given: CommandLine, _context: CommandContext) -> Preview:
         """The exact line, and that it goes on."""
-        title = f"Shell, left running in the sandbox · no network · for at most {self.left / 60:,.0f} minutes"
+        limits = f"no network · for at most {self.left / 60:,.0f} minutes · {LIVE_FILES}"
+        title = f"Shell, left running in the sandbox · {limits}"
         return Preview(title=title, body=_whole(given.command_line))
 
     async def preview_end(self, given: Process, context: CommandContext) -> Preview:
@@ -130,9 +136,11 @@ class ProgramCommands:
     def _confined(self) -> str:
         return f"in the sandbox · no network · at most {self.seconds:,.0f} s"
 
-    async def _run(self, argv: Sequence[str], context: CommandContext) -> str:
+    async def _run(
+        self, argv: Sequence[str], context: CommandContext, sealed: Mapping[str, bytes] = NOTHING_SEALED
+    ) -> str:
         before = await _seen(context.files)
-        run = await self.sandbox.run(argv, context.agent, seconds=self.seconds, report=context.report)
+        run = await self.sandbox.run(argv, context.agent, seconds=self.seconds, report=context.report, sealed=sealed)
         changes = _changes(before, await _seen(context.files))
         told = "\n".join(filter(None, (_ended(run), changes, _printed(run.output))))
         if run.ended_because or run.exit_code != 0:
@@ -203,16 +211,6 @@ LINE = {"command": "command_line", "cmd": "command_line", "line": "command_line"
 KEY = {"id": "key", "process": "key", "process_id": "key", "pid": "key"}
 
 
-async def _source(filename: str, files: Files) -> str:
-    if not filename.casefold().endswith(".py"):
-        raise CommandError(f"{filename} is no Python file: its name has to end in .py.")
-    data = await files.read(filename)
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        raise CommandError(f"{filename} is not a text file ({len(data):,} bytes).") from None
-
-
 def _split(args: str) -> list[str]:
     try:
         return shlex.split(_whole(args))
@@ -268,11 +266,6 @@ def _printed(output: str, *, full: bool = True) -> str:
     if full or len(text) <= MOST_OVERHEARD:
         return f"It printed:\n{text}"
     return f"It printed last:\n…{text[-MOST_OVERHEARD:]}"
-
-
-def _beginning(source: str) -> str:
-    rest = len(source) - MOST_SHOWN
-    return f"{source[:MOST_SHOWN]}\n(… {rest:,} more characters)" if rest > 0 else source
 
 
 def _shortened(line: str) -> str:

@@ -32,13 +32,25 @@ def unheard(_text: str) -> None:
 class CommandContext:
     """What a command may use: the agent it runs for, that agent's own files, and what it may spend on models.
 
-    `report` shows people what a long run has given so far: each call replaces what the one before showed.
+    `report` shows people what a long run has given so far: each call replaces what the one before showed. `approved` is
+    the preview that the decision was checked against: a command that touches anything else than it stands on refuses.
     """
 
     agent: Agent
     files: Files
     purse: Purse = field(default_factory=Purse)
     report: Callable[[str], None] = unheard
+    approved: Preview | None = None
+
+    @property
+    def approved_basis(self) -> str | None:
+        """What the approved preview stood on; None where there was no preview."""
+        return self.approved.basis if self.approved else None
+
+    async def check_file(self, path: str) -> None:
+        """Raise CommandError where the file is not the one that the approved preview stood on."""
+        if self.approved_basis is not None and await self.files.fingerprint(path) != self.approved_basis:
+            raise CommandError(f"{path} changed after this was approved, so it was not used. Propose this again.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

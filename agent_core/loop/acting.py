@@ -47,15 +47,23 @@ class Hands:
         except UnusableReply:
             return False
 
-    async def run(self, agent: Agent, call: CommandCall, purse: Purse, report: Report = unheard) -> Result:
+    async def run(
+        self,
+        agent: Agent,
+        call: CommandCall,
+        purse: Purse,
+        report: Report = unheard,
+        approved: Preview | None = None,
+    ) -> Result:
         """Run the command; whatever goes wrong becomes a Failed that the model reads. Its calls to models are paid.
 
-        `report` is given what a long run has given so far.
+        `report` is given what a long run has given so far. `approved` is the preview that the approval was checked
+        against, to which the command holds what it touches.
         """
         chain: Next = self._carry_out
         for hook in reversed(self.hooks):
             chain = partial(_through, hook, chain)
-        return await chain(call, replace(self._context(agent, purse), report=report))
+        return await chain(call, replace(self._context(agent, purse), report=report, approved=approved))
 
     def marked(self, call: CommandCall, result: Result, agent: Agent) -> Result:
         """The result, marked where it may contain untrusted content by what the agent is now, after the run."""

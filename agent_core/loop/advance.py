@@ -8,9 +8,10 @@ Any of these steps may be the last before the process dies: what is saved says w
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 
 from agent_core.errors import CommandError, NotFound, Superseded, SurfaceBusy, ThreadGone
 from agent_core.loop.acting import Hands
@@ -24,6 +25,7 @@ from agent_core.loop.thinking import Mind
 from agent_core.loop.watching import Watch
 from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Thinking
 from agent_core.model.audit import AuditEntry
+from agent_core.model.command import Preview
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.places import SurfaceName
 from agent_core.model.result import Failed, Result
@@ -149,27 +151,28 @@ class AgentLoop:
             changed = await self._change(hold, turn.id, lambda at: at.show_again(preview, remark, now), Awaiting())
             return changed.agent
         await self._change(hold, turn.id, lambda at: at.start(now, preview), Acting(), AuditEntry.of_run)
-        return await self._run(hold, agent, turn)
+        return await self._run(hold, agent, turn, preview)
 
-    async def _run(self, hold: Hold, agent: Agent, turn: Turn) -> Agent:
+    async def _run(self, hold: Hold, agent: Agent, turn: Turn, approved: Preview | None = None) -> Agent:
         watch = Watch(hold=hold, clock=self.clock, turn_id=turn.id)
         try:
-            return await self._carry_out(hold, agent, turn, watch)
+            run = partial(self.hands.run, report=watch.report, approved=approved)
+            return await self._carry_out(hold, agent, turn, lambda purse: watch.over(run(agent, turn.call, purse)))
         except asyncio.CancelledError:  # of a stop, which has saved only what was shown last
             if watch.newest:
                 outside = self.hands.may_bring_in(turn.call, agent)
                 await hold.keep_output(turn.id, watch.newest, outside=outside)
             raise
 
-    async def _carry_out(self, hold: Hold, agent: Agent, turn: Turn, watch: Watch) -> Agent:
+    async def _carry_out(
+        self, hold: Hold, agent: Agent, turn: Turn, run: Callable[[Purse], Awaitable[Result]]
+    ) -> Agent:
         if not self.hands.asks_models(turn.call):
-            result = await watch.over(self.hands.run(agent, turn.call, Purse(), watch.report))
-            return await self._finish(hold, turn.id, result)
+            return await self._finish(hold, turn.id, await run(Purse()))
         async with self.database.begin() as work:
             own, budget = await budget_of(work, agent), await work.budgets.of(agent.channel)
         with self.treasury.purse(agent, own, budget) as purse:
-            result = await watch.over(self.hands.run(agent, turn.call, purse, watch.report))
-            return await self._finish(hold, turn.id, result, purse.spent)
+            return await self._finish(hold, turn.id, await run(purse), purse.spent)
 
     async def _change(
         self,

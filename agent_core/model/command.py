@@ -59,7 +59,7 @@ class CommandCall:
 class Preview:
     """What a command is about to do, worked out before people are asked.
 
-    `target` names the thing it touches and `basis` the state it stood on (an old file's hash, a resolved address).
+    `target` names the thing it touches and `basis` the state it stood on (an old file's hash, or that of all sources).
     """
 
     title: str

@@ -1,11 +1,14 @@
 """Where programs of agents run: apart from the bot's own process, user, network and files."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Protocol
 
 from agent_core.model.agent import Agent
 from agent_core.model.files import Background, ProgramRun
 from agent_core.model.ids import AgentId
+
+NOTHING_SEALED: Mapping[str, bytes] = MappingProxyType({})
 
 
 class Sandbox(Protocol):
@@ -21,12 +24,19 @@ class Sandbox(Protocol):
         ...
 
     async def run(
-        self, argv: Sequence[str], agent: Agent, *, seconds: float, report: Callable[[str], None]
+        self,
+        argv: Sequence[str],
+        agent: Agent,
+        *,
+        seconds: float,
+        report: Callable[[str], None],
+        sealed: Mapping[str, bytes] = NOTHING_SEALED,
     ) -> ProgramRun:
         """Run a program to its end; `report` is given the newest output now and then, while it runs.
 
-        Whatever it left running is ended with it. Raise CommandError when it cannot be started. Cancelling ends the
-        whole process tree before it returns.
+        `sealed` are files by relative paths, which the program sees below `/sealed`: it can read and nobody can change
+        them. Whatever it left running is ended with it. Raise CommandError when it cannot be started. Cancelling ends
+        the whole process tree before it returns.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""What agents can reach of the web, all of it through one door."""
+"""What agents can reach of the web, all of it through one egress gateway."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -8,7 +8,7 @@ from agent_core.model.sites import Sites
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a URL leads: the host under its one proper name, and an address that name has now."""
+    """A host that a request went to, and the IP address that its name had then."""
 
     host: str
     ip: str
@@ -16,12 +16,16 @@ class Address:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """What came back. `url` is where redirects led, `kind` the type it was declared as, without parameters."""
+    """What came back. `url` is where redirects led, `kind` the type it was declared as, without parameters.
+
+    `hosts` are the hosts that were asked, in order: with redirects more than one.
+    """
 
     url: str
     kind: str
     data: bytes
     charset: str = ""
+    hosts: tuple[Address, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,7 @@ class Page:
     text: str
     links: tuple[Link, ...] = ()
     remark: str = ""
+    hosts: tuple[Address, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +55,7 @@ class Cloned:
     commit: str
     files: tuple[tuple[str, bytes], ...]
     left_out: tuple[str, ...] = ()
+    hosts: tuple[Address, ...] = ()
 
 
 class Web(Protocol):
@@ -61,8 +67,12 @@ class Web(Protocol):
     from, at every redirect anew. Size, time and kind of what comes back are limited. Cancelling ends it all at once.
     """
 
-    async def look_up(self, url: str, sites: Sites) -> Address:
-        """Where the URL leads now, without connecting to it."""
+    def host_of(self, url: str, sites: Sites) -> str:
+        """The host as people are shown it before they decide; raise CommandError for a URL that is refused as it is.
+
+        Asks nobody: no name is resolved and nothing is sent. It is as written, with the host that is meant beside it
+        where that is spelled differently: "bücher.example (xn--bcher-kva.example)".
+        """
         ...
 
     async def fetch(self, url: str, sites: Sites, most: int) -> Fetched:

@@ -31,12 +31,15 @@ class Files(Protocol):
         """The whole file."""
         ...
 
-    async def write(self, path: str, data: bytes, *, append: bool = False) -> None:
-        """Replace or extend the file, making its folders; a reader never sees half of a replacement."""
+    async def write(self, path: str, data: bytes, *, append: bool = False, expected: str | None = None) -> None:
+        """Replace or extend the file, making its folders; a reader never sees half of a replacement.
+
+        Raise CommandError, and write nothing, where `expected` is not its fingerprint right before.
+        """
         ...
 
-    async def delete(self, path: str) -> None:
-        """Remove the file."""
+    async def delete(self, path: str, *, expected: str | None = None) -> None:
+        """Remove the file; raise CommandError where `expected` is not its fingerprint right before."""
         ...
 
     async def listing(self, folder: str = "") -> tuple[FileEntry, ...]:

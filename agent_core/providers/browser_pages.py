@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
+from agent_core.ports.web import Address
 from agent_core.providers.browser_confinement import confined, confinement_fault, is_needed
 from agent_core.providers.door import Door
 from agent_core.providers.door_proxy import DoorProxy, opened
@@ -54,6 +55,7 @@ class Drawn:
 
     url: str
     html: str
+    hosts: tuple[Address, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +120,8 @@ async def _drawn(url: str, proxy: DoorProxy) -> Drawn:
             await page.goto(url, wait_until="load")
             with suppress(Error):  # it goes on loading: what is there is read
                 await page.wait_for_load_state("networkidle", timeout=SETTLING)
-            return Drawn(page.url if page.url.startswith("http") else url, await _html(page))
+            led_to = page.url if page.url.startswith("http") else url
+            return Drawn(led_to, await _html(page), tuple(proxy.reached))
     except Error:
         why = "it loads too much" if proxy.is_shut else "the browser could not open it"
         raise CommandError(f"{url} was not drawn: {why}. Try another source.") from None

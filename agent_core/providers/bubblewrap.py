@@ -8,11 +8,12 @@ import os
 import platform
 import re
 from asyncio.subprocess import DEVNULL, PIPE
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agent_core.ports.programs import NOTHING_SEALED
 from agent_core.providers.bwrap_options import (
     ENDED_WITH_US,
     INSTALL,
@@ -73,12 +74,13 @@ class Bubblewrap:
         """One user for each workspace, or this process's own in a user namespace."""
         return user_for(name)
 
-    async def enter(self, argv: Sequence[str], folder: Path) -> Wrapped:
-        """Start a program."""
+    async def enter(self, argv: Sequence[str], folder: Path, sealed: Mapping[str, bytes] = NOTHING_SEALED) -> Wrapped:
+        """Start a program. Sealed files are copied into the sandbox from memory and lie nowhere on this machine."""
         calls, user = filtered(), self.owner_of(folder.name)
         if calls is None:
             raise NotStarted(await self.missing())
         made_up = {"/etc/" + name: text.encode() for name, text in _made_up(FIRST_USER if user is None else user)}
+        made_up |= {f"/sealed/{path}": data for path, data in sealed.items()}
         with ExitStack() as held:
             files = [(path, held.enter_context(_written(data))) for path, data in made_up.items()]
             loaded = held.enter_context(_written(calls))
@@ -160,7 +162,9 @@ def _written(data: bytes) -> Iterator[int]:
     """A descriptor from which the data can be read."""
     descriptor = os.memfd_create("signoff")
     try:
-        os.write(descriptor, data)
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
         os.lseek(descriptor, 0, os.SEEK_SET)
         yield descriptor
     finally:

@@ -12,7 +12,7 @@ import signal
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -86,7 +86,7 @@ class Clones:
                 try:
                     async with asyncio.timeout(self.seconds):
                         await git.fetch(way.target.url)
-                        return await git.files()
+                        return replace(await git.files(), hosts=tuple(proxy.reached))
                 except TimeoutError:
                     said = f"{way.target.url} was not cloned within {self.seconds:g} seconds."
                     raise CommandError(said) from None

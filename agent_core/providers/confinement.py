@@ -2,13 +2,14 @@
 
 import os
 from asyncio import StreamReader
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Protocol
 
 from agent_core.errors import CommandError
+from agent_core.ports.programs import NOTHING_SEALED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +93,9 @@ class Confinement(Protocol):
         """The user that programs in the workspace's folder of that name run as, where that is not this process's."""
         ...
 
-    async def enter(self, argv: Sequence[str], folder: Path) -> Captive:
-        """Start a program that sees the folder as `/workspace`; raise CommandError when that cannot be done."""
+    async def enter(self, argv: Sequence[str], folder: Path, sealed: Mapping[str, bytes] = NOTHING_SEALED) -> Captive:
+        """Start a program that sees the folder as `/workspace`, and below `/sealed` these files read-only.
+
+        Raise CommandError when that cannot be done.
+        """
         ...

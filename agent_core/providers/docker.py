@@ -11,8 +11,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from uuid import uuid4
 
+from agent_core.ports.programs import NOTHING_SEALED
 from agent_core.providers.confinement import LIMITS, NotStarted, ProgramLimits, user_for
 
 IMAGE = "python:3.12-slim"
@@ -22,6 +24,7 @@ PASSED_ON = ("PATH", "HOME", "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "
 LONGEST_ANSWER, NEXT_TRY, MOST_TRIES = 20.0, 1.0, 30
 FAILED_ITSELF, KILLED = 125, 137  # https://docs.docker.com/reference/cli/docker/container/run/#exit-status
 SPARE_SECONDS = 60
+SEALED = "sealed-"  # folders with copies of approved programs
 NO_DUMP = 1  # core(5): the one limit that a program which cores are piped to keeps as well
 
 logger = logging.getLogger(__name__)
@@ -34,6 +37,7 @@ class Contained:
     client: Process
     name: str
     docker: "Docker"
+    sealed: "TemporaryDirectory[str] | None" = None
     is_over: bool = False
 
     @property
@@ -53,6 +57,13 @@ class Contained:
         if self.is_over:
             return
         self.is_over = True
+        try:
+            await self._remove()
+        finally:
+            if self.sealed:
+                self.sealed.cleanup()
+
+    async def _remove(self) -> None:
         for _ in range(MOST_TRIES):
             if self.client.returncode is not None:
                 return
@@ -99,23 +110,36 @@ class Docker:
         _, left = await self.ask("ps", "--all", "--quiet", "--filter", f"label={LABEL}={self._owner}")
         if names := left.split():
             await self.ask("rm", "--force", *names)
+        for folder in self.data.glob(f"{SEALED}*"):
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
         return ""
 
     def owner_of(self, name: str) -> int | None:
         """As with bubblewrap, so that workspaces stay usable when the setting changes."""
         return user_for(name)
 
-    async def enter(self, argv: Sequence[str], folder: Path) -> Contained:
-        """Start a container."""
+    async def enter(self, argv: Sequence[str], folder: Path, sealed: Mapping[str, bytes] = NOTHING_SEALED) -> Contained:
+        """Start a container. Sealed files are copied into a folder of its own, which goes with the container."""
         name = f"signoff-{uuid4().hex}"
+        copied = _copied(self.data, sealed) if sealed else None
+        mounts = {folder: "/workspace:rw"} | ({Path(copied.name, "files"): "/sealed:ro"} if copied else {})
         try:
             client = await asyncio.create_subprocess_exec(
-                *self._line(name, folder), *argv, stdin=DEVNULL, stdout=PIPE, stderr=STDOUT, env=self._passed_on
+                *self._line(name, mounts, folder.name),
+                *argv,
+                stdin=DEVNULL,
+                stdout=PIPE,
+                stderr=STDOUT,
+                env=self._passed_on,
             )
-        except (OSError, ValueError) as error:
+        except BaseException as error:
+            if copied:
+                copied.cleanup()
+            if not isinstance(error, OSError | ValueError):
+                raise
             logger.warning("sandbox not started", extra={"why": str(error)})
             raise NotStarted(str(error)) from None
-        return Contained(client=client, name=name, docker=self)
+        return Contained(client=client, name=name, docker=self, sealed=copied)
 
     async def ask(self, *words: str) -> tuple[int, str]:
         """Run a short command of Docker and give its exit code and what it says."""
@@ -141,8 +165,8 @@ class Docker:
     def _owner(self) -> str:
         return sha256(str(self.data.resolve()).encode()).hexdigest()[:16]
 
-    def _line(self, name: str, folder: Path) -> Iterator[str]:
-        limits, user = self.limits, user_for(folder.name)
+    def _line(self, name: str, mounts: Mapping[Path, str], workspace: str) -> Iterator[str]:
+        limits, user = self.limits, user_for(workspace)
         yield from ("docker", "run", "--rm", "--init", "--pull", "never", "--name", name)
         yield from ("--label", f"{LABEL}={self._owner}", "--log-driver", "none")
         yield from ("--runtime", self.runtime) if self.runtime else ()
@@ -163,6 +187,21 @@ class Docker:
         for limit, most in counted.items():
             yield from ("--ulimit", f"{limit}={most}")
         yield from ("--env", "HOME=/tmp", "--env", "LANG=C.UTF-8")
-        yield from ("--volume", f"{folder}:/workspace:rw", "--workdir", "/workspace", self.image)
+        for folder, place in mounts.items():
+            yield from ("--volume", f"{folder}:{place}")
+        yield from ("--workdir", "/workspace", self.image)
         # A container does not end with the process that started it: this one ends in time, whatever becomes of that.
         yield from ("timeout", "-s", "KILL", str(int(limits.background_seconds) + SPARE_SECONDS))
+
+
+def _copied(data: Path, sealed: Mapping[str, bytes]) -> "TemporaryDirectory[str]":
+    """The files in a new folder, which no other account of this machine can enter; the container's user reads them."""
+    copied = TemporaryDirectory(prefix=SEALED, dir=data, ignore_cleanup_errors=True)
+    top = Path(copied.name, "files")
+    top.mkdir()
+    for path, content in sealed.items():
+        (top / path).parent.mkdir(parents=True, exist_ok=True)
+        (top / path).write_bytes(content)
+    for each in (top, *top.rglob("*")):
+        each.chmod(0o755 if each.is_dir() else 0o444)
+    return copied

@@ -7,14 +7,14 @@ and nothing looks the name up again, so that an answer which changes meanwhile c
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from typing import TypeAlias
 from urllib.parse import urljoin
 
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
-from agent_core.ports.web import Fetched
+from agent_core.ports.web import Address, Fetched
 from agent_core.providers.door_networks import InternalHosts, Ip, inside, meant
 from agent_core.providers.door_targets import Target, refused, target_of
 from agent_core.providers.local_addresses import LocalAddresses, ReadLocalAddresses, read_local_addresses
@@ -44,6 +44,11 @@ class Way:
     target: Target
     addresses: tuple[Ip, ...]
 
+    @property
+    def first(self) -> Address:
+        """The host with the first of its addresses, as the result names it."""
+        return Address(self.target.host, str(self.addresses[0]))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
@@ -72,24 +77,34 @@ class Door:
     agent: str = "Signoff"
     local_addresses: ReadLocalAddresses = read_local_addresses
 
+    def check_target(self, target: Target, sites: Sites) -> None:
+        """Raise CommandError for what is refused as it is written. Asks nobody, so it may stand before a decision."""
+        if why := sites.refusal(target.host):
+            raise refused(target.url, why.rstrip("."))
+        if target.is_inner and target.host not in self.internal.names:
+            raise refused(target.url, f"{target.host} is the name of something inside. {OPEN_ONLY}")
+        if target.address:
+            self._check_addresses(target, (target.address,))
+
     async def admit(self, url: str, sites: Sites) -> Way:
         """The way to a URL; raise CommandError where agents of this channel may not go there."""
         return await self.admit_target(target_of(url), sites)
 
     async def admit_target(self, target: Target, sites: Sites) -> Way:
-        """The way to a target. One address inside is enough to refuse the whole name: the next try could take it."""
-        if why := sites.refusal(target.host):
-            raise refused(target.url, why.rstrip("."))
-        if target.is_inner and target.host not in self.internal.names:
-            raise refused(target.url, f"{target.host} is the name of something inside. {OPEN_ONLY}")
+        """The way to a target. Resolves its name: only after people decided."""
+        self.check_target(target, sites)
         addresses = (target.address,) if target.address else await self._addresses(target)
+        self._check_addresses(target, addresses)
+        return Way(target, addresses[:MOST_ADDRESSES])
+
+    def _check_addresses(self, target: Target, addresses: Sequence[Ip]) -> None:
+        """One address inside is enough to refuse the whole name: the next try could take it."""
         local = self._local_addresses(target)
         for address in addresses:
             what = inside(address) or local.description(meant(address))
             if what and not self.internal.allow(target.host, address):
                 shown = address if target.address else f"{target.host} has an address inside: {address}"
                 raise refused(target.url, f"{shown} {what}. {OPEN_ONLY}")
-        return Way(target, addresses[:MOST_ADDRESSES])
 
     def _local_addresses(self, target: Target) -> LocalAddresses:
         try:
@@ -103,14 +118,16 @@ class Door:
         from agent_core.providers.door_requests import Elsewhere, get  # loads the HTTP client
 
         way = await self.admit(url, sites)
+        hosts = [way.first]
         try:
             async with asyncio.timeout(self.patience.whole):
                 for _ in range(1 + MOST_REDIRECTS):
                     match await get(way, wanted, self.patience, self.agent):
                         case Elsewhere(location):
                             way = await self._led(way, location, sites)
+                            hosts.append(way.first)
                         case Fetched() as fetched:
-                            return fetched
+                            return replace(fetched, hosts=tuple(dict.fromkeys(hosts)))
         except TimeoutError:
             raise CommandError(
                 f"{way.target.host} did not send it whole within {self.patience.whole:g} seconds."

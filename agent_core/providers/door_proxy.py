@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
+from agent_core.ports.web import Address
 from agent_core.providers.door import Door, Way
 from agent_core.providers.door_targets import target_of
 
@@ -29,7 +30,10 @@ BETWEEN_HOPS = ("connection", "keep-alive", "proxy-connection", "proxy-authoriza
 
 @dataclass(slots=True, kw_only=True)
 class DoorProxy:
-    """One job's way out. `most` bytes come in through it, then it is shut; `refusals` are what it did not let out."""
+    """One job's way out. `most` bytes come in through it, then it is shut; `refusals` are what it did not let out.
+
+    `reached` are the hosts that it connected to, in order.
+    """
 
     door: Door
     sites: Sites
@@ -37,6 +41,7 @@ class DoorProxy:
     port: int = 0
     password: str = field(default_factory=secrets.token_urlsafe, repr=False)
     refusals: list[str] = field(default_factory=list)
+    reached: list[Address] = field(default_factory=list)
     taken: int = 0
     _open: set[asyncio.StreamWriter] = field(default_factory=set)
 
@@ -89,7 +94,12 @@ class DoorProxy:
             self.refusals.append(str(refusal))
             await _answer(writer, "403 Forbidden", body=str(refusal))
             return
+        self._note(Address(way.target.host, str(out.get_extra_info("peername", ("",))[0])))
         await self._through(way, method, headers, (_Pipe(reader, out), _Pipe(back, writer)))
+
+    def _note(self, address: Address) -> None:
+        if address not in self.reached:
+            self.reached.append(address)
 
     async def _through(self, way: Way, method: str, headers: dict[str, str], pipes: tuple["_Pipe", "_Pipe"]) -> None:
         out, back = pipes

@@ -76,6 +76,17 @@ def target_of(url: str) -> Target:
     return _target(cast("Scheme", scheme), whole["place"], whole["rest"], text)
 
 
+def shown_host(url: str) -> str:
+    """The host as it is written, with the host that is meant beside it where that is spelled differently."""
+    host = target_of(url).host
+    whole = WHOLE.fullmatch(url.strip(" "))
+    parts = PLACE.fullmatch(whole["place"]) if whole else None
+    written = parts["host"] if parts else host
+    if written.lower() in (host, f"{host}.", f"[{host}]"):
+        return host
+    return f"{written if len(written) <= SHOWN else f'{written[:SHOWN]}…'} ({host})"
+
+
 def refused(url: str, why: str) -> CommandError:
     """The sentence for a URL that is not used."""
     shown = url if len(url) <= SHOWN else f"{url[:SHOWN]}…"

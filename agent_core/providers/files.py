@@ -24,7 +24,7 @@ from agent_core.providers.folders import (
     status_of,
     write_all,
 )
-from agent_core.providers.paths import LIMITS, Limits, file_parts, must_fit, no_folder, parts_of
+from agent_core.providers.paths import LIMITS, Limits, file_parts, has_changed, must_fit, no_folder, parts_of
 from agent_core.providers.premises import entries_in
 
 
@@ -39,13 +39,13 @@ class FolderFiles:
         """The whole file."""
         return await asyncio.to_thread(self._read, path)
 
-    async def write(self, path: str, data: bytes, *, append: bool = False) -> None:
+    async def write(self, path: str, data: bytes, *, append: bool = False, expected: str | None = None) -> None:
         """Replace the file in one step, or add at its end."""
-        await asyncio.to_thread(self._write, path, data, append)
+        await asyncio.to_thread(self._write, path, data, append, expected)
 
-    async def delete(self, path: str) -> None:
+    async def delete(self, path: str, *, expected: str | None = None) -> None:
         """Remove the file."""
-        await asyncio.to_thread(self._delete, path)
+        await asyncio.to_thread(self._delete, path, expected)
 
     async def listing(self, folder: str = "") -> tuple[FileEntry, ...]:
         """Every file in the folder and below, by path. What has a name that no path can have is left out."""
@@ -68,7 +68,7 @@ class FolderFiles:
             raise CommandError(f"{path} is too long: at most {self.limits.file_bytes:,} bytes can be read.")
         return data
 
-    def _write(self, path: str, data: bytes, append: bool) -> None:
+    def _write(self, path: str, data: bytes, append: bool, expected: str | None) -> None:
         *folders, name = file_parts(path)
         with in_words(path):
             old = self._size(path)
@@ -76,15 +76,18 @@ class FolderFiles:
             self._must_fit(path, (kept or 0) + len(data), old)
             with folder_at(self.folder, folders, make=True) as folder:
                 if kept is None:
-                    replace_file(folder, name, data)
+                    replace_file(folder, name, data, lambda: self._check(path, expected))
                     return
                 with regular_file(folder, name, path, EXTEND) as descriptor:
+                    if expected is not None and self._digest(descriptor) != expected:
+                        raise has_changed(path)
                     write_all(descriptor, data)
 
-    def _delete(self, path: str) -> None:
+    def _delete(self, path: str, expected: str | None) -> None:
         *folders, name = file_parts(path)
         with in_words(path), folder_at(self.folder, folders) as folder:
             status_of(folder, name, path)
+            self._check(path, expected)
             os.unlink(name, dir_fd=folder)
 
     def _listing(self, path: str) -> tuple[FileEntry, ...]:
@@ -103,14 +106,19 @@ class FolderFiles:
             suppress(FileNotFoundError),
             folder_at(self.folder, folders) as folder,
             regular_file(folder, name, path, READ) as descriptor,
-            os.fdopen(descriptor, "rb", closefd=False) as file,
         ):
-            data, status = file.read(self.limits.file_bytes + 1), os.fstat(descriptor)
-            told = (
-                f"{status.st_ino} {status.st_size} {status.st_mtime_ns}" if len(data) > self.limits.file_bytes else ""
-            )
-            return hashlib.sha256(told.encode() or data).hexdigest()
+            return self._digest(descriptor)
         return ""
+
+    def _digest(self, descriptor: int) -> str:
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            data, status = file.read(self.limits.file_bytes + 1), os.fstat(descriptor)
+        told = f"{status.st_ino} {status.st_size} {status.st_mtime_ns}" if len(data) > self.limits.file_bytes else ""
+        return hashlib.sha256(told.encode() or data).hexdigest()
+
+    def _check(self, path: str, expected: str | None) -> None:
+        if expected is not None and self._fingerprint(path) != expected:
+            raise has_changed(path)
 
     def _size(self, path: str) -> int | None:
         *folders, name = file_parts(path)

@@ -4,7 +4,7 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -16,7 +16,7 @@ from agent_core.providers.paths import MOST_DEPTH, UNFINISHED, is_file, is_folde
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-EXTEND = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+EXTEND = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 MOST_SEEN = 100_000  # folders, links and the like, beside files
 MAKE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -81,12 +81,13 @@ def status_of(folder: int, name: str, path: str) -> os.stat_result:
     return status
 
 
-def replace_file(folder: int, name: str, data: bytes) -> None:
-    """Put the data under the name in one step, on disk before it is seen."""
+def replace_file(folder: int, name: str, data: bytes, check: Callable[[], None]) -> None:
+    """Put the data under the name in one step, on disk before it is seen. `check` may object right before."""
     draft = f"{UNFINISHED}{secrets.token_hex(8)}"
     try:
         with opened(draft, MAKE, within=folder) as descriptor:
             write_all(descriptor, data)
+        check()
         os.rename(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
         with suppress(FileNotFoundError):

@@ -60,6 +60,11 @@ def no_folder(path: str) -> CommandError:
     return CommandError(f"There is no folder {path}.")
 
 
+def has_changed(path: str) -> CommandError:
+    """It is not the file that people decided on."""
+    return CommandError(f"{path} changed after this was approved, so nothing was done with it. Propose this again.")
+
+
 def is_folder(path: str) -> CommandError:
     """It was taken for a file."""
     return CommandError(f"{path} is a folder, not a file.")

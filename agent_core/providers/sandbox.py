@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -12,6 +12,7 @@ from agent_core.errors import CommandError
 from agent_core.model.agent import Agent
 from agent_core.model.files import Background, ProgramRun
 from agent_core.model.ids import AgentId
+from agent_core.ports.programs import NOTHING_SEALED
 from agent_core.ports.world import Clock
 from agent_core.providers.attendance import Attended, unheard
 from agent_core.providers.breakouts import what_gets_through
@@ -85,10 +86,16 @@ class ConfinedSandbox:
         return await what_gets_through(self._tried, self.workspaces.root)
 
     async def run(
-        self, argv: Sequence[str], agent: Agent, *, seconds: float, report: Callable[[str], None] = unheard
+        self,
+        argv: Sequence[str],
+        agent: Agent,
+        *,
+        seconds: float,
+        report: Callable[[str], None] = unheard,
+        sealed: Mapping[str, bytes] = NOTHING_SEALED,
     ) -> ProgramRun:
         """Run a program to its end."""
-        attended = await self._begun(argv, self.workspaces.of(agent))
+        attended = await self._begun(argv, self.workspaces.of(agent), sealed)
         return await attended.attend(seconds, report)
 
     async def start(self, argv: Sequence[str], agent: Agent) -> Background:
@@ -148,13 +155,15 @@ class ConfinedSandbox:
         for each in ended[: len(ended) - MOST_TOLD_ENDED + 1]:
             own.remove(each)
 
-    async def _begun(self, argv: Sequence[str], files: FolderFiles) -> Attended:
+    async def _begun(
+        self, argv: Sequence[str], files: FolderFiles, sealed: Mapping[str, bytes] = NOTHING_SEALED
+    ) -> Attended:
         premises = Premises(files.folder, files.limits)
         try:
             kept = await asyncio.to_thread(premises.hand_over, self.confinement.owner_of(files.folder.name))
         except OSError as error:
             raise CommandError(f"The workspace cannot be used: {error.strerror}.") from None
-        captive = await self.confinement.enter(argv, files.folder)
+        captive = await self.confinement.enter(argv, files.folder, sealed)
         return Attended(captive=captive, premises=premises, limits=self.limits, clock=self.clock, kept=kept)
 
 

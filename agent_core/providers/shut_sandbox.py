@@ -1,12 +1,13 @@
 """The sandbox where no program may run: there is no other way to run one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from agent_core.errors import CommandError
 from agent_core.model.agent import Agent
 from agent_core.model.files import Background, ProgramRun
 from agent_core.model.ids import AgentId
+from agent_core.ports.programs import NOTHING_SEALED
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,13 @@ class ShutSandbox:
         return ""
 
     async def run(
-        self, argv: Sequence[str], agent: Agent, *, seconds: float, report: Callable[[str], None]
+        self,
+        argv: Sequence[str],
+        agent: Agent,
+        *,
+        seconds: float,
+        report: Callable[[str], None],
+        sealed: Mapping[str, bytes] = NOTHING_SEALED,
     ) -> ProgramRun:
         """Refuse."""
         raise CommandError(self.why)

@@ -8,11 +8,12 @@ from typing import Self
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
 from agent_core.ports.documents import Documents
-from agent_core.ports.web import Address, Cloned, Fetched, Page
+from agent_core.ports.web import Cloned, Fetched, Page
 from agent_core.providers.browser_pages import BrowserPages, browser_fault
 from agent_core.providers.clones import Clones
 from agent_core.providers.door import Door, Wanted
 from agent_core.providers.door_networks import InternalHosts
+from agent_core.providers.door_targets import shown_host, target_of
 from agent_core.providers.pages import is_page, read_page
 
 MOST_PAGE = 5_000_000
@@ -42,10 +43,10 @@ class DoorWeb:
         browser = None if browser_fault() else BrowserPages(door=door)
         return cls(door=door, clones=Clones(door=door), documents=documents, browser=browser)
 
-    async def look_up(self, url: str, sites: Sites) -> Address:
-        """The host with the first of its addresses."""
-        way = await self.door.admit(url, sites)
-        return Address(way.target.host, str(way.addresses[0]))
+    def host_of(self, url: str, sites: Sites) -> str:
+        """By what is written alone."""
+        self.door.check_target(target_of(url), sites)
+        return shown_host(url)
 
     async def fetch(self, url: str, sites: Sites, most: int) -> Fetched:
         """Whatever is there."""
@@ -57,7 +58,7 @@ class DoorWeb:
         if fetched.kind == PDF or fetched.data.startswith(PDF_MARK):
             return await self._pdf(fetched)
         read = await read_page(fetched.data, fetched.url, charset=fetched.charset, kind=fetched.kind)
-        page = Page(url=fetched.url, title=read.title, text=read.text, links=read.links)
+        page = Page(url=fetched.url, title=read.title, text=read.text, links=read.links, hosts=fetched.hosts)
         if not read.needs_scripts:
             return page
         return await self._drawn(page, sites) if self.browser else replace(page, remark=UNDRAWN)
@@ -70,7 +71,7 @@ class DoorWeb:
         if self.documents is None:
             raise CommandError(f"{fetched.url} is a PDF. download_file can fetch it, and read_file read it.")
         reading = await self.documents.text_of("page.pdf", fetched.data)
-        return Page(url=fetched.url, title="", text=reading.text, remark=reading.note)
+        return Page(url=fetched.url, title="", text=reading.text, remark=reading.note, hosts=fetched.hosts)
 
     async def _drawn(self, page: Page, sites: Sites) -> Page:
         if self.browser is None:
@@ -80,7 +81,8 @@ class DoorWeb:
             read = await read_page(drawn.html.encode("utf-8", "replace"), drawn.url, charset="utf-8")
         except CommandError as fault:
             return replace(page, remark=f"The page needs JavaScript. {fault}")
-        return Page(url=drawn.url, title=read.title or page.title, text=read.text, links=read.links)
+        hosts = tuple(dict.fromkeys((*page.hosts, *drawn.hosts)))
+        return Page(url=drawn.url, title=read.title or page.title, text=read.text, links=read.links, hosts=hosts)
 
 
 def user_agent(about: str = "") -> str:

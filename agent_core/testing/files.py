@@ -12,6 +12,7 @@ from agent_core.providers.paths import (
     LIMITS,
     Limits,
     file_parts,
+    has_changed,
     is_file,
     is_folder,
     must_fit,
@@ -35,17 +36,19 @@ class InMemoryFiles:
         """The whole file."""
         return self.contents[self._existing(path)][0]
 
-    async def write(self, path: str, data: bytes, *, append: bool = False) -> None:
+    async def write(self, path: str, data: bytes, *, append: bool = False, expected: str | None = None) -> None:
         """Replace or extend the file."""
         name = self._file(path)
+        await self._check(path, expected)
         whole = self._data(name) + data if append else data
         others = [len(content) for other, (content, _) in self.contents.items() if other != name]
         must_fit(path, size=len(whole), other_bytes=sum(others), other_files=len(others), limits=self.limits)
         self.contents[name] = whole, self.clock.now()
         self.folders |= {"", *_above(name)}
 
-    async def delete(self, path: str) -> None:
+    async def delete(self, path: str, *, expected: str | None = None) -> None:
         """Remove the file."""
+        await self._check(path, expected)
         del self.contents[self._existing(path)]
 
     async def listing(self, folder: str = "") -> tuple[FileEntry, ...]:
@@ -65,6 +68,10 @@ class InMemoryFiles:
         """A digest of the file's content, or "" when there is none."""
         name = self._file(path)
         return hashlib.sha256(self._data(name)).hexdigest() if name in self.contents else ""
+
+    async def _check(self, path: str, expected: str | None) -> None:
+        if expected is not None and await self.fingerprint(path) != expected:
+            raise has_changed(path)
 
     def _data(self, name: str) -> bytes:
         return self.contents[name][0] if name in self.contents else b""

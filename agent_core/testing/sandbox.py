@@ -1,6 +1,6 @@
 """A sandbox that runs nothing: it records what it was asked to run and answers as a test says."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TypeAlias
@@ -9,6 +9,7 @@ from agent_core.errors import CommandError
 from agent_core.model.agent import Agent
 from agent_core.model.files import Background, ProgramRun
 from agent_core.model.ids import AgentId
+from agent_core.ports.programs import NOTHING_SEALED
 from agent_core.ports.world import Clock, Files, Workspaces
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.files import InMemoryWorkspaces
@@ -27,8 +28,8 @@ async def silent(_argv: Sequence[str], _files: Files) -> ProgramRun:
 class RecordingSandbox:
     """A Sandbox in which every program is `program`, a function that may change the agent's files.
 
-    What is left running runs until it is ended; `ran` and `started` hold what was asked for, `fault` is what the
-    self-test says.
+    What is left running runs until it is ended; `ran` and `started` hold what was asked for, `sealed` the sealed files
+    of each run, `fault` is what the self-test says.
     """
 
     program: Program = silent
@@ -37,6 +38,7 @@ class RecordingSandbox:
     fault: str = ""
     ran: list[tuple[str, ...]] = field(default_factory=list)
     started: list[tuple[str, ...]] = field(default_factory=list)
+    sealed: list[dict[str, bytes]] = field(default_factory=list)
     _left: dict[AgentId, list[Background]] = field(default_factory=dict)
     _keys: "count[int]" = field(default_factory=lambda: count(1))
 
@@ -45,10 +47,17 @@ class RecordingSandbox:
         return self.fault
 
     async def run(
-        self, argv: Sequence[str], agent: Agent, *, seconds: float, report: Callable[[str], None]
+        self,
+        argv: Sequence[str],
+        agent: Agent,
+        *,
+        seconds: float,
+        report: Callable[[str], None],
+        sealed: Mapping[str, bytes] = NOTHING_SEALED,
     ) -> ProgramRun:
         """Call the program; what it printed is reported once."""
         self.ran.append(tuple(argv))
+        self.sealed.append(dict(sealed))
         run = await self.program(argv, self.workspaces.of(agent))
         report(run.output)
         return run

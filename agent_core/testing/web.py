@@ -6,14 +6,17 @@ from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
 from agent_core.ports.web import Address, Cloned, Fetched, Page
 from agent_core.providers.door_networks import inside
-from agent_core.providers.door_targets import Target, refused, target_of
+from agent_core.providers.door_targets import Target, refused, shown_host, target_of
 
 SOMEWHERE = "93.184.216.34"
 
 
 @dataclass(slots=True)
 class InMemoryWeb:
-    """See `Web` in the ports: things by their URL. What is read as a page, fetched and cloned is kept in `asked`."""
+    """See `Web` in the ports: things by their URL. What is read as a page, fetched and cloned is kept in `asked`.
+
+    Every name that is not listed in `addresses` is somewhere on the open internet.
+    """
 
     pages: dict[str, Page] = field(default_factory=dict)
     files: dict[str, Fetched] = field(default_factory=dict)
@@ -26,10 +29,10 @@ class InMemoryWeb:
         self.pages[page.url] = page
         self.files[page.url] = Fetched(url=page.url, kind="text/html", data=page.text.encode(), charset="utf-8")
 
-    async def look_up(self, url: str, sites: Sites) -> Address:
-        """Every name that is not listed in `addresses` is somewhere on the open internet."""
-        target = self._admitted(url, sites)
-        return Address(target.host, str(target.address or self.addresses.get(target.host, SOMEWHERE)))
+    def host_of(self, url: str, sites: Sites) -> str:
+        """By what is written alone."""
+        self._admitted(url, sites)
+        return shown_host(url)
 
     async def fetch(self, url: str, sites: Sites, most: int) -> Fetched:
         """One of the files."""
@@ -38,14 +41,14 @@ class InMemoryWeb:
             raise CommandError(f"{target_of(url).host} answered 404. There is no such page.")
         if len(fetched.data) > most:
             raise CommandError(f"What {target_of(url).host} sends is too much: {len(fetched.data):,} bytes.")
-        return fetched
+        return replace(fetched, hosts=self._hosts(url))
 
     async def page(self, url: str, sites: Sites) -> Page:
         """One of the pages."""
         page = self.pages.get(self._asked(url, sites))
         if page is None:
             raise CommandError(f"{target_of(url).host} answered 404. There is no such page.")
-        return page
+        return replace(page, hosts=self._hosts(url))
 
     async def clone(self, url: str, sites: Sites, most: int) -> Cloned:
         """One of the repositories; files beyond `most` bytes are left out."""
@@ -55,7 +58,11 @@ class InMemoryWeb:
         fitting = [path for path, data in cloned.files if (most := most - len(data)) >= 0]
         files = tuple((path, data) for path, data in cloned.files if path in fitting)
         over = tuple(f"{path} (no room)" for path, _ in cloned.files if path not in fitting)
-        return replace(cloned, files=files, left_out=(*cloned.left_out, *over))
+        return replace(cloned, files=files, left_out=(*cloned.left_out, *over), hosts=self._hosts(url))
+
+    def _hosts(self, url: str) -> tuple[Address, ...]:
+        target = target_of(url)
+        return (Address(target.host, str(target.address or self.addresses.get(target.host, SOMEWHERE))),)
 
     def _asked(self, url: str, sites: Sites) -> str:
         target = self._admitted(url, sites)

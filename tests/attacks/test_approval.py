@@ -4,6 +4,7 @@ import base64
 import json
 import logging
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from pydantic import BaseModel
@@ -14,13 +15,18 @@ from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.hiding import hiding
 from agent_core.commands.registry import CommandContext, Commands, declared
 from agent_core.errors import AlreadyDecided, CommandError, NotAllowed
+from agent_core.loop.acting import Next
 from agent_core.model.agent import Agent
+from agent_core.model.command import CommandCall
 from agent_core.model.decision import Approve, ApproveEdited
 from agent_core.model.people import ActorKind
+from agent_core.model.result import Failed, Result
 from agent_core.oversight.secrets import Secrets
 from agent_core.prompt.asking import Asker
+from agent_core.providers.files import FolderWorkspaces
 from agent_core.providers.tokens import Estimates
 from agent_core.testing.examples import BEN
+from agent_core.testing.files import InMemoryWorkspaces
 from agent_core.testing.model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from bot.logs import Redacting
@@ -219,3 +225,29 @@ async def test_a_command_that_was_switched_off_does_not_run(answer: str) -> None
     await approved(stage, agent)
     assert "switched off" in repr(stage.shown.cards[written.id].result), answer
     assert await stage.views.files(agent.channel, agent.id) == ()
+
+
+async def change_it(call: CommandCall, context: CommandContext, following: Next) -> Result:
+    """Change the file after the last look at it, and go on."""
+    if call.name != "do_nothing":
+        await context.files.write("a.txt", b"somebody else's\n")
+    return await following(call, context)
+
+
+@attack("approval", "The file is changed between the last look at it and the write", "refused, and left as it is")
+@pytest.mark.proves("approve:same-file")
+@pytest.mark.parametrize("name", ["write_to_file", "append_to_file", "delete_file"])
+async def test_a_file_that_changed_at_the_last_moment_is_left_alone(name: str, answer: str, tmp_path: Path) -> None:
+    arguments = {"filename": "a.txt"} if name == "delete_file" else {"filename": "a.txt", "text": "mine\n"}
+    for workspaces in (InMemoryWorkspaces(), FolderWorkspaces(tmp_path)):
+        model = ScriptedModel(NOTHING, reply_text(name, arguments), NOTHING)
+        stage = Stage(model=model, workspaces=workspaces, hooks=(change_it,))
+        agent = await stage.create()
+        await workspaces.of(agent).write("a.txt", b"one\n")
+        agent = await approved(stage, agent)
+        asked = await stage.turn(agent)
+        await approved(stage, agent)
+        result = stage.shown.cards[asked.id].result
+        assert isinstance(result, Failed)
+        assert "a.txt changed after this was approved" in result.error
+        assert await workspaces.of(agent).read("a.txt") == b"somebody else's\n", answer

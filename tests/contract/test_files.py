@@ -54,6 +54,22 @@ async def test_a_second_write_replaces_the_first(files: Files) -> None:
     assert await files.read("a.txt") == b"second"
 
 
+@pytest.mark.parametrize("append", [False, True])
+async def test_a_file_is_changed_only_where_it_is_the_expected_one(files: Files, append: bool) -> None:
+    await files.write("a.txt", b"one", append=append, expected="")
+    first = await files.fingerprint("a.txt")
+    await files.write("a.txt", b" two", append=append, expected=first)
+    second = await files.read("a.txt")
+    for other in ("", first):
+        with pytest.raises(CommandError, match="changed after this was approved"):
+            await files.write("a.txt", b" three", append=append, expected=other)
+        with pytest.raises(CommandError, match="changed after this was approved"):
+            await files.delete("a.txt", expected=other)
+    assert (await files.read("a.txt"), await names(files)) == (second, ["a.txt"])
+    await files.delete("a.txt", expected=await files.fingerprint("a.txt"))
+    assert await names(files) == []
+
+
 async def test_appending_extends_or_makes_a_file(files: Files) -> None:
     await files.write("log.txt", b"one", append=True)
     await files.write("log.txt", b" two", append=True)

@@ -159,7 +159,7 @@ async def test_a_write_that_fails_leaves_the_old_file_and_no_other(folder: Path)
     files = FolderFiles(folder)
     await files.write("a.txt", b"old")
     with opened(folder, FOLDER) as descriptor, pytest.raises(TypeError):
-        replace_file(descriptor, "a.txt", "no bytes")  # type: ignore[arg-type]
+        replace_file(descriptor, "a.txt", "no bytes", lambda: None)  # type: ignore[arg-type]
     assert names_in(folder) == ["a.txt"]
     assert await files.read("a.txt") == b"old"
 

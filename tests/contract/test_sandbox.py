@@ -144,6 +144,39 @@ async def test_a_key_that_names_nothing_is_told(sandbox: Sandbox) -> None:
 real = pytest.mark.parametrize("made", ["bubblewrap", "docker"], indirect=True)
 
 
+async def test_sealed_files_are_given_to_one_run(made: Made) -> None:
+    sandbox, _ = made
+    sealed = {"a.txt": b"sealed", "deep/er/b.txt": bytes(range(256)) * 1_000, "empty": b""}
+    await sandbox.run(line("echo x"), ADA, seconds=LONG, report=print, sealed=sealed)
+    if isinstance(sandbox, RecordingSandbox):
+        assert sandbox.sealed == [sealed]
+
+
+@real
+async def test_a_program_reads_sealed_files_and_cannot_change_them(sandbox: Sandbox, tmp_path: Path) -> None:
+    sealed = {"a.txt": b"sealed", "deep/er/b.txt": bytes(range(256)) * 1_000, "empty": b""}
+    tries = "cat /sealed/a.txt; wc -c < /sealed/deep/er/b.txt; rm -f /sealed/a.txt; echo x > /sealed/a.txt"
+    run = await sandbox.run(
+        line(f"({tries}; echo x > /sealed/new; chmod 777 /sealed/empty; mv /sealed/deep /sealed/d); ls -R /sealed"),
+        ADA, seconds=LONG, report=print, sealed=sealed,
+    )  # fmt: skip
+    said = run.output.splitlines()
+    assert said[0] == "sealed256000"
+    assert said[-10:] == [
+        "/sealed:",
+        "a.txt",
+        "deep",
+        "empty",
+        "",
+        "/sealed/deep:",
+        "er",
+        "",
+        "/sealed/deep/er:",
+        "b.txt",
+    ]
+    assert not await asyncio.to_thread(lambda: [*tmp_path.glob("sealed-*")])
+
+
 @real
 async def test_both_streams_come_in_their_order(sandbox: Sandbox) -> None:
     assert (await run(sandbox, "echo 1; echo 2 >&2; echo 3")).output == "1\n2\n3\n"

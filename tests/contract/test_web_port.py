@@ -18,6 +18,7 @@ from agent_core.testing.web import InMemoryWeb
 from tests.standins.site import OPEN, Names, git_backend, page, site
 
 ANYWHERE = Sites()
+HOSTS = (Address("example.org", OPEN),)
 TEXT = "Polyester strings give the most topspin."
 HTML = f"<title>Strings</title><p>{TEXT}</p><a href='b#c'>More</a>"
 
@@ -66,20 +67,33 @@ async def served(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
         yield served
 
 
-async def test_a_url_is_looked_up(served: Served) -> None:
-    assert await served.web.look_up(f"{served.base}/strings", ANYWHERE) == Address("example.org", OPEN)
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://example.org/strings", "example.org"),
+        ("https://EXAMPLE.org./", "example.org"),
+        ("https://bücher.example/", "bücher.example (xn--bcher-kva.example)"),
+        ("https://ex%61mple.org/", "ex%61mple.org (example.org)"),
+        ("https://1572395042/", "1572395042 (93.184.216.34)"),
+        ("https://[2606:2800:220:1::7]/", "2606:2800:220:1::7"),
+    ],
+)
+async def test_a_host_is_shown_as_it_is_written_with_the_one_that_is_meant(
+    served: Served, url: str, shown: str
+) -> None:
+    assert served.web.host_of(url, ANYWHERE) == shown
 
 
 async def test_a_page_is_read(served: Served) -> None:
     url = f"{served.base}/strings"
     links = (Link(f"{served.base}/b", "More"),)
-    wanted = Page(url=url, title="Strings", text=f"{TEXT}\n\nMore", links=links)
+    wanted = Page(url=url, title="Strings", text=f"{TEXT}\n\nMore", links=links, hosts=HOSTS)
     assert await served.web.page(url, ANYWHERE) == wanted
 
 
 async def test_what_is_there_is_fetched(served: Served) -> None:
     url = f"{served.base}/strings"
-    wanted = Fetched(url=url, kind="text/html", data=HTML.encode(), charset="utf-8")
+    wanted = Fetched(url=url, kind="text/html", data=HTML.encode(), charset="utf-8", hosts=HOSTS)
     assert await served.web.fetch(url, ANYWHERE, 1_000) == wanted
     with pytest.raises(CommandError, match="is too much"):
         await served.web.fetch(url, ANYWHERE, 10)
@@ -88,7 +102,7 @@ async def test_what_is_there_is_fetched(served: Served) -> None:
 async def test_a_repository_is_cloned(served: Served) -> None:
     cloned = await served.web.clone(f"{served.base}/git/it", ANYWHERE, 1_000_000)
     assert cloned.files == (("README", b"Hello"), ("src/a.py", b"a = 1\n"))
-    assert (cloned.left_out, len(cloned.commit)) == ((), 40)
+    assert (cloned.left_out, len(cloned.commit), cloned.hosts) == ((), 40, HOSTS)
 
 
 async def test_files_beyond_the_room_are_left_out_with_the_reason(served: Served) -> None:
@@ -119,6 +133,8 @@ async def test_what_is_not_there_is_told(served: Served) -> None:
 )
 async def test_what_agents_may_not_reach_is_refused_by_every_way(served: Served, url: str, sites: Sites) -> None:
     web = served.web
-    for act in (web.look_up(url, sites), web.page(url, sites), web.fetch(url, sites, 10), web.clone(url, sites, 10)):
+    for act in (web.page(url, sites), web.fetch(url, sites, 10), web.clone(url, sites, 10)):
         with pytest.raises(CommandError, match="is refused"):
             await act
+    with pytest.raises(CommandError, match="is refused"):
+        web.host_of(url, sites)

@@ -11,7 +11,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-SHUT_IN = ("bwrap", "--unshare-pid", "--die-with-parent", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+SHUT_IN = ("bwrap", "--unshare-pid", "--die-with-parent")
 ALONE = ("--rm", "--init", "--read-only")  # options without a value
 
 
@@ -55,8 +55,11 @@ def answered(folder: Path, words: list[str]) -> int:
 def run(folder: Path, words: list[str]) -> int:
     """Run what follows the image, in the folder that is mounted."""
     options, line = parsed(words)
-    source = options["--volume"].partition(":")[0]
-    shown = ("--bind", source, source, "--chdir", source)
+    volumes = [words[place + 1].split(":") for place, word in enumerate(words) if word == "--volume"]
+    (source, *_), *others = volumes
+    shown = [*root(), "--bind", source, source, "--chdir", source]
+    for there, inside, _ in others:
+        shown += ["--ro-bind", there, inside]
     limited = ("prlimit", f"--as={options['--memory']}")
     process = subprocess.Popen([*limited, *SHUT_IN, *shown, "--", *line[1:]])
     state = folder / f"{options['--name']}.pid"
@@ -64,6 +67,17 @@ def run(folder: Path, words: list[str]) -> int:
     code = process.wait()
     state.unlink(missing_ok=True)
     return code if code >= 0 else 128 - code
+
+
+def root() -> list[str]:
+    """What is at the top of this machine, in a root of its own where more can be mounted."""
+    shown = ["--dev", "/dev", "--proc", "/proc"]
+    for path in sorted(Path("/").iterdir()):
+        if path.is_symlink():
+            shown += ["--symlink", str(path.readlink()), str(path)]
+        elif path.is_dir() and path.name not in ("dev", "proc"):
+            shown += ["--ro-bind-try", str(path), str(path)]
+    return shown
 
 
 def parsed(words: list[str]) -> tuple[dict[str, str], list[str]]:

@@ -11,6 +11,7 @@ from agent_core.errors import CommandError, ModelError, UnusableReply
 from agent_core.memory.longterm import LongTermMemory
 from agent_core.model.command import CommandCall
 from agent_core.oversight.budget import Purse
+from agent_core.ports.web import Web
 from agent_core.prompt.asking import Asker
 from agent_core.providers.tokens import Estimates
 from agent_core.testing.examples import an_agent, keep
@@ -42,7 +43,7 @@ class Nobody:
         raise CommandError("Nobody posts here.")
 
 
-async def everything() -> tuple[Commands, CommandContext]:
+async def everything(web: Web | None = None) -> tuple[Commands, CommandContext]:
     """Every command, switched on, with doubles of all that it reaches."""
     stage = Stage(model=ScriptedModel())
     agent = an_agent()
@@ -50,7 +51,7 @@ async def everything() -> tuple[Commands, CommandContext]:
     memory = LongTermMemory(database=stage.database, embedder=WordEmbedder(), index=InMemoryIndex())
     tools = replace(
         Tools.around(Settings(), RecordingSandbox(workspaces=stage.workspaces), ""),
-        web=InMemoryWeb(),
+        web=web or InMemoryWeb(),
         no_clones="",
         images=DrawnImages(),
         transcriber=HeardWords(),

@@ -1,12 +1,15 @@
 """The commands that run programs: what people are shown, what the model reads, and what it is told of mistakes."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from platform import python_version
 
 import pytest
 from inline_snapshot import snapshot
 
+from agent_core.commands.launcher import launching
 from agent_core.commands.programs import ProgramCommands
 from agent_core.commands.registry import CommandContext, Commands
 from agent_core.errors import CommandError
@@ -49,7 +52,9 @@ class Desk:
 
     async def does(self, name: str, **arguments: object) -> str:
         call = self.commands.checked(CommandCall(name, arguments))
-        return (await self.commands.get(call.name).run(call.arguments, self.context)).text
+        command = self.commands.get(call.name)
+        approved = await command.preview(call.arguments, self.context)
+        return (await command.run(call.arguments, replace(self.context, approved=approved))).text
 
     async def foresees(self, name: str, **arguments: object) -> Preview | None:
         call = self.commands.checked(CommandCall(name, arguments))
@@ -70,7 +75,8 @@ It printed:
 3\
 """
     )
-    assert desk.sandbox.ran == [("python3", "-B", "-u", "./-sum.py", "--round", "two words")]
+    assert desk.sandbox.ran == [launching("-sum.py", ["--round", "two words"])]
+    assert desk.sandbox.sealed == [{"-sum.py": b"print(1 + 2)"}]
     assert desk.heard == ["3\n"]
 
 
@@ -179,14 +185,61 @@ async def test_people_are_shown_the_program_and_shown_it_again_when_it_changed()
     assert first.basis != second.basis
 
 
+@pytest.mark.proves("program:whole")
+async def test_every_line_of_a_program_and_of_what_it_imports_is_shown() -> None:
+    desk = Desk()
+    main = "import helper\n" + "".join(f"print({number})\n" for number in range(7_000))
+    await desk.write("main.py", main)
+    await desk.write("helper.py", "SECRET = 'in line 1'\n")
+    shown = await desk.foresees("execute_python_file", filename="main.py")
+    assert shown is not None
+    assert len(main) > 80_000
+    assert shown.title.startswith("main.py · 7,002 lines with 1 imported file · ")
+    assert shown.body.splitlines() == [
+        f"Runs main.py ({len(main):,} bytes, 7,001 lines) and imports helper.py (21 bytes, 1 line).",
+        "",
+        f"── main.py ({len(main):,} bytes, 7,001 lines) ──",
+        *main.splitlines(),
+        "",
+        "",
+        "── helper.py (21 bytes, 1 line) ──",
+        "SECRET = 'in line 1'",
+    ]
+
+
+@pytest.mark.proves("program:whole")
+async def test_a_program_that_is_too_long_to_be_shown_never_reaches_people() -> None:
+    desk = Desk()
+    await desk.write("main.py", "import helper\n" + "#" * 60_000)
+    await desk.write("helper.py", "#" * 60_000)
+    with pytest.raises(CommandError) as caught:
+        await desk.foresees("execute_python_file", filename="main.py")
+    assert str(caught.value) == snapshot(
+        "main.py with what it imports has 120,014 characters of source. People can be shown at most 100,000 "
+        "characters, and what cannot be shown cannot be approved. Split the program, or move its data into files that "
+        "it opens."
+    )
+
+
+async def test_a_program_that_nobody_approved_does_not_run() -> None:
+    desk = Desk()
+    await desk.write("main.py", "print(1)")
+    with pytest.raises(CommandError, match="is not what was approved, so nothing was run"):
+        await desk.commands.get("execute_python_file").run({"filename": "main.py"}, desk.context)
+    assert desk.sandbox.ran == []
+
+
 async def test_people_are_shown_the_exact_line() -> None:
     desk = Desk()
     line = "rm -rf ~ ;  echo '\t'"
     assert await desk.foresees("execute_shell", command_line=line) == Preview(
-        title="Shell in the sandbox · no network · at most 120 s", body=line
+        title="Shell in the sandbox · no network · at most 120 s · files that it runs are not part of this approval",
+        body=line,
     )
     assert await desk.foresees("execute_shell_popen", command_line=line) == Preview(
-        title="Shell, left running in the sandbox · no network · for at most 60 minutes", body=line
+        title="Shell, left running in the sandbox · no network · for at most 60 minutes · "
+        "files that it runs are not part of this approval",
+        body=line,
     )
 
 
@@ -196,6 +249,7 @@ async def test_people_are_shown_the_exact_line() -> None:
         ("execute_python_file", {"filename": "none.py"}, "There is no file none.py."),
         ("execute_python_file", {"filename": "notes.txt"}, "notes.txt is no Python file: its name has to end in .py."),
         ("execute_python_file", {"filename": "data.py"}, "data.py is not a text file (2 bytes)."),
+        ("execute_python_file", {"filename": "bad.py"}, "bad.py is no valid Python 3.11 in line 2: invalid syntax."),
         ("execute_python_file", {"filename": "../x.py"}, "'../x.py' is not a path inside the workspace"),
         (
             "execute_python_file",
@@ -212,9 +266,10 @@ async def test_what_cannot_run_is_told_in_a_sentence(name: str, arguments: dict[
     desk = Desk()
     await desk.workspaces.of(ADA).write("data.py", b"\xff\xfe")
     await desk.write("ok.py", "pass")
+    await desk.write("bad.py", "ok = 1\nno = = 2\n")
     with pytest.raises(CommandError) as caught:
         await desk.commands.get(name).run(arguments, desk.context)
-    assert said in str(caught.value)
+    assert said.replace("3.11", python_version()) in str(caught.value)
     assert desk.sandbox.ran == []
 
 
@@ -241,9 +296,12 @@ async def test_a_program_really_runs_and_what_it_made_is_listed(tmp_path: Path) 
     sandbox = bubblewrap_sandbox(workspaces, SystemClock(), tmp_path)
     commands = Commands.of(*ProgramCommands(sandbox=sandbox).commands)
     context = CommandContext(agent=ADA, files=workspaces.of(ADA))
+    arguments = {"filename": "main.py", "args": "1 2 39"}
     source = "import sys, helper\nopen('sum.txt', 'w').write(str(helper.add(*map(int, sys.argv[1:]))))\nprint('ok')"
     await context.files.write("main.py", source.encode())
     await context.files.write("helper.py", b"def add(*numbers): return sum(numbers)")
-    ran = await commands.get("execute_python_file").run({"filename": "main.py", "args": "1 2 39"}, context)
+    command = commands.get("execute_python_file")
+    approved = await command.preview(arguments, context)
+    ran = await command.run(arguments, replace(context, approved=approved))
     assert ran.text == "It ended without an error.\nMade or changed: sum.txt (2 bytes).\nIt printed:\nok"
     assert await context.files.read("sum.txt") == b"42"

@@ -27,6 +27,7 @@ from agent_core.testing.model import ScriptedModel
 from agent_core.testing.web import SOMEWHERE, InMemoryWeb
 
 URL = "https://example.org/strings"
+ASKED_HOST = f"Asked: example.org → {SOMEWHERE}"
 ASKED = {"url": URL, "question": "Which string for topspin?"}
 SHORT = Page(url=URL, title="Strings", text="Polyester.", links=(Link("https://example.org/b", "More"),))
 LONG = Page(url=URL, title="Strings", text="\n".join(f"Line {n} on strings and topspin." for n in range(3_000)))
@@ -66,21 +67,21 @@ class Desk:
 async def test_a_short_page_is_given_as_it_is_with_its_links_and_no_model_is_asked() -> None:
     desk = Desk()
     said = (await desk.run("browse_website", ASKED)).text
-    assert said == f"Strings\n{URL}\n\nPolyester.\n\nLinks:\n1. More: https://example.org/b"
+    assert said == f"Strings\n{URL}\n{ASKED_HOST}\n\nPolyester.\n\nLinks:\n1. More: https://example.org/b"
     assert desk.model.prompts == []
 
 
 async def test_a_page_says_what_kept_it_from_being_read_whole() -> None:
     desk = Desk(page=Page(url=URL, title="", text="", remark="The page needs JavaScript."))
     said = (await desk.run("get_text_summary", ASKED)).text
-    assert said == f"{URL}\nThe page needs JavaScript.\n\nThe page holds no text."
+    assert said == f"{URL}\n{ASKED_HOST}\nThe page needs JavaScript.\n\nThe page holds no text."
 
 
 async def test_a_long_page_is_read_in_parts_toward_the_question_by_the_fast_model() -> None:
     desk = Desk(*(f"Note {n}." for n in range(1, 7)), "Polyester, at 23 kg.", page=LONG)
     said = (await desk.run("get_text_summary", ASKED)).text
     parts = len(desk.model.prompts) - 1
-    assert said == f"Strings\n{URL}\n\nPolyester, at 23 kg.\n\n(The whole page was read.)"
+    assert said == f"Strings\n{URL}\n{ASKED_HOST}\n\nPolyester, at 23 kg.\n\n(The whole page was read.)"
     assert desk.reports == [f"{n} of {parts} parts read" for n in range(1, parts + 1)]
     assert (set(desk.model.models), parts) == ({"fast"}, 6)
     assert all("Which string for topspin?" in text_of(prompt) for prompt in desk.model.prompts)
@@ -121,22 +122,21 @@ async def test_links_are_listed_up_to_a_bound() -> None:
     links = tuple(Link(f"https://example.org/{n}", f"Page {n}" if n else "") for n in range(150))
     desk = Desk(page=Page(url=URL, title="All", text="", links=links))
     lines = (await desk.run("get_hyperlinks", {"url": URL})).text.splitlines()
-    assert lines[3:5] == ["Links (the first 100 of 150):", "1. (no text): https://example.org/0"]
-    assert len(lines) == 104
+    assert lines[4:6] == ["Links (the first 100 of 150):", "1. (no text): https://example.org/0"]
+    assert len(lines) == 105
     assert (await Desk(page=LONG).run("get_hyperlinks", {"url": URL})).text.endswith("It has no links.")
 
 
 @pytest.mark.parametrize(
     "name", ["browse_website", "get_text_summary", "get_hyperlinks", "download_file", "clone_repository"]
 )
-async def test_a_card_names_the_host_and_its_address_and_one_inside_makes_no_card(name: str) -> None:
+async def test_a_card_names_the_host_as_written_and_one_inside_makes_no_card(name: str) -> None:
     desk = Desk()
     more = {"question": "?", "filename": "a", "clone_path": "b"}
     wanted = str(desk.commands.get(name).spec.parameters["properties"])
     arguments = {key: value for key, value in {"url": URL, **more}.items() if f"'{key}'" in wanted}
     preview = await desk.preview(name, arguments)
-    assert preview.title.startswith(f"example.org → {SOMEWHERE}")
-    assert preview.basis == ""
+    assert (preview.title.partition(" · ")[0], preview.basis) == ("example.org", "")
     for url in ("http://127.0.0.1/", "http://localhost/", "file:///etc/passwd"):
         with pytest.raises(CommandError, match="is refused"):
             await desk.preview(name, {**arguments, "url": url})
@@ -180,7 +180,7 @@ async def test_a_download_is_a_file_that_the_thread_is_offered() -> None:
     desk = Desk()
     desk.web.files[URL] = Fetched(url=URL, kind="image/png", data=b"\x89PNG")
     produced = await desk.run("download_file", {"url": URL, "filename": "pictures/a.png"})
-    assert produced.text == f"pictures/a.png now holds 4 bytes, said to be image/png, from {URL}."
+    assert produced.text == f"pictures/a.png now holds 4 bytes, said to be image/png, from {URL}.\n{ASKED_HOST}"
     assert (produced.files, await desk.files.read("pictures/a.png")) == (("pictures/a.png",), b"\x89PNG")
 
 
@@ -190,9 +190,9 @@ async def test_a_download_that_replaces_a_file_says_so_and_stands_on_it() -> Non
     fresh = await desk.preview("download_file", arguments)
     await desk.files.write("a.txt", b"old")
     again = await desk.preview("download_file", arguments)
-    assert (fresh.title, fresh.basis) == (f"example.org → {SOMEWHERE} · new file a.txt", "")
+    assert (fresh.title, fresh.basis) == ("example.org · new file a.txt", "")
     assert (again.title, again.basis) == (
-        f"example.org → {SOMEWHERE} · replaces a.txt",
+        "example.org · replaces a.txt",
         await desk.files.fingerprint("a.txt"),
     )
 
@@ -216,6 +216,7 @@ async def test_a_repository_is_copied_into_a_new_folder() -> None:
     said = (await desk.run("git_clone", {"repository_url": URL, "folder": "code/it"})).text
     assert said.splitlines() == [
         "2 files (10 bytes) of commit c0ffeec0ffee, without .git, now in code/it.",
+        ASKED_HOST,
         "Files: README, src/a.py.",
         "Left out: l (a link).",
     ]

@@ -1,0 +1,153 @@
+"""Python programs as people approve them: the script with every module of the workspace that it imports.
+
+All of the source is shown, its digest is what the approval stands on, and a sealed copy of these bytes is what runs.
+
+    workspace ─► read once ─► bytes ─► shown (preview) ─► approved digest
+                                └────► compared with it, then run from /sealed
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from agent_core.commands.python_imports import Import, Parts, Source, module_files, package_of
+from agent_core.errors import CommandError, OutsideWorkspace
+from agent_core.ports.world import Files
+
+MOST_CHARACTERS = 100_000  # of source: what cannot be shown cannot be approved
+MOST_MODULES, MOST_NAMES = 100, 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class SealedProgram:
+    """A script's path, and the bytes and texts of all its files by their paths in the workspace, the script first."""
+
+    script: str
+    files: Mapping[str, bytes]
+    texts: Mapping[str, str]
+
+    @property
+    def digest(self) -> str:
+        """What an approval stands on: the paths and the content of all files."""
+        lines = [f"{hashlib.sha256(data).hexdigest()} {path}" for path, data in sorted(self.files.items())]
+        return hashlib.sha256("\n".join([self.script, *lines]).encode()).hexdigest()
+
+    @property
+    def size(self) -> str:
+        """How much there is to read, in a few words."""
+        lines = sum(len(text.splitlines()) for text in self.texts.values())
+        modules = len(self.files) - 1
+        more = f" with {modules} imported {'file' if modules == 1 else 'files'}" if modules else ""
+        return f"{lines:,} {'line' if lines == 1 else 'lines'}{more}"
+
+    @property
+    def shown(self) -> str:
+        """All of the source. With imported files a list of them comes first, and each file under its name."""
+        if len(self.files) == 1:
+            return self.texts[self.script]
+        named = [f"{path} ({self._length(path)})" for path in self.files]
+        parts = [f"── {path} ({self._length(path)}) ──\n{text}" for path, text in self.texts.items()]
+        return "\n\n".join((f"Runs {named[0]} and imports {', '.join(named[1:])}.", *parts))
+
+    def _length(self, path: str) -> str:
+        lines = len(self.texts[path].splitlines())
+        return f"{len(self.files[path]):,} bytes, {lines:,} {'line' if lines == 1 else 'lines'}"
+
+
+async def read_program(script: str, files: Files) -> SealedProgram:
+    """Read a script and what it imports, each file once.
+
+    Raise CommandError where there is no such file, where it is no Python, or where it is too long to be shown.
+    """
+    if not script.casefold().endswith(".py"):
+        raise CommandError(f"{script} is no Python file: its name has to end in .py.")
+    path = "/".join(part for part in script.split("/") if part not in ("", "."))
+    reader = _Reader(script=path, folder=path.rpartition("/")[0], files=files)
+    await reader.read(path, ())
+    while reader.wanted:
+        await reader.resolve(reader.wanted.pop())
+    return SealedProgram(path, reader.found, reader.texts)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Reader:
+    """Follows imports. `folder` is where Python looks for modules first, which is the script's own."""
+
+    script: str
+    folder: str
+    files: Files
+    found: dict[str, bytes] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
+    wanted: list[Import] = field(default_factory=list)
+    known: set[Import] = field(default_factory=set)
+    packages: dict[Parts, str] = field(default_factory=dict)
+    listed: tuple[str, ...] | None = None
+
+    async def read(self, path: str, package: Parts) -> None:
+        """Take one file, and want what it imports."""
+        data = await self.files.read(path)
+        if len(data) > 4 * MOST_CHARACTERS:
+            raise self._too_long(len(data), "bytes")
+        source = Source.of(data, path)
+        self.found[path], self.texts[path] = data, source.text
+        if (length := sum(map(len, self.texts.values()))) > MOST_CHARACTERS:
+            raise self._too_long(length, "characters")
+        if len(self.found) > 1 + MOST_MODULES:
+            raise CommandError(f"{self.script} imports more than {MOST_MODULES} files of the workspace. Use fewer.")
+        new = {each for each in source.imports(package) if each not in self.known}
+        self.known |= new
+        self.wanted += sorted(new, key=lambda each: (each.parts, each.is_star), reverse=True)
+        if len(self.known) > MOST_NAMES:
+            raise CommandError(f"{self.script} imports more than {MOST_NAMES:,} names. Use fewer.")
+
+    async def resolve(self, wanted: Import) -> None:
+        """Take each file that Python would run for a module: those of its packages, and its own."""
+        for depth in range(1, len(wanted.parts) + 1):
+            if not await self._enter(wanted.parts[:depth]):
+                return
+        if wanted.is_star:
+            held = {Import((*wanted.parts, name)) for name in await self._names_in(wanted.parts)} - self.known
+            self.known |= held
+            self.wanted += sorted(held, key=lambda each: each.parts)
+
+    async def _enter(self, parts: Parts) -> bool:
+        """Take a module's file, and say whether it can have modules inside."""
+        if parts in self.packages:
+            return bool(self.packages[parts])
+        for path in (self._path(each) for each in module_files(parts)):
+            if path in self.found or await self._is_file(path):
+                is_package = path != self._path(module_files(parts)[1])
+                self.packages[parts] = path if is_package else ""
+                if path not in self.found:
+                    await self.read(path, package_of(parts, path))
+                return is_package
+        is_folder = any(True for _ in await self._names_in(parts))
+        self.packages[parts] = self._path("/".join(parts)) if is_folder else ""
+        return is_folder
+
+    async def _is_file(self, path: str) -> bool:
+        """Whether there is one; raise OutsideWorkspace where a link stands in its place."""
+        try:
+            return bool(await self.files.fingerprint(path))
+        except OutsideWorkspace:
+            raise CommandError(f"{path} is a link or lies behind one, so {self.script} cannot import it.") from None
+        except CommandError:
+            return False
+
+    async def _names_in(self, parts: Parts) -> set[str]:
+        """What can be imported from a folder."""
+        if self.listed is None:
+            self.listed = tuple(entry.path for entry in await self.files.listing(self.folder))
+        inside = f"{self._path('/'.join(parts))}/" if parts else self._path("")
+        names = (path.removeprefix(inside) for path in self.listed if path.startswith(inside) and path.endswith(".py"))
+        return {name.partition("/")[0].removesuffix(".py") for name in names} - {"__init__"}
+
+    def _path(self, inside: str) -> str:
+        return f"{self.folder}/{inside}" if self.folder else inside
+
+    def _too_long(self, length: int, what: str) -> CommandError:
+        files = self.script if len(self.found) <= 1 else f"{self.script} with what it imports"
+        return CommandError(
+            f"{files} has {length:,} {what} of source. People can be shown at most {MOST_CHARACTERS:,} characters, and "
+            "what cannot be shown cannot be approved. Split the program, or move its data into files that it opens."
+        )

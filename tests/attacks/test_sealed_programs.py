@@ -1,0 +1,216 @@
+"""Having another program run than the one that people approved."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agent_core.commands.finish import FINISH_COMMANDS
+from agent_core.commands.programs import ProgramCommands
+from agent_core.commands.registry import CommandContext, Commands
+from agent_core.errors import CommandError
+from agent_core.loop.acting import Hook, Next
+from agent_core.model.agent import Agent
+from agent_core.model.command import CommandCall
+from agent_core.model.decision import Approve, Reject
+from agent_core.model.result import Failed, Result, Succeeded
+from agent_core.ports.programs import Sandbox
+from agent_core.ports.world import Workspaces
+from agent_core.providers.clock import SystemClock
+from agent_core.providers.files import FolderFiles, FolderWorkspaces
+from agent_core.providers.sandbox import ConfinedSandbox, bubblewrap_sandbox
+from agent_core.testing.examples import an_agent
+from agent_core.testing.model import ScriptedModel, reply_text
+from agent_core.testing.sandbox import RecordingSandbox
+from agent_core.testing.stage import Stage
+from tests.attacks.rows import attack
+
+RUN = reply_text("execute_python_file", {"filename": "main.py"})
+NOTHING = reply_text("do_nothing")
+NOT_RUN = "nothing is run"
+SEALED = "what was approved runs"
+ROUNDS = 30
+FLIPPING = """
+import os, sys
+path, number = sys.argv[1], 0
+while True:
+    number += 1
+    draft = path + ".draft"
+    with open(draft, "w") as file:
+        file.write("print('version " + "AB"[number % 2] + "')\\n")
+    os.replace(draft, path)
+    if number == 1:
+        print("it flips", flush=True)
+"""
+
+
+def stage_of(sandbox: Sandbox, workspaces: Workspaces, *replies: str, hooks: tuple[Hook, ...] = ()) -> Stage:
+    commands = Commands.of(*ProgramCommands(sandbox=sandbox).commands, *FINISH_COMMANDS)
+    return Stage(model=ScriptedModel(*replies), commands=commands, workspaces=workspaces, hooks=hooks)
+
+
+async def answered(stage: Stage, agent: Agent) -> Result | None:
+    """What became of the newest turn after it was approved."""
+    asked = await stage.turn(agent)
+    await stage.decide(agent, Approve())
+    await stage.settled(agent)
+    return stage.shown.cards[asked.id].result
+
+
+CHANGES = {
+    "The program is changed after the last look at it": ("main.py", b"import helper\nprint('other')"),
+    "A module that it imports is swapped": ("helper.py", b"print('other')"),
+    "A module of its folder takes the name of a standard one": ("random.py", b"print('other')"),
+    "A package takes the place of a module": ("helper/__init__.py", b"print('other')"),
+}
+
+
+@pytest.mark.proves("program:sealed")
+@pytest.mark.parametrize(
+    ("path", "data"),
+    [pytest.param(*change, marks=attack("approval", tries, NOT_RUN)) for tries, change in CHANGES.items()],
+)
+async def test_a_program_that_changed_at_the_last_moment_does_not_run(
+    path: str, data: bytes, answer: str, tmp_path: Path
+) -> None:
+    async def change_it(call: CommandCall, context: CommandContext, following: Next) -> Result:
+        if call.name != "do_nothing":
+            await context.files.write(path, data)
+        return await following(call, context)
+
+    workspaces = FolderWorkspaces(tmp_path)
+    sandbox = RecordingSandbox(workspaces=workspaces)
+    stage = stage_of(sandbox, workspaces, NOTHING, RUN, NOTHING, hooks=(change_it,))
+    agent = await stage.create()
+    await workspaces.of(agent).write("main.py", b"import helper, random")
+    await workspaces.of(agent).write("helper.py", b"")
+    await answered(stage, agent)
+    result = await answered(stage, agent)
+    assert isinstance(result, Failed)
+    assert ("so nothing was run" in result.error, sandbox.ran) == (True, []), answer
+
+
+@attack("approval", "A module of the program is a link to a file outside", "refused before anybody is asked")
+async def test_a_linked_module_makes_no_card(answer: str, tmp_path: Path) -> None:
+    workspaces = FolderWorkspaces(tmp_path / "workspaces")
+    stage = stage_of(RecordingSandbox(workspaces=workspaces), workspaces, NOTHING, RUN, NOTHING)
+    agent = await stage.create()
+    files = workspaces.of(agent)
+    await files.write("main.py", b"import helper")
+    (files.folder / "helper.py").symlink_to("/etc/passwd")
+    await answered(stage, agent)
+    turn = await stage.turn(agent)
+    assert turn.call.name == "do_nothing", answer
+    assert (
+        "helper.py is a link or lies behind one, so main.py cannot import it." in stage.script.prompts[-1][-1].content
+    )
+
+
+@asynccontextmanager
+async def real(folder: Path) -> AsyncIterator[tuple[ConfinedSandbox, FolderFiles]]:
+    workspaces = FolderWorkspaces(folder / "workspaces")
+    sandbox = bubblewrap_sandbox(workspaces, SystemClock(), folder)
+    yield sandbox, workspaces.of(an_agent())
+    await sandbox.close()
+
+
+async def printed(sandbox: Sandbox, files: FolderFiles, **sources: str) -> str:
+    """What main.py prints, or why it failed, once it was approved as it is."""
+    for name, source in sources.items():
+        await files.write(f"{name}.py", source.encode())
+    command = Commands.of(*ProgramCommands(sandbox=sandbox).commands).get("execute_python_file")
+    context, arguments = CommandContext(agent=an_agent(), files=files), {"filename": "main.py"}
+    approved = await command.preview(arguments, context)
+    return (await command.run(arguments, replace(context, approved=approved))).text.partition("It printed:\n")[2]
+
+
+REWRITES = "open('helper.py', 'w').write('print(\"other\")')\nimport helper"
+
+
+@attack("approval", "A program rewrites a module before it imports it", SEALED)
+async def test_modules_are_imported_as_they_were_approved(answer: str, tmp_path: Path) -> None:
+    async with real(tmp_path) as (sandbox, files):
+        assert await printed(sandbox, files, main=REWRITES, helper="print('approved')") == "approved", answer
+
+
+@attack("approval", "A module lies compiled, and otherwise, beside its source", SEALED)
+async def test_no_compiled_module_runs(answer: str, tmp_path: Path) -> None:
+    compile_it = (
+        "import py_compile as p; open('o.py', 'w').write('print(\"other\")');"
+        "p.compile('o.py', 'helper.pyc', invalidation_mode=p.PycInvalidationMode.UNCHECKED_HASH);"
+        "import importlib.util as u, os; c = u.cache_from_source('helper.py');"
+        "os.makedirs('__pycache__'); os.replace('helper.pyc', c)"
+    )
+    async with real(tmp_path) as (sandbox, files):
+        made = await sandbox.run(("python3", "-c", compile_it), an_agent(), seconds=20.0)
+        assert (made.output, made.exit_code) == ("", 0)
+        assert await printed(sandbox, files, main="import helper", helper="print('approved')") == "approved", answer
+
+
+@attack("approval", "A module whose name is put together while the program runs", "not found, and why is told")
+async def test_a_module_that_was_not_shown_is_not_found(answer: str, tmp_path: Path) -> None:
+    main = "try:\n    exec('import ' + 'hid' + 'den')\nexcept ImportError as fault:\n    print(fault)"
+    async with real(tmp_path) as (sandbox, files):
+        said = await printed(sandbox, files, main=main, hidden="print('other')")
+    assert said.startswith("No module named 'hidden': hidden of the workspace was not part of what was approved."), (
+        answer
+    )
+
+
+async def test_a_sealed_program_sees_itself_in_the_workspace(tmp_path: Path) -> None:
+    main = "import os, sys, helper\nprint(__name__, __file__, os.getcwd(), sys.argv, sys.path[0])\nhelper.fail()"
+    async with real(tmp_path) as (sandbox, files):
+        with pytest.raises(CommandError) as failed:
+            await printed(sandbox, files, main=main, helper="def fail():\n    raise ValueError('x')")
+    assert str(failed.value).splitlines()[2:] == [
+        "__main__ /workspace/main.py /workspace ['./main.py'] /sealed",
+        "Traceback (most recent call last):",
+        '  File "/workspace/main.py", line 3, in <module>',
+        "    helper.fail()",
+        '  File "/sealed/helper.py", line 2, in fail',
+        "    raise ValueError('x')",
+        "ValueError: x",
+    ]
+
+
+@pytest.mark.slow
+@attack("approval", "The program is swapped without end by another process, while it is approved and run", SEALED)
+async def test_no_other_version_ever_runs(answer: str, tmp_path: Path) -> None:
+    workspaces = FolderWorkspaces(tmp_path / "workspaces")
+    sandbox = bubblewrap_sandbox(workspaces, SystemClock(), tmp_path)
+    runs = [reply_text("execute_python_file", {"filename": "main.py", "args": str(turn)}) for turn in range(ROUNDS)]
+    stage = stage_of(sandbox, workspaces, NOTHING, *runs, NOTHING)
+    agent = await stage.create()
+    files = workspaces.of(agent)
+    await files.write("main.py", b"print('version A')\n")
+    flipping = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", FLIPPING, str(files.folder / "main.py")), stdout=asyncio.subprocess.PIPE
+    )
+    assert flipping.stdout
+    await flipping.stdout.readline()
+    try:
+        seen = await versions(stage, agent)
+    finally:
+        flipping.kill()
+        await flipping.communicate()
+    assert seen.count(True) > 0
+    assert False not in seen, answer
+
+
+async def versions(stage: Stage, agent: Agent) -> list[bool]:
+    """For each run whether it printed the version that was shown when it was approved."""
+    seen: list[bool] = []
+    await answered(stage, agent)
+    while (turn := await stage.turn(agent)).call.name == "execute_python_file":
+        shown = turn.proposal.preview.body if turn.proposal.preview else ""
+        result = await answered(stage, agent)
+        if isinstance(result, Succeeded):
+            seen.append(f"It printed:\n{shown[7:16]}" in result.output)
+        elif (await stage.turn(agent)).remark:
+            await stage.decide(agent, Reject("It changed."))
+            await stage.settled(agent)
+    return seen
