@@ -12,7 +12,16 @@ from adapters.intents import Filled, Intents, sentence
 from adapters.terminal.answers import Change, No, Review, Words, Yes, settlement, understood
 from adapters.terminal.questions import ask_arguments
 from adapters.terminal.record import ENDED, record
-from adapters.terminal.render import Look, card_text, change_text, one_line, question, review_text, said_text
+from adapters.terminal.render import (
+    Look,
+    card_text,
+    change_text,
+    one_line,
+    question,
+    reply_text,
+    review_text,
+    said_text,
+)
 from adapters.terminal.streams import Streams
 from adapters.terminal.surface import Advanced, Event, Halted, Shown, Standing, TerminalSurface, Told
 from adapters.words import REVIEWS
@@ -70,8 +79,9 @@ class Console:
         match event:
             case Shown(agent, turn):
                 self._draw(agent, turn)
-            case Told(text):
+            case Told(text, reply):
                 self._say(text)
+                self.streams.write(reply_text(reply, self.streams.look))
             case Standing(agent):
                 self._stand(agent)
             case Halted():
@@ -152,8 +162,7 @@ class Console:
                 return
             case Words(text):
                 told = await self.intents.say(turn.agent_id, text, self.origin, Seen(hashes=(turn.shown_hash,)))
-                held = told.file.data.decode() if told.file else ""
-                self._say(told.text if held in ("", told.text) else f"{told.text}\n{held}")
+                self._say(told.whole)
 
     async def _review(self, turn: Turn) -> None:
         """Have the proposal reviewed; what was said of it is written as the card is shown again."""

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from adapters import cards
+from adapters import cards, decision_log
 from adapters.buttons import Button
 from adapters.wishes import CALLS
 from adapters.words import age, first_lines, media_type, size_text
@@ -106,6 +106,9 @@ def _environment() -> Environment:
         cards.money,
         cards.as_text,
         cards.visible,
+        decision_log.what_text,
+        decision_log.right_text,
+        decision_log.detail_text,
         diff_lines,
         first_lines,
         first_line,
