@@ -31,9 +31,10 @@ CARRIED = re.compile(
     rf"(?P<verb>[^:]+):(?P<subject>.+?):(?P<number>[0-9]+)(?::(?P<shown>[0-9a-f]{{{DIGEST_LENGTH}}}))?", re.DOTALL
 )
 # What only opens something, and is nothing that the service is asked to do.
-OpeningVerb = Literal["show all", "thoughts", "another number", "new agent", "open"]
+OpeningVerb = Literal["show all", "show reply", "thoughts", "another number", "new agent", "open"]
 OPENING_LABELS: dict[OpeningVerb, str] = {
     "show all": "Show all",
+    "show reply": "Show reply",
     "thoughts": "Thoughts",
     "another number": "Another number…",
     "new agent": "New agent",

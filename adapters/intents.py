@@ -40,6 +40,10 @@ HELP = Help(
         ("!memory", "what it remembers; also search WORDS, add TEXT, forget ID, forget all, export"),
         ("!sites", "which sites agents here may reach; !sites allow HOST, deny HOST, clear"),
         ("!export", "its ai_settings.yaml"),
+        (
+            "!audit",
+            "its decision log; !audit channel that of all agents here, deleted ones too",
+        ),
         ("!files", "its files"),
         ("!help", "these lines"),
     ),
@@ -193,8 +197,8 @@ class Intents:
 
 
 def takes_long(text: str) -> bool:
-    """Whether a line typed in a thread asks a model, so that what is typed next should not wait for it."""
-    return re.match(r"!\s*(review|memory)\b", text, re.IGNORECASE) is not None
+    """Whether a line typed in a thread asks a model or reads much: what is typed next should not wait for it."""
+    return re.match(r"!\s*(review|memory|audit)\b", text, re.IGNORECASE) is not None
 
 
 def sentence(error: PersonError) -> str:

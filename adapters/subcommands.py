@@ -5,12 +5,14 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Literal, TypeAlias, cast, get_args
 
+from adapters.answers import Answer
 from adapters.settings_file import is_settings, pasted_draft
-from adapters.wishes import WishVerb, begins_wish
+from adapters.wishes import Wishes, WishVerb, begins_wish
 from adapters.words import Help, first_word
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Agent
 from agent_core.model.draft import AgentDraft
+from agent_core.model.people import Origin
 from agent_core.model.places import ChannelScope
 from agent_core.service.views import AgentViews
 
@@ -31,6 +33,7 @@ HELP = Help(
         ("/agent memory NAME", "what it remembers; also search WORDS, add TEXT, forget ID, forget all, export"),
         ("/agent sites", "which sites agents of this channel may reach; also allow HOST, deny HOST, clear"),
         ("/agent export NAME", "its ai_settings.yaml"),
+        ("/agent audit", "the decision log of this channel; with NAME that of one agent, also of one that was deleted"),
         ("/agent stop NAME", "what it does is ended, and it stands still"),
         ("/agent resume NAME", "it goes on"),
         ("/agent delete NAME", "removes it with its history, memory and files"),
@@ -119,6 +122,14 @@ async def agent_called(views: AgentViews, channel: ChannelScope, name: str) -> A
     hint = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(names[:20])}."
     said = f"No agent here is called {name}." if name else "Which agent? Write its name."
     raise InvalidInput({"name": f"{said} {hint}"})
+
+
+async def granted(wishes: Wishes, wish: Wish, origin: Origin) -> tuple[Answer, Agent | None]:
+    """Do what was asked, with whose agent it is about; the log of a channel, or of a deleted agent, is nobody's."""
+    if wish.verb == "audit":
+        return await wishes.audit(wish.text, origin), None
+    agent, said = await agent_of_wish(wishes.views, origin.channel, wish)
+    return await wishes.grant(wish.verb, agent, said, origin), agent
 
 
 async def agent_of_wish(views: AgentViews, channel: ChannelScope, wish: Wish) -> tuple[Agent, str]:

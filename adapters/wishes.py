@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias, assert_never, cast, get_args
 
 from adapters.answers import Answer, Attachment
 from adapters.cards import money
+from adapters.decision_log import newest_rows
 from adapters.forms import dollars
 from adapters.settings_file import FILENAME, settings_text
 from adapters.sites import sites_set
@@ -18,11 +19,12 @@ from agent_core.model.ids import MemoryId
 from agent_core.model.memory import Memory
 from agent_core.model.people import Origin
 from agent_core.model.usage import Budget, CallKind
+from agent_core.service.decision_log import LogFilter
 from agent_core.service.memories import AgentMemories
 from agent_core.service.tuning import AgentTuning
 from agent_core.service.views import AgentViews
 
-WishVerb: TypeAlias = Literal["goals", "budget", "memory", "sites", "export"]
+WishVerb: TypeAlias = Literal["goals", "budget", "memory", "sites", "export", "audit"]
 MEMORY_FILE = "memory.jsonl"
 SHORT, SOURCE = 120, 50
 NO_LIMIT = ("none", "no limit", "unlimited")
@@ -46,8 +48,10 @@ BEGINNINGS: dict[WishVerb, str] = {
     "memory": r"(list|search|add|forget|export)\b",
     "sites": r"(allow|deny|clear)\b",
     "export": r"(?!)",
+    "audit": r"channel\s*$",
 }
 HOW_BUDGET = "Budget: write an amount in US dollars such as 5, or none for no limit; channel before it for all agents."
+HOW_AUDIT = "Audit: nothing behind it gives this agent's decision log, channel that of all agents here."
 HOW_MEMORY = "Memory: write search WORDS, add TEXT, forget ID, forget all or export."
 
 
@@ -73,7 +77,22 @@ class Wishes:
             case "export":
                 text = settings_text(agent)
                 return _wanted(text, Attachment(FILENAME, text.encode()))
+            case "audit":
+                return await self._audit(agent, said.strip(), origin)
         assert_never(verb)
+
+    async def audit(self, name: str, origin: Origin) -> Answer:
+        """The decision log of the channel, or of the agent that has or had this name."""
+        return await newest_rows(self.views, origin, LogFilter(agent=name))
+
+    async def _audit(self, agent: Agent, said: str, origin: Origin) -> Answer:
+        match said.casefold():
+            case "":
+                return await newest_rows(self.views, origin, LogFilter(agent_id=agent.id))
+            case "channel":
+                return await self.audit("", origin)
+            case _:
+                raise InvalidInput({"audit": HOW_AUDIT})
 
     async def _goals(self, agent: Agent, said: str, origin: Origin) -> Answer:
         changed = agent
@@ -169,7 +188,7 @@ def is_wish(line: str) -> bool:
 
 
 def _wanted(text: str, file: Attachment | None = None) -> Answer:
-    return Answer(text, is_wanted=True, file=file)
+    return Answer(text, is_wanted=True, files=(file,) if file else ())
 
 
 def _each(said: str) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from adapters.discord.desk import WENT_WRONG, Desk, begun, edit_key, made_text, 
 from adapters.discord.directory import origin_of
 from adapters.discord.kept import Held
 from adapters.discord.offers import Deletion, Offer, Upload
-from adapters.discord.render import thoughts_message, whole_message
+from adapters.discord.render import reply_message, thoughts_message, whole_message
 from adapters.intents import Filled
 from agent_core.errors import (
     AlreadyDecided,
@@ -28,7 +28,7 @@ from agent_core.errors import (
     SurfaceError,
 )
 from agent_core.model.draft import AgentDraft
-from agent_core.model.ids import AgentId, TurnId
+from agent_core.model.ids import AgentId, NoticeId, TurnId
 from agent_core.model.people import Origin
 from agent_core.model.turn import Turn
 
@@ -108,6 +108,9 @@ class Clicks:
                 await open_form(interaction, forms.number_form(turn))
             case "show all":
                 await tell(interaction, whole_message(*await seen.turn(origin.channel, TurnId(opening.subject))))
+            case "show reply":
+                _, notice = await seen.reply(origin.channel, NoticeId(opening.subject))
+                await tell(interaction, reply_message(notice))
             case "thoughts":
                 await tell(interaction, thoughts_message(*await seen.turn(origin.channel, TurnId(opening.subject))))
             case "new agent":

@@ -4,7 +4,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 
-from discord.ui import LayoutView
+from discord.ui import Item, LayoutView
 
 from adapters.answers import Attachment
 
@@ -24,3 +24,11 @@ class Message:
         for file in self.files:
             told.update(file.name.encode() + b"\0" + file.data)
         return told.digest()
+
+
+def compose(*items: Item[LayoutView], files: tuple[Attachment, ...] = ()) -> Message:
+    """A message of these components."""
+    view = LayoutView(timeout=None)
+    for item in items:
+        view.add_item(item)
+    return Message(view, files)

@@ -8,11 +8,12 @@ from discord import ui
 
 from adapters.answers import Answer, Attachment
 from adapters.buttons import Button, Opening
-from adapters.cards import Card, free_text, lease_text, spend_text, status_text, turn_card
+from adapters.cards import Card, Labelled, free_text, lease_text, spend_text, status_text, turn_card
 from adapters.discord.arguments import Part
 from adapters.discord.card import HEADLINE, MESSAGE_TEXT, card_items, small
 from adapters.discord.controls import Item, card_controls, element, link_button, rest_button, rows
-from adapters.discord.messages import Message
+from adapters.discord.decision_log import log_message
+from adapters.discord.messages import Message, compose
 from adapters.discord.offers import Deletion, Offer, Upload
 from adapters.discord.texts import (
     NOTHING,
@@ -21,6 +22,7 @@ from adapters.discord.texts import (
     cut_by_size,
     escaped,
     escaped_size,
+    listed,
     one_line,
     quoted,
     quoted_size,
@@ -57,6 +59,7 @@ EXPLANATION = (
 )
 EXAMPLE = "/agent new research the best tennis strings for topspin"
 WHOLE = "Everything of turn {number} stands in the file."
+REPLY, WHOLE_REPLY = "The model's reply", "The model's reply stands in the file."
 SAYS_NOTHING = "It says nothing of this command."
 
 
@@ -65,7 +68,7 @@ def turn_message(agent: Agent, turn: Turn, *, badge: str = "") -> Message:
     card = turn_card(agent, turn)
     drawn = card_items(card, [part for part in (card.risk, *card.footer, card.lease, badge) if part])
     controls = card_controls(agent, card, turn.risks, drawn.openings)
-    return _message(ui.Container(*drawn.items, *controls, accent_colour=_accent(card)))
+    return compose(ui.Container(*drawn.items, *controls, accent_colour=_accent(card)))
 
 
 def whole_file(agent: Agent, turn: Turn) -> Attachment:
@@ -86,26 +89,28 @@ def thoughts_message(agent: Agent, turn: Turn) -> Message:
     if units(text) > TEXT:
         file = text_file(f"thoughts-{turn.number}.txt", parts)
         return file_message(f"The thoughts of turn {turn.number} stand in the file.", file)
-    return _message(ui.TextDisplay(text or SAYS_NOTHING))
+    return compose(ui.TextDisplay(text or SAYS_NOTHING))
 
 
 def root_message(agent: Agent, *, model: str = "", status_line: str = "") -> Message:
     """The message under which the agent's thread hangs."""
     facts = [f"Started by {agent.owner}", model, agent.model, spend_text(agent), free_text(agent)]
     texts = [_about(agent.name, agent.role, agent.goals), *_small(*filter(None, facts)), *_small(HOW_TO_TALK)]
-    return _message(*_texts(texts), *_texts(_small(f"● {status_line}") if status_line.strip() else []))
+    return compose(*_texts(texts), *_texts(_small(f"● {status_line}") if status_line.strip() else []))
 
 
 def notice_message(agent: Agent, notice: Notice) -> Message:
     """What Signoff tells the thread; with Resume where the agent stands still."""
     name = one_line(agent.name)
     said = notice.text if notice.text.startswith(f"{name} is ") else f"{name}: {notice.text}"
-    return kept_message(agent, said) if notice.kind in RESTING else text_message(said)
+    openings = [element(Opening("show reply", notice.id))] if notice.reply else []
+    return kept_message(agent, said, *openings) if notice.kind in RESTING else text_message(said)
 
 
-def kept_message(agent: Agent, said: str) -> Message:
+def kept_message(agent: Agent, said: str, *buttons: Item) -> Message:
     """Says something of an agent at rest."""
-    return _message(ui.Section(_shortened(said), accessory=element(Button("resume", agent.id))))
+    resume = element(Button("resume", agent.id))
+    return compose(ui.Section(_shortened(said), accessory=resume), *rows(buttons))
 
 
 def note_message(agent: Agent, by: Actor, text: str) -> Message:
@@ -114,19 +119,29 @@ def note_message(agent: Agent, by: Actor, text: str) -> Message:
     said = clean(text).strip()
     part = beginning_by_size(said, TEXT - 2 * HEADLINE, quoted_size)
     left = f"\n-# … {len(said) - len(part):,} more characters." if part != said else ""
-    return _message(ui.TextDisplay(f"{head}\n{quoted(part)}{left}"))
+    return compose(ui.TextDisplay(f"{head}\n{quoted(part)}{left}"))
 
 
 def answer_message(answer: Answer) -> Message:
     """An answer with its file."""
-    return file_message(answer.text, answer.file) if answer.file else text_message(answer.text)
+    if answer.log:
+        return log_message(answer.log, answer.text.partition("\n")[0], answer.files)
+    return file_message(answer.text, answer.files[0]) if answer.files else text_message(answer.text)
+
+
+def reply_message(notice: Notice) -> Message:
+    """Answers Show reply: what the model said, whole; in a file where it is long."""
+    said = clean(notice.reply)
+    if quoted_size(said) > TEXT:
+        return file_message(WHOLE_REPLY, text_file("reply.txt", (Labelled(REPLY, notice.reply),)))
+    return compose(ui.TextDisplay(f"**{REPLY}**\n{quoted(said)}"))
 
 
 def text_message(text: str) -> Message:
     """A text; all of it in a file where it is long."""
     said = clean(text)
     if escaped_size(said) <= TEXT:
-        return _message(ui.TextDisplay(_shortened(said)))
+        return compose(ui.TextDisplay(_shortened(said)))
     return file_message(said, Attachment("message.txt", said.encode()))
 
 
@@ -136,15 +151,15 @@ def file_message(said: str, file: Attachment) -> Message:
     place = f"attachment://{kept.name}"
     is_picture = media_type(kept.name).startswith("image/")
     shown: Item = ui.MediaGallery(discord.MediaGalleryItem(place)) if is_picture else ui.File(place)
-    return _message(ui.TextDisplay(_shortened(said)), shown, files=(kept,))
+    return compose(ui.TextDisplay(_shortened(said)), shown, files=(kept,))
 
 
 def agents_message(agents: Sequence[Agent], now: datetime, link: Link) -> Message:
     """The channel's agents, one a line, each with a link to its thread."""
     if not agents:
         said = "No agents here yet."
-        return _message(ui.Section(said, accessory=element(Opening("new agent", "here"))))
-    return _message(ui.TextDisplay(_listed([_linked(agent, now, link) for agent in agents], "agents")))
+        return compose(ui.Section(said, accessory=element(Opening("new agent", "here"))))
+    return compose(ui.TextDisplay(listed([_linked(agent, now, link) for agent in agents], "agents", TEXT)))
 
 
 def agent_message(agent: Agent, now: datetime, *, url: str = "") -> Message:
@@ -161,63 +176,56 @@ def agent_message(agent: Agent, now: datetime, *, url: str = "") -> Message:
     buttons += [link_button("Open", url)] if url else []
     lines = [line for fact in facts for line in _small(fact)]
     texts = [_about(agent.name, agent.role, agent.goals), _standing(agent, now), "\n".join(lines)]
-    return _message(*_texts(texts), *rows(buttons))
+    return compose(*_texts(texts), *rows(buttons))
 
 
 def files_message(agent: Agent, entries: Sequence[FileEntry]) -> Message:
     """The files of an agent, with a button for each of the first."""
     name = escaped(cut_by_size(one_line(agent.name), NAME))
     if not entries:
-        return _message(ui.TextDisplay(f"{name} has no files yet."))
+        return compose(ui.TextDisplay(f"{name} has no files yet."))
     first, others = entries[:MOST_UPLOADS], entries[MOST_UPLOADS:]
     items: list[Item] = [ui.TextDisplay(f"**{name}** · {len(entries):,} files")]
     items += [ui.Section(_file(each), accessory=element(Upload.of(agent.id, each.path))) for each in first]
     room = TEXT - NAME - (SHORT + 40) * len(first)
-    return _message(*items, *([ui.TextDisplay(_listed([*map(_file, others)], "files", room))] if others else []))
+    return compose(*items, *([ui.TextDisplay(listed([*map(_file, others)], "files", room))] if others else []))
 
 
 def help_message(*helps: Help, said: str = "") -> Message:
     """What can be typed, one command a line; `said` comes first."""
-    return _message(*_texts([_shortened(said)] if said else []), *_texts(map(_help, helps)))
+    return compose(*_texts([_shortened(said)] if said else []), *_texts(map(_help, helps)))
 
 
 def delete_message(agent: Agent) -> Message:
     """Asks before an agent is deleted."""
     asked = f"Delete {one_line(agent.name)}? {DELETE_MEANS}"
-    return _message(ui.TextDisplay(_shortened(asked)), *rows([element(Deletion(agent.id))]))
+    return compose(ui.TextDisplay(_shortened(asked)), *rows([element(Deletion(agent.id))]))
 
 
 def explanation_message() -> Message:
     """What Signoff is, for whoever says nothing more than its name."""
     first, second = EXPLANATION
     said = f"{first}\n{second}\n`{EXAMPLE}`"
-    return _message(ui.TextDisplay(said), *rows([element(Opening("new agent", "here"))]))
+    return compose(ui.TextDisplay(said), *rows([element(Opening("new agent", "here"))]))
 
 
 def offer_message(draft: AgentDraft, key: str, *, said: str = "") -> Message:
     """An agent drafted from a sentence, to be created as it is or changed first; `key` is where the draft is kept."""
     buttons = [element(Offer("create", key)), element(Offer("change", key))]
     texts = [*_small(said), _about(draft.name, draft.role, draft.goals)]
-    return _message(*_texts(texts), *rows(buttons))
+    return compose(*_texts(texts), *rows(buttons))
 
 
 def refused_message(problems: Mapping[str, str], again: Button | Opening) -> Message:
     """What is wrong in a form, and the button that opens it filled in again."""
     said = "\n".join(problems.values())
-    return _message(ui.TextDisplay(_shortened(said)), *rows([element(again)]))
+    return compose(ui.TextDisplay(_shortened(said)), *rows([element(again)]))
 
 
 def _accent(card: Card) -> int:
     """The colour of the class that stands out while people are asked, then that of the state."""
     colours = [RISK_COLOURS[label.level] for label in card.risks if label.level in RISK_COLOURS]
     return colours[0] if colours and card.tone == "open" else COLOURS[card.tone]
-
-
-def _message(*items: Item, files: tuple[Attachment, ...] = ()) -> Message:
-    view = ui.LayoutView(timeout=None)
-    for item in items:
-        view.add_item(item)
-    return Message(view, files)
 
 
 def _texts(texts: Iterable[str]) -> list[Item]:
@@ -255,18 +263,6 @@ def _linked(agent: Agent, now: datetime, link: Link) -> str:
     name = escaped(cut_by_size(one_line(agent.name), NAME)) or NOTHING
     url = link(agent)
     return f"{f'[{name}]({url})' if url else f'**{name}**'} · {_standing(agent, now)}"
-
-
-def _listed(lines: Sequence[str], what: str, room: int = TEXT) -> str:
-    """As many lines as there is room for, and how many there are more."""
-    shown: list[str] = []
-    for line in lines:
-        room -= units(line) + 1
-        if room < 0:
-            break
-        shown.append(line)
-    left = len(lines) - len(shown)
-    return "\n".join([*shown, *([f"-# and {left:,} more {what}"] if left else [])])
 
 
 def _file(entry: FileEntry) -> str:

@@ -28,7 +28,7 @@ from adapters.subcommands import (
     OnAgent,
     Wish,
     agent_called,
-    agent_of_wish,
+    granted,
     subcommand_of,
 )
 from adapters.wishes import WishVerb
@@ -114,8 +114,8 @@ class Slash:
     async def _granted(self, wish: Wish, interaction: discord.Interaction, origin: Origin) -> Message:
         """Do what may take longer than Discord waits."""
         await thinking(interaction)
-        agent, said = await agent_of_wish(self.desk.intents.views, origin.channel, wish)
-        return render.answer_message(await self.desk.intents.wishes.grant(wish.verb, agent, said, origin))
+        answer, _ = await granted(self.desk.intents.wishes, wish, origin)
+        return render.answer_message(answer)
 
     async def _like_the_last(self, draft: AgentDraft, origin: Origin) -> AgentDraft:
         """The one-line form says nothing of policy and budget: they are as they were in the channel's last form."""

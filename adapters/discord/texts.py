@@ -5,7 +5,7 @@ only at three backticks, or with a backslash before whatever could begin somethi
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from adapters.lengths import MARK, beginning, units
 from adapters.visible_text import readable
@@ -69,6 +69,18 @@ def beginning_by_size(text: str, most: int, size: Callable[[str], int]) -> str:
 def cut_by_size(text: str, most: int, size: Callable[[str], int] = escaped_size) -> str:
     """The text, or its beginning with a mark, of at most so much of a size."""
     return text if len(text) <= most and size(text) <= most else beginning_by_size(text, most - len(MARK), size) + MARK
+
+
+def listed(lines: Sequence[str], what: str, room: int) -> str:
+    """As many lines as there is room for, and how many there are more."""
+    shown: list[str] = []
+    for line in lines:
+        room -= units(line) + 1
+        if room < 0:
+            break
+        shown.append(line)
+    left = len(lines) - len(shown)
+    return "\n".join([*shown, *([f"-# and {left:,} more {what}"] if left else [])])
 
 
 def _escape(special: re.Match[str]) -> str:

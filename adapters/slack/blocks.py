@@ -109,6 +109,11 @@ def run(text: str, *styles: str) -> Block:
     return element | {"style": dict.fromkeys(styles, True)} if styles else element
 
 
+def link_run(url: str, label: str) -> Block:
+    """A link of ours, as one run of a line."""
+    return {"type": "link", "url": url, "text": label}
+
+
 def numbered(*texts: str) -> Block:
     """A numbered list."""
     lines = [line(*map(run, pieces(text, TEXT))) for text in texts]

@@ -18,7 +18,7 @@ from adapters.slack.slash import made_text
 from adapters.words import REVIEWS, TOO_LONG_TO_EDIT
 from agent_core.errors import AlreadyDecided, ChangedSinceShown, CommandError, NotFound, NotPossible, PersonError
 from agent_core.model.draft import AgentDraft
-from agent_core.model.ids import AgentId, TurnId
+from agent_core.model.ids import AgentId, NoticeId, TurnId
 from agent_core.model.people import Origin
 
 logger = logging.getLogger(__name__)
@@ -114,6 +114,9 @@ class Clicks:
             case "show all":
                 card = turn_card(*await seen.turn(origin.channel, TurnId(opening.subject)))
                 await self.desk.open(arrival, views.show_all(card, place, opening.part))
+            case "show reply":
+                _, notice = await seen.reply(origin.channel, NoticeId(opening.subject))
+                await self.desk.open(arrival, views.reply_view(notice, place, opening.part))
             case "thoughts":
                 card = turn_card(*await seen.turn(origin.channel, TurnId(opening.subject)))
                 await self.desk.open(arrival, views.thoughts_view(card, place))

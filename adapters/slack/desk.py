@@ -30,6 +30,8 @@ from agent_core.service.received import ReceivedFiles
 Ack: TypeAlias = Callable[..., Awaitable[Any]]
 
 TOO_SLOW = "Slack waits three seconds for a form, and this took longer. Press again."
+LOG_FILES = "The whole decision log that you asked for, as JSON lines and as a table:"
+LOG_FILES_FAILED = "The files of the whole log could not be sent to your direct messages:"
 WENT_WRONG = "Something went wrong inside Signoff; its log says what. Nothing was decided: try again."
 
 
@@ -79,15 +81,29 @@ class Desk:
             webhook = AsyncWebhookClient(arrival.response_url)
             await webhook.send_dict({**_alone(message), "response_type": "ephemeral", "replace_original": False})
 
-    async def give(self, arrival: Arrival, answer: Answer, agent_id: AgentId, origin: Origin) -> None:
-        """Answer one person. Whoever may decide has a file put into the thread, anybody else reads what it holds."""
-        file = answer.file
-        agent = await self._may_upload(agent_id, file.name, origin) if file else None
+    async def give(self, arrival: Arrival, answer: Answer, agent_id: AgentId | None, origin: Origin) -> None:
+        """Answer one person. Whoever may decide has a file put into the thread, anybody else reads what it holds.
+
+        The files of the decision log go to the person alone.
+        """
+        if answer.log:
+            await self._give_log(arrival, answer)
+            return
+        file = answer.files[0] if answer.files else None
+        agent = await self._may_upload(agent_id, file.name, origin) if file and agent_id else None
         if file and agent:
             await self.surface.upload(agent, file.name, file.data)
             await self.tell(arrival, f"{file.name} is in the thread of {agent.name}.")
         else:
             await self.tell(arrival, answer_message(answer))
+
+    async def _give_log(self, arrival: Arrival, answer: Answer) -> None:
+        await self.tell(arrival, answer_message(answer))
+        files = [(file.name, file.data) for file in answer.files]
+        try:
+            await self.surface.send_files(arrival.workspace, arrival.person, LOG_FILES, files)
+        except SurfaceError as fault:
+            await self.tell(arrival, f"{LOG_FILES_FAILED} {fault}")
 
     async def _may_upload(self, agent_id: AgentId, name: str, origin: Origin) -> Agent | None:
         """The agent, where this person may put a file before everybody: the rule is that for files of the workspace."""

@@ -7,6 +7,7 @@ from typing import Any
 from adapters.answers import Answer
 from adapters.buttons import Button, Opening
 from adapters.cards import free_text, lease_text, spend_text, status_text, summary_text, turn_card
+from adapters.decision_log import row_text
 from adapters.lengths import beginning, cut, shares
 from adapters.slack.blocks import (
     MESSAGE_BLOCKS,
@@ -17,6 +18,7 @@ from adapters.slack.blocks import (
     actions,
     context,
     line,
+    link_run,
     metadata,
     notification,
     numbered,
@@ -36,6 +38,7 @@ from adapters.slack.controls import (
     rest_button,
     upload_button,
 )
+from adapters.slack.links import card_link
 from adapters.slack.offers import Deletion, Offer, Upload
 from adapters.slack.texts import beginning_by_weight, clean, escaped, weight
 from adapters.visible_text import visible
@@ -47,10 +50,11 @@ from agent_core.model.files import FileEntry
 from agent_core.model.note import Notice
 from agent_core.model.people import Actor
 from agent_core.model.turn import Turn
+from agent_core.service.decision_log import LogRow
 
 Link = Callable[[Agent], str]
 NAME, ROLE, GOALS, SHORT = 160, 1000, 8000, 150
-MOST_LISTED, MOST_UPLOADS = MESSAGE_BLOCKS - 10, 20
+MOST_LISTED, MOST_UPLOADS, LOG_ROW = MESSAGE_BLOCKS - 10, 20, 500
 RESTING = ("stopped", "paused", "finished")
 HOW_TO_TALK = "Reply in this thread to talk to it, or write !help. Nothing runs before you approve."
 EXPLANATION = (
@@ -88,8 +92,9 @@ def notice_message(agent: Agent, notice: Notice) -> Message:
     resume = element(Button("resume", agent.id)) if notice.kind in RESTING else None
     name = cut(one_line(agent.name), NAME)
     said = notice.text if notice.text.startswith(f"{name} is ") else f"{name}: {notice.text}"
-    block = section(said, resume) if resume else context(said)
-    return Message(notification(said), [block], metadata("signoff_notice", notice=notice.id))
+    blocks = [section(said, resume) if resume else context(said)]
+    blocks += [actions(element(Opening("show reply", notice.id)))] if notice.reply else []
+    return Message(notification(said), blocks, metadata("signoff_notice", notice=notice.id))
 
 
 def note_message(agent: Agent, by: Actor, text: str) -> Message:
@@ -106,11 +111,22 @@ def kept_message(agent: Agent, said: str) -> Message:
 
 def answer_message(answer: Answer) -> Message:
     """An answer with what its file holds; where that is not all, it says how much there is more."""
-    held = answer.file.data.decode() if answer.file else ""
-    whole = answer.text if held in ("", answer.text) else f"{answer.text}\n\n{held}"
-    part = beginning(clean(whole), MESSAGE_TEXT // 2 - SHORT)
-    left = len(clean(whole)) - len(part)
+    if answer.log:
+        return log_message(answer.log, answer.text.partition("\n")[0])
+    whole = clean(answer.whole)
+    part = beginning(whole, MESSAGE_TEXT // 2 - SHORT)
+    left = len(whole) - len(part)
     return Message.plain(f"{part}\n… {left:,} more characters." if left else part)
+
+
+def log_message(rows: Sequence[LogRow], head: str) -> Message:
+    """Rows of the decision log, one a line, each with a link to its card where that still stands."""
+    lines = [line(run(f"{head}\n", "bold"))]
+    for row in rows:
+        url = card_link(row.entry.channel, row.card)
+        opens = [run(" · "), link_run(url, "card")] if url else []
+        lines.append(line(run(cut(row_text(row.entry), LOG_ROW)), *opens, run("\n")))
+    return Message(notification(head), [rich(*lines)])
 
 
 def agents_message(agents: Sequence[Agent], now: datetime, link: Link) -> Message:
@@ -192,7 +208,7 @@ def pressed(action: Mapping[str, Any]) -> Button | Opening | Upload | Deletion |
     if not name.startswith(PREFIX) or not isinstance(value, str):
         raise InvalidInput({"button": "This button is not one of Signoff's."})
     match name.removeprefix(PREFIX).partition(".")[0]:
-        case "show_all" | "thoughts" | "another_number" | "new_agent" | "open":
+        case "show_all" | "show_reply" | "thoughts" | "another_number" | "new_agent" | "open":
             return Opening.parse(value)
         case "upload":
             return Upload.parse(value)

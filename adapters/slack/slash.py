@@ -21,7 +21,7 @@ from adapters.subcommands import (
     OnAgent,
     Wish,
     agent_called,
-    agent_of_wish,
+    granted,
     subcommand_of,
 )
 from agent_core.errors import PersonError
@@ -100,9 +100,8 @@ class Slash:
     async def _grant(self, wish: Wish, arrival: Arrival, origin: Origin) -> None:
         """Do what may take longer than Slack waits, and tell the person alone."""
         try:
-            agent, said = await agent_of_wish(self.desk.intents.views, origin.channel, wish)
-            answer = await self.desk.intents.wishes.grant(wish.verb, agent, said, origin)
-            await self.desk.give(arrival, answer, agent.id, origin)
+            answer, agent = await granted(self.desk.intents.wishes, wish, origin)
+            await self.desk.give(arrival, answer, agent.id if agent else None, origin)
         except PersonError as error:
             await self.desk.tell(arrival, str(error))
 

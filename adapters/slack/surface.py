@@ -1,6 +1,7 @@
 """Slack as a ChatSurface: a root message for each agent, under it one message for each turn, edited as it moves on."""
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -115,6 +116,16 @@ class SlackSurface:
                 channel=agent.channel.channel, thread_ts=thread.thread, filename=visible(filename), content=content
             ),
             place=agent.channel.channel,
+        )
+
+    async def send_files(self, workspace: str, person: str, text: str, files: Sequence[tuple[str, bytes]]) -> None:
+        """Send files to a person in their direct messages, in one message after the text."""
+        sent = await self.calls.ask(
+            workspace, lambda client: client.chat_postMessage(channel=person, **Message.plain(text).arguments)
+        )
+        uploads = [{"filename": name, "content": data or b"\n"} for name, data in files]
+        await self.calls.ask(
+            workspace, lambda client: client.files_upload_v2(channel=sent["channel"], file_uploads=uploads)
         )
 
     async def actor(self, channel: ChannelScope, person: Actor) -> Actor:

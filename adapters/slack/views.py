@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
 
-from adapters.buttons import Opening
-from adapters.cards import Card, as_text, money
+from adapters.buttons import Opening, OpeningVerb
+from adapters.cards import Card, Labelled, as_text, money
 from adapters.forms import argument_names
 from adapters.lengths import beginning, cut
 from adapters.slack.blocks import (
@@ -38,6 +38,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.command import RISK_CLASSES, CommandSpec
 from agent_core.model.decision import FEWEST_TIMES, MOST_TIMES
 from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, GOAL_LENGTH, MOST_GOALS, AgentDraft
+from agent_core.model.note import Notice
 from agent_core.model.policy import Policy
 from agent_core.model.turn import Turn
 
@@ -46,6 +47,7 @@ MOST_MINE, MOST_WAITING = 30, 20
 APPROVERS = {"anyone": "Anyone here", "owner": "Only me"}
 VERBOSITIES = {"full": "All thoughts", "brief": "The text, the rest behind Thoughts"}
 NEW_AGENT = "New agent"
+REPLY = "The model's reply"
 CHANNEL: Block = {
     "type": "conversations_select",
     "action_id": FIELD,
@@ -122,16 +124,15 @@ def number_form(turn: Turn, place: Place) -> Block:
 def show_all(card: Card, place: Place, part: int = 1) -> Block:
     """Everything of a turn in full; a part of it where it is long."""
     parts = parts_of(card)
-    which = min(max(part, 1), len(parts))
-    steps = [("Previous part", which - 1), ("Next part", which + 1)]
-    buttons = [
-        element(Opening("show all", card.turn, number), label=label)
-        for label, number in steps
-        if 1 <= number <= len(parts)
-    ]
-    top = [context(f"Part {which:,} of {len(parts):,}")] if len(parts) > 1 else []
-    bottom = [actions(*buttons)] if buttons else []
-    return _view(f"Turn {card.number}", [*top, *parts[which - 1], *bottom], place)
+    which, around = _part(parts, "show all", card.turn, part)
+    return _view(f"Turn {card.number}", [*around[0], *parts[which - 1], *around[1]], place)
+
+
+def reply_view(notice: Notice, place: Place, part: int = 1) -> Block:
+    """A reply of the model that could not be used, whole; a part of it where it is long."""
+    parts = packed(list(drawn([Labelled(REPLY, notice.reply)], boxed=True)))
+    which, around = _part(parts, "show reply", notice.id, part)
+    return _view(REPLY, [*around[0], *parts[which - 1], *around[1]], place)
 
 
 def thoughts_view(card: Card, place: Place | None = None) -> Block:
@@ -163,6 +164,19 @@ def home(mine: Sequence[Agent], waiting: Sequence[tuple[Agent, Turn]], now: date
         blocks += [block for agent in mine[:MOST_MINE] for block in _mine(agent, now, link)]
         blocks += _rest(len(mine) - MOST_MINE)
     return {"type": "home", "blocks": blocks}
+
+
+def _part(
+    parts: Sequence[object], verb: OpeningVerb, subject: str, part: int
+) -> tuple[int, tuple[list[Block], list[Block]]]:
+    """Which part is shown, what stands above it, and under it the buttons that lead to the parts beside it."""
+    which = min(max(part, 1), len(parts))
+    steps = [("Previous part", which - 1), ("Next part", which + 1)]
+    buttons = [
+        element(Opening(verb, subject, number), label=label) for label, number in steps if 1 <= number <= len(parts)
+    ]
+    top = [context(f"Part {which:,} of {len(parts):,}")] if len(parts) > 1 else []
+    return which, (top, [actions(*buttons)] if buttons else [])
 
 
 def _policy_fields(policy: Policy) -> list[Block]:

@@ -20,6 +20,7 @@ from adapters.terminal.render import (
     help_text,
     one_line,
     question,
+    reply_text,
     review_text,
     said_text,
     unclear_text,
@@ -82,8 +83,9 @@ class Console:
         match event:
             case Shown(agent, turn):
                 self._draw(agent, turn)
-            case Told(text):
+            case Told(text, reply):
                 self._say(text)
+                self.streams.write(reply_text(reply, self.streams.look))
             case Standing(agent):
                 self._stand(agent)
             case Halted():
@@ -186,8 +188,7 @@ class Console:
     async def _send(self, turn: Turn, text: str) -> None:
         if text:
             told = await self.intents.say(turn.agent_id, text, self.origin, Seen(hashes=(turn.shown_hash,)))
-            held = told.file.data.decode() if told.file else ""
-            self._say(told.text if held in ("", told.text) else f"{told.text}\n{held}")
+            self._say(told.whole)
 
     async def _review(self, turn: Turn) -> None:
         """Have the proposal reviewed; what was said of it is written as the card is shown again."""

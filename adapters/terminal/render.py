@@ -88,6 +88,11 @@ def review_text(agent: Agent, turn: Turn, look: Look) -> str:
     return _text(_labelled(_review(turn_card(agent, turn)), look))
 
 
+def reply_text(reply: str, look: Look) -> str:
+    """A model's reply that could not be used, whole; nothing where there is none."""
+    return _text(_labelled([Labelled("The model's reply", reply)], look)) if reply else ""
+
+
 def said_text(text: str, look: Look) -> str:
     """Something Signoff says."""
     rows = [*_barred(text, look)]

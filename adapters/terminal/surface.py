@@ -24,9 +24,10 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Something said to the thread."""
+    """Something said to the thread; `reply` is what a model said where it could not be used."""
 
     text: str
+    reply: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class TerminalSurface:
 
     async def notice(self, agent: Agent, notice: Notice, *, may_stand: bool) -> None:
         """Have the notice written."""
-        self.events.put_nowait(Told(notice.text))
+        self.events.put_nowait(Told(notice.text, notice.reply))
 
     async def status(self, agent: Agent) -> None:
         """Have it written that the agent thinks or waits."""

@@ -8,6 +8,7 @@ from aiohttp.client_exceptions import ClientConnectionResetError
 from adapters.forms import fields_of
 from adapters.settings_file import FILENAME, settings_text
 from adapters.web.app import GENERAL, STATIC, Workspace
+from adapters.web.decision_log import LogPages
 from adapters.web.memory import MemoryDesk
 from adapters.web.requests import AGENT, CHANNEL, agent_id_of, channel_of, download, one_up
 from adapters.web.screens import Asked, channel_page, new_agent_page, thread_page
@@ -33,11 +34,11 @@ class Pages:
             web.get(f"{CHANNEL}/{{form:import|budget}}", self.form),
             web.get(AGENT, self.thread),
             web.get(f"{AGENT}/t/{{turn}}", self.turn),
-            web.get(f"{AGENT}/audit", self.audit),
             web.get(f"{AGENT}/{{form:goals|budget|say|press}}", self.form),
             web.get(f"{AGENT}/{FILENAME}", self.settings),
             web.get(f"{AGENT}/files/{{path:.+}}", self.file),
             *MemoryDesk(self.workspace).looking(),
+            *LogPages(self.workspace).routes(),
         ]
 
     async def waiting(self, request: web.Request) -> web.StreamResponse:
@@ -68,13 +69,6 @@ class Pages:
         channel, views = channel_of(request), self.workspace.intents.views
         agent, turn = await views.turn(channel, TurnId(request.match_info["turn"]))
         return await self.workspace.answer(request, "turn.html", channel=channel, agent=agent, turn=turn)
-
-    async def audit(self, request: web.Request) -> web.StreamResponse:
-        """What people did to the agent."""
-        channel, views = channel_of(request), self.workspace.intents.views
-        agent = await views.agent(channel, agent_id_of(request))
-        entries = await views.audit(channel, agent.id)
-        return await self.workspace.answer(request, "audit.html", channel=channel, agent=agent, entries=entries)
 
     async def file(self, request: web.Request) -> web.StreamResponse:
         """A file to keep; a browser never shows it as a page."""

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from adapters import cards
+from adapters import cards, decision_log
 from adapters.buttons import Button
 from adapters.visible_text import finalized, visible
 from adapters.wishes import CALLS
@@ -109,6 +109,9 @@ def _environment() -> Environment:
         cards.money,
         cards.as_text,
         visible,
+        decision_log.what_text,
+        decision_log.right_text,
+        decision_log.detail_text,
         diff_lines,
         first_lines,
         first_line,

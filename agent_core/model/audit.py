@@ -1,6 +1,5 @@
 """The decision log: who decided what and when, what they were shown, and what ran because of it. It only grows."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal, Self, TypeAlias
@@ -97,24 +96,6 @@ class AuditEntry:
         by = turn.ended_by or turn.approvals[-1].by
         entry = cls.on(agent, ENDED, by=by, at=at, turn=turn, detail=_detail_of(turn))
         return replace(entry, outcome=_outcome_of(turn))
-
-
-def with_outcomes(entries: Iterable[AuditEntry]) -> tuple[AuditEntry, ...]:
-    """The entries, oldest first as they come, with the end of each command told on its start.
-
-    An end without a start is a command that did not run: it stays.
-    """
-    told: list[AuditEntry] = []
-    started: dict[TurnId | None, int] = {}
-    for entry in entries:
-        if entry.act == RAN:
-            started[entry.turn_id] = len(told)
-        elif entry.act == ENDED and entry.turn_id in started:
-            at = started[entry.turn_id]
-            told[at] = replace(told[at], outcome=entry.outcome, detail=entry.detail)
-            continue
-        told.append(entry)
-    return tuple(told)
 
 
 def _grant_of(approval: Approval) -> Grant:

@@ -2,11 +2,12 @@
 
 from datetime import datetime
 
-from sqlalchemy import bindparam, delete, insert, select
+from sqlalchemy import Integer, bindparam, delete, insert, or_, select
 from sqlalchemy import text as sql
 
 from agent_core.model.agent import Agent
 from agent_core.model.audit import AuditEntry
+from agent_core.model.ids import AgentId
 from agent_core.model.places import ChannelScope
 from agent_core.persistence.buffer import Buffer
 from agent_core.persistence.codec import decode, encode
@@ -17,6 +18,23 @@ _CLAIM = insert(deliveries)
 _FORGET = delete(deliveries).where(deliveries.c.at < bindparam("before"))
 _IN_CHANNEL = select(audit.c.data).where(audit.c.channel == bindparam("in_channel")).order_by(audit.c.at, audit.c.id)
 _ENTRIES = _IN_CHANNEL.where(audit.c.agent_id == bindparam("of_agent"))
+_NEWEST = (
+    select(audit.c.data)
+    .where(audit.c.channel == bindparam("in_channel"))
+    .order_by(audit.c.at.desc(), audit.c.id.desc())
+    .limit(bindparam("last", type_=Integer))
+)
+_FOUND = audit.alias("found")
+_BEFORE = _NEWEST.where(
+    _FOUND.c.id == bindparam("before"),
+    _FOUND.c.channel == bindparam("in_channel"),
+    audit.c.at <= _FOUND.c.at,  # by the index; the rest tells apart what was done at one time
+    or_(audit.c.at < _FOUND.c.at, audit.c.id < _FOUND.c.id),
+)
+_OF_AGENT = audit.c.agent_id == bindparam("of_agent")
+_FOLLOWING = _ENTRIES.where(
+    audit.c.at >= bindparam("since"), or_(audit.c.at > bindparam("since"), audit.c.id > bindparam("the_id"))
+).limit(bindparam("first", type_=Integer))
 _APPEND = insert(audit)
 _PREFERENCE = select(preferences.c.text).where(
     preferences.c.channel == bindparam("in_channel"), preferences.c.key == bindparam("under")
@@ -61,6 +79,24 @@ class SqlAudit:
     async def in_channel(self, channel: ChannelScope) -> tuple[AuditEntry, ...]:
         """All entries of the channel."""
         rows = await self._buffer.rows(_IN_CHANNEL, {"in_channel": channel.key})
+        return tuple(decode(AuditEntry, row.data) for row in rows)
+
+    async def page(
+        self, channel: ChannelScope, *, last: int, before: str = "", agent_id: AgentId | None = None
+    ) -> tuple[AuditEntry, ...]:
+        """The newest entries, newest first."""
+        statement, given = _NEWEST, {"in_channel": channel.key, "last": last}
+        if before:
+            statement, given = _BEFORE, given | {"before": before}
+        if agent_id is not None:
+            statement, given = statement.where(_OF_AGENT), given | {"of_agent": agent_id}
+        rows = await self._buffer.rows(statement, given)
+        return tuple(decode(AuditEntry, row.data) for row in rows)
+
+    async def following(self, entry: AuditEntry, *, first: int) -> tuple[AuditEntry, ...]:
+        """What comes after it, of the same agent."""
+        place = {"of_agent": entry.agent_id, "in_channel": entry.channel.key, "since": entry.at, "the_id": entry.id}
+        rows = await self._buffer.rows(_FOLLOWING, {**place, "first": first})
         return tuple(decode(AuditEntry, row.data) for row in rows)
 
     def append(self, entry: AuditEntry) -> None:

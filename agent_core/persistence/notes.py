@@ -7,9 +7,11 @@ from typing import Any
 
 from sqlalchemy import Row, bindparam, insert, select, update
 
+from agent_core.errors import NotFound
 from agent_core.model.agent import Agent
-from agent_core.model.ids import TurnId
+from agent_core.model.ids import NoticeId, TurnId
 from agent_core.model.note import Note, Notice
+from agent_core.model.places import ChannelScope
 from agent_core.persistence.buffer import Buffer
 from agent_core.persistence.codec import decode, encode
 from agent_core.persistence.tables import UNTOLD, WAITING, notes, notices
@@ -29,6 +31,9 @@ _NOTICES = (
     .order_by(notices.c.at, notices.c.id)
 )
 _NOTICES_SINCE = _NOTICES.where(notices.c.at >= bindparam("since"))
+_NOTICE = select(notices.c.data).where(
+    notices.c.id == bindparam("the_id"), notices.c.channel == bindparam("in_channel")
+)
 _UNTOLD = _NOTICES.where(UNTOLD)
 _ANNOUNCE = insert(notices)
 _TOLD = update(notices).where(notices.c.id == bindparam("the_id"), notices.c.channel == bindparam("in_channel"))
@@ -55,6 +60,13 @@ class SqlNotes:
         if since is None:
             return _notices(await self._buffer.rows(_NOTICES, _theirs(agent)))
         return _notices(await self._buffer.rows(_NOTICES_SINCE, {**_theirs(agent), "since": since}))
+
+    async def notice(self, channel: ChannelScope, notice_id: NoticeId) -> Notice:
+        """The notice that is committed."""
+        rows = await self._buffer.rows(_NOTICE, {"the_id": notice_id, "in_channel": channel.key})
+        if not rows:
+            raise NotFound("notice", notice_id)
+        return _notices(rows)[0]
 
     async def untold(self, agent: Agent) -> tuple[Notice, ...]:
         """Notices that the thread was not told."""

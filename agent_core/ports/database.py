@@ -5,15 +5,13 @@ from contextlib import AbstractAsyncContextManager, suppress
 from typing import Protocol, TypeVar
 
 from agent_core.errors import Conflict
+from agent_core.ports.ledgers import Audit, Deliveries, Preferences
 from agent_core.ports.records import (
     Agents,
-    Audit,
     Budgets,
-    Deliveries,
     Installations,
     Memories,
     Notes,
-    Preferences,
     Turns,
 )
 

@@ -6,8 +6,7 @@ from decimal import Decimal
 from typing import Protocol
 
 from agent_core.model.agent import Agent, Headcount
-from agent_core.model.audit import AuditEntry
-from agent_core.model.ids import AgentId, MemoryId, TurnId
+from agent_core.model.ids import AgentId, MemoryId, NoticeId, TurnId
 from agent_core.model.installation import Installation
 from agent_core.model.memory import Memory, MemoryChanges, Vector
 from agent_core.model.note import Note, Notice
@@ -125,6 +124,10 @@ class Notes(Protocol):
         """The agent's notices, oldest first."""
         ...
 
+    async def notice(self, channel: ChannelScope, notice_id: NoticeId) -> Notice:
+        """The notice; raise NotFound when the channel has none by that id."""
+        ...
+
     async def untold(self, agent: Agent) -> tuple[Notice, ...]:
         """Notices that the thread was not told yet, oldest first."""
         ...
@@ -143,49 +146,6 @@ class Notes(Protocol):
 
     def mark_told(self, notice: Notice) -> None:
         """Record that the thread was told."""
-        ...
-
-
-class Deliveries(Protocol):
-    """Which events of a platform have taken effect."""
-
-    async def first_time(self, delivery: str, at: datetime) -> bool:
-        """Claim the delivery for this unit of work; False when it has taken effect before.
-
-        Two units that claim one delivery: the second to commit gets Conflict.
-        """
-        ...
-
-    def forget(self, before: datetime) -> None:
-        """Remove what took effect earlier than that: a platform has long ceased to send it again."""
-        ...
-
-
-class Audit(Protocol):
-    """The decision log of each channel. It only grows, and outlives the agents that it tells of."""
-
-    async def of(self, agent: Agent) -> tuple[AuditEntry, ...]:
-        """The agent's entries, oldest first."""
-        ...
-
-    async def in_channel(self, channel: ChannelScope) -> tuple[AuditEntry, ...]:
-        """All entries of the channel, oldest first: of its agents, of deleted ones, and about the channel itself."""
-        ...
-
-    def append(self, entry: AuditEntry) -> None:
-        """Add an entry."""
-        ...
-
-
-class Preferences(Protocol):
-    """Small texts kept by channel and key: the last settings of a form, the name of a person."""
-
-    async def get(self, channel: ChannelScope, key: str) -> str | None:
-        """The text, or None."""
-        ...
-
-    def put(self, channel: ChannelScope, key: str, text: str) -> None:
-        """Keep a text in place of the one before. Never conflicts."""
         ...
 
 

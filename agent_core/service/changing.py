@@ -27,15 +27,18 @@ class Changing:
     clock: Clock
     precedence: Precedence = field(default_factory=Precedence)
 
-    async def change(self, agent_id: AgentId, origin: Origin, what: str, change: Change) -> Agent:
-        """Save what a change makes of the agent, with `what` in the audit; a second delivery changes nothing."""
+    async def change(self, agent_id: AgentId, origin: Origin, what: str, change: Change, detail: str = "") -> Agent:
+        """Save what a change makes of the agent, with `what` and `detail` in the decision log.
+
+        A second delivery changes nothing.
+        """
 
         async def act(work: UnitOfWork) -> Agent:
             agent = await work.agents.get(origin.channel, agent_id)
             if await self.is_repeated(work, origin):
                 return agent
             changed = await change(work, agent)
-            self.audit(work, agent, origin, what)
+            self.audit(work, agent, origin, what, detail)
             work.agents.save(changed)
             return changed
 

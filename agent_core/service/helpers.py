@@ -16,6 +16,7 @@ from agent_core.oversight.families import as_actor, family_below
 from agent_core.oversight.trust import expose
 from agent_core.ports.database import UnitOfWork
 from agent_core.service.changing import Changing
+from agent_core.service.lifecycle import record_end_of_deleted
 
 MOST_HELPERS = 5
 SHORT = 200
@@ -86,6 +87,7 @@ class AgentHelpers(Changing):
         async def act(work: UnitOfWork) -> None:
             for each in gone:
                 present = await work.agents.get(each.channel, each.id)
+                await record_end_of_deleted(work, present, as_actor(agent), self.clock.now())
                 self._record(work, present, agent, "deleted", f"{present.turns} turns, history and memory")
                 work.agents.remove(present)
             self.announce(work, agent, "helper", f"{agent.name} removed {found.name}.")

@@ -6,6 +6,7 @@ No model and no platform is called; long-term memory is emptied before an agent 
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from decimal import Decimal
 
 from agent_core.commands.registry import Commands, brings_in_by_name
@@ -15,7 +16,7 @@ from agent_core.model.agent import Acting, Agent, Awaiting, Stopped, Thinking
 from agent_core.model.audit import AuditEntry
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId
-from agent_core.model.people import Origin
+from agent_core.model.people import Actor, Origin
 from agent_core.model.policy import Policy
 from agent_core.model.turn import Turn
 from agent_core.oversight.families import family_below, report
@@ -129,6 +130,7 @@ class AgentLifecycle(Changing):
             require_may_decide(agent, origin.by, "delete agents here")
             family = (agent, *await family_below(work, agent))
             for each in family:
+                await record_end_of_deleted(work, each, origin.by, self.clock.now())
                 self.audit(work, each, origin, "deleted", f"{each.turns} turns, history, memory and files")
                 work.agents.remove(each)
             return family
@@ -174,6 +176,13 @@ def _status_for(turn: Turn | None) -> Awaiting | Acting | Thinking:
             return Acting()
         case _:
             return Thinking()
+
+
+async def record_end_of_deleted(work: UnitOfWork, agent: Agent, by: Actor, at: datetime) -> None:
+    """Write into the decision log that deleting the agent ends the command it runs."""
+    turn = await newest_turn(work, agent)
+    if turn and turn.state in ("running", "interrupted"):
+        work.audit.append(AuditEntry.of_end(agent, turn.stop(by, at), at))
 
 
 async def newest_turn(work: UnitOfWork, agent: Agent) -> Turn | None:

@@ -5,6 +5,7 @@ from decimal import Decimal
 
 from agent_core.errors import InvalidInput, NotAllowed, NotPossible
 from agent_core.model.agent import Agent
+from agent_core.model.audit import AuditEntry
 from agent_core.model.draft import goals_of, problem_of_goals
 from agent_core.model.ids import AgentId
 from agent_core.model.people import Origin
@@ -28,28 +29,27 @@ class AgentTuning(Changing):
         kept = goals_of(goals)
         if problem := problem_of_goals(kept):
             raise InvalidInput({"goals": problem})
+        listed = " ".join(f"{number}. {goal}" for number, goal in enumerate(kept, 1))
 
         async def change(work: UnitOfWork, agent: Agent) -> Agent:
             require_may_decide(agent, origin.by, "set goals here")
-            listed = " ".join(f"{number}. {goal}" for number, goal in enumerate(kept, 1))
             self.announce(work, agent, "changed", f"{origin.by} set the goals: {listed}")
             return replace(agent, goals=kept)
 
-        return await self.change(agent_id, origin, "set the goals", change)
+        return await self.change(agent_id, origin, "set the goals", change, listed)
 
     async def set_budget(self, agent_id: AgentId, limit: Decimal | None, origin: Origin) -> Agent:
         """Set what the agent may spend in US dollars; None is no limit."""
+        _must_be_usable(limit)
 
         async def change(work: UnitOfWork, agent: Agent) -> Agent:
             require_may_decide(agent, origin.by, "set budgets here")
             if agent.head:
                 raise NotPossible(f"{agent.name} spends from the budget of the agent it helps: set that one's.")
-            _must_be_usable(limit)
-            said = f"${limit:,.2f}" if limit is not None else "no limit"
-            self.announce(work, agent, "changed", f"{origin.by} set the budget to {said}.")
+            self.announce(work, agent, "changed", f"{origin.by} set the budget to {_limit_text(limit)}.")
             return replace(agent, budget=Budget(limit=limit, spent=agent.budget.spent))
 
-        return await self.change(agent_id, origin, "set the budget", change)
+        return await self.change(agent_id, origin, "set the budget", change, _limit_text(limit))
 
     async def set_channel_budget(self, limit: Decimal | None, origin: Origin) -> Budget:
         """Set what all agents of the channel may spend together; full members of the channel may."""
@@ -61,6 +61,7 @@ class AgentTuning(Changing):
             budget = await work.budgets.of(origin.channel)
             if not await self.is_repeated(work, origin):
                 work.budgets.limit(origin.channel, limit)
+                self._record(work, origin, "set the channel's budget", _limit_text(limit))
             return replace(budget, limit=limit)
 
         return await self.saved(act)
@@ -78,6 +79,7 @@ class AgentTuning(Changing):
         async def act(work: UnitOfWork) -> Sites:
             if not await self.is_repeated(work, origin):
                 keep_sites(work, origin.channel, sites)
+                self._record(work, origin, "set the channel's sites", _sites_text(sites))
             return sites
 
         return await self.saved(act)
@@ -86,7 +88,21 @@ class AgentTuning(Changing):
         """Which sites the agents of the channel may reach."""
         return await sites_of(self.database, channel)
 
+    def _record(self, work: UnitOfWork, origin: Origin, act: str, detail: str) -> None:
+        """Write into the decision log what was settled for all agents of the channel."""
+        at = self.clock.now()
+        work.audit.append(AuditEntry.in_channel(origin.channel, act, by=origin.by, at=at, detail=detail))
+
 
 def _must_be_usable(limit: Decimal | None) -> None:
     if limit is not None and not (limit.is_finite() and 0 < limit < MOST):
         raise InvalidInput({"budget": "Budget: an amount in US dollars above 0, or nothing for no limit."})
+
+
+def _limit_text(limit: Decimal | None) -> str:
+    return f"${limit:,.2f}" if limit is not None else "no limit"
+
+
+def _sites_text(sites: Sites) -> str:
+    lists = (("allowed", sites.allow), ("denied", sites.deny))
+    return " · ".join(f"{word}: {', '.join(hosts)}" for word, hosts in lists if hosts) or "every public site"

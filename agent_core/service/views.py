@@ -5,12 +5,13 @@ from datetime import datetime
 from typing import TypeAlias
 
 from agent_core.commands.registry import Commands
+from agent_core.errors import NotFound
 from agent_core.model.agent import Agent, Headcount
 from agent_core.model.audit import AuditEntry
 from agent_core.model.command import CommandSpec
 from agent_core.model.decision import Reject
 from agent_core.model.files import FileEntry
-from agent_core.model.ids import AgentId, TurnId
+from agent_core.model.ids import AgentId, NoticeId, TurnId
 from agent_core.model.note import Note, Notice
 from agent_core.model.people import Actor
 from agent_core.model.places import ChannelScope, SurfaceName, ThreadRef
@@ -19,6 +20,7 @@ from agent_core.oversight.families import family_below
 from agent_core.oversight.policy import require_may_decide
 from agent_core.ports.database import Database, UnitOfWork
 from agent_core.ports.world import Clock, Workspaces
+from agent_core.service.decision_log import DecisionLog
 from agent_core.service.decisions import require_as_shown
 from agent_core.service.lifecycle import newest_turn
 
@@ -155,6 +157,19 @@ class AgentViews:
         agent = await self.agent(channel, agent_id)
         require_may_decide(agent, by, "upload files here")
         return agent, await self.workspaces.of(agent).read(path)
+
+    async def reply(self, channel: ChannelScope, notice_id: NoticeId) -> tuple[Agent, Notice]:
+        """A notice with a reply of the model that could not be used, with its agent; raise NotFound."""
+        async with self.database.begin() as work:
+            notice = await work.notes.notice(channel, notice_id)
+            if not notice.reply:
+                raise NotFound("reply", notice_id)
+            return await work.agents.get(channel, notice.agent_id), notice
+
+    @property
+    def log(self) -> DecisionLog:
+        """The decision log of each channel."""
+        return DecisionLog(database=self.database)
 
     async def audit(self, channel: ChannelScope, agent_id: AgentId) -> tuple[AuditEntry, ...]:
         """What people did to the agent, oldest first."""

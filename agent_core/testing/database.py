@@ -4,13 +4,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from agent_core.testing.installations import MemoryInstallations
+from agent_core.testing.ledgers import MemoryAudit, MemoryDeliveries, MemoryPreferences
 from agent_core.testing.memories import MemoryBudgets, MemoryMemories
 from agent_core.testing.records import (
     MemoryAgents,
-    MemoryAudit,
-    MemoryDeliveries,
     MemoryNotes,
-    MemoryPreferences,
     MemoryTurns,
 )
 from agent_core.testing.store import Buffer, Store

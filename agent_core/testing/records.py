@@ -5,17 +5,17 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TypeVar
 
+from agent_core.errors import NotFound
 from agent_core.model.agent import Agent, Awaiting, Headcount
-from agent_core.model.audit import AuditEntry
-from agent_core.model.ids import AgentId, TurnId
+from agent_core.model.ids import AgentId, NoticeId, TurnId
 from agent_core.model.note import Note, Notice
 from agent_core.model.places import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.turn import Turn
 from agent_core.persistence.pending import Pending
 from agent_core.testing.store import Buffer, Row, Rows, name_key
 
-B = TypeVar("B", Turn, Note, Notice, AuditEntry)
-Said = TypeVar("Said", Note, Notice, AuditEntry)
+B = TypeVar("B", Turn, Note, Notice)
+Said = TypeVar("Said", Note, Notice)
 
 
 class MemoryAgents:
@@ -181,6 +181,13 @@ class MemoryNotes:
         """The agent's notices."""
         return _said(_theirs(self._buffer.committed.notices, agent), since)
 
+    async def notice(self, channel: ChannelScope, notice_id: NoticeId) -> Notice:
+        """The notice that is committed."""
+        row = self._buffer.committed.notices.get(notice_id)
+        if row is None or row.value.channel != channel:
+            raise NotFound("notice", notice_id)
+        return row.value
+
     async def untold(self, agent: Agent) -> tuple[Notice, ...]:
         """Notices that the thread was not told."""
         return _said([row for row in _theirs(self._buffer.committed.notices, agent) if not row.shown])
@@ -200,60 +207,6 @@ class MemoryNotes:
     def mark_told(self, notice: Notice) -> None:
         """Update that the thread was told."""
         self._buffer.queue(lambda store: store.mark_told(notice))
-
-
-class MemoryDeliveries:
-    """See `Deliveries` in the ports."""
-
-    def __init__(self, buffer: Buffer) -> None:
-        self._buffer = buffer
-        self._claimed: set[str] = set()
-
-    async def first_time(self, delivery: str, at: datetime) -> bool:
-        """Claim it, unless it has taken effect or is claimed here already."""
-        if delivery in self._claimed or delivery in self._buffer.committed.deliveries:
-            return False
-        self._claimed.add(delivery)
-        self._buffer.queue(lambda store: store.claim(delivery, at))
-        return True
-
-    def forget(self, before: datetime) -> None:
-        """Delete older ones at commit."""
-        self._buffer.queue(lambda store: store.forget(before))
-
-
-class MemoryAudit:
-    """See `Audit` in the ports."""
-
-    def __init__(self, buffer: Buffer) -> None:
-        self._buffer = buffer
-
-    async def of(self, agent: Agent) -> tuple[AuditEntry, ...]:
-        """The agent's entries."""
-        return _said(_theirs(self._buffer.committed.audit, agent))
-
-    async def in_channel(self, channel: ChannelScope) -> tuple[AuditEntry, ...]:
-        """All entries of the channel."""
-        return _said([row for row in self._buffer.committed.audit.values() if row.value.channel == channel])
-
-    def append(self, entry: AuditEntry) -> None:
-        """Insert it at commit."""
-        self._buffer.queue(lambda store: store.insert_entry(entry))
-
-
-class MemoryPreferences:
-    """See `Preferences` in the ports."""
-
-    def __init__(self, buffer: Buffer) -> None:
-        self._buffer = buffer
-
-    async def get(self, channel: ChannelScope, key: str) -> str | None:
-        """The text that is committed."""
-        return self._buffer.committed.preferences.get((channel.key, key))
-
-    def put(self, channel: ChannelScope, key: str, text: str) -> None:
-        """Insert or overwrite it at commit."""
-        self._buffer.queue(lambda store: store.preferences.update({(channel.key, key): text}))
 
 
 def _has_work(agent: Agent, now: datetime) -> bool:

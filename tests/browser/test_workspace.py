@@ -148,6 +148,7 @@ async def test_no_page_has_a_fault_that_a_screen_reader_would_meet(
         f"{address}/c/web/local/general",
         f"{address}/c/web/local/general/new",
         f"{thread}/audit",
+        f"{address}/c/web/local/general/audit",
     ):
         await chat.page.goto(url)
         found = await Axe().run(chat.page)

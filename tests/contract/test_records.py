@@ -287,3 +287,40 @@ async def test_a_census_counts_agents_by_channel_and_status(database: Database) 
             Headcount(CHANNEL, "thinking", 1),
         )
         assert await work.agents.asking(2) == tuple(asking[:2])
+
+
+async def test_pages_of_the_log_come_newest_first_within_their_channel(database: Database) -> None:
+    stranger = an_agent(id=AgentId("agent-eva"), channel=ChannelScope("slack", "T1", "C1"))
+    entries = [an_entry(ADA, id=f"e{at}", at=NOON + at // 2 * MINUTE) for at in range(5)]
+    others = (an_entry(stranger, id="e9"), an_entry(BOB, id="e2b", at=NOON + MINUTE))
+    await keep(database, ADA, BOB, stranger, *entries, *others)
+    async with database.begin() as work:
+        first = await work.audit.page(CHANNEL, last=3)
+        second = await work.audit.page(CHANNEL, last=3, before=first[-1].id)
+        assert [entry.id for entry in (*first, *second)] == ["e4", "e3", "e2b", "e2", "e1", "e0"]
+        assert [entry.id for entry in await work.audit.page(CHANNEL, last=9, agent_id=BOB.id)] == ["e2b"]
+        assert [each.id for each in await work.audit.page(CHANNEL, last=2, before="e2b", agent_id=ADA.id)] == [
+            "e2",
+            "e1",
+        ]
+        assert await work.audit.page(CHANNEL, last=9, before="e9") == ()
+        assert await work.audit.page(CHANNEL, last=9, before="") == (*first, *second)
+
+
+async def test_what_follows_an_entry_is_of_its_agent_oldest_first(database: Database) -> None:
+    entries = [an_entry(ADA, id=f"e{at}", at=NOON + at // 2 * MINUTE) for at in range(5)]
+    await keep(database, ADA, BOB, *entries, an_entry(BOB, id="e2b", at=NOON + MINUTE))
+    async with database.begin() as work:
+        assert [entry.id for entry in await work.audit.following(entries[1], first=2)] == ["e2", "e3"]
+        assert await work.audit.following(entries[4], first=2) == ()
+
+
+async def test_a_notice_is_found_by_its_id_in_its_channel_only(database: Database) -> None:
+    told = a_notice(ADA, reply="Sure! I am\x00 a teapot.\u202e")
+    await keep(database, ADA, told)
+    async with database.begin() as work:
+        assert await work.notes.notice(ADA.channel, told.id) == told
+        with pytest.raises(NotFound):
+            await work.notes.notice(ChannelScope("slack", "T1", "C1"), told.id)
+        with pytest.raises(NotFound):
+            await work.notes.notice(ADA.channel, NoticeId("another"))

@@ -1,5 +1,6 @@
 """The real process is killed before or after any save. Started again, it carries on: nothing is lost or doubled."""
 
+import json
 import re
 import signal
 from collections import Counter
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientError
 
+from agent_core.model.audit import ENDED, RAN
 from tests.crash.dying import Moment
 from tests.crash.test_every_save import GOALS
 from tests.e2e.process import Program, free_port, program
@@ -73,9 +75,10 @@ class Person(PageChat):
             return answer.status, await answer.text()
 
     async def recorded(self) -> list[str]:
-        """What people did, as the page keeps it."""
-        async with self.session.get(f"{self.base}{self.path}/audit") as answer:
-            return re.findall(r"<td>@ana</td><td>([^<]+)</td>", await answer.text())
+        """What she did, as the decision log keeps it."""
+        async with self.session.get(f"{self.base}{self.path}/decision-log.jsonl") as answer:
+            rows = [json.loads(line) for line in (await answer.text()).splitlines()]
+        return [row["act"] for row in rows if row["who"] == "ana" and row["act"] not in (RAN, ENDED)]
 
 
 @asynccontextmanager

@@ -47,6 +47,22 @@ class Chat(Protocol):
         ...
 
 
+class ReadingChat(Chat, Protocol):
+    """A chat in which a person looks things up."""
+
+    async def audit(self) -> str:
+        """Ask for the agent's decision log, and read what is shown."""
+        ...
+
+    async def audit_file(self) -> str:
+        """The decision log as JSON lines, as it was handed out; "" where nothing can be."""
+        ...
+
+    async def reads_reply(self) -> str:
+        """Read the reply of the model that could not be used."""
+        ...
+
+
 def writing(filename: str, text: str) -> str:
     """A reply that proposes to write a file."""
     return reply_text("write_to_file", {"filename": filename, "text": text}, text=f"I write {filename}.")

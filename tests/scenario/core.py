@@ -6,6 +6,8 @@ from adapters.answers import Answer
 from adapters.buttons import Button
 from adapters.cards import turn_card
 from adapters.intents import Filled, Intents
+from adapters.subcommands import Wish, granted
+from adapters.visible_text import visible
 from agent_core.model.agent import Agent
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import TurnId
@@ -92,6 +94,22 @@ class CoreChat:
     async def file(self, path: str) -> str:
         """Read a file."""
         return (await self.stage.views.file(self.agent.channel, self.agent.id, path)).decode()
+
+    async def audit(self) -> str:
+        """Ask for the log as `/agent audit` does."""
+        answer, _ = await granted(self.intents.wishes, Wish("audit", self.agent.name), self.stage.origin(self.person))
+        self.answers.append(answer)
+        return answer.text
+
+    async def audit_file(self) -> str:
+        """The first file of the last answer."""
+        return self.answers[-1].files[0].data.decode()
+
+    async def reads_reply(self) -> str:
+        """What the notice leads to."""
+        notice = next(each for each in self.surface.notices if each.reply)
+        _, found = await self.stage.views.reply(self.agent.channel, notice.id)
+        return visible(found.reply)
 
     def _open(self, command: str) -> list[Turn]:
         shown = self.surface.cards.values()

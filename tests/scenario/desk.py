@@ -97,6 +97,22 @@ class DeskChat:
         assert agent is not None
         return (await self.stage.views.file(CHANNEL, agent.id, path)).decode()
 
+    async def audit(self) -> str:
+        """Type the word, and read from its answer on."""
+        start = len(self.output)
+        self.type("audit")
+        await self._until(lambda: "newest first" in self.output[start:] and "y approve ·" in self.output[start:])
+        return " ".join(self.output[start:].replace("│", " ").replace("┊", " ").split())
+
+    async def audit_file(self) -> str:
+        """Nothing: a terminal hands out no files."""
+        return ""
+
+    async def reads_reply(self) -> str:
+        """Read on under the notice."""
+        await self._until(lambda: self.codes == [3])
+        return self.output[self.output.index("The model's reply:") :]
+
     def type(self, *lines: str) -> None:
         """Type lines."""
         for line in lines:

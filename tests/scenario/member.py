@@ -45,6 +45,7 @@ class GuildChat:
     person: MemberActor
     name: str = ""
     seen: set[int] = field(default_factory=set)
+    answer: discord.Message | None = None
 
     async def new_agent(self, name: str, role: str, *goals: str) -> None:
         """Type the command and fill in the form."""
@@ -83,6 +84,28 @@ class GuildChat:
         """What a file of the agent holds."""
         agent = await self.running.agent(self.name)
         return (await self.running.stage.views.file(agent.channel, agent.id, path)).decode()
+
+    async def audit(self) -> str:
+        """Type the command, and read what only this person sees."""
+        answered = await self.person.slash(self.guild.general, "agent audit", name=self.name)
+        assert answered.ephemeral
+        assert answered.response
+        self.answer = answered.response.message
+        return text_of(self.answer)
+
+    async def audit_file(self) -> str:
+        """The first file of that answer."""
+        assert self.answer
+        return (await self.answer.attachments[0].read()).decode()
+
+    async def reads_reply(self) -> str:
+        """Press the button on the notice."""
+        answered = await pressed(self.person, await self.guild.message("replies could not be used"), "Show reply")
+        assert answered.ephemeral
+        assert answered.response
+        message = answered.response.message
+        held = [(await file.read()).decode() for file in message.attachments]
+        return "\n".join((text_of(message), *held))
 
     def _open(self, command: str) -> discord.Message | None:
         for card in self.guild.said(self.guild.thread(self.name)):

@@ -13,6 +13,7 @@ from aiohttp import ClientPayloadError, ClientSession, CookieJar, FormData
 
 T = TypeVar("T")
 ARTICLE = re.compile(r'<article class="card [^"]*" id="(?P<id>[^"]+)".*?</article>', re.DOTALL)
+CELL = re.compile(r"<td[^>]*>.*?</td>", re.DOTALL)
 TOLD = re.compile(r'<pre class="told".*?</pre>', re.DOTALL)
 
 
@@ -103,6 +104,32 @@ class PageChat:
         async with self.session.get(f"{self.base}{self.path}/files/{path}") as answer:
             assert answer.headers["Content-Disposition"].startswith("attachment")
             return await answer.text()
+
+    async def audit(self) -> str:
+        """Go from the channel's page to its log, and look for the agent there."""
+        channel = self.path.partition("/a/")[0]
+        found = re.search(r"<h1><bdi>(.*?)</bdi>", await self.page())
+        assert found
+        async with self.session.get(self.base + channel) as page:
+            assert f'href="{channel}/audit"' in await page.text()
+        asked = {"agent": html.unescape(found[1])}
+        async with self.session.get(f"{self.base}{channel}/audit", params=asked) as answer:
+            self.answered = await answer.text()
+        return " · ".join(text_of(cell[0]) for cell in CELL.finditer(self.answered))
+
+    async def audit_file(self) -> str:
+        """Follow the page's link."""
+        link = re.search(r'href="([^"]+jsonl[^"]*)" download', self.answered)
+        assert link
+        async with self.session.get(self.base + html.unescape(link[1])) as answer:
+            assert answer.headers["Content-Disposition"].startswith("attachment")
+            return await answer.text()
+
+    async def reads_reply(self) -> str:
+        """Open what is folded away under the notice."""
+        shown = re.search(r"<details><summary>Show reply</summary>(.*?)</details>", await self.page(), re.DOTALL)
+        assert shown
+        return text_of(shown[1])
 
     async def send(self, where: str, fields: dict[str, str]) -> tuple[int, str]:
         """Send a form of the thread's page, or of one behind it."""

@@ -86,6 +86,25 @@ class SlackChat:
         agent = await self.running.agent(self.name)
         return (await self.running.stage.views.file(agent.channel, agent.id, path)).decode()
 
+    async def audit(self) -> str:
+        """Type the command, and read what only this person sees."""
+        await self.person.types("/agent", f"audit {self.name}", self.office.general)
+        return text_of(await self.office.told(self.person, "Decision log of"))
+
+    async def audit_file(self) -> str:
+        """The first of the files in the person's direct messages."""
+        direct = self.office.team.direct(self.person)
+        await self.office.slack.until(lambda: any(message.get("files") for message in direct.messages))
+        sent = next(message for message in direct.messages if message.get("files"))
+        assert not any(message.get("files") for message in self.office.general.messages)
+        return self.office.slack.contents[sent["files"][0]["id"]].decode()
+
+    async def reads_reply(self) -> str:
+        """Press the button on the notice."""
+        notice = await self.office.said("replies could not be used")
+        await self.person.clicks(notice, "Show reply")
+        return text_of(await self.office.form(self.person, "The model's reply"))
+
     def _root(self) -> Json:
         return next(message for message in self.office.general.messages if kind_of(message) == "signoff_agent")
 

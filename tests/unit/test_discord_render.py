@@ -318,7 +318,7 @@ def test_a_note_of_somebody_else_is_a_quotation_under_their_name() -> None:
 
 
 def test_an_answer_brings_its_file_and_a_picture_is_shown() -> None:
-    answer = answer_message(Answer("Here.", file=Attachment("my file.json", b"{}")))
+    answer = answer_message(Answer("Here.", files=(Attachment("my file.json", b"{}"),)))
     assert lines(answer) == ["Here.", "file attachment://my_file.json"]
     assert answer.files == (Attachment("my_file.json", b"{}"),)
     assert lines(file_message("Look", Attachment("a.png", b"1"))) == ["Look", "picture attachment://a.png"]

@@ -33,7 +33,7 @@ from agent_core.model.files import FileEntry
 from agent_core.model.lease import Lease
 from agent_core.model.policy import Policy
 from agent_core.model.turn import Turn
-from agent_core.testing.examples import ANA, NOON
+from agent_core.testing.examples import ANA, NOON, a_notice
 from docs.pictures.scenes import scenes
 from tests.standins.discord.forms import submitted
 
@@ -100,6 +100,7 @@ def in_slack(cards: tuple[tuple[Agent, Turn], ...]) -> Iterator[Any]:
     agent, turn = cards[0]
     yield from (slack_render.turn_message(*card).blocks for card in cards)
     yield slack_render.kept_message(agent, "at rest").blocks
+    yield slack_render.notice_message(agent, a_notice(agent, reply="Sure!")).blocks
     yield slack_render.agents_message([], NOON, link).blocks
     yield slack_render.agent_message(leased(agent), NOON, link).blocks
     yield slack_render.files_message(agent, [FileEntry("notes.md", 3, NOON)]).blocks
@@ -114,6 +115,7 @@ def in_discord(cards: tuple[tuple[Agent, Turn], ...]) -> Iterator[Any]:
     messages = (
         *(discord_render.turn_message(*card) for card in cards),
         discord_render.kept_message(agent, "at rest"),
+        discord_render.notice_message(agent, a_notice(agent, reply="Sure!")),
         discord_render.agents_message([], NOON, link),
         discord_render.agent_message(leased(agent), NOON),
         discord_render.files_message(agent, [FileEntry("notes.md", 3, NOON)]),

@@ -780,7 +780,7 @@ def test_a_review_of_what_is_done_is_behind_show_all() -> None:
 
 
 def test_an_answer_longer_than_a_message_says_how_much_is_missing() -> None:
-    text = "".join(read(answer_message(Answer("Here:", file=Attachment("a.txt", b"x" * 9_000))).blocks))
+    text = "".join(read(answer_message(Answer("Here:", files=(Attachment("a.txt", b"x" * 9_000),))).blocks))
     assert text.startswith("Here:")
     missing = re.search(r"… ([\d,]+) more characters[.]$", text)
     assert missing is not None

@@ -181,12 +181,11 @@ async def test_a_memory_is_forgotten_by_its_id_and_all_only_by_the_agents_name()
 
 async def test_memories_are_exported_as_a_file() -> None:
     stage, _ = await a_stage()
-    assert (await granted(stage, "memory", "export")).file is None
+    assert (await granted(stage, "memory", "export")).files == ()
     await granted(stage, "memory", "add Tea ☕")
     answer = await granted(stage, "memory", "export")
-    assert answer.file is not None
-    assert answer.file.name == "memory.jsonl"
-    assert json.loads(answer.file.data)["text"] == "Tea ☕"
+    assert answer.files[0].name == "memory.jsonl"
+    assert json.loads(answer.files[0].data)["text"] == "Tea ☕"
 
 
 @pytest.mark.parametrize("said", ["forget", "tea", "list all", "export all"])

@@ -1,0 +1,198 @@
+"""The decision log as people read it: a row as words, the newest rows as an answer, all of them as two files."""
+
+import asyncio
+import csv
+import io
+import json
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from difflib import get_close_matches
+
+from adapters.answers import Answer, Attachment
+from adapters.visible_text import visible
+from agent_core.errors import InvalidInput
+from agent_core.model.audit import ENDED, RAN, AuditEntry
+from agent_core.model.people import Origin
+from agent_core.service.decision_log import LogFilter
+from agent_core.service.views import AgentViews
+
+JSON_FILE, CSV_FILE = "decision-log.jsonl", "decision-log.csv"
+CHANNEL_PREFIX = "channel-"
+NEWEST_ROWS = 15
+BRIEF_CHARACTERS = 80
+BYTE_ORDER_MARK = "\ufeff"  # without it Excel reads a CSV file in the code page of its country
+DECISIONS = {
+    "approve": "approved",
+    "edit": "edited and approved",
+    "reject": "rejected",
+    "run again": "said to run again",
+    "it ran": "said that it ran:",
+    "skip": "skipped",
+    RAN: "ran",
+    ENDED: "did not run",
+}
+OUTCOMES = ("running", "done", "failed", "stopped", "interrupted", "not run")
+# What a spreadsheet takes for the beginning of a formula, also where it splits cells at semicolons or tabs.
+FORMULA = re.compile(r"(\A|[;\t\r\n])(?=[\"'\s]*[=+\-@\uff1d\uff0b\uff0d\uff20])")
+
+COLUMNS = (
+    "at",
+    "agent",
+    "turn",
+    "what",
+    "command",
+    "classes",
+    "who",
+    "right",
+    "granted_at",
+    "outcome",
+    "detail",
+    "act",
+    "who_id",
+    "agent_id",
+    "turn_id",
+    "shown_hash",
+    "run_hash",
+    "id",
+)
+
+
+async def newest_rows(views: AgentViews, origin: Origin, wanted: LogFilter) -> Answer:
+    """The newest rows as text, with files of all; raise NotAllowed, or InvalidInput for a name that nobody ever had."""
+    entries = [entry async for entry in views.log.rows(origin, wanted)]
+    if not entries and wanted.agent:
+        raise InvalidInput({"name": await _unknown(views, origin, wanted.agent)})
+    whose = entries[0].agent_name if wanted.agent or wanted.agent_id else ""
+    rows = await views.log.with_cards(entries[:NEWEST_ROWS])
+    text = "\n".join((head_text(whose, len(entries)), *(f"• {row_text(row.entry)}" for row in rows)))
+    return Answer(text, is_wanted=True, files=await log_files(entries, is_channel=not whose), log=rows)
+
+
+def head_text(whose: str, count: int) -> str:
+    """What stands above the rows."""
+    head = f"Decision log of {visible(whose)}" if whose else "Decision log of this channel"
+    if not count:
+        return f"{head}: nothing yet."
+    return f"{head}, newest first{f': {NEWEST_ROWS} of {count:,} rows' if count > NEWEST_ROWS else ''}:"
+
+
+def row_text(entry: AuditEntry) -> str:
+    """A row on one line."""
+    parts = (
+        time_text(entry.at),
+        entry.agent_name,
+        f"turn {entry.turn_number}" if entry.turn_number else "",
+        what_text(entry),
+        str(entry.by),
+        right_text(entry),
+        entry.outcome,
+        detail_text(entry),
+    )
+    return " · ".join(" ".join(visible(part).split()) for part in parts if part)
+
+
+def what_text(entry: AuditEntry) -> str:
+    """What was done, and of a command its name and classes: `ran write_to_file (write)`."""
+    done = DECISIONS.get(entry.act, entry.act)
+    times = f" {entry.detail}" if entry.act == "approve" and entry.detail else ""
+    classes = f" ({', '.join(entry.risks)})" if entry.risks else ""
+    return f"{done}{times}{f' {entry.command}{classes}' if entry.command else ''}"
+
+
+def right_text(entry: AuditEntry) -> str:
+    """By which right a command ran."""
+    match entry.grant:
+        case "approve":
+            return "approved"
+        case "edit":
+            return "edited"
+        case "lease":
+            return f"lease granted by {entry.by}{_since(entry)}"
+        case "policy":
+            return f"free class, chosen by {entry.by}"
+        case _:
+            return ""
+
+
+def detail_text(entry: AuditEntry) -> str:
+    """What the row says besides, cut to what a list has room for."""
+    text = "" if entry.act == "approve" else " ".join(visible(entry.detail).split())
+    return text if len(text) <= BRIEF_CHARACTERS else f"{text[: BRIEF_CHARACTERS - 1]}…"
+
+
+def time_text(at: datetime) -> str:
+    """A point in time to the minute."""
+    return f"{at:%Y-%m-%d %H:%M} UTC"
+
+
+async def log_files(entries: Sequence[AuditEntry], *, is_channel: bool) -> tuple[Attachment, ...]:
+    """All rows as JSON lines and as a table; written in a thread, as a long log takes seconds."""
+    return await asyncio.to_thread(_written, entries, CHANNEL_PREFIX if is_channel else "")
+
+
+def json_line(entry: AuditEntry) -> str:
+    """A row as one line of JSON. Everything beyond ASCII is escaped, so nothing in it hides."""
+    return json.dumps(_fields(entry)) + "\n"
+
+
+def csv_text(entries: Sequence[AuditEntry]) -> str:
+    """The rows as a table for a spreadsheet, in which no cell is a formula."""
+    table = io.StringIO(newline="")
+    writer = csv.writer(table, quoting=csv.QUOTE_ALL)
+    writer.writerow(COLUMNS)
+    for entry in entries:
+        values = _fields(entry).values()
+        writer.writerow([_cell(" ".join(value) if isinstance(value, list) else value) for value in values])
+    return BYTE_ORDER_MARK + table.getvalue()
+
+
+def _written(entries: Sequence[AuditEntry], prefix: str) -> tuple[Attachment, ...]:
+    files = ((JSON_FILE, "".join(map(json_line, entries))), (CSV_FILE, csv_text(entries)))
+    return tuple(Attachment(prefix + name, text.encode(), is_readable=False) for name, text in files)
+
+
+def _fields(entry: AuditEntry) -> dict[str, object]:
+    values = (
+        entry.at.isoformat(),
+        entry.agent_name,
+        entry.turn_number or "",
+        DECISIONS.get(entry.act, entry.act).removesuffix(":"),
+        entry.command,
+        list(entry.risks),
+        entry.by.display,
+        right_text(entry),
+        entry.granted_at.isoformat() if entry.granted_at else "",
+        entry.outcome,
+        entry.detail,
+        entry.act,
+        entry.by.id,
+        entry.agent_id,
+        entry.turn_id or "",
+        entry.shown_hash,
+        entry.run_hash,
+        entry.id,
+    )
+    return dict(zip(COLUMNS, values, strict=True))
+
+
+def _cell(value: object) -> str:
+    """A cell that a spreadsheet shows as it is: what could begin a formula has an apostrophe before it."""
+    text = FORMULA.sub(r"\1'", visible(str(value)))
+    return f"'{text}" if text[:1] in ("\t", "\r", "\n") else text
+
+
+def _since(entry: AuditEntry) -> str:
+    """When the lease was granted; with its date where that was another day."""
+    if entry.granted_at is None:
+        return ""
+    is_same_day = entry.granted_at.date() == entry.at.date()
+    return f" {entry.granted_at:%H:%M} UTC" if is_same_day else f" {time_text(entry.granted_at)}"
+
+
+async def _unknown(views: AgentViews, origin: Origin, name: str) -> str:
+    names = [agent.name for agent in await views.agents(origin.channel)]
+    near = get_close_matches(name, names, n=1, cutoff=0.5)
+    there = f" There are: {', '.join(names[:20])}." if names else ""
+    hint = f" Did you mean {near[0]}?" if near else there
+    return f"No agent here is or was called {name}.{hint} Without a name you get the log of the whole channel."
