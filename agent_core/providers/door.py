@@ -93,7 +93,9 @@ class Door:
     async def admit_target(self, target: Target, sites: Sites) -> Way:
         """The way to a target. Resolves its name: only after people decided."""
         self.check_target(target, sites)
-        addresses = (target.address,) if target.address else await self._addresses(target)
+        if target.address:
+            return Way(target, (target.address,))
+        addresses = await self._addresses(target)
         self._check_addresses(target, addresses)
         return Way(target, addresses[:MOST_ADDRESSES])
 
