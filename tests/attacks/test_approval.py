@@ -137,6 +137,7 @@ def test_no_log_line_holds_a_secret(answer: str) -> None:
 
 
 @attack("approval", "The file is changed between the approval and the run", "shown again, and not run")
+@pytest.mark.proves("loop:changed")
 async def test_what_was_approved_is_what_runs(answer: str) -> None:
     stage = stage_of(WRITE)
     agent = await stage.create()

@@ -225,3 +225,17 @@ async def test_agents_are_counted(limits: CreationLimits, answer: str) -> None:
     with pytest.raises(NotPossible, match="which is the most"):
         await service.create(AgentDraft(name="three", goals=("Go",)), stage.origin())
     assert len(await agents_of(stage)) == 2, answer
+
+
+@attack("approval", "A helper writes what a page said into a file, and the agent that reads it runs a program", "asked")
+@pytest.mark.proves("taint:folder")
+async def test_a_file_written_after_a_page_exposes_whoever_reads_it(answer: str) -> None:
+    stage = with_helpers(START, RUN, LOOK, SAVE, NOTHING, READ, RUN)
+    head = await approve(stage, await stage.create())
+    helper = await stage.settled((await stage.helpers.of(head))[0])
+    helper = await approve(stage, await approve(stage, helper))
+    head = await stage.views.agent(CHANNEL, head.id)
+    assert (head.exposed, head.folder_tainted) == (False, True)
+    head = await approve(stage, head, times=10)
+    turn = await stage.turn(head)
+    assert (turn.number, turn.call.name, turn.state, turn.exposed) == (4, "run", "proposed", True), answer

@@ -14,6 +14,7 @@ from bot.__main__ import COMMANDS
 from bot.solo import _parser
 from docs.reference.generate import PAGE, commands_page
 from tests.attacks.rows import written
+from tests.behaviours import PROMISES
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -162,3 +163,13 @@ def test_the_guide_to_commands_shows_the_example_and_what_it_prints(tmp_path: Pa
     assert text_of(ROOT / "examples" / "own_command" / "replace_text.py") in text_of(page)
     shown = block_after(page, "compares; …")
     assert stands_in(shown, printed_by(["-m", "examples.own_command"], [], tmp_path)) == ""
+
+
+def test_each_sentence_on_what_an_approval_guarantees_names_a_promise_that_is_kept() -> None:
+    page = (ROOT / "docs/explanation/approval.md").read_text(encoding="utf-8")
+    guaranteed, _, _ = page.partition("## What is not guaranteed")
+    named = set(re.findall(r"`([a-z]+:[a-z-]+)`", guaranteed))
+    assert named - {*PROMISES} == set()
+    sentences = re.findall(r"^- (.+?)(?=^- |^## |\Z)", guaranteed, re.MULTILINE | re.DOTALL)
+    assert len(sentences) > 25
+    assert [text for text in sentences if not re.search(r"\(`[^)]+`\)", text.replace("\n", " "))] == []
