@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from adapters.buttons import Button
-from adapters.edited import argument_changes, edited_by
+from adapters.edited import ArgumentChange, argument_changes, edited_by
 from adapters.risk_labels import RiskLabel, alert_text, labels_of, risk_text
 from adapters.standing import Tone, state_text, tone_of
 from adapters.visible_text import readable, visible
@@ -83,7 +83,7 @@ class Card:
 
 def turn_card(agent: Agent, turn: Turn) -> Card:
     """The card of a turn in its present state."""
-    thoughts = turn.proposal.thoughts
+    thoughts, changes = turn.proposal.thoughts, argument_changes(turn, as_text)
     spoken = (("Reasoning", thoughts.reasoning), ("Criticism", thoughts.criticism), ("Speak", thoughts.speak))
     return Card(
         turn=turn.id,
@@ -107,16 +107,15 @@ def turn_card(agent: Agent, turn: Turn) -> Card:
         remark=readable(turn.remark),
         outcome=readable(_outcome(turn)),
         buttons=_buttons(agent, turn),
-        edits=_edits(turn),
+        edits=_edits(turn, changes),
         changes=tuple(
-            Labelled(f"{change.name} · changed by {edited_by(turn)}", visible(change.diff))
-            for change in argument_changes(turn, as_text)
+            Labelled(f"{visible(each.name)} · changed by {edited_by(turn)}", visible(each.change.body))
+            for each in changes
         ),
     )
 
 
-def _edits(turn: Turn) -> str:
-    changes = argument_changes(turn, as_text)
+def _edits(turn: Turn, changes: Sequence[ArgumentChange]) -> str:
     if not changes:
         return f"{edited_by(turn)} opened Edit and changed nothing." if edited_by(turn) else ""
     return visible(f"{edited_by(turn)} changed {'; '.join(change.brief for change in changes)}.")

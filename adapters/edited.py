@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from agent_core.model.decision import ApproveEdited
-from agent_core.model.diffs import change_of
+from agent_core.model.diffs import Change, change_of
 from agent_core.model.people import Actor
 from agent_core.model.turn import Turn
 
@@ -14,24 +14,19 @@ NOT_GIVEN = "not given"
 
 @dataclass(frozen=True, slots=True)
 class ArgumentChange:
-    """An argument before and after; None where it was not given."""
+    """An argument before and after, None where it was not given, with the difference in lines."""
 
     name: str
     before: str | None
     after: str | None
-
-    @property
-    def diff(self) -> str:
-        """The change as lines that begin with − and +."""
-        return change_of(self.before or "", self.after or "").body
+    change: Change
 
     @property
     def brief(self) -> str:
         """The change in a few words."""
         if _is_short(self.before) and _is_short(self.after):
             return f"{self.name} from {_quoted(self.before)} to {_quoted(self.after)}"
-        change = change_of(self.before or "", self.after or "")
-        return f"{self.name} (+{change.plus} −{change.minus} {'line' if change.plus + change.minus == 1 else 'lines'})"
+        return f"{self.name} (+{self.change.plus} −{self.change.minus} lines)"
 
 
 def edited_by(turn: Turn) -> Actor | None:
@@ -46,16 +41,19 @@ def argument_changes(turn: Turn, as_text: Callable[[object], str]) -> tuple[Argu
         return ()
     before, after = turn.proposal.call.arguments, turn.call.arguments
     names = [*before, *(name for name in after if name not in before)]
-    values = [(name, before.get(name), after.get(name)) for name in names]
+    changed = [name for name in names if name not in before or name not in after or before[name] != after[name]]
     return tuple(
-        ArgumentChange(
+        _change(
             name,
-            as_text(old) if name in before else None,
-            as_text(new) if name in after else None,
+            as_text(before[name]) if name in before else None,
+            as_text(after[name]) if name in after else None,
         )
-        for name, old, new in values
-        if (name in before) != (name in after) or old != new
+        for name in changed
     )
+
+
+def _change(name: str, before: str | None, after: str | None) -> ArgumentChange:
+    return ArgumentChange(name, before, after, change_of(before or "", after or ""))
 
 
 def _is_short(text: str | None) -> bool:

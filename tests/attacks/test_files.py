@@ -276,6 +276,7 @@ async def test_a_sparse_file_is_neither_read_nor_hashed_to_its_end(folder: Path,
     assert await told(files, "delete_file", filename="huge") == "huge is deleted."
 
 
+@pytest.mark.slow
 @attack(
     "files", "100,000 files made by a program", "(at least 19,600 more; name a folder, or find them by search_files.)"
 )

@@ -131,7 +131,8 @@ async def test_nothing_is_wider_than_the_page(
 
 
 @pytest.mark.proves("page:accessible")
-@pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.slow), "dark"])
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_no_page_has_a_fault_that_a_screen_reader_would_meet(
     browser: Browser, address: str, model: ScriptedModel, scheme: str
 ) -> None:

@@ -124,6 +124,7 @@ def test_discord_takes_the_card_of_any_turn(pair: tuple[Agent, Turn]) -> None:
     assert first == headline or headline.startswith(first.removesuffix("…"))
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(pairs)
 def test_every_button_of_a_card_is_read_back(pair: tuple[Agent, Turn]) -> None:
@@ -155,6 +156,7 @@ def test_an_argument_is_on_the_card_verbatim_or_the_card_offers_all_of_it(pair: 
         assert given_arguments <= shown_in(message)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(proposed)
 def test_only_names_and_the_headline_are_bold_on_a_card(pair: tuple[Agent, Turn]) -> None:
@@ -166,6 +168,7 @@ def test_only_names_and_the_headline_are_bold_on_a_card(pair: tuple[Agent, Turn]
     assert [text for text in bold if not any(one_line(name).startswith(text) for name in names)] == []
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(pairs)
 def test_all_of_a_turn_stands_in_the_file_of_show_all(pair: tuple[Agent, Turn]) -> None:
@@ -222,6 +225,7 @@ def test_an_offered_draft_has_its_key_in_its_buttons(draft: AgentDraft, key: str
     assert [pressed(each) for each in pressable(message)] == [Offer("create", key), Offer("change", key)]
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(agents, texts, st.integers(0, 60))
 def test_discord_takes_any_list_notice_and_answer(agent: Agent, text: str, count: int) -> None:

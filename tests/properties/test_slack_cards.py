@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -220,6 +221,7 @@ def test_an_argument_is_on_the_card_verbatim_or_the_card_offers_all_of_it(pair: 
         assert offers_all == (len(turn.review) > REVIEW)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(pairs)
 def test_all_of_a_turn_stands_in_the_parts_of_show_all(pair: tuple[Agent, Turn]) -> None:

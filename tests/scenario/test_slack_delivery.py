@@ -127,6 +127,7 @@ async def test_a_card_from_before_a_restart_can_be_pressed_and_an_old_one_gets_i
         assert len(office.cards()) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.proves("slack:busy")
 async def test_a_storm_of_refusals_loses_nothing_and_doubles_nothing(office: Office, tmp_path: Path) -> None:
     async with at_work(office, ScriptedModel(WRITE, *MORE[:4], DONE), tmp_path) as running:

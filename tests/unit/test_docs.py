@@ -108,6 +108,7 @@ def test_the_reference_of_commands_is_as_the_registry_says() -> None:
     assert text_of(PAGE) == commands_page(), "Run `python -m docs.reference.generate`."
 
 
+@pytest.mark.slow
 def test_the_table_of_attacks_is_as_the_tests_say() -> None:
     asked = [sys.executable, "-m", "tests.attacks.rows", "--print"]
     done = subprocess.run(asked, cwd=ROOT, capture_output=True, encoding="utf-8", check=True)
