@@ -17,10 +17,12 @@ class Attachment:
 class Answer:
     """What the person is told; `kept` is the note their words became, `is_wanted` says that they asked to be told.
 
-    `file` goes with it. A surface that cannot hand out a file shows what it holds.
+    `is_asked`: they asked a question, whose answer comes in the thread. `file` goes with it: a surface that cannot hand
+    out a file shows what it holds.
     """
 
     text: str
     kept: Kept | None = None
     is_wanted: bool = False
+    is_asked: bool = False
     file: Attachment | None = None

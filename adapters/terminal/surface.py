@@ -24,9 +24,10 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Something said to the thread."""
+    """Something said to the thread; `is_answer`: to a question that somebody asked."""
 
     text: str
+    is_answer: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class TerminalSurface:
 
     async def notice(self, agent: Agent, notice: Notice, *, may_stand: bool) -> None:
         """Have the notice written."""
-        self.events.put_nowait(Told(notice.text))
+        self.events.put_nowait(Told(notice.text, is_answer=notice.kind == "answer"))
 
     async def status(self, agent: Agent) -> None:
         """Have it written that the agent thinks or waits."""
