@@ -10,7 +10,7 @@ import pytest
 from adapters.buttons import Button
 from adapters.slack.fields import Place, changed_arguments, draft_of, errors_of, number_of, place_of, text_of
 from adapters.slack.views import agent_form, edit_form, number_form, reason_form
-from agent_core.errors import InvalidInput, ChangedSinceShown
+from agent_core.errors import ChangedSinceShown, InvalidInput
 from agent_core.model.command import Arguments, CommandCall, CommandSpec, Proposal, Thoughts
 from agent_core.model.draft import AgentDraft
 from agent_core.model.policy import Policy
