@@ -19,13 +19,14 @@ class Attachment:
 class Answer:
     """What the person is told; `kept` is the note their words became, `is_wanted` says that they asked to be told.
 
-    `files` go with it. `log` holds the rows of the decision log that the text tells, for surfaces that link each row
-    to its card.
+    `is_asked`: they asked a question, whose answer comes in the thread. `files` go with it. `log` holds the rows of the
+    decision log that the text tells, for surfaces that link each row to its card.
     """
 
     text: str
     kept: Kept | None = None
     is_wanted: bool = False
+    is_asked: bool = False
     files: tuple[Attachment, ...] = ()
     log: tuple[LogRow, ...] = ()
 

@@ -10,7 +10,7 @@ from adapters.buttons import Button
 from adapters.cards import spend_text, status_text
 from adapters.wishes import Wishes, WishVerb
 from adapters.words import Help, first_word
-from agent_core.errors import InvalidInput, NotPossible, PersonError
+from agent_core.errors import ChangedSinceShown, InvalidInput, NotPossible, PersonError
 from agent_core.model.agent import Agent, Awaiting
 from agent_core.model.decision import Approve, ApproveEdited, Reject, Settlement
 from agent_core.model.ids import AgentId, TurnId
@@ -115,7 +115,7 @@ class Intents:
                 return await self.press(Button(verb, turn.id, times, turn.shown_hash), Filled(text=rest), origin)
             case "ask":
                 await self.service.ask(agent_id, rest, origin)
-                return Answer(ASKED)
+                return Answer(ASKED, is_asked=True)
             case "stop" | "resume" as word:
                 return await self._on_agent(Button(word, agent_id), Filled(), origin)
             case word if word in get_args(WishVerb):
@@ -138,7 +138,8 @@ class Intents:
     async def _open_turn(self, agent_id: AgentId, origin: Origin, seen: Seen, *, approves: bool) -> Turn:
         """The newest turn, if the line may be meant for it; a helper's where only that one asks.
 
-        Raise NotPossible for a line written before it, and for an approval whose writer had not `seen` it as it is now.
+        Raise ChangedSinceShown or NotPossible for a line written before it, and for an approval whose writer had not
+        `seen` it as it is now.
         """
         turn = await self.views.newest_turn(origin.channel, agent_id)
         if turn is None or not turn.is_open:
@@ -146,6 +147,8 @@ class Intents:
         if turn is None:
             raise NotPossible("Nothing waits for a decision.")
         if turn.is_open and not (seen.covers(turn) if approves else seen.follows(turn)):
+            if turn.remark:
+                raise ChangedSinceShown(turn.number, turn.remark)
             raise NotPossible(
                 f"You wrote this before turn {turn.number} was shown as it is now: look at its card and decide again."
             )
@@ -191,7 +194,7 @@ class Intents:
             case Kept(agent):
                 return Answer(f"Kept: {agent.name} reads it at its next turn.", outcome)
             case Asked():
-                return Answer(ASKED, is_wanted=False)
+                return Answer(ASKED, is_asked=True)
             case _:
                 return Answer("rejected with your words")
 

@@ -24,6 +24,7 @@ MEDIA = {
     "opus": "audio/ogg",
     "m4a": "audio/mp4",
 }  # no SVG: it is a page
+REPLY_DOES = "Reply: rejects this step · end with ? to ask"
 TOO_LONG_TO_EDIT = "The arguments are too long for a form here: reject with what should be different."
 
 

@@ -19,8 +19,8 @@ from adapters.discord.texts import NOTHING, one_line
 from adapters.forms import Form
 from adapters.lengths import beginning, cut, fits
 from adapters.visible_text import readable, visible
-from adapters.words import covered_text
-from agent_core.errors import InvalidInput, NotPossible
+from adapters.words import REPLY_DOES, covered_text
+from agent_core.errors import ChangedSinceShown, InvalidInput
 from agent_core.model.agent import Agent
 from agent_core.model.command import RISK_CLASSES, Arguments, CommandSpec
 from agent_core.model.decision import FEWEST_TIMES, MOST_TIMES
@@ -29,7 +29,6 @@ from agent_core.model.turn import Turn
 
 # https://discord.com/developers/docs/components/reference: a form's title and labels, the lines under them, inputs.
 TITLE, LABEL, HINT, INPUT, OPTION = 45, 45, 100, 4000, 100
-CHANGED = "This changed since the form was opened: look at the card and press Edit again."
 FOREIGN = "This form is not one of Signoff's."
 GOALS = "One per line, 1 to 5."
 MORE = "More"
@@ -61,10 +60,10 @@ class Edited:
     def arguments(self, turn: Turn, spec: CommandSpec) -> Arguments:
         """The arguments as they were changed; what was not touched is the very value it was.
 
-        Raise InvalidInput for what cannot be read, NotPossible where the turn is not what was shown.
+        Raise InvalidInput for what cannot be read, ChangedSinceShown where the turn is not what was shown.
         """
         if turn.shown_hash != self.button.shown:
-            raise NotPossible(CHANGED)
+            raise ChangedSinceShown(turn.number, turn.remark)
         return arguments_of(self.fields, turn, spec)
 
 
@@ -153,7 +152,7 @@ def reply_form(agent: Agent, shown: str) -> ui.Modal:
     modal = _modal(f"Reply to {agent.name}", _form_id(Button("reply", agent.id, shown=shown)))
     entry = _input("text", "", is_long=True, placeholder="What should be different?")
     entry.required = True
-    return modal.add_item(_labelled("Reply", entry))
+    return modal.add_item(_labelled("Reply", entry, REPLY_DOES if shown else ""))
 
 
 def number_form(turn: Turn) -> ui.Modal:

@@ -84,7 +84,7 @@ class Submissions:
             await thinking(interaction)
         answer = await self.desk.intents.press(sent.button, Filled(text=sent.text), origin)
         if answer.kept is None:
-            if answer.is_wanted or interaction.response.is_done():
+            if answer.is_wanted or answer.is_asked or interaction.response.is_done():
                 await tell(interaction, answer_message(answer))
             return
         agent = answer.kept.agent

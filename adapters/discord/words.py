@@ -26,7 +26,7 @@ from agent_core.service.received import MOST_BYTES, too_large
 
 logger = logging.getLogger(__name__)
 
-KEPT, DECIDED = "👀", "✅"
+KEPT, DECIDED, ASKED = "👀", "✅", "💬"
 MENTION = re.compile(r"<(@[!&]?|#)(\d+)>")
 WRITTEN = (discord.MessageType.default, discord.MessageType.reply)
 
@@ -82,7 +82,7 @@ class Words:
         if answer.is_wanted:
             await self._once(message, origin, answer_message(answer))
         else:
-            await self._react(message, KEPT if answer.kept else DECIDED)
+            await self._react(message, ASKED if answer.is_asked else KEPT if answer.kept else DECIDED)
             if answer.kept and answer.kept.agent.is_at_rest:
                 await self._once(message, origin, kept_message(agent, answer.text))
         return True

@@ -76,6 +76,8 @@ class Clicks:
             self.desk.soon(self.desk.post(arrival, note_message(note.agent, origin.by, text)))
             if note.agent.is_at_rest:
                 self.desk.soon(self.desk.tell(arrival, kept_message(note.agent, answer.text)))
+        elif answer.is_asked:
+            self.desk.soon(self.desk.tell(arrival, answer.text))
         elif answer.is_wanted:
             self.desk.soon(self.desk.give(arrival, answer, AgentId(button.subject), origin))
 

@@ -21,7 +21,7 @@ from adapters.slack.blocks import (
     text_input,
 )
 from adapters.slack.offers import Deletion, Offer, Upload
-from adapters.words import DELETE_MEANS, STOP_MEANS, covered_text
+from adapters.words import DELETE_MEANS, REPLY_DOES, STOP_MEANS, covered_text
 from agent_core.model.agent import Agent
 from agent_core.model.command import RiskClass
 
@@ -99,7 +99,7 @@ def card_controls(agent: Agent, card: Card, risks: Sequence[RiskClass]) -> list[
 def reply_box(agent: Agent, shown: str) -> Block:
     """A field in the message that sends on Enter; whose reply it is, and to what, stands in the block's id."""
     reply = Button("reply", agent.id, shown=shown)
-    typed = text_input(action_id(reply), placeholder="What should be different?", multiline=False)
+    typed = text_input(action_id(reply), placeholder=REPLY_DOES, multiline=False)
     typed["dispatch_action_config"] = {"trigger_actions_on": ["on_enter_pressed"]}
     block = labelled(f"Reply to {agent.name}", typed, str(reply)[:IDENTIFIER])
     return block | {"dispatch_action": True}

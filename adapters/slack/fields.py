@@ -11,7 +11,7 @@ from adapters.cards import as_text
 from adapters.lengths import cut
 from adapters.slack.inputs import FIELD, field_of, written
 from adapters.slack.texts import carried
-from agent_core.errors import InvalidInput, NotPossible
+from agent_core.errors import ChangedSinceShown, InvalidInput
 from agent_core.model.command import Arguments, CommandSpec
 from agent_core.model.draft import AgentDraft
 from agent_core.model.places import ChannelScope
@@ -19,7 +19,6 @@ from agent_core.model.turn import Turn
 
 ARGUMENT = "argument."
 LONGEST_FAULT = 1000
-CHANGED = "This changed since the form was opened: look at the card and press Edit again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +83,10 @@ def chosen_channel(view: Mapping[str, Any]) -> str:
 def changed_arguments(view: Mapping[str, Any], turn: Turn, spec: CommandSpec) -> Arguments:
     """The arguments as they were changed; what was not touched is the very value it was.
 
-    Raise InvalidInput for what is no JSON where JSON is needed, NotPossible where the turn is not what was shown.
+    Raise InvalidInput for what is no JSON where JSON is needed, ChangedSinceShown where the turn is not what was shown.
     """
     if Button.parse(place_of(view).about).shown != turn.shown_hash:
-        raise NotPossible(CHANGED)
+        raise ChangedSinceShown(turn.number, turn.remark)
     fields = _fields(view)
     names = forms.argument_names(turn, spec)
     given = {name: fields[f"{ARGUMENT}{place}"] for place, name in enumerate(names) if f"{ARGUMENT}{place}" in fields}

@@ -21,7 +21,7 @@ from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, AgentDraft
 from agent_core.model.people import Origin
 from agent_core.model.seen import Seen
 
-KEPT, DECIDED = "eyes", "white_check_mark"
+KEPT, DECIDED, ASKED = "eyes", "white_check_mark", "speech_balloon"
 SETTINGS = (".yaml", ".yml")
 FROM_SETTINGS = f"As {FILENAME} has it."
 TOO_LONG_TO_OFFER = f"{FILENAME} is too long to be offered here: paste it behind /agent new."
@@ -95,7 +95,8 @@ class Words:
         if answer.is_wanted:
             self.desk.soon(self._give_once(arrival, answer, agent, origin))
             return
-        self.desk.soon(self.desk.react(arrival, event["ts"], KEPT if answer.kept else DECIDED))
+        sign = ASKED if answer.is_asked else KEPT if answer.kept else DECIDED
+        self.desk.soon(self.desk.react(arrival, event["ts"], sign))
         if answer.kept and answer.kept.agent.is_at_rest:
             self.desk.soon(self._tell_once(arrival, kept_message(agent, answer.text)))
 

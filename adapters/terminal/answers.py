@@ -7,6 +7,7 @@ from typing import TypeAlias
 from adapters.wishes import is_wish
 from agent_core.errors import InvalidInput
 from agent_core.model.decision import FEWEST_TIMES, MOST_TIMES, Settlement
+from agent_core.model.note import is_question
 
 SETTLEMENTS: dict[str, Settlement] = {"r": "run again", "i": "it ran", "s": "skip"}
 
@@ -59,7 +60,7 @@ class Words:
     @property
     def is_question(self) -> bool:
         """Whether it ends with a question mark: a question decides nothing."""
-        return self.text.endswith(("?", "\uff1f"))
+        return is_question(self.text)
 
 
 Answer: TypeAlias = Yes | Change | Review | No | Help | Unclear | Words

@@ -31,7 +31,7 @@ from adapters.visible_text import visible
 from adapters.words import REVIEWS
 from agent_core.errors import NotFound, NotPossible, PersonError
 from agent_core.model.agent import Agent, Finished, Thinking
-from agent_core.model.ids import AgentId
+from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.people import Origin
 from agent_core.model.seen import Seen
 from agent_core.model.turn import Turn
@@ -52,6 +52,8 @@ class Console:
     _drawn: dict[AgentId, Turn] = field(default_factory=dict)
     _progress: str = ""
     _is_halted: bool = False
+    _last_drawn: TurnId | None = None
+    _unanswered: int = 0
     _reading: asyncio.Future[str | None] | None = None
 
     async def run(self) -> int:
@@ -83,9 +85,10 @@ class Console:
         match event:
             case Shown(agent, turn):
                 self._draw(agent, turn)
-            case Told(text, reply):
+            case Told(text, reply, is_answer):
                 self._say(text)
                 self.streams.write(reply_text(reply, self.streams.look))
+                self._unanswered = max(0, self._unanswered - is_answer)
             case Standing(agent):
                 self._stand(agent)
             case Halted():
@@ -93,7 +96,8 @@ class Console:
             case Advanced() if self.agent.is_at_rest:
                 return True
             case Advanced():
-                await self._ask()
+                if not self._unanswered:
+                    await self._ask()
             case _:
                 assert_never(event)
         return False
@@ -102,6 +106,7 @@ class Console:
         if self._is_drawn(turn):
             return
         before, self._drawn[agent.id], self._progress = self._drawn.get(agent.id), turn, ""
+        self._last_drawn = turn.id
         self.streams.write(_drawing(before, turn)(agent, turn, self.streams.look))
         if self.streams.emit and turn.state in ENDED:
             self.streams.emit(record(turn) + "\n")
@@ -118,11 +123,12 @@ class Console:
             self.streams.write(self.streams.look.paint(one_line(text), "dim") + "\n")
 
     async def _ask(self) -> None:
-        """Ask until the open turn is decided or the agent is to stop."""
-        while turn := await self._open_turn():
+        """Ask until the open turn is decided or the agent is to stop; a question of the person's is answered first."""
+        while not self._unanswered and (turn := await self._open_turn()):
             if self.is_unasked and turn.state == "proposed":
                 await self._go_on(turn)
                 return
+            await self._bring_to_end(turn)
             self.streams.forget()
             self.streams.write(question(turn, self.streams.look))
             line = await self._line()
@@ -135,6 +141,13 @@ class Console:
                 raise
             except PersonError as error:
                 self._say(sentence(error))
+
+    async def _bring_to_end(self, turn: Turn) -> None:
+        """Write the card again where another was written since: a question is about the card right above it."""
+        if self._last_drawn != turn.id:
+            agent, _ = await self.intents.views.turn(self.origin.channel, turn.id)
+            self._last_drawn = turn.id
+            self.streams.write(card_text(agent, turn, self.streams.look))
 
     async def _open_turn(self) -> Turn | None:
         """The turn people are asked about, its own before its helpers', once its card was written as it is now."""
@@ -188,6 +201,7 @@ class Console:
     async def _send(self, turn: Turn, text: str) -> None:
         if text:
             told = await self.intents.say(turn.agent_id, text, self.origin, Seen(hashes=(turn.shown_hash,)))
+            self._unanswered += told.is_asked
             self._say(told.whole)
 
     async def _review(self, turn: Turn) -> None:

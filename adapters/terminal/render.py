@@ -20,7 +20,7 @@ from agent_core.model.turn import Turn
 BAR, DASHED, DOT = "│ ", "┊ ", "• "
 NARROWEST, TAB = 20, 8
 MOST_RESULT = 40
-PROPOSED = "y approve · y -N approve the next N · e edit · s self-review · n stop · ? help · other words reject"
+PROPOSED = "y approve · y -N approve the next N · e edit · s self-review · n stop · ? help · words reject · words? ask"
 INTERRUPTED = "r run again · i it ran · s skip · n stop · ? help"
 PROPOSED_HELP = """y, yes    the command runs as shown
 y -N, y N  this command and the next ones run unasked, N in all
@@ -28,7 +28,8 @@ e         edit the arguments, then it runs
 s         the model reviews its own proposal, then you are asked again
 n         stop the agent and end
 !help     what else can be typed; a !verb does what it says at once
-Other words of yours reject the command, and the agent reads them. A single short word decides nothing."""
+Other words of yours reject the command, and the agent reads them. Words that end with ? ask the model, and decide
+nothing. A single short word decides nothing."""
 INTERRUPTED_HELP = """r  run the command again
 i  it ran: go on as if it had succeeded
 s  skip it: the agent thinks again
@@ -79,8 +80,7 @@ def card_text(agent: Agent, turn: Turn, look: Look) -> str:
 def change_text(agent: Agent, turn: Turn, look: Look) -> str:
     """What became of a card that was written before."""
     card = turn_card(agent, turn)
-    arguments = _labelled(card.arguments, look) if _is_changed(turn) and turn.state != "done" else []
-    return _text([*_head(card, look), *arguments, *_outcome(card, look)])
+    return _text([*_head(card, look), *_edited(card, turn, look), *_outcome(card, look)])
 
 
 def review_text(agent: Agent, turn: Turn, look: Look) -> str:
@@ -178,6 +178,15 @@ def _footer(card: Card, lease: str, look: Look) -> str:
     return risks + look.paint("".join(f" · {part}" for part in (*card.footer, lease) if part), "dim")
 
 
+def _edited(card: Card, turn: Turn, look: Look) -> list[str]:
+    """What runs in place of the proposal; once it has ended, each change and the preview of what ran."""
+    if turn.call == turn.proposal.call:
+        return []
+    if turn.state != "done":
+        return _labelled(card.arguments, look)
+    return [*_labelled(card.changes, look), *(_preview(card.preview, look) if card.preview else ())]
+
+
 def _labelled(parts: Sequence[Labelled], look: Look) -> list[str]:
     return [row for part in parts for row in (look.paint(f"{one_line(part.label)}:", "dim"), *_barred(part.text, look))]
 
@@ -209,10 +218,6 @@ def _cells(character: str) -> int:
     if unicodedata.combining(character):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
-
-
-def _is_changed(turn: Turn) -> bool:
-    return turn.call != turn.proposal.call
 
 
 def _text(rows: Sequence[str]) -> str:

@@ -24,10 +24,14 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Something said to the thread; `reply` is what a model said where it could not be used."""
+    """Something said to the thread.
+
+    `reply` is what a model said where it could not be used; `is_answer`: to a question that somebody asked.
+    """
 
     text: str
     reply: str = ""
+    is_answer: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,7 @@ class TerminalSurface:
 
     async def notice(self, agent: Agent, notice: Notice, *, may_stand: bool) -> None:
         """Have the notice written."""
-        self.events.put_nowait(Told(notice.text, notice.reply))
+        self.events.put_nowait(Told(notice.text, notice.reply, is_answer=notice.kind == "answer"))
 
     async def status(self, agent: Agent) -> None:
         """Have it written that the agent thinks or waits."""

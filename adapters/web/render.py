@@ -13,7 +13,7 @@ from adapters import cards, decision_log
 from adapters.buttons import Button
 from adapters.visible_text import finalized, visible
 from adapters.wishes import CALLS
-from adapters.words import age, first_lines, media_type, size_text
+from adapters.words import REPLY_DOES, age, first_lines, media_type, size_text
 from agent_core.model.agent import Agent
 from agent_core.model.note import Note, Notice
 from agent_core.model.places import ChannelScope
@@ -125,5 +125,6 @@ def _environment() -> Environment:
         size_text,
         Button,
     )
+    environment.globals["REPLY_DOES"] = REPLY_DOES
     environment.globals.update({function.__name__: function for function in shown})
     return environment

@@ -61,6 +61,8 @@ class Watch:
                     await self._show()
                 except (DatabaseAway, SurfaceError) as fault:
                     logger.warning("live output not shown", extra={"turn": self.turn_id, "fault": type(fault).__name__})
+                if self.is_over:  # it ended meanwhile, and nobody waits for the pause
+                    return
                 self.pause = asyncio.create_task(self.clock.sleep(EVERY))
                 await asyncio.wait([self.pause])
 

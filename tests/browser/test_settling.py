@@ -1,11 +1,13 @@
 """A control accepts nothing in its first 700 ms where it stands. Time in the page is the test's own."""
 
 import re
+from datetime import timedelta
 
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Locator, Page, expect
 
+from agent_core.testing.examples import NOON
 from agent_core.testing.model import ScriptedModel, reply_text
 from tests.browser.browsing import BrowserChat
 from tests.scenario.chat import writing
@@ -23,8 +25,9 @@ async def page(browser: Browser, address: str, model: ScriptedModel) -> Page:
     await chat.call_me("ana")
     await chat.new_agent("Clerk", "writes", "Write a file")
     await chat.asks("write_to_file")
-    await chat.page.clock.install()
+    await chat.page.clock.install(time=NOON)
     await chat.page.reload()
+    await chat.page.clock.pause_at(NOON + timedelta(hours=1))  # from here on only the test moves it
     await chat.page.clock.run_for(LATER)
     return chat.page
 
@@ -122,6 +125,7 @@ async def test_what_a_wheel_brought_under_a_still_pointer_accepts_no_click(page:
     await page.clock.run_for(LATER)
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     await page.mouse.move(x, y - 100)
+    await page.clock.run_for(10)
     await page.mouse.wheel(0, 100)
     await expect(page.locator("html")).to_have_js_property("scrollTop", 100)
     await page.mouse.down()

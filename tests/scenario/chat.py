@@ -1,12 +1,29 @@
 """What a person does with an agent, whatever the surface: stories are written against this and played on each."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from agent_core.testing.model import reply_text
 
 
-class ShownCard(Protocol):
+class OpenForm(Protocol):
+    """A form that was opened from a card, and is sent later."""
+
+    async def sends(self, **filled: str) -> None:
+        """Fill it in and send it."""
+        ...
+
+
+class LateLine(Protocol):
+    """A line that was written in the thread, and that Signoff has not heard of yet."""
+
+    async def arrives(self) -> None:
+        """Signoff hears of it now."""
+        ...
+
+
+class PressableCard(Protocol):
     """An open proposal as the person sees it."""
 
     @property
@@ -19,14 +36,35 @@ class ShownCard(Protocol):
         ...
 
 
-class Chat(Protocol):
-    """One person at one surface, with one agent."""
+class ShownCard(PressableCard, Protocol):
+    """A card of which the controls stay those that the person saw, whatever becomes of the proposal."""
 
-    async def new_agent(self, name: str, role: str, *goals: str) -> None:
+    @property
+    def command(self) -> str:
+        """Which of the awaited commands it asks for."""
+        ...
+
+    async def opens(self, label: str) -> OpenForm:
+        """Press Edit or Reject, and leave its form open."""
+        ...
+
+    async def now(self) -> str:
+        """Everything that can be read on the card as it is now."""
+        ...
+
+    async def whole(self) -> str:
+        """What Show all gives of the card as it is now."""
+        ...
+
+
+class DayChat(Protocol):
+    """One person at one surface, with one agent: what a working day takes."""
+
+    async def new_agent(self, name: str, role: str, /, *goals: str) -> None:
         """Fill in the form of a new agent."""
         ...
 
-    async def asks(self, command: str) -> ShownCard:
+    async def asks(self, command: str, /) -> PressableCard:
         """Wait until the agent asks to run this command, for the first time since the last card."""
         ...
 
@@ -45,6 +83,65 @@ class Chat(Protocol):
     async def file(self, path: str) -> str:
         """What a file of the agent holds."""
         ...
+
+
+class Chat(DayChat, Protocol):
+    """The same with whatever a story needs besides."""
+
+    async def new_agent(self, name: str, role: str, /, *goals: str, free: Sequence[str] = ()) -> None:
+        """Fill in the form of a new agent; commands of the `free` classes are to run without asking."""
+        ...
+
+    async def asks(self, *commands: str) -> ShownCard:
+        """Wait until the agent asks to run one of these commands, for the first time since the last card."""
+        ...
+
+    async def root(self) -> str:
+        """What stands above the thread."""
+        ...
+
+    async def writes(self, text: str) -> LateLine:
+        """Reply in the thread; Signoff hears of it later."""
+        ...
+
+    async def stops(self) -> None:
+        """Press Stop, whatever the agent does."""
+        ...
+
+    async def told(self, text: str, times: int = 1) -> bool:
+        """Wait until the person was told this so many times, where nobody else sees it."""
+        ...
+
+
+class MakingChat(Chat, Protocol):
+    """A chat in which agents are made in several ways."""
+
+    async def asks_for_a_form(self, behind: str) -> str:
+        """What the person is answered who types `/agent new`, and this behind it, and may not."""
+        ...
+
+    async def new_in_one_line(self, name: str, role: str, goal: str) -> None:
+        """Make an agent without a form."""
+        ...
+
+    async def offered_free(self) -> tuple[str, ...]:
+        """The classes that run without asking in the form that offers the channel's last settings."""
+        ...
+
+
+def times_in(label: str) -> int:
+    """The N of `Approve ×N`; 2 where a label names none."""
+    return int(label.partition("×")[2] or 2)
+
+
+def free_fields(classes: Sequence[str]) -> dict[str, str]:
+    """The fields of a form in which these classes run without asking."""
+    return {f"free.{each}": "on" for each in classes}
+
+
+def free_in(fields: Iterable[str]) -> tuple[str, ...]:
+    """The classes that run without asking, among the fields of a form that are ticked."""
+    return tuple(name.removeprefix("free.") for name in fields if name.startswith("free."))
 
 
 class ReadingChat(Chat, Protocol):
@@ -92,7 +189,7 @@ class Story:
         )
     )
 
-    async def play(self, ana: Chat) -> None:
+    async def play(self, ana: DayChat) -> None:
         """Approve, approve ×3, edit, reject with a reason, reply, stop, resume, approve to the end, read the files."""
         await ana.new_agent("Clerk", "keeps notes", "Write a report")
         card = await ana.asks("write_to_file")

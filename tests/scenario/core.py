@@ -1,25 +1,53 @@
 """The Chat of a surface that only records, over doubles: the story at its fastest."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from adapters.answers import Answer
 from adapters.buttons import Button
-from adapters.cards import turn_card
+from adapters.cards import free_text, turn_card
+from adapters.forms import fields_of
 from adapters.intents import Filled, Intents
 from adapters.subcommands import Wish, granted
 from adapters.visible_text import visible
+from agent_core.errors import PersonError
 from agent_core.model.agent import Agent
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import TurnId
 from agent_core.model.people import Actor
+from agent_core.model.policy import Policy
 from agent_core.model.seen import Seen
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import ANA
 from agent_core.testing.stage import Stage
 from agent_core.testing.surface import RecordingSurface
+from tests.scenario.chat import free_in, times_in
 from tests.wiring import intents_of
 
-VERBS = {"Approve": "approve", "Edit": "edit", "Reject": "reject"}
+
+@dataclass(frozen=True, slots=True)
+class CoreForm:
+    """The form behind a button."""
+
+    chat: "CoreChat"
+    button: Button
+
+    async def sends(self, **filled: str) -> None:
+        """Do what the button says."""
+        await self.chat.presses(self.button, Filled(text=filled.get("reason", ""), arguments=filled))
+
+
+@dataclass(frozen=True, slots=True)
+class CoreLine:
+    """A line, and what its writer had seen."""
+
+    chat: "CoreChat"
+    text: str
+    seen: Seen
+
+    async def arrives(self) -> None:
+        """Say it."""
+        await self.chat.sends(self.text, self.seen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,18 +55,38 @@ class CoreCard:
     """A card that was shown on the recording surface."""
 
     chat: "CoreChat"
+    agent: Agent
     turn: Turn
 
     @property
     def text(self) -> str:
         """Every word of the card."""
-        return str(turn_card(self.chat.agent, self.turn))
+        return card_text(self.agent, self.turn)
+
+    @property
+    def command(self) -> str:
+        """What it asks to run."""
+        return self.turn.call.name
 
     async def press(self, label: str, **filled: str) -> None:
-        """Press one of the card's buttons."""
-        button = next(each for each in turn_card(self.chat.agent, self.turn).buttons if each.label == label)
-        given = Filled(text=filled.get("reason", ""), arguments=filled)
-        await self.chat.intents.press(button, given, self.chat.stage.origin(self.chat.person))
+        """Press one of the card's buttons, or give another number."""
+        await CoreForm(self.chat, self._button(label)).sends(**filled)
+
+    async def opens(self, label: str) -> CoreForm:
+        """The form of a button."""
+        return CoreForm(self.chat, self._button(label))
+
+    async def now(self) -> str:
+        """Every word of the card as it was shown last."""
+        return card_text(self.agent, self.chat.surface.cards[self.turn.id])
+
+    async def whole(self) -> str:
+        """The same: nothing is cut here."""
+        return await self.now()
+
+    def _button(self, label: str) -> Button:
+        buttons = {each.label: each for each in turn_card(self.agent, self.turn).buttons}
+        return buttons.get(label) or Button("approve", self.turn.id, times_in(label), self.turn.shown_hash)
 
 
 @dataclass(slots=True)
@@ -48,8 +96,9 @@ class CoreChat:
     stage: Stage
     person: Actor = ANA
     agent: Agent = field(init=False)
-    seen: set[TurnId] = field(default_factory=set)
-    answers: list[Answer] = field(default_factory=list)
+    seen: set[tuple[TurnId, str]] = field(default_factory=set)
+    answers: list[str] = field(default_factory=list)
+    log: Answer = field(init=False)
 
     @property
     def intents(self) -> Intents:
@@ -61,35 +110,84 @@ class CoreChat:
         """Where cards are shown."""
         return self.stage.shown
 
-    async def new_agent(self, name: str, role: str, *goals: str) -> None:
+    async def new_agent(self, name: str, role: str, *goals: str, free: Sequence[str] = ()) -> None:
         """Make the agent."""
-        draft = AgentDraft(name=name, role=role, goals=goals)
+        draft = AgentDraft(name=name, role=role, goals=goals, policy=Policy(free=tuple(free)))  # type: ignore[arg-type]
         self.agent = await self.stage.service.create(draft, self.stage.origin(self.person))
 
-    async def asks(self, command: str) -> CoreCard:
+    async def asks_for_a_form(self, _behind: str) -> str:
+        """What every surface asks before it opens a form."""
+        try:
+            await self.stage.service.offered_draft(self.stage.origin(self.person))
+        except PersonError as error:
+            return str(error)
+        return ""
+
+    async def new_in_one_line(self, name: str, role: str, goal: str) -> None:
+        """Make the agent with the channel's last settings."""
+        origin = self.stage.origin(self.person)
+        last = await self.stage.service.offered_draft(origin)
+        draft = AgentDraft(name=name, role=role, goals=(goal,))
+        self.agent = await self.stage.service.create(draft.like(last) if last else draft, origin)
+
+    async def offered_free(self) -> tuple[str, ...]:
+        """The classes that the form of a new agent has ticked."""
+        last = await self.stage.service.offered_draft(self.stage.origin(self.person))
+        assert last
+        return free_in(fields_of(last))
+
+    async def asks(self, *commands: str) -> CoreCard:
         """Wait for a card that was not looked at."""
-        await self.surface.until(lambda _: bool(self._open(command)))
-        turn = self._open(command)[0]
-        self.seen.add(turn.id)
-        return CoreCard(self, turn)
+        await self.surface.until(lambda _: bool(self._open(commands)))
+        turn = self._open(commands)[0]
+        self.seen.add((turn.id, turn.shown_hash))
+        return CoreCard(self, self.surface.agents.get(turn.agent_id, self.agent), turn)
+
+    async def root(self) -> str:
+        """Who it is, and what it may do unasked."""
+        return f"{self.agent.name}, {self.agent.role}. {free_text(self.agent)}"
 
     async def says(self, text: str) -> None:
         """Write in the thread."""
-        seen = Seen(hashes=[turn.shown_hash for turn in self.surface.cards.values() if turn.is_open])
-        self.answers.append(await self.intents.say(self.agent.id, text, self.stage.origin(self.person), seen))
+        await (await self.writes(text)).arrives()
+
+    async def writes(self, text: str) -> CoreLine:
+        """Write with the cards of this moment in sight."""
+        shown = [turn.shown_hash for turn in self.surface.cards.values() if turn.is_open]
+        return CoreLine(self, text, Seen(hashes=shown))
+
+    async def sends(self, text: str, seen: Seen) -> None:
+        """Have a line heard."""
+        try:
+            answer = await self.intents.say(self.agent.id, text, self.stage.origin(self.person), seen)
+        except PersonError as error:
+            answer = Answer(str(error))
+        self.answers.append(answer.text)
+
+    async def presses(self, button: Button, filled: Filled | None = None) -> None:
+        """Press a button; keep what the person is answered."""
+        try:
+            answer = await self.intents.press(button, filled or Filled(), self.stage.origin(self.person))
+        except PersonError as error:
+            answer = Answer(str(error))
+        self.answers.append(answer.text)
 
     async def resume(self) -> None:
         """Press Resume."""
-        await self.intents.press(Button("resume", self.agent.id), Filled(), self.stage.origin(self.person))
+        await self.presses(Button("resume", self.agent.id))
+
+    async def stops(self) -> None:
+        """Press Stop."""
+        await self.presses(Button("stop", self.agent.id))
 
     async def sees(self, text: str) -> bool:
         """Wait for a text on a card or in a notice."""
         await self.surface.until(lambda _: text in self._thread())
         return True
 
-    async def told(self, text: str) -> bool:
-        """Whether an answer said this."""
-        return any(text in answer.text for answer in self.answers)
+    async def told(self, text: str, times: int = 1) -> bool:
+        """Whether answers said this."""
+        return sum(text in answer for answer in self.answers) >= times
 
     async def file(self, path: str) -> str:
         """Read a file."""
@@ -98,12 +196,12 @@ class CoreChat:
     async def audit(self) -> str:
         """Ask for the log as `/agent audit` does."""
         answer, _ = await granted(self.intents.wishes, Wish("audit", self.agent.name), self.stage.origin(self.person))
-        self.answers.append(answer)
+        self.log = answer
         return answer.text
 
     async def audit_file(self) -> str:
         """The first file of the last answer."""
-        return self.answers[-1].files[0].data.decode()
+        return self.log.files[0].data.decode()
 
     async def reads_reply(self) -> str:
         """What the notice leads to."""
@@ -111,10 +209,23 @@ class CoreChat:
         _, found = await self.stage.views.reply(self.agent.channel, notice.id)
         return visible(found.reply)
 
-    def _open(self, command: str) -> list[Turn]:
+    def _open(self, commands: Sequence[str]) -> list[Turn]:
         shown = self.surface.cards.values()
-        return [turn for turn in shown if turn.is_open and turn.call.name == command and turn.id not in self.seen]
+        fresh = [turn for turn in shown if turn.is_open and (turn.id, turn.shown_hash) not in self.seen]
+        return [turn for turn in fresh if turn.call.name in commands]
 
     def _thread(self) -> str:
-        cards = (str(turn_card(self.agent, turn)) for turn in self.surface.cards.values())
+        cards = (card_text(self.agent, turn) for turn in self.surface.cards.values())
         return "\n".join((*cards, *(notice.text for notice in self.surface.notices)))
+
+
+def card_text(agent: Agent, turn: Turn) -> str:
+    """Everything that a card says, each text as it stands."""
+    card = turn_card(agent, turn)
+    labelled = (*card.details, *card.changes, *card.arguments)
+    previewed = (card.preview.title, card.preview.body) if card.preview else ()
+    sign = {"good": "✓", "bad": "✗"}.get(card.tone, "")
+    said = (card.headline, f"{sign} {card.standing}", card.says, card.remark, card.edits, card.outcome, card.review)
+    return "\n".join(
+        (*said, *(f"{part.label}: {part.text}" for part in labelled), *previewed, *card.footer, card.lease)
+    )

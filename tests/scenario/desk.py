@@ -1,7 +1,8 @@
 """The Chat of somebody at a terminal: lines in, text out, and `solo` in between."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import signal
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -13,7 +14,10 @@ from adapters.terminal.surface import CHANNEL
 from agent_core.model.draft import AgentDraft
 from agent_core.testing.stage import Stage
 from bot.solo import Parts, SoloOptions, solo
+from tests.scenario.chat import LateLine, OpenForm
 from tests.wiring import intents_of
+
+QUESTION = "y approve ·"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +26,7 @@ class DeskCard:
 
     chat: "DeskChat"
     text: str
+    command: str
 
     async def press(self, label: str, **filled: str) -> None:
         """Type what stands for the button."""
@@ -38,6 +43,18 @@ class DeskCard:
                 _, _, times = label.partition("×")
                 self.chat.type(f"y -{times}" if times else "y")
 
+    async def opens(self, label: str) -> OpenForm:
+        """There are no forms."""
+        raise NotImplementedError(label)
+
+    async def now(self) -> str:
+        """All that was printed since it was first printed."""
+        return self.chat.output[self.chat.output.find(self.text) :]
+
+    async def whole(self) -> str:
+        """The same: nothing is cut here."""
+        return await self.now()
+
 
 @dataclass(slots=True)
 class DeskChat:
@@ -48,6 +65,7 @@ class DeskChat:
     options: SoloOptions = field(init=False)
     output: str = ""
     read_to: int = 0
+    card_at: int = -1
     lines: asyncio.Queue[str | None] = field(default_factory=asyncio.Queue)
     printed: asyncio.Event = field(default_factory=asyncio.Event)
     codes: list[int] = field(default_factory=list)
@@ -61,17 +79,44 @@ class DeskChat:
             yield chat
             chat.lines.put_nowait(None)
 
-    async def new_agent(self, name: str, role: str, *goals: str) -> None:
+    async def new_agent(self, name: str, role: str, *goals: str, free: Sequence[str] = ()) -> None:
         """Start the program."""
+        assert not free, "no option of the program lets a class run without asking"
         self.options = SoloOptions(draft=AgentDraft(name=name, role=role, goals=goals))
         self.tasks.create_task(self._sit())
 
-    async def asks(self, command: str) -> DeskCard:
-        """Wait for a card of this command and the question under it."""
-        await self._until(lambda: self._card(command) is not None)
-        start, end = self._card(command) or (0, 0)
-        text, self.read_to = self.output[start:end], end
-        return DeskCard(self, text)
+    async def asks(self, *commands: str) -> DeskCard:
+        """Wait for a card of one of these commands and the question under it, the next one that is asked."""
+        await self._until(lambda: self._card() is not None)
+        self.card_at, self.read_to = self._card() or (0, 0)
+        text = self.output[self.card_at : self.read_to]
+        command = text.partition("\n")[0].rpartition("· ")[2]
+        assert command in commands, f"{command} is asked, not {' or '.join(commands)}"
+        return DeskCard(self, text, command)
+
+    async def asks_for_a_form(self, behind: str) -> str:
+        """There is one person."""
+        raise NotImplementedError(behind)
+
+    async def new_in_one_line(self, name: str, role: str, goal: str) -> None:
+        """There is one way to start the program."""
+        raise NotImplementedError(name)
+
+    async def offered_free(self) -> tuple[str, ...]:
+        """No class runs without asking here."""
+        return ()
+
+    async def root(self) -> str:
+        """What is printed first."""
+        return self.output.partition("━━")[0]
+
+    async def writes(self, text: str) -> LateLine:
+        """What is typed is read when it is typed."""
+        raise NotImplementedError(text)
+
+    async def stops(self) -> None:
+        """Press Ctrl-C."""
+        signal.raise_signal(signal.SIGINT)
 
     async def says(self, text: str) -> None:
         """Type a line."""
@@ -87,9 +132,10 @@ class DeskChat:
         await self._until(lambda: text in " ".join(self.output.replace("│", " ").replace("┊", " ").split()))
         return True
 
-    async def told(self, text: str) -> bool:
+    async def told(self, text: str, times: int = 1) -> bool:
         """Wait until this was printed: there is one person only."""
-        return await self.sees(text)
+        await self._until(lambda: " ".join(self.output.replace("│", " ").split()).count(text) >= times)
+        return True
 
     async def file(self, path: str) -> str:
         """Read a file of the workspace."""
@@ -118,10 +164,15 @@ class DeskChat:
         for line in lines:
             self.lines.put_nowait(line)
 
-    def _card(self, command: str) -> tuple[int, int] | None:
-        start = self.output.find(f"· {command}\n", self.read_to)
-        end = self.output.find("y approve ·", start)
-        return (start, end) if start >= 0 and end >= 0 else None
+    def _card(self) -> tuple[int, int] | None:
+        """Where the next card begins, and where the question right under it does."""
+        end = self.output.find(QUESTION, self.read_to + 1)
+        while end >= 0:
+            start = self.output.rfind("━━ ", 0, end)
+            if start > self.card_at:
+                return start, end
+            end = self.output.find(QUESTION, end + 1)
+        return None
 
     async def _until(self, happened: Callable[[], bool]) -> None:
         async with asyncio.timeout(20):

@@ -1,16 +1,50 @@
 """The Chat of somebody in Discord: `/agent new`, the buttons of cards, their forms, replies in the thread."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from types import MappingProxyType
+from typing import Any
 
 import discord
 from simcord.actors import MemberActor
+from simcord.backend import serializers
+from simcord.builders import ChannelHandle
+from simcord.interactions import base_payload
 from simcord.results import InteractionResult
 
+from tests.scenario.chat import free_in, times_in
 from tests.scenario.guild import Guild, Running, parts_of, text_of, walked
 
 BUTTON, TEXT_INPUT = 2, 4
+
+
+@dataclass(frozen=True, slots=True)
+class GuildForm:
+    """A form that is open before somebody."""
+
+    chat: "GuildChat"
+    shown: InteractionResult
+
+    async def sends(self, **filled: str) -> None:
+        """Fill it in and send it."""
+        sent = await submitted(self.chat.person, self.shown, filled)
+        assert sent.acknowledged
+        self.chat.keep(sent)
+
+
+@dataclass(frozen=True, slots=True)
+class GuildLine:
+    """A message that Discord has not told of."""
+
+    chat: "GuildChat"
+
+    async def arrives(self) -> None:
+        """Signoff reads up on what it missed."""
+        connection = self.chat.running.connection
+        silence, connection.silence = connection.silence, timedelta(0)
+        await connection.look_around()
+        connection.silence = silence
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +53,7 @@ class GuildCard:
 
     chat: "GuildChat"
     message: discord.Message
+    command: str = ""
 
     @property
     def text(self) -> str:
@@ -27,13 +62,44 @@ class GuildCard:
 
     async def press(self, label: str, **filled: str) -> None:
         """Press a button or choose, and fill in the form that opens."""
-        person = self.chat.person
-        answer = await pressed(person, self.message, label)
-        assert answer.acknowledged
         if label in ("Edit", "Reject"):
-            sent = await submitted(person, answer, filled)
-            assert sent.acknowledged
-            assert not sent.ephemeral, sent.response
+            await (await self.opens(label)).sends(**filled)
+        elif label.startswith("Approve ×") and label not in labels_of(self.message):
+            await (await self.opens("Another number…")).sends(**{"how many commands": str(times_in(label))})
+        else:
+            self.chat.keep(await self._pressed(label))
+
+    async def opens(self, label: str) -> GuildForm:
+        """Press a button and leave its form open."""
+        shown = await self._pressed(label)
+        assert shown.modal, shown.response
+        return GuildForm(self.chat, shown)
+
+    async def now(self) -> str:
+        """What the message says now."""
+        return text_of(self._there)
+
+    async def whole(self) -> str:
+        """The file that Show all gives, where the card has it; else the card."""
+        if "Show all" not in labels_of(self._there):
+            return text_of(self._there)
+        shown = await pressed(self.chat.person, self._there, "Show all")
+        assert shown.response
+        return (await shown.response.attachments[0].read()).decode()
+
+    @property
+    def _there(self) -> discord.Message:
+        thread = self.chat.guild.thread(self.chat.name)
+        return next(each for each in self.chat.guild.said(thread) if each.id == self.message.id)
+
+    async def _pressed(self, label: str) -> InteractionResult:
+        """Press it as it was on the card, also where the card has changed since."""
+        if text_of(self._there) == self.text and custom_ids(self._there) == custom_ids(self.message):
+            answer = await pressed(self.chat.person, self.message, label)
+        else:
+            answer = await pressed_late(self.chat.guild, self.chat.person, self.message, label)
+        assert answer.acknowledged
+        return answer
 
 
 @dataclass(slots=True)
@@ -44,31 +110,76 @@ class GuildChat:
     running: Running
     person: MemberActor
     name: str = ""
-    seen: set[int] = field(default_factory=set)
     answer: discord.Message | None = None
+    seen: set[tuple[str, ...]] = field(default_factory=set)
+    answers: list[str] = field(default_factory=list)
+    may_write: bool = True
 
-    async def new_agent(self, name: str, role: str, *goals: str) -> None:
+    async def new_agent(self, name: str, role: str, *goals: str, free: Sequence[str] = ()) -> None:
         """Type the command and fill in the form."""
         self.name = name
         shown = await self.person.slash(self.guild.general, "agent new")
-        sent = await submitted(self.person, shown, {"name": name, "role": role, "goals": "\n".join(goals)})
+        filled = {"name": name, "role": role, "goals": "\n".join(goals)}
+        chosen = {"more": [f"free.{each}" for each in free]} if free else {}
+        sent = await submitted(self.person, shown, filled, chosen)
         assert sent.response
         assert "is made" in text_of(sent.response.message)
 
-    async def asks(self, command: str) -> GuildCard:
-        """Wait until the agent asks to run this command, for the first time since the last card."""
-        await self.guild.until(lambda: self._open(command) is not None)
-        card = self._open(command)
+    async def asks_for_a_form(self, behind: str) -> str:
+        """What `/agent new` is answered with; a form that opened for it is a fault."""
+        shown = await self.person.slash(self.guild.general, "agent new", **({"text": behind} if behind else {}))
+        assert shown.modal is None
+        assert shown.ephemeral
+        assert shown.response
+        return text_of(shown.response.message)
+
+    async def new_in_one_line(self, name: str, role: str, goal: str) -> None:
+        """Type all of it."""
+        self.name = name
+        await self.person.slash(self.guild.general, "agent new", text=f"{name} | {role} | {goal}")
+
+    async def offered_free(self) -> tuple[str, ...]:
+        """The classes that the form of a new agent has ticked."""
+        shown = await self.person.slash(self.guild.general, "agent new")
+        options = [each for part in walked(shown.modal or {}) for each in part.get("options") or ()]
+        assert options
+        return free_in(each["value"] for each in options if each.get("default"))
+
+    async def asks(self, *commands: str) -> GuildCard:
+        """Wait until the agent asks to run one of these commands, for the first time since the last card."""
+        await self.guild.until(lambda: self._open(commands) is not None)
+        card = self._open(commands)
         assert card
-        self.seen.add(card.id)
-        return GuildCard(self, card)
+        self.seen.add(custom_ids(card.message))
+        return card
+
+    async def root(self) -> str:
+        """The message that the thread hangs under."""
+        thread = self.guild.thread(self.name)
+        assert thread
+        return text_of(next(each for each in self.guild.said(self.guild.general) if each.id == thread.id))
 
     async def says(self, text: str) -> None:
-        """Reply in the thread."""
+        """Reply in the thread, or by the form where Discord lets this person not write there."""
+        if not self.may_write:
+            await self._fills_in(text)
+            return
         thread = self.guild.thread(self.name)
         assert thread
         self.guild.clock.leap(timedelta(seconds=1))
         await self.person.send(thread, text)
+
+    async def writes(self, text: str) -> GuildLine:
+        """Reply in the thread while Discord tells Signoff of nothing."""
+        client = self.running.side.client
+        connection, client.connection = client.connection, None
+        await self.says(text)
+        client.connection = connection
+        return GuildLine(self)
+
+    async def stops(self) -> None:
+        """Write it: the card of a running command has the button too."""
+        await self.says("!stop")
 
     async def resume(self) -> None:
         """Press Resume under the notice."""
@@ -79,6 +190,23 @@ class GuildChat:
         """Wait until the thread shows this."""
         await self.guild.message(text, place=self.guild.thread(self.name))
         return True
+
+    async def told(self, text: str, times: int = 1) -> bool:
+        """Wait until this person was answered with this, alone or under what they wrote."""
+
+        def heard() -> int:
+            said = self.guild.said(self._thread)
+            own = {each.id for each in said if each.author.id == self.person.id}
+            under = [text_of(each) for each in said if each.reference and each.reference.message_id in own]
+            return sum(text in each for each in (*self.answers, *under))
+
+        await self.guild.until(lambda: heard() >= times)
+        return True
+
+    def keep(self, answer: InteractionResult) -> None:
+        """Remember what was answered."""
+        shown = [*([answer.response] if answer.response else []), *answer.followups]
+        self.answers += [text_of(each.message) for each in shown if each.ephemeral]
 
     async def file(self, path: str) -> str:
         """What a file of the agent holds."""
@@ -107,11 +235,50 @@ class GuildChat:
         held = [(await file.read()).decode() for file in message.attachments]
         return "\n".join((text_of(message), *held))
 
-    def _open(self, command: str) -> discord.Message | None:
-        for card in self.guild.said(self.guild.thread(self.name)):
-            if f"· {command}" in text_of(card) and "Approve" in labels_of(card) and card.id not in self.seen:
-                return card
+    @property
+    def _thread(self) -> ChannelHandle | None:
+        return self.guild.thread(self.name)
+
+    async def _fills_in(self, text: str) -> None:
+        card = next(each for each in reversed(self.guild.said(self._thread)) if "Reply" in labels_of(each))
+        await GuildForm(self, await pressed(self.person, card, "Reply")).sends(reply=text)
+
+    def _open(self, commands: Sequence[str]) -> GuildCard | None:
+        for message in self.guild.said(self._thread):
+            command = next((each for each in commands if f"· {each}" in text_of(message)), "")
+            if command and "Approve" in labels_of(message) and custom_ids(message) not in self.seen:
+                return GuildCard(self, message, command)
         return None
+
+
+async def pressed_late(guild: Guild, person: MemberActor, message: discord.Message, label: str) -> InteractionResult:
+    """Press a button of a message as it was before it changed."""
+    carried = next(part for part in parts_of(message) if part.get("label") == label or label in labels_in(part))
+    chosen = [option["value"] for option in carried.get("options") or () if option["label"] == label]
+    data = {"custom_id": carried["custom_id"], "component_type": carried["type"]}
+    record, payload = base_payload(
+        guild.env.backend,
+        type=3,
+        channel_id=message.channel.id,
+        guild_id=guild.server.id,
+        user_id=person.id,
+        data=data | ({"values": chosen} if chosen else {}),
+    )
+    stored = guild.env.backend.get_message(message.channel.id, message.id)
+    payload["message"] = dict(serializers.message_payload(guild.env.backend, stored))
+    guild.env.backend.emit("INTERACTION_CREATE", payload)
+    await guild.env.settle()
+    return InteractionResult(guild.env, record)
+
+
+def custom_ids(message: discord.Message) -> tuple[str, ...]:
+    """What the controls of a message carry."""
+    return tuple(part["custom_id"] for part in parts_of(message) if part.get("custom_id"))
+
+
+def labels_in(part: Mapping[str, Any]) -> list[str]:
+    """The labels of a choice."""
+    return [option["label"] for option in part.get("options") or ()]
 
 
 async def pressed(person: MemberActor, message: discord.Message, label: str) -> InteractionResult:
@@ -123,8 +290,16 @@ async def pressed(person: MemberActor, message: discord.Message, label: str) -> 
     return await person.click(message, label=label)
 
 
-async def submitted(person: MemberActor, shown: InteractionResult, filled: Mapping[str, str]) -> InteractionResult:
-    """Send a form with some of its fields changed; the others hold what they were opened with."""
+async def submitted(
+    person: MemberActor,
+    shown: InteractionResult,
+    filled: Mapping[str, str],
+    chosen: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> InteractionResult:
+    """Send a form with some of its fields changed; the others hold what they were opened with.
+
+    `chosen` are options of its choices, by `custom_id`.
+    """
     assert shown.modal, shown
     entries = {
         part["label"].casefold(): part["component"]
@@ -134,7 +309,8 @@ async def submitted(person: MemberActor, shown: InteractionResult, filled: Mappi
     assert filled.keys() <= entries.keys(), (filled, entries)
     return await person.submit_modal(
         shown,
-        {entry["custom_id"]: filled.get(label, entry.get("value") or "") for label, entry in entries.items()},
+        {entry["custom_id"]: filled.get(label, entry.get("value") or "") for label, entry in entries.items()}
+        | {name: list(values) for name, values in chosen.items()},
     )
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import html
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from io import BytesIO
@@ -11,10 +11,39 @@ from typing import TypeVar
 
 from aiohttp import ClientPayloadError, ClientSession, CookieJar, FormData
 
+from tests.scenario.chat import free_fields, free_in, times_in
+
 T = TypeVar("T")
 ARTICLE = re.compile(r'<article class="card [^"]*" id="(?P<id>[^"]+)".*?</article>', re.DOTALL)
 CELL = re.compile(r"<td[^>]*>.*?</td>", re.DOTALL)
-TOLD = re.compile(r'<pre class="told".*?</pre>', re.DOTALL)
+TOLD = re.compile(r'<pre class="told".*?</pre>|<p class="alert".*?</p>', re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class PageForm:
+    """A form of an article."""
+
+    card: "PageCard"
+    label: str
+
+    async def sends(self, **filled: str) -> None:
+        """Send what was filled in with what the form holds."""
+        fields = {"text": filled.get("reason", "")}
+        if self.label == "Edit":
+            fields = {f"argument.{name}": value for name, value in filled.items()}
+        await self.card.chat.send("press", {"button": self.card.button(self.label.lower()), **fields})
+
+
+@dataclass(frozen=True, slots=True)
+class PageLine:
+    """A reply as the page would send it."""
+
+    chat: "PageChat"
+    fields: dict[str, str]
+
+    async def arrives(self) -> None:
+        """Send it."""
+        await self.chat.send("say", self.fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +53,7 @@ class PageCard:
     chat: "PageChat"
     turn: str
     source: str
+    command: str = ""
 
     @property
     def text(self) -> str:
@@ -32,15 +62,26 @@ class PageCard:
 
     async def press(self, label: str, **filled: str) -> None:
         """Send the form that the label belongs to."""
-        if label == "Edit":
-            fields = {f"argument.{name}": value for name, value in filled.items()}
-            await self.chat.send("press", {"button": self.button("edit"), **fields})
-        elif label == "Reject":
-            await self.chat.send("press", {"button": self.button("reject"), "text": filled["reason"]})
-        else:
-            button = re.search(rf'name="button" value="([^"]+)"[^>]*>{label}<', self.source)
-            assert button, f"{label} is not on the card"
+        if label in ("Edit", "Reject"):
+            await PageForm(self, label).sends(**filled)
+        elif (button := re.search(rf'name="button" value="([^"]+)"[^>]*>{label}<', self.source)) is not None:
             await self.chat.send("press", {"button": html.unescape(button[1])})
+        else:
+            assert label == "Another number…" or label.startswith("Approve ×"), f"{label} is not on the card"
+            await self.chat.send("press", {"button": self.button("approve", 0), "times": str(times_in(label))})
+
+    async def opens(self, label: str) -> "PageForm":
+        """A form of the card, which is there already."""
+        return PageForm(self, label)
+
+    async def now(self) -> str:
+        """What the article says now."""
+        articles = {article["id"]: article[0] for article in ARTICLE.finditer(await self.chat.page())}
+        return text_of(articles[self.turn])
+
+    async def whole(self) -> str:
+        """The page of the turn."""
+        return text_of(await self.chat.page(f"/t/{self.turn}"))
 
     def button(self, verb: str, times: int = 1) -> str:
         """What the button of this verb carries on the card as it was looked at."""
@@ -56,8 +97,8 @@ class PageChat:
     base: str
     session: ClientSession
     path: str = ""
-    seen: set[str] = field(default_factory=set)
-    answered: str = ""
+    seen: set[tuple[str, str]] = field(default_factory=set)
+    answers: list[str] = field(default_factory=list)
 
     @classmethod
     @asynccontextmanager
@@ -68,36 +109,67 @@ class PageChat:
             await session.post(base + "/me", data={"name": name})
             yield cls(base, session, path)
 
-    async def new_agent(self, name: str, role: str, *goals: str) -> None:
+    @property
+    def answered(self) -> str:
+        """The page that came after what was sent last."""
+        return self.answers[-1] if self.answers else ""
+
+    async def new_agent(self, name: str, role: str, *goals: str, free: Sequence[str] = ()) -> None:
         """Fill in the form and follow where it leads."""
-        fields = {"name": name, "role": role, "goals": "\r\n".join(goals)}
+        fields = {"name": name, "role": role, "goals": "\r\n".join(goals), **free_fields(free)}
         async with self.session.post(f"{self.base}/c/web/local/general/new", data=fields) as answer:
             assert answer.status == 200, await answer.text()
             self.path = answer.url.path
 
-    async def asks(self, command: str) -> PageCard:
+    async def asks_for_a_form(self, behind: str) -> str:
+        """Everybody here is a full member."""
+        raise NotImplementedError(behind)
+
+    async def new_in_one_line(self, name: str, role: str, goal: str) -> None:
+        """Take the channel's last settings, as there is no line to type here."""
+        await self.new_agent(name, role, goal, free=await self.offered_free())
+
+    async def offered_free(self) -> tuple[str, ...]:
+        """The classes that are ticked in the form with the channel's last settings."""
+        async with self.session.get(f"{self.base}/c/web/local/general/new?last") as answer:
+            return free_in(re.findall(r'type="checkbox" name="(free\.\w+)" checked', await answer.text()))
+
+    async def asks(self, *commands: str) -> PageCard:
         """Wait for an open card that was not looked at."""
-        card = await self.until(lambda page: self._open(page, command))
-        self.seen.add(card.turn)
+        card = await self.until(lambda page: self._open(page, commands))
+        self.seen.add((card.turn, card.button("approve")))
         return card
+
+    async def root(self) -> str:
+        """What stands above the thread."""
+        header = re.search(r'<header id="top".*?</header>', await self.page(), re.DOTALL)
+        return text_of(header[0]) if header else ""
 
     async def says(self, text: str) -> None:
         """Write into the reply box."""
+        await (await self.writes(text)).arrives()
+
+    async def writes(self, text: str) -> PageLine:
+        """Write into the reply box of the page as it is."""
         seen = re.search(r'name="seen" value="([^"]*)"', await self.page())
-        _, self.answered = await self.send("say", {"text": text, "seen": seen[1] if seen else ""})
+        return PageLine(self, {"text": text, "seen": seen[1] if seen else ""})
+
+    async def stops(self) -> None:
+        """Press Stop."""
+        await self.send("press", {"button": f"stop:{self._agent}:1"})
 
     async def resume(self) -> None:
         """Press Resume."""
-        agent = self.path.rpartition("/")[2]
-        await self.send("press", {"button": f"resume:{agent}:1"})
+        await self.send("press", {"button": f"resume:{self._agent}:1"})
 
     async def sees(self, text: str) -> bool:
         """Wait until the page can be read to say this."""
         return await self.until(lambda page: text in text_of(page))
 
-    async def told(self, text: str) -> bool:
-        """Whether the last reply was answered with this."""
-        return any(text in text_of(told[0]) for told in TOLD.finditer(self.answered))
+    async def told(self, text: str, times: int = 1) -> bool:
+        """Whether so much of what was sent was answered with this."""
+        told = ("".join(text_of(each[0]) for each in TOLD.finditer(answer)) for answer in self.answers)
+        return sum(text in each for each in told) >= times
 
     async def file(self, path: str) -> str:
         """Download a file."""
@@ -114,7 +186,7 @@ class PageChat:
             assert f'href="{channel}/audit"' in await page.text()
         asked = {"agent": html.unescape(found[1])}
         async with self.session.get(f"{self.base}{channel}/audit", params=asked) as answer:
-            self.answered = await answer.text()
+            self.answers.append(await answer.text())
         return " · ".join(text_of(cell[0]) for cell in CELL.finditer(self.answered))
 
     async def audit_file(self) -> str:
@@ -134,7 +206,8 @@ class PageChat:
     async def send(self, where: str, fields: dict[str, str]) -> tuple[int, str]:
         """Send a form of the thread's page, or of one behind it."""
         async with self.session.post(f"{self.base}{self.path}/{where}", data=fields) as answer:
-            return answer.status, await answer.text()
+            self.answers.append(await answer.text())
+            return answer.status, self.answers[-1]
 
     async def upload(self, where: str, name: str, data: bytes) -> tuple[int, str]:
         """Send a form with a file."""
@@ -157,11 +230,18 @@ class PageChat:
                         raise ClientPayloadError("The page ended its stream.")
             return value
 
-    def _open(self, page: str, command: str) -> PageCard | None:
+    @property
+    def _agent(self) -> str:
+        return self.path.rpartition("/")[2]
+
+    def _open(self, page: str, commands: Sequence[str]) -> PageCard | None:
         for article in ARTICLE.finditer(page):
-            is_asked = f"· {command}</h2>" in article[0] and "Approve ×N" in article[0]
-            if is_asked and article["id"] not in self.seen:
-                return PageCard(self, article["id"], article[0])
+            command = next((each for each in commands if f"· {each}</h2>" in article[0]), "")
+            if not command or "Approve ×N" not in article[0]:
+                continue
+            card = PageCard(self, article["id"], article[0], command)
+            if (card.turn, card.button("approve")) not in self.seen:
+                return card
         return None
 
 

@@ -1,7 +1,7 @@
 """A Signoff that serves its pages on a free port: real sockets, real SQLite, real files; only the model is scripted."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -34,8 +34,9 @@ async def served(
     badge: Badge | None = None,
     index: MemoryIndex | None = None,
     limits: ServerLimits = ServerLimits(),  # noqa: B008 - a frozen value
+    prepared: Callable[[Stage], None] = lambda _stage: None,
 ) -> AsyncIterator[str]:
-    """The address of a running local workspace; everything ends with the block."""
+    """The address of a running local workspace; everything ends with the block. `prepared` is given its stage."""
     url = f"sqlite:///{folder / 'signoff.db'}"
     await upgrade(url)
     database, surface = SqlDatabase(url), WebSurface()
@@ -47,6 +48,7 @@ async def served(
         clock=SystemClock(),
         index=index or InMemoryIndex(),
     )
+    prepared(stage)
     workspace = Workspace(
         intents=intents_of(stage),
         hub=surface.hub,

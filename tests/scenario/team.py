@@ -1,10 +1,41 @@
 """The Chat of somebody in Slack: `/agent new`, the buttons of cards, their forms, replies in the thread."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from tests.scenario.chat import times_in
 from tests.scenario.office import Office, Running, kind_of, text_of
+from tests.standins.slack.forms import labels, widgets
 from tests.standins.slack.people import Person
 from tests.standins.slack.values import Json
+
+
+@dataclass(frozen=True, slots=True)
+class SlackForm:
+    """A form that is open before somebody."""
+
+    chat: "SlackChat"
+    view: Json
+
+    async def sends(self, **filled: str) -> None:
+        """Fill it in and send it; what stands beside its fields then is kept."""
+        values = {"Reason" if label == "reason" else label: value for label, value in filled.items()}
+        sent = await self.chat.person.submits(self.view, values)
+        assert sent.is_acknowledged, sent
+        if sent.body:
+            self.chat.answers.append(str(sent.body.get("errors") or text_of(sent.body)))
+
+
+@dataclass(frozen=True, slots=True)
+class SlackLine:
+    """A message that Slack has not told of."""
+
+    chat: "SlackChat"
+    message: Json
+
+    async def arrives(self) -> None:
+        """Slack tells of it."""
+        await self.chat.person.tells(self.chat.office.general, self.message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +44,7 @@ class SlackCard:
 
     chat: "SlackChat"
     message: Json
+    command: str
 
     @property
     def text(self) -> str:
@@ -21,18 +53,38 @@ class SlackCard:
 
     async def press(self, label: str, **filled: str) -> None:
         """Press a button or choose, and fill in the form that opens."""
-        person = self.chat.person
-        answer = await person.clicks(self.message, label)
-        assert answer.is_acknowledged, answer
-        if label == "Edit":
-            sent = await person.submits(await self.chat.office.form(person, "Edit"), filled)
-        elif label == "Reject":
-            form = await self.chat.office.form(person, "Reject")
-            sent = await person.submits(form, {"Reason": filled["reason"]})
+        if label in ("Edit", "Reject"):
+            await (await self.opens(label)).sends(**filled)
+        elif label.startswith("Approve ×") and label not in text_of(self.message["blocks"]):
+            form = await self._opened("Another number…", "Approve turn")
+            await SlackForm(self.chat, form).sends(**{"How many commands": str(times_in(label))})
         else:
-            return
-        assert sent.is_acknowledged
-        assert not sent.body, sent
+            answer = await self.chat.person.clicks(self.message, label)
+            assert answer.is_acknowledged, answer
+
+    async def opens(self, label: str) -> SlackForm:
+        """Press a button and leave its form open."""
+        return SlackForm(self.chat, await self._opened(label, label))
+
+    async def now(self) -> str:
+        """What the message says now."""
+        return text_of(self.chat.office.general.message(self.message["ts"]))
+
+    async def whole(self) -> str:
+        """Every page of Show all, where the card has it; else the card."""
+        message = self.chat.office.general.message(self.message["ts"])
+        assert message
+        if "Show all" not in labels(message["blocks"]):
+            return text_of(message)
+        await self.chat.person.clicks(message, "Show all", which=0)
+        view = await self.chat.office.form(self.chat.person, "")
+        await self.chat.person.closes(view)
+        return text_of(view)
+
+    async def _opened(self, label: str, title: str) -> Json:
+        answer = await self.chat.person.clicks(self.message, label)
+        assert answer.is_acknowledged, answer
+        return await self.chat.office.form(self.chat.person, title)
 
 
 @dataclass(slots=True)
@@ -43,28 +95,62 @@ class SlackChat:
     running: Running
     person: Person
     name: str = ""
-    seen: set[str] = field(default_factory=set)
+    seen: set[tuple[str, str]] = field(default_factory=set)
+    answers: list[str] = field(default_factory=list)
 
-    async def new_agent(self, name: str, role: str, *goals: str) -> None:
+    async def new_agent(self, name: str, role: str, *goals: str, free: Sequence[str] = ()) -> None:
         """Type the command and fill in the form."""
         self.name = name
         await self.person.types("/agent", "new", self.office.general)
         form = await self.office.form(self.person, "New agent")
-        sent = await self.person.submits(form, {"Name": name, "Role": role, "Goals": "\n".join(goals)})
+        filled = {"Name": name, "Role": role, "Goals": "\n".join(goals), "Run without asking": list(free)}
+        sent = await self.person.submits(form, filled)
         assert sent.is_acknowledged
         assert not sent.body, sent
 
-    async def asks(self, command: str) -> SlackCard:
+    async def asks_for_a_form(self, behind: str) -> str:
+        """What `/agent new` is answered with; a form that opened for it is a fault."""
+        answer = await self.person.types("/agent", f"new {behind}", self.office.general)
+        assert answer.is_acknowledged
+        assert self.person.view is None
+        return text_of(answer.body)
+
+    async def new_in_one_line(self, name: str, role: str, goal: str) -> None:
+        """Type all of it."""
+        self.name = name
+        await self.person.types("/agent", f"new {name} | {role} | {goal}", self.office.general)
+
+    async def offered_free(self) -> tuple[str, ...]:
+        """The classes that the form of a new agent has ticked."""
+        await self.person.types("/agent", "new", self.office.general)
+        form = await self.office.form(self.person, "New agent")
+        await self.person.closes(form)
+        ticked = next(iter(form["state"]["values"]["free"].values()))["selected_options"]
+        return tuple(option["value"] for option in ticked)
+
+    async def asks(self, *commands: str) -> SlackCard:
         """Wait for an open card that was not looked at."""
-        await self.office.slack.until(lambda: self._open(command) is not None)
-        card = self._open(command)
+        await self.office.slack.until(lambda: self._open(commands) is not None)
+        card = self._open(commands)
         assert card
-        self.seen.add(card["ts"])
-        return SlackCard(self, card)
+        self.seen.add(_look(card.message))
+        return card
+
+    async def root(self) -> str:
+        """The message above the thread."""
+        return text_of(self._root())
 
     async def says(self, text: str) -> None:
         """Reply in the thread."""
-        await self.person.says(self.office.general, text, thread=self._root()["ts"])
+        await (await self.writes(text)).arrives()
+
+    async def writes(self, text: str) -> SlackLine:
+        """Reply in the thread; Slack tells of it later."""
+        return SlackLine(self, self.person.writes(self.office.general, text, thread=self._root()["ts"]))
+
+    async def stops(self) -> None:
+        """Write it: the card of a running command has the button too."""
+        await self.says("!stop")
 
     async def resume(self) -> None:
         """Press Resume under the notice."""
@@ -76,9 +162,13 @@ class SlackChat:
         await self.office.said(text)
         return True
 
-    async def told(self, text: str) -> bool:
-        """Wait until Slack shows this to the person alone."""
-        await self.office.told(self.person, text)
+    async def told(self, text: str, times: int = 1) -> bool:
+        """Wait until Slack shows this to the person alone, or in a form."""
+
+        def heard() -> int:
+            return sum(text in each for each in (*map(text_of, self.person.ephemerals), *self.answers))
+
+        await self.office.slack.until(lambda: heard() >= times)
         return True
 
     async def file(self, path: str) -> str:
@@ -106,10 +196,18 @@ class SlackChat:
         return text_of(await self.office.form(self.person, "The model's reply"))
 
     def _root(self) -> Json:
-        return next(message for message in self.office.general.messages if kind_of(message) == "signoff_agent")
+        roots = [message for message in self.office.general.messages if kind_of(message) == "signoff_agent"]
+        return next((message for message in roots if message["text"].startswith(f"{self.name}:")), roots[0])
 
-    def _open(self, command: str) -> Json | None:
-        for card in self.office.cards():
-            if f"· {command}" in text_of(card) and "Approve ×N" in text_of(card) and card["ts"] not in self.seen:
-                return card
+    def _open(self, commands: Sequence[str]) -> SlackCard | None:
+        for message in self.office.cards():
+            command = next((each for each in commands if f"· {each}" in text_of(message)), "")
+            if command and "Approve ×N" in text_of(message) and _look(message) not in self.seen:
+                return SlackCard(self, message, command)
         return None
+
+
+def _look(message: Json) -> tuple[str, str]:
+    """A card with what it would approve."""
+    approve = next(widget for widget in widgets(message["blocks"]) if widget.kind == "button")
+    return message["ts"], str(approve.element.get("value") or approve.element["action_id"])

@@ -25,7 +25,7 @@ from adapters.discord.forms import (
     submitted,
 )
 from adapters.words import TOO_LONG_TO_EDIT
-from agent_core.errors import InvalidInput, NotPossible
+from agent_core.errors import ChangedSinceShown, InvalidInput, NotPossible
 from agent_core.model.command import Arguments, CommandCall, CommandSpec, Proposal, Thoughts
 from agent_core.model.draft import AgentDraft
 from agent_core.model.policy import Policy
@@ -193,7 +193,7 @@ def test_arguments_that_no_form_holds_are_told_to_be_too_long() -> None:
 def test_what_changed_since_the_form_was_opened_is_not_run() -> None:
     sent = send(edit_form(asking(path="a"), SPEC))
     assert isinstance(sent, Edited)
-    with pytest.raises(NotPossible, match="changed since the form was opened"):
+    with pytest.raises(ChangedSinceShown, match="changed after what you used was shown"):
         sent.arguments(asking(path="b"), SPEC)
 
 

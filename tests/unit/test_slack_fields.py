@@ -10,7 +10,7 @@ import pytest
 from adapters.buttons import Button
 from adapters.slack.fields import Place, changed_arguments, draft_of, errors_of, number_of, place_of, text_of
 from adapters.slack.views import agent_form, edit_form, number_form, reason_form
-from agent_core.errors import InvalidInput, NotPossible
+from agent_core.errors import ChangedSinceShown, InvalidInput
 from agent_core.model.command import Arguments, CommandCall, CommandSpec, Proposal, Thoughts
 from agent_core.model.draft import AgentDraft
 from agent_core.model.policy import Policy
@@ -135,7 +135,7 @@ def test_a_change_in_one_part_of_a_long_text_leaves_the_others_exact() -> None:
 
 def test_a_form_about_something_that_changed_since_is_not_taken() -> None:
     view = sent(form())
-    with pytest.raises(NotPossible):
+    with pytest.raises(ChangedSinceShown):
         changed_arguments(view, asking({**GIVEN, "path": "c.txt"}), SPEC)
 
 

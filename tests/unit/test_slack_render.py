@@ -332,7 +332,11 @@ NXG looks cheapest.\
                         "type": "plain_text_input",
                         "action_id": "signoff.reply",
                         "multiline": False,
-                        "placeholder": {"type": "plain_text", "text": "What should be different?", "emoji": False},
+                        "placeholder": {
+                            "type": "plain_text",
+                            "text": "Reply: rejects this step · end with ? to ask",
+                            "emoji": False,
+                        },
                         "dispatch_action_config": {"trigger_actions_on": ["on_enter_pressed"]},
                     },
                     "dispatch_action": True,

@@ -11,14 +11,17 @@ from typing import Any
 
 import pytest
 
+from adapters.terminal.console import Console
 from adapters.terminal.streams import Streams
-from adapters.terminal.surface import CHANNEL, TerminalSurface, person
+from adapters.terminal.surface import CHANNEL, Advanced, Shown, TerminalSurface, person
 from agent_core.commands.agents import AgentCommands
 from agent_core.errors import InvalidInput, ModelRefused
 from agent_core.model.agent import Acting, Agent, Awaiting, Stopped
 from agent_core.model.command import CommandCall, Proposal, Thoughts
 from agent_core.model.decision import Approval, Approve
 from agent_core.model.draft import DEFAULT_ROLE, AgentDraft
+from agent_core.model.ids import AgentId
+from agent_core.model.people import Origin
 from agent_core.testing.examples import NOON, a_turn, an_agent, keep
 from agent_core.testing.model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
@@ -415,3 +418,46 @@ async def test_no_at_the_question_of_a_helper_stops_the_agent_with_it() -> None:
     desk = Desk(stage, model)
     assert await desk.sits(CLERK, "y", "y", "n") == 3
     assert [(await desk.agent(name)).status.kind for name in ("Clerk", "Scout")] == ["stopped", "stopped"]
+
+
+async def test_a_question_is_answered_before_anything_else_is_asked() -> None:
+    desk = desk_of(WRITE, "The goal names it.", DONE)
+    assert await desk.sits(CLERK, "why this file?", "y", "y") == 0
+    asked, _, answered = desk.written.partition("asked: “why this file?”")
+    assert asked.count("y approve ·") == 1
+    assert answered.index("The goal names it.") < answered.index("y approve ·")
+
+
+class EnoughError(Exception):
+    """The test has seen what it wants."""
+
+
+async def test_the_card_that_is_asked_about_stands_right_above_the_question() -> None:
+    desk, me = desk_of(), person()
+    agent = an_agent(channel=CHANNEL, name="Clerk", owner=me, status=Awaiting(), turns=1)
+    helper = replace(agent, id=AgentId("agent-scout"), name="Scout", parent=agent.id, head=agent.id, under="Clerk")
+    turns = [a_turn(agent), a_turn(helper)]
+    await keep(desk.stage.database, agent, helper, *turns)
+    surface = desk.stage.surface
+    assert isinstance(surface, TerminalSurface)
+    for event in (Shown(agent, turns[0]), Shown(helper, turns[1]), Advanced()):
+        surface.events.put_nowait(event)
+
+    async def read() -> str | None:
+        raise EnoughError
+
+    streams = Streams(read=read, write=desk.write)
+    origin = Origin(by=me, channel=CHANNEL)
+    console = Console(intents=desk.intents, surface=surface, streams=streams, origin=origin, agent=agent)
+    with pytest.raises(EnoughError):
+        await console.run()
+    assert desk.written.rpartition("━━ ")[2].partition("\n")[0] == "Clerk · turn 1 · write_file"
+
+
+async def test_after_an_edit_the_terminal_shows_what_ran() -> None:
+    desk = desk_of(WRITE, DONE)
+    await desk.sits(CLERK, "e", "b.txt", "two", "n")
+    ran = desk.written.partition("edited and approved by")[2]
+    assert "filename · changed by @" in ran
+    assert "│ +b.txt" in ran
+    assert "b.txt" in ran.partition("Preview:")[2]

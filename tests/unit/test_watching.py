@@ -14,8 +14,10 @@ from agent_core.loop.watching import EVERY
 from agent_core.model.agent import Agent
 from agent_core.model.decision import Approve
 from agent_core.model.result import Interrupted, Succeeded
+from agent_core.model.turn import Turn
 from agent_core.testing.model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
+from agent_core.testing.surface import RecordingSurface
 
 
 class Nothing(BaseModel):
@@ -99,3 +101,38 @@ async def test_live_output_that_cannot_be_shown_costs_no_result() -> None:
     slow.say.put_nowait("end")
     await running
     assert stage.shown.cards[turn.id].result == Succeeded("built")
+
+
+@dataclass
+class SlowSurface(RecordingSurface):
+    """Shows live output only when the command has ended."""
+
+    showing: asyncio.Event = field(default_factory=asyncio.Event)
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def show(self, agent: Agent, turn: Turn, *, may_stand: bool) -> str:
+        """Take as long as the command."""
+        if turn.live:
+            self.showing.set()
+            await self.ended.wait()
+        return await super().show(agent, turn, may_stand=may_stand)
+
+
+async def test_a_command_that_ends_while_its_output_is_shown_waits_for_nothing() -> None:
+    surface = SlowSurface()
+
+    async def echo(_given: Nothing, context: CommandContext) -> str:
+        """Say it, and end as soon as it is being shown."""
+        context.report("said")
+        await surface.showing.wait()
+        surface.ended.set()
+        return "done"
+
+    own = declared(Nothing, echo, label="Echo", risks=("execute",), category="code")
+    model = ScriptedModel(reply_text("echo"), reply_text("do_nothing"))
+    stage = Stage(model=model, surface=surface, commands=Commands.of(own, *FINISH_COMMANDS))
+    agent = await stage.create()
+    await stage.decide(agent, Approve())
+    async with asyncio.timeout(1):
+        agent = await stage.settled(agent)
+    assert agent.turns == 2

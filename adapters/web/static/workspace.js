@@ -15,6 +15,8 @@ function take(text) {
   }
   for (const region of document.querySelectorAll("#thread > " + REGIONS))
     if (!known.has(region.id)) region.remove();
+  const box = document.getElementById("reply"), twin = fresh.getElementById("reply");
+  if (box && twin) box.placeholder = twin.placeholder;
   document.title = fresh.title;
   noteControls();
 }

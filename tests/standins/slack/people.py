@@ -82,6 +82,19 @@ class Person:
         files: Sequence[uploads.Upload] = (),
     ) -> Json:
         """Write a message; returns when the app has taken its events, or could have."""
+        stored = self.writes(channel, text, thread=thread, files=files)
+        await self.tells(channel, stored)
+        return stored
+
+    def writes(
+        self,
+        channel: "Channel",
+        text: str,
+        *,
+        thread: str | Json | None = None,
+        files: Sequence[uploads.Upload] = (),
+    ) -> Json:
+        """Write a message of which the app does not hear yet."""
         root = thread["ts"] if isinstance(thread, dict) else thread
         message: Json = {"user": self.id, "text": _escaped(text), "team": self.home_team, "blocks": _composed(text)}
         message["client_msg_id"] = self.team.slack.new_id("message-")
@@ -94,10 +107,12 @@ class Person:
         if files:
             kept = [uploads.keep(self.team.slack, upload, self.id) for upload in files]
             message |= {"subtype": "file_share", "files": kept, "upload": False}
-        stored = channel.add(message)
+        return channel.add(message)
+
+    async def tells(self, channel: "Channel", stored: Json) -> None:
+        """Have the app hear of a message that was written."""
         if channel.bot_is_member:
             await self._tell(channel, stored)
-        return stored
 
     async def types(self, command: str, text: str, channel: "Channel") -> Answer:
         """Send a slash command; what the app answers shows up as Slack would show it."""

@@ -1,0 +1,131 @@
+"""Questions about a proposal: how each surface takes them, what it says before, and how it shows the answer."""
+
+from pathlib import Path
+
+import pytest
+
+from adapters.discord import render as discord_render
+from adapters.discord.forms import reply_form
+from adapters.intents import ASKED
+from adapters.slack import render as slack_render
+from adapters.terminal.answers import Words, understood
+from adapters.words import REPLY_DOES
+from agent_core.errors import ModelRefused
+from agent_core.loop.answering import MARK
+from agent_core.model.draft import AgentDraft
+from agent_core.testing.examples import a_notice, an_agent
+from agent_core.testing.model import ScriptedModel
+from agent_core.testing.stage import Stage
+from tests.scenario.chat import writing
+from tests.scenario.guild import ESCAPED, Guild
+from tests.scenario.guild import at_work as at_work_in
+from tests.scenario.guild import text_of as text_in_discord
+from tests.scenario.member import GuildChat, pressed, submitted
+from tests.scenario.office import Office, at_work, text_of
+from tests.scenario.page import PageChat
+from tests.scenario.served import served
+from tests.scenario.team import SlackChat
+
+WRITE, ANSWER = writing("notes.md", "one\n"), "Because the goal names it."
+LONG = " ".join(f"*{number}* <@U1> `_long_`" for number in range(120))[:2_500]
+
+
+@pytest.mark.proves("question:answered")
+async def test_a_question_outlives_the_process_and_is_answered_once() -> None:
+    before = Stage(model=ScriptedModel(WRITE))
+    agent = await before.create()
+    await before.service.reply(agent.id, "Why this file?", before.origin())
+    model = ScriptedModel(ANSWER)
+    after = Stage(model=model, database=before.database, surface=before.surface, workspaces=before.workspaces)
+    for _ in range(2):
+        await after.settled(agent)
+    answers = [notice.text for notice in before.shown.notices if notice.kind == "answer"]
+    assert answers == [f"@ana asked: “Why this file?”\n{ANSWER}\n{MARK}"]
+    assert (await after.turn(agent)).state == "proposed"
+    assert len(model.prompts) == 1
+
+
+async def test_a_question_that_no_model_answers_says_so_and_leaves_the_proposal_open() -> None:
+    stage = Stage(model=ScriptedModel(WRITE, ModelRefused("The key was refused.")))
+    agent = await stage.create()
+    await stage.service.reply(agent.id, "Why?", stage.origin())
+    await stage.settled(agent)
+    assert stage.shown.notices[-1].text == "@ana asked: “Why?”\nThere is no answer: The key was refused."
+    assert (await stage.turn(agent)).state == "proposed"
+
+
+async def test_slacks_reply_box_says_what_a_reply_does_and_acknowledges_a_question(tmp_path: Path) -> None:
+    model = ScriptedModel(WRITE, ANSWER, ANSWER)
+    async with Office.opened() as office, at_work(office, model, tmp_path) as running:
+        chat = SlackChat(office, running, office.ana)
+        await chat.new_agent("Clerk", "keeps notes", "Write a report")
+        card = await chat.asks("write_to_file")
+        assert REPLY_DOES in card.text
+        await office.ana.enters(card.message, "Why this file?", "Reply to Clerk")
+        assert await chat.told(ASKED)
+        assert await chat.sees("@ana asked: “Why this file?”")
+        await chat.says("Why now?")
+        assert await chat.sees("@ana asked: “Why now?”")
+        await office.slack.until(lambda: bool(office.slack.calls_of("reactions.add")))
+        assert office.slack.calls_of("reactions.add")[-1].arguments["name"] == "speech_balloon"
+
+
+async def test_discords_reply_form_says_what_a_reply_does_and_acknowledges_a_question(tmp_path: Path) -> None:
+    async with Guild.opened() as guild, at_work_in(guild, ScriptedModel(WRITE, ANSWER, ANSWER), tmp_path) as there:
+        chat = GuildChat(guild, there, guild.person("ana"))
+        await chat.new_agent("Clerk", "keeps notes", "Write a report")
+        card = await chat.asks("write_to_file")
+        form = await pressed(chat.person, card.message, "Reply")
+        assert REPLY_DOES in str(form.modal)
+        sent = await submitted(chat.person, form, {"reply": "Why this file?"})
+        assert sent.ephemeral
+        assert sent.response
+        assert text_in_discord(sent.response.message) == ASKED
+        await chat.says("Why now?")
+        assert await chat.sees("@ana asked: “Why now?”")
+        said = next(each for each in guild.said() if each.content == "Why now?")
+        assert [str(reaction.emoji) for reaction in said.reactions] == ["💬"]
+
+
+async def test_the_page_says_what_a_reply_does_and_shows_question_and_answer(tmp_path: Path) -> None:
+    model = ScriptedModel(WRITE, ANSWER, waits=True)
+    async with served(model, tmp_path) as address, PageChat.opened(address, "ana") as chat:
+        await chat.new_agent("Clerk", "keeps notes", "Write a report")
+        card = await chat.asks("write_to_file")
+        assert f'placeholder="{REPLY_DOES}"' in await chat.page()
+        assert "Reply to Clerk: rejects this step, or asks where it ends with ?" in await chat.page()
+        await chat.says("Why this file?")
+        assert await chat.sees("@ana asks: Why this file?")
+        assert await chat.sees(ANSWER)
+        await card.press("Reject", reason="No")
+        assert await chat.sees("rejected by @ana")
+        assert 'placeholder="Reply to Clerk…"' in await chat.page()
+
+
+@pytest.mark.parametrize("text", ["Why?", "لماذا؟", "为什么？"])
+def test_a_terminal_tells_a_question_from_a_rejection_in_every_script(text: str) -> None:
+    answer = understood(text)
+    assert isinstance(answer, Words)
+    assert answer.is_question
+
+
+def test_a_long_answer_is_whole_in_slack_and_discord() -> None:
+    agent = an_agent()
+    notice = a_notice(agent, kind="answer", text=f"@ana asked: “Why?”\n{LONG}\n{MARK}")
+    in_slack = slack_render.notice_message(agent, notice)
+    assert LONG in text_of(in_slack.blocks)
+    in_discord = discord_render.notice_message(agent, notice)
+    components = in_discord.view.to_components()  # type: ignore[no-untyped-call]  # discord.py has no types for it
+    assert ESCAPED.sub(r"\1", components[0]["content"]).count("_long_") == LONG.count("_long_")
+
+
+def test_discords_reply_form_says_nothing_of_rejecting_where_nothing_is_proposed() -> None:
+    assert REPLY_DOES not in str(reply_form(an_agent(), "").to_dict())
+
+
+async def test_an_agent_that_rests_takes_no_question_for_a_decision() -> None:
+    stage = Stage(model=ScriptedModel(WRITE))
+    agent = await stage.service.create(AgentDraft(name="Clerk", goals=("Write",)), stage.origin())
+    await stage.service.stop(agent.id, stage.origin())
+    await stage.service.reply(agent.id, "What now?", stage.origin())
+    assert not [notice for notice in stage.shown.notices if notice.kind == "answer"]
