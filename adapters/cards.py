@@ -177,6 +177,12 @@ def free_text(agent: Agent) -> str:
     return f"Runs without asking: {', '.join(agent.policy.free)} (chosen by {agent.owner})" if agent.policy.free else ""
 
 
+def how_to_talk(agent: Agent) -> str:
+    """What stands under the first message of a thread."""
+    asks = "Every other command waits for your approval." if agent.policy.free else "Nothing runs before you approve."
+    return f"Reply in this thread to talk to it, or write !help. {asks}"
+
+
 def lease_text(agent: Agent) -> str:
     """How far people let an agent go on unasked, or "" where they did not."""
     lease = agent.lease
@@ -244,7 +250,7 @@ def _is_under_lease(agent: Agent, turn: Turn) -> bool:
 
 
 def _buttons(agent: Agent, turn: Turn) -> tuple[Button, ...]:
-    shown = turn.shown_hash
+    shown = turn.control_hash
     match turn.state:
         case "proposed":
             return (

@@ -112,7 +112,7 @@ class Intents:
             case "approve" | "reject" | "review":
                 turn = await self._open_turn(agent_id, origin, seen, approves=verb == "approve")
                 times = _times(rest) if verb == "approve" else 1
-                return await self.press(Button(verb, turn.id, times, turn.shown_hash), Filled(text=rest), origin)
+                return await self.press(Button(verb, turn.id, times, turn.control_hash), Filled(text=rest), origin)
             case "ask":
                 await self.service.ask(agent_id, rest, origin)
                 return Answer(ASKED, is_asked=True)

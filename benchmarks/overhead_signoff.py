@@ -68,7 +68,7 @@ async def run(folder: Path, replies: Sequence[Mapping[str, Any]]) -> tuple[list[
         for number in range(len(replies) - 1):
             origin = Origin(by=ADA, channel=CHANNEL, delivery=f"click-{number}")
             before = time.perf_counter()
-            await at.service.decide(turn.id, Approve(), origin, shown=turn.shown_hash)
+            await at.service.decide(turn.id, Approve(), origin, shown=turn.control_hash)
             turn = await at.surface.proposed()
             shown.append(time.perf_counter() - before)
             await at.rested.wait()

@@ -78,7 +78,7 @@ async def carried(
         async with asyncio.timeout(LONGEST):
             agent = await _rested(signoff, agent)
             if lease and (turn := await signoff.intents.views.newest_turn(CHANNEL, agent.id)):
-                await signoff.intents.service.decide(turn.id, Approve(lease), origin, shown=turn.shown_hash)
+                await signoff.intents.service.decide(turn.id, Approve(lease), origin, shown=turn.control_hash)
                 agent = await _rested(signoff, agent)
     finally:
         engine.cancel()

@@ -19,7 +19,7 @@ ROOM = MESSAGE_TEXT - 60
 # What the parts that are budgeted first may take, with their backslashes.
 HEADLINE, STATE, REMARK, FOOTER, OUTCOME = 200, 300, 250, 300, 900
 FOLDED, FOLDED_SAYS, FOLDED_OUTCOME = 150, 300, 1900
-SIGNS = {"good": "✓", "bad": "✗", "busy": "●", "quiet": "–", "open": "▲"}
+SIGNS = {"good": "✓", "bad": "✗", "busy": "●", "quiet": "–", "open": "○"}
 REST = "-# … Show all has the rest."
 
 

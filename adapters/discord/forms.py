@@ -32,7 +32,7 @@ TITLE, LABEL, HINT, INPUT, OPTION = 45, 45, 100, 4000, 100
 FOREIGN = "This form is not one of Signoff's."
 GOALS = "One per line, 1 to 5."
 MORE = "More"
-MORE_HINT = "Nothing is chosen: every command asks, and anyone here may approve."
+MORE_HINT = "Where nothing is chosen every command asks, and anyone here may approve."
 REASON_HINT = "Optional. The agent reads it and thinks again."
 OWNER, BRIEF = "approvers.owner", "verbosity.brief"
 Values: TypeAlias = Mapping[str, str | Sequence[str]]
@@ -62,7 +62,7 @@ class Edited:
 
         Raise InvalidInput for what cannot be read, ChangedSinceShown where the turn is not what was shown.
         """
-        if turn.shown_hash != self.button.shown:
+        if turn.control_hash != self.button.shown:
             raise ChangedSinceShown(turn.number, turn.remark)
         return arguments_of(self.fields, turn, spec)
 
@@ -128,7 +128,7 @@ def edit_form(
 
     `problems` are by the names of arguments.
     """
-    modal = _modal(f"Run edited: {spec.label}", _form_id(Button("edit", turn.id, shown=turn.shown_hash)))
+    modal = _modal(f"Run edited: {spec.label}", _form_id(Button("edit", turn.id, shown=turn.control_hash)))
     wrong = {one_line(name): problem for name, problem in (problems or {}).items()}
     fields = fields_of(turn, spec)
     for field in fields:
@@ -143,7 +143,7 @@ def edit_form(
 
 def reject_form(turn: Turn) -> ui.Modal:
     """Asks why not; the agent reads it."""
-    modal = _modal(f"Reject turn {turn.number}", _form_id(Button("reject", turn.id, shown=turn.shown_hash)))
+    modal = _modal(f"Reject turn {turn.number}", _form_id(Button("reject", turn.id, shown=turn.control_hash)))
     return modal.add_item(_labelled("Reason", _input("text", "", is_long=True), REASON_HINT))
 
 
@@ -157,7 +157,7 @@ def reply_form(agent: Agent, shown: str) -> ui.Modal:
 
 def number_form(turn: Turn) -> ui.Modal:
     """Asks how many commands may run."""
-    modal = _modal(f"{APPROVE_N} · turn {turn.number}", _form_id(Button("approve", turn.id, shown=turn.shown_hash)))
+    modal = _modal(f"{APPROVE_N} · turn {turn.number}", _form_id(Button("approve", turn.id, shown=turn.control_hash)))
     entry = _input("text", "", placeholder=f"From {FEWEST_TIMES} to {MOST_TIMES}")
     entry.required = True
     modal.add_item(_labelled("How many commands", entry, "This command is the first of them."))

@@ -8,7 +8,7 @@ from discord import ui
 
 from adapters.answers import Answer, Attachment
 from adapters.buttons import Button, Opening
-from adapters.cards import Card, Labelled, free_text, lease_text, spend_text, status_text, turn_card
+from adapters.cards import Card, Labelled, free_text, how_to_talk, lease_text, spend_text, status_text, turn_card
 from adapters.discord.arguments import Part
 from adapters.discord.card import HEADLINE, MESSAGE_TEXT, card_items, small
 from adapters.discord.controls import Item, card_controls, element, link_button, rest_button, rows
@@ -52,7 +52,6 @@ RISK_COLOURS: dict[Level, int] = {"execute": 0xD92D20, "publish": 0x2563EB, "spe
 NAME, ROLE, GOALS, SHORT = 200, 600, 1800, 150
 TEXT, MOST_UPLOADS = MESSAGE_TEXT - 200, 11
 RESTING = ("stopped", "paused", "finished")
-HOW_TO_TALK = "Reply in this thread to talk to it, or write !help. Nothing runs before you approve."
 EXPLANATION = (
     "Signoff puts agents to work in your team's chat, and nothing runs until somebody signs it off.",
     "Write /agent new and what you want done, or press New agent:",
@@ -95,7 +94,7 @@ def thoughts_message(agent: Agent, turn: Turn) -> Message:
 def root_message(agent: Agent, *, model: str = "", status_line: str = "") -> Message:
     """The message under which the agent's thread hangs."""
     facts = [f"Started by {agent.owner}", model, agent.model, spend_text(agent), free_text(agent)]
-    texts = [_about(agent.name, agent.role, agent.goals), *_small(*filter(None, facts)), *_small(HOW_TO_TALK)]
+    texts = [_about(agent.name, agent.role, agent.goals), *_small(*filter(None, facts)), *_small(how_to_talk(agent))]
     return compose(*_texts(texts), *_texts(_small(f"● {status_line}") if status_line.strip() else []))
 
 

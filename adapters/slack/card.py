@@ -31,7 +31,7 @@ ROOM, CONTAINER = MESSAGE_TEXT - 2000, 10
 ONE_LINE, NAME, LEAST_NAME = 100, 200, 8
 MOST_ARGUMENTS = 60
 MARK = 60
-SIGNS = {"good": "✓", "bad": "✗", "busy": "●", "quiet": "–", "open": "▲"}
+SIGNS = {"good": "✓", "bad": "✗", "busy": "●", "quiet": "–", "open": "○"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,7 +111,7 @@ class Clicks:
         match opening.verb:
             case "another number":
                 _, turn = await seen.open_to(origin.by, origin.channel, TurnId(opening.subject), opening.shown)
-                about = str(Button("approve", turn.id, shown=turn.shown_hash))
+                about = str(Button("approve", turn.id, shown=turn.control_hash))
                 await self.desk.open(arrival, views.number_form(turn, replace(place, about=about)))
             case "show all":
                 card = turn_card(*await seen.turn(origin.channel, TurnId(opening.subject)))

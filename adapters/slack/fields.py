@@ -85,7 +85,7 @@ def changed_arguments(view: Mapping[str, Any], turn: Turn, spec: CommandSpec) ->
 
     Raise InvalidInput for what is no JSON where JSON is needed, ChangedSinceShown where the turn is not what was shown.
     """
-    if Button.parse(place_of(view).about).shown != turn.shown_hash:
+    if Button.parse(place_of(view).about).shown != turn.control_hash:
         raise ChangedSinceShown(turn.number, turn.remark)
     fields = _fields(view)
     names = forms.argument_names(turn, spec)

@@ -6,7 +6,7 @@ from typing import Any
 
 from adapters.answers import Answer
 from adapters.buttons import Button, Opening
-from adapters.cards import free_text, lease_text, spend_text, status_text, summary_text, turn_card
+from adapters.cards import free_text, how_to_talk, lease_text, spend_text, status_text, summary_text, turn_card
 from adapters.decision_log import row_text
 from adapters.lengths import beginning, cut, shares
 from adapters.slack.blocks import (
@@ -56,7 +56,6 @@ Link = Callable[[Agent], str]
 NAME, ROLE, GOALS, SHORT = 160, 1000, 8000, 150
 MOST_LISTED, MOST_UPLOADS, LOG_ROW = MESSAGE_BLOCKS - 10, 20, 500
 RESTING = ("stopped", "paused", "finished")
-HOW_TO_TALK = "Reply in this thread to talk to it, or write !help. Nothing runs before you approve."
 EXPLANATION = (
     "Signoff puts agents to work in your team's chat, and nothing runs until somebody signs it off.",
     "Mention Signoff with what you want done, or press New agent:",
@@ -68,7 +67,7 @@ def turn_message(agent: Agent, turn: Turn, *, badge: str = "") -> Message:
     """The card of a turn in its present state; `badge` names the model where that is to be said."""
     card = turn_card(agent, turn)
     controls = card_controls(agent, card, turn.risks)
-    controls += [reply_box(agent, turn.shown_hash)] if turn.state == "proposed" else []
+    controls += [reply_box(agent, turn.control_hash)] if turn.state == "proposed" else []
     footer = [part for part in (card.risk, *card.footer, card.lease, badge) if part]
     mark = metadata("signoff_turn", turn=turn.id)
     return Message(notification(summary_text(agent, turn)), card_blocks(card, controls, footer), mark)
@@ -80,7 +79,7 @@ def root_message(agent: Agent, *, model: str, status_line: str = "") -> Message:
     blocks = [
         *_about(agent.name, agent.role, agent.goals),
         context(" · ".join(filter(None, facts))),
-        context(HOW_TO_TALK),
+        context(how_to_talk(agent)),
     ]
     blocks += [context(f"● {one_line(status_line)}", most=SHORT)] if status_line.strip() else []
     said = f"{agent.name}: {agent.role}"

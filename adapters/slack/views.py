@@ -182,7 +182,7 @@ def _part(
 def _policy_fields(policy: Policy) -> list[Block]:
     free = chooser("checkboxes", FIELD, [option(risk, risk) for risk in RISK_CLASSES], policy.free)
     return [
-        labelled("Run without asking", free, "free", hint="Nothing is ticked: every command asks."),
+        labelled("Run without asking", free, "free", hint="Where nothing is ticked every command asks."),
         labelled("Who may approve", _one_of(APPROVERS, policy.approvers), "approvers", optional=False),
         labelled("Cards show", _one_of(VERBOSITIES, policy.verbosity), "verbosity", optional=False),
     ]

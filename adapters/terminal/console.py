@@ -161,7 +161,7 @@ class Console:
     async def _answer(self, turn: Turn, line: str) -> None:
         answer = understood(line)
         if turn.state == "interrupted" and not _is_for_any_turn(answer):
-            await self._press(Button(settlement(line), turn.id, shown=turn.shown_hash))
+            await self._press(Button(settlement(line), turn.id, shown=turn.control_hash))
         elif isinstance(answer, Words) and answer.text and not answer.is_verb and self.streams.can_ask:
             await self._confirm(turn, answer)
         else:
@@ -186,7 +186,7 @@ class Console:
             case Help() | Unclear():
                 self._explain(turn, answer)
             case Yes(times):
-                await self._press(Button("approve", turn.id, times, turn.shown_hash))
+                await self._press(Button("approve", turn.id, times, turn.control_hash))
             case Change():
                 await self._edit(turn)
             case Review():
@@ -200,7 +200,7 @@ class Console:
 
     async def _send(self, turn: Turn, text: str) -> None:
         if text:
-            told = await self.intents.say(turn.agent_id, text, self.origin, Seen(hashes=(turn.shown_hash,)))
+            told = await self.intents.say(turn.agent_id, text, self.origin, Seen(hashes=(turn.control_hash,)))
             self._unanswered += told.is_asked
             self._say(told.whole)
 
@@ -222,7 +222,7 @@ class Console:
         elif changed == call.arguments:
             self._say("Nothing was changed.")
         else:
-            await self._press(Button("edit", turn.id, shown=turn.shown_hash), Filled(arguments=changed))
+            await self._press(Button("edit", turn.id, shown=turn.control_hash), Filled(arguments=changed))
 
     async def _go_on(self, turn: Turn) -> None:
         """Approve what an unasked run found open; stop where its lease ended or the ground changed under a command."""
@@ -231,7 +231,7 @@ class Console:
             await self._stop()
             return
         try:
-            await self._press(Button("approve", turn.id, shown=turn.shown_hash))
+            await self._press(Button("approve", turn.id, shown=turn.control_hash))
         except PersonError as error:
             self._say(sentence(error))
             await self._stop()
@@ -282,4 +282,4 @@ def _drawing(before: Turn | None, turn: Turn) -> Callable[[Agent, Turn, Look], s
 
 def _looks(turn: Turn) -> tuple[str, str, str]:
     """What a card says of a turn: approved and running look the same."""
-    return turn.id, turn.stage.replace("approved", "running"), turn.proposal.shown_hash
+    return turn.id, turn.stage.replace("approved", "running"), turn.control_hash

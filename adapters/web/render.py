@@ -13,7 +13,7 @@ from adapters import cards, decision_log
 from adapters.buttons import Button
 from adapters.visible_text import finalized, visible
 from adapters.wishes import CALLS
-from adapters.words import REPLY_DOES, age, first_lines, media_type, size_text
+from adapters.words import REPLY_DOES, age, covered_text, first_lines, media_type, size_text
 from agent_core.model.agent import Agent
 from agent_core.model.note import Note, Notice
 from agent_core.model.places import ChannelScope
@@ -121,6 +121,7 @@ def _environment() -> Environment:
         file_path,
         medium_of,
         age,
+        covered_text,
         kind_of,
         size_text,
         Button,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
-from agent_core.commands.registry import CommandContext, Commands, brings_in_by_name, unheard
+from agent_core.commands.registry import CommandContext, Commands, brings_in_by_name, take_in_unseen, unheard
 from agent_core.errors import CommandError, MemoryAway, ModelError, UnusableReply
 from agent_core.model.agent import Agent
 from agent_core.model.command import CommandCall, Preview
@@ -72,6 +72,10 @@ class Hands:
     def may_bring_in(self, call: CommandCall, agent: Agent) -> bool:
         """Whether what the command gives to this agent may contain untrusted content."""
         return brings_in_by_name(self.commands, call.name, agent)
+
+    def take_in_unseen(self, agent: Agent, call: CommandCall) -> Agent:
+        """The agent after a command of which nobody knows how far it came; one that is gone may have brought in all."""
+        return take_in_unseen(self.commands, call.name, agent)
 
     async def rest(self, agent_id: AgentId) -> None:
         """End whatever an agent left running: it stands still, or is gone."""

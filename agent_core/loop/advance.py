@@ -23,7 +23,7 @@ from agent_core.loop.pondering import Pondering
 from agent_core.loop.sight import look
 from agent_core.loop.thinking import Mind
 from agent_core.loop.watching import Watch
-from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Thinking
+from agent_core.model.agent import Acting, Agent, Awaiting, Thinking
 from agent_core.model.audit import AuditEntry
 from agent_core.model.command import Preview
 from agent_core.model.ids import AgentId, TurnId
@@ -34,6 +34,7 @@ from agent_core.model.usage import CallKind, Usage
 from agent_core.oversight.budget import Purse
 from agent_core.oversight.families import budget_of, family_below, report
 from agent_core.oversight.treasury import Treasury
+from agent_core.oversight.trust import is_still_allowed
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.ports.engine import Waker
 from agent_core.ports.precedence import Precedence
@@ -41,6 +42,7 @@ from agent_core.ports.surface import ChatSurface
 from agent_core.ports.world import Clock
 
 NOTHING: Mapping[CallKind, Usage] = {}
+ALLOWED_NO_MORE = "What let this run without asking ended before it started."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,10 +135,10 @@ class AgentLoop:
             case "approved":
                 return await self._start(hold, agent, turn)
             case "running" if turn.only_reads:
-                await hold.seize()
-                return await self._run(hold, agent, turn)
+                again = await self._change(hold, turn.id, Turn.restart, AuditEntry.of_crash)
+                return await self._start(hold, again.agent, turn.restart())
             case "running":
-                return (await self._change(hold, turn.id, Turn.interrupt, Awaiting(), AuditEntry.of_end)).agent
+                return (await hold.save(partial(self._interrupted, turn.id))).agent
             case _:
                 raise Superseded(agent.id)
 
@@ -145,13 +147,35 @@ class AgentLoop:
             preview = await self.hands.foresee(agent, turn.call)
         except CommandError as error:
             return await self._finish(hold, turn.id, Failed(str(error)))
-        now = self.clock.now()
-        if not turn.proposal.still_holds(turn.call, preview):
-            remark = changed_text(turn.proposal.preview, preview)
-            changed = await self._change(hold, turn.id, lambda at: at.show_again(preview, remark, now), Awaiting())
-            return changed.agent
-        await self._change(hold, turn.id, lambda at: at.start(now, preview), Acting(), AuditEntry.of_run)
-        return await self._run(hold, agent, turn, preview)
+        remark = "" if turn.proposal.still_holds(turn.call, preview) else changed_text(turn.proposal.preview, preview)
+        begun = await hold.save(partial(self._begun, turn.id, preview, remark))
+        if begun.changed and begun.changed.state == "running":
+            return await self._run(hold, begun.agent, turn, preview)
+        return begun.agent
+
+    async def _begun(
+        self, turn_id: TurnId, preview: Preview | None, remark: str, work: UnitOfWork, agent: Agent
+    ) -> Outcome:
+        """Start the command, or ask anew where it changed or where what let it run unasked is over."""
+        turn, now = await work.turns.get(agent.channel, turn_id), self.clock.now()
+        if turn.state != "approved":
+            raise Superseded(agent.id)
+        why = remark or ("" if is_still_allowed(agent, turn) else ALLOWED_NO_MORE)
+        if why:
+            asked = turn.show_again(preview, why, now)
+            asked = replace(asked, exposed=agent.exposed, exposures=agent.exposures)
+            return move(agent, asked, Awaiting(), now)
+        started = turn.start(now, preview)
+        return replace(move(agent, started, Acting(), now), audit=(AuditEntry.of_run(agent, started, now),))
+
+    async def _interrupted(self, turn_id: TurnId, work: UnitOfWork, agent: Agent) -> Outcome:
+        """Put a command that may have run before people, and count what it may have brought in as brought in."""
+        turn, now = await work.turns.get(agent.channel, turn_id), self.clock.now()
+        if turn.state != "running":
+            raise Superseded(agent.id)
+        cut = turn.interrupt()
+        exposed = self.hands.take_in_unseen(agent, turn.call)
+        return replace(move(exposed, cut, Awaiting(), now), audit=(AuditEntry.of_end(agent, cut, now),))
 
     async def _run(self, hold: Hold, agent: Agent, turn: Turn, approved: Preview | None = None) -> Agent:
         watch = Watch(hold=hold, clock=self.clock, turn_id=turn.id)
@@ -179,16 +203,14 @@ class AgentLoop:
         hold: Hold,
         turn_id: TurnId,
         change: Callable[[Turn], Turn],
-        status: AgentStatus,
-        entry: Callable[[Agent, Turn, datetime], AuditEntry] | None = None,
+        entry: Callable[[Agent, Turn, datetime], AuditEntry],
     ) -> Outcome:
         async def changed(work: UnitOfWork, agent: Agent) -> Outcome:
             turn = await work.turns.get(agent.channel, turn_id)
             if turn.state not in ("approved", "running"):
                 raise Superseded(agent.id)
-            now, changed_turn = self.clock.now(), change(turn)
-            audit = (entry(agent, changed_turn, now),) if entry else ()
-            return replace(move(agent, changed_turn, status, now), audit=audit)
+            now, after = self.clock.now(), change(turn)
+            return replace(move(agent, after, Acting(), now), audit=(entry(agent, turn, now),))
 
         return await hold.save(changed)
 

@@ -19,6 +19,7 @@ from agent_core.ports.database import UnitOfWork
 from agent_core.ports.world import Clock
 from agent_core.prompt.answering import MOST_REPLY, TURNS_SHOWN, answer_messages, answer_of
 from agent_core.prompt.asking import Asker, Question
+from agent_core.prompt.past import quoted
 
 ANSWER_TIMEOUT_SECONDS = 60.0
 LONGEST_QUOTE = 150
@@ -60,7 +61,7 @@ class QuestionAnswerer:
             return f"There is no answer: {error}"
         except TimeoutError:
             return "There is no answer: the model did not reply in time. Ask again."
-        return f"{said}\n{MARK}" if said else "There is no answer: the model said nothing. Ask again."
+        return f"{quoted(said)}\n{MARK}" if said else "There is no answer: the model said nothing. Ask again."
 
 
 def _answer_text(question: Notice, said: str) -> str:

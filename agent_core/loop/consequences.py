@@ -9,7 +9,7 @@ from agent_core.loop.outcome import Outcome
 from agent_core.loop.recalling import LookBack
 from agent_core.loop.sight import Sight
 from agent_core.loop.thinking import Delayed, Proposed, Unusable
-from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Finished, Paused, Thinking
+from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Digest, Finished, Paused, Thinking
 from agent_core.model.decision import Approve
 from agent_core.model.ids import TurnId, new_id
 from agent_core.model.note import Notice
@@ -18,7 +18,8 @@ from agent_core.model.turn import Turn
 from agent_core.model.usage import CallKind, Usage
 from agent_core.oversight.circles import is_more_of_it
 from agent_core.oversight.lease import why_end_after, why_end_before
-from agent_core.oversight.trust import expose, is_from_outside, leaves_traces, runs_unasked
+from agent_core.oversight.policy import may_decide
+from agent_core.oversight.trust import expose, is_from_outside, leaves_traces, remembers_untrusted, runs_unasked
 
 UNUSABLE_MOST = 3
 LONGEST_REASON = 200
@@ -33,6 +34,7 @@ def propose(agent: Agent, thought: Proposed, sight: Sight, granters: Granters, n
     if sight.circling and not sight.waiting and is_more_of_it(thought.proposal.call, sight.turns):
         why = f"{agent.name} goes round in a circle: {sight.circling} It was told, and proposed the same again."
         return pause(agent, f"{why} Write what to do differently, then Resume.", now)
+    agent, notices = _hear(agent, sight, now)
     turn = Turn(
         id=TurnId(new_id(now)),
         agent_id=agent.id,
@@ -43,10 +45,17 @@ def propose(agent: Agent, thought: Proposed, sight: Sight, granters: Granters, n
         usage=agent.unbilled,
         proposed_at=now,
         exposed=agent.exposed,
+        exposures=agent.exposures,
     )
     numbered = replace(agent, turns=turn.number, unusable=0, complaint="", unbilled=Usage())
     outcome = _ask(numbered, turn, now) if thought.spec.always_asks else _put(numbered, turn, sight, granters, now)
-    return replace(outcome, read=sight.waiting)
+    return replace(outcome, read=sight.waiting, notices=(*notices, *outcome.notices))
+
+
+def recall(agent: Agent, seen: LookBack, digest: Digest | None, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
+    """The agent after long-term memory offered it something, which may hold what others wrote."""
+    is_offered = bool(seen.offered or (digest and digest.recalled))
+    return expose(agent, "what its memory offered", now) if is_offered and remembers_untrusted(agent) else (agent, ())
 
 
 def complain(agent: Agent, thought: Unusable, now: datetime) -> Outcome:
@@ -151,6 +160,14 @@ def _offered(agent: Agent, turn: Turn, now: datetime) -> tuple[Notice, ...]:
     files = turn.result.files if isinstance(turn.result, Succeeded) else ()
     said = f"{agent.name} · turn {turn.number}"
     return tuple(Notice.to(agent, "file", f"{said}: {file}", now, file=file) for file in files)
+
+
+def _hear(agent: Agent, sight: Sight, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
+    """The agent after it read what waits: the words of somebody who may not decide are no reason to run programs."""
+    for note in sight.waiting:
+        if note.by.kind != "bot" and not may_decide(agent, note.by):
+            return expose(agent, f"the words of {note.by}", now)
+    return agent, ()
 
 
 def _take_in(agent: Agent, turn: Turn, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:

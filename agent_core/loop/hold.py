@@ -125,6 +125,8 @@ class Hold:
             kept = turn.keep_output(output, outside=outside)
             if present.fence == self.fence and kept != turn:
                 work.turns.save(kept)
+                if outside and not present.exposed:
+                    work.agents.save(present.expose())
 
         with suppress(NotFound):
             await in_one_unit(self.database, act)

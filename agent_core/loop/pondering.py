@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
-from agent_core.loop.consequences import complain, delay, pause, propose, see, stop_circling
+from agent_core.loop.consequences import complain, delay, pause, propose, recall, see, stop_circling
 from agent_core.loop.folding import folded
 from agent_core.loop.granters import Granters, look_up_granters
 from agent_core.loop.hold import Hold, Step
@@ -69,7 +69,8 @@ class Pondering:
 
     async def _digested(self, digest: Digest, seen: LookBack, _work: UnitOfWork, agent: Agent) -> Outcome:
         changed = replace(agent.pay(self.purse.spent), digest=digest, recalled=())
-        return self._seen(Outcome(agent=changed), seen)
+        exposed, notices = recall(changed, seen, digest, self.clock.now())
+        return self._seen(Outcome(agent=exposed, notices=notices), seen)
 
     async def _taken_in(
         self, thought: Thought, seen: LookBack, granters: Granters, _work: UnitOfWork, agent: Agent
@@ -78,9 +79,10 @@ class Pondering:
         if not isinstance(paid.status, Thinking):
             return self._seen(Outcome(agent=paid), seen)
         now = self.clock.now()
-        asked, notices = stop_circling(paid, self.sight, now)
+        recalling, told = recall(paid, seen, None, now)
+        asked, notices = stop_circling(recalling, self.sight, now)
         outcome = self._following(thought, asked, granters, now)
-        return self._seen(replace(outcome, notices=(*notices, *outcome.notices)), seen)
+        return self._seen(replace(outcome, notices=(*told, *notices, *outcome.notices)), seen)
 
     def _seen(self, outcome: Outcome, seen: LookBack) -> Outcome:
         paid = replace(outcome, spent=dict(self.purse.spent))

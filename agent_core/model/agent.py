@@ -88,8 +88,9 @@ class Agent:
     agent that started this one, `head` the one that people made, whose budget and files are its too, and `under` that
     one's name.
 
-    `exposed` says that it was given untrusted content and that no person who saw this has decided since; `tainted` that
-    it was ever given any, so that its memory may hold it; `folder_tainted` that its folder may.
+    `exposed` says that it was given untrusted content, and that no person who was told of it approved anything since;
+    `exposures` counts how often it was given any. `tainted` says that it ever was, so that its memory may hold some,
+    and `folder_tainted` that its folder may.
     """
 
     id: AgentId
@@ -122,6 +123,7 @@ class Agent:
     head: AgentId | None = None
     under: str = ""
     exposed: bool = False
+    exposures: int = 0
     tainted: bool = False
     folder_tainted: bool = False
 
@@ -148,11 +150,14 @@ class Agent:
     def expose(self) -> Self:
         """The agent after it was given untrusted content: its lease covers no execute and publish any more."""
         lease = self.lease.without_guarded() if self.lease else None
-        return replace(self, exposed=True, tainted=True, lease=lease)
+        return replace(self, exposed=True, exposures=self.exposures + 1, tainted=True, lease=lease)
 
-    def clear_exposure(self) -> Self:
-        """The agent after a person decided who was shown that it is exposed. Its memory and folder stay tainted."""
-        return replace(self, exposed=False, tainted=self.is_tainted)
+    def clear_exposure(self, known: int) -> Self:
+        """The agent after a person approved who was told of the first `known` exposures; a later one stays.
+
+        Its memory and folder stay tainted.
+        """
+        return replace(self, exposed=False, tainted=self.is_tainted) if known == self.exposures else self
 
     def become(self, status: AgentStatus, at: datetime) -> Self:
         """The agent in another state, with no timer; at rest it holds no lease."""

@@ -91,6 +91,11 @@ class AuditEntry:
         )
 
     @classmethod
+    def of_crash(cls, agent: Agent, turn: Turn, at: datetime) -> Self:
+        """The end of a run that the death of the process cut short, where the command is run again unasked."""
+        return replace(cls.on(agent, ENDED, by=turn.approvals[-1].by, at=at, turn=turn), outcome="interrupted")
+
+    @classmethod
     def of_end(cls, agent: Agent, turn: Turn, at: datetime) -> Self:
         """The entry that is saved together with the end of a command, or with the reason why it did not run."""
         by = turn.ended_by or turn.approvals[-1].by

@@ -120,5 +120,9 @@ def in_whole_characters(value: object) -> object:
 def call_digest(call: CommandCall, preview: Preview | None) -> str:
     """The first 128 bits of a SHA-256 over a call and what its preview stands on: what a button can carry."""
     stood_on = [preview.target, preview.basis] if preview else []
-    digest = hashlib.sha256("\0".join([call.canonical, *stood_on]).encode(errors="surrogatepass"))
-    return digest.hexdigest()[:DIGEST_LENGTH]
+    return text_digest("\0".join([call.canonical, *stood_on]))
+
+
+def text_digest(text: str) -> str:
+    """The first 128 bits of a SHA-256, as hexadecimal digits."""
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:DIGEST_LENGTH]

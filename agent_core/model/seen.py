@@ -20,16 +20,16 @@ class Seen:
     def follows(self, turn: Turn) -> bool:
         """Whether the line may be meant for the turn as it is now: enough to reject it, not to approve it."""
         if self.hashes is not None or self.written_at is None:
-            return self.hashes is None or turn.shown_hash in self.hashes
+            return self.hashes is None or turn.control_hash in self.hashes
         return self.written_at >= (turn.asked_at or turn.proposed_at)
 
     def covers(self, turn: Turn) -> bool:
         """Whether the turn stood before the writer as it is now, on a card that was there before the line."""
         if self.hashes is not None:
-            return turn.shown_hash in self.hashes
+            return turn.control_hash in self.hashes
         if self.written_at is None or turn.shown_at is None:
             return False
-        return turn.shown_hash_on_card == turn.shown_hash and turn.shown_at <= self.written_at
+        return turn.shown_hash_on_card == turn.control_hash and turn.shown_at <= self.written_at
 
 
 UNKNOWN = Seen()

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Literal, Self, assert_never
 
 from agent_core.errors import AlreadyDecided, NotPossible
-from agent_core.model.command import CommandCall, Preview, Proposal, RiskClass, call_digest
+from agent_core.model.command import CommandCall, Preview, Proposal, RiskClass, call_digest, text_digest
 from agent_core.model.decision import Approval, Approve, ApproveEdited, Decision, Reject
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.people import Actor
@@ -30,9 +30,9 @@ class Turn:
 
     `remark` tells people why a turn is shown in this state (it changed since it was shown), `review` what the model
     holds against its own proposal, where somebody asked. `live` is what its running command has given so far.
-    `exposed` says that the agent read what others wrote after the last decision, and before it proposed this.
-    `exposed` is shown on the card. `asked_at` is when people were asked again, because what the proposal stood on had
-    changed. `run_preview` is the preview of an edited command, made when it started.
+    `exposed` says that the agent was exposed when it proposed this, as the card shows; `exposures` is its count then.
+    `asked_at` is when people were asked again, because what the proposal stood on had changed. `run_preview` is the
+    preview of an edited command, made when it started.
 
     `shown_as` is where its card stands once it was sent, `shown_at` when that was, and `shown_hash_on_card` which state
     of the proposal the card shows.
@@ -56,6 +56,7 @@ class Turn:
     review: str = ""
     live: str = ""
     exposed: bool = False
+    exposures: int = 0
     asked_at: datetime | None = None
     run_preview: Preview | None = None
     shown_as: str = ""
@@ -72,8 +73,17 @@ class Turn:
 
     @property
     def shown_hash(self) -> str:
-        """What every control of its card carries, and every decision is checked against."""
+        """A digest of the proposal: for a command that nobody edited the `run_hash`."""
         return self.proposal.shown_hash
+
+    @property
+    def control_hash(self) -> str:
+        """What every control of its card carries, and every decision is checked against.
+
+        It stands for this turn, for what would run, and for whether the card says that the agent is exposed.
+        """
+        runs = self.run_hash if self.state == "interrupted" else self.shown_hash
+        return text_digest("\0".join((self.id, runs, "exposed" if self.exposed else "")))
 
     @property
     def is_edited(self) -> bool:
@@ -108,7 +118,7 @@ class Turn:
         """
         state = "running" if self.state == "approved" else self.state
         live = f"/live {zlib.crc32(self.live.encode(errors='replace')):x}" if self.live else ""
-        marks = (f"/changed {self.shown_hash}" if self.remark else "", "/reviewed" if self.review else "", live)
+        marks = (f"/changed {self.control_hash}" if self.remark else "", "/reviewed" if self.review else "", live)
         return f"{state}/{len(self.approvals)}{''.join(marks)}"
 
     def decide(self, decision: Decision, *, by: Actor, at: datetime, needed: int = 1) -> Self:
@@ -148,16 +158,23 @@ class Turn:
             return replace(self.finish(Interrupted(by, self.live, outside and bool(self.live)), at), ended_by=by)
         return replace(self, state="withdrawn", ended_at=at, ended_by=by)
 
+    def restart(self) -> Self:
+        """The process died while a command ran that only reads: it is approved as before, and starts once more."""
+        return replace(self, state="approved", started_at=None, run_preview=None, live="")
+
     def interrupt(self) -> Self:
         """The process died while the command ran: people say what became of it."""
         return replace(self, state="interrupted", result=Interrupted(), live="")
 
     def run_again(self, by: Actor, at: datetime) -> Self:
-        """Answer an interruption: the command is approved anew."""
+        """Answer an interruption: the command that the card shows is approved anew.
+
+        An edited one is the proposal from here on, with the preview that it started with, so that nothing else runs.
+        """
         self._must_be_interrupted()
-        call = self.call
-        approval = Approval(by, at, Approve() if call == self.proposal.call else ApproveEdited(call.arguments))
-        return replace(self, state="approved", result=None, started_at=None, approvals=(approval,))
+        proposal = replace(self.proposal, call=self.call, preview=self.shown_preview)
+        approvals = (Approval(by, at, Approve()),)
+        return replace(self, state="approved", result=None, started_at=None, approvals=approvals, proposal=proposal)
 
     def settle(self, result: Result, by: Actor, at: datetime) -> Self:
         """Answer an interruption: this is what became of it."""

@@ -7,13 +7,16 @@ it decides again, no lease and no policy covers execute and publish.
                                 └─► messages and reports to helpers and back
 """
 
+from dataclasses import replace
 from datetime import datetime
 
 from agent_core.model.agent import Agent
 from agent_core.model.command import GUARDED_CLASSES, CommandSpec, RiskClass
+from agent_core.model.decision import Approve
 from agent_core.model.note import Notice
 from agent_core.model.people import Actor
 from agent_core.model.result import Result
+from agent_core.model.turn import Turn
 from agent_core.oversight.policy import is_free, may_decide
 
 WORKING, KEEPING = ("code", "shell"), ("files", "memory")  # categories that work on, and give back, what was kept
@@ -47,6 +50,32 @@ def runs_unasked(agent: Agent, risks: tuple[RiskClass, ...], owner: Actor | None
 def leaves_traces(agent: Agent, risks: tuple[RiskClass, ...]) -> bool:
     """Whether a command of these classes may put untrusted content into the agent's folder."""
     return agent.is_tainted and bool(LEAVING_TRACES.intersection(risks))
+
+
+def takes_in_unseen(agent: Agent, spec: CommandSpec) -> Agent:
+    """The agent after a command of which nobody knows how far it came: what it may have brought in is there."""
+    if not brings_in(spec, agent):
+        return agent
+    exposed = agent.expose()
+    return replace(exposed, folder_tainted=agent.folder_tainted or leaves_traces(exposed, spec.risks))
+
+
+def is_still_allowed(agent: Agent, turn: Turn) -> bool:
+    """Whether what lets a turn run unasked is still in force; what a person decided stays decided."""
+    match turn.approvals[-1].decision:
+        case Approve(under="lease", granted_at=granted_at):
+            lease = agent.lease
+            holds = lease is not None and lease.granted_at == granted_at and lease.covers(turn.risks)
+            return holds and not is_held_back(agent, turn.risks)
+        case Approve(under="policy"):
+            return is_free(agent.policy, turn.risks) and not is_held_back(agent, turn.risks)
+        case _:
+            return True
+
+
+def remembers_untrusted(agent: Agent) -> bool:
+    """Whether what long-term memory offers may be others' words."""
+    return agent.is_tainted or agent.folder_tainted
 
 
 def expose(agent: Agent, how: str, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:

@@ -75,7 +75,7 @@ class SqlTurns:
 
     def mark_shown(self, turn: Turn, address: str, at: datetime) -> None:
         """Update where the card stands and what it shows, whatever else became of the turn."""
-        shown = {"shown_as": address, "shown_stage": turn.stage, "shown_at": at, "shown_hash": turn.shown_hash}
+        shown = {"shown_as": address, "shown_stage": turn.stage, "shown_at": at, "shown_hash": turn.control_hash}
         self._buffer.queue(_SHOWN, {**shown, "the_id": turn.id, "in_channel": turn.channel.key})
 
     def _insert(self, turn: Turn) -> None:

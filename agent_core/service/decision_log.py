@@ -41,7 +41,7 @@ class LogFilter:
             (not self.agent or " ".join(self.agent.split()).casefold() == entry.agent_name.casefold())
             and (self.agent_id is None or self.agent_id == entry.agent_id)
             and (not person or person in (entry.by.display.casefold(), entry.by.id.casefold()))
-            and (not self.command or self.command.strip().casefold() == entry.command.casefold())
+            and (not self.command or self.command.strip().casefold() in entry.command.casefold())
             and (not self.risk or self.risk in entry.risks)
             and (not self.outcome or self.outcome == entry.outcome)
         )

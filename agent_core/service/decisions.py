@@ -33,12 +33,13 @@ def decided(
 ) -> tuple[Agent, Turn]:
     """Save a decision with what follows from it; raise NotAllowed or AlreadyDecided.
 
-    It clears the agent's exposure only where the card showed that: otherwise nobody has decided on it.
+    An approval clears the exposures that the card showed, and no later one; a rejection clears none.
     """
     require_may_decide(agent, by)
     answered = turn.decide(decision, by=by, at=at)
     changed = agent.become(FOLLOWING[answered.state], at)
-    changed = changed.clear_exposure() if turn.exposed else changed
+    if turn.exposed and not isinstance(decision, Reject):
+        changed = changed.clear_exposure(turn.exposures)
     match decision:
         case Approve(times) if times != 1:
             lease = grant(times, turn.risks, by=by, at=at)
@@ -55,7 +56,7 @@ def decided(
 
 def require_as_shown(turn: Turn, shown: str) -> None:
     """Raise ChangedSinceShown unless the control that was used carried the hash of the turn as it stands now."""
-    if shown != turn.shown_hash:
+    if shown != turn.control_hash:
         raise ChangedSinceShown(turn.number, turn.remark)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
-from agent_core.commands.registry import Commands, brings_in_by_name
+from agent_core.commands.registry import Commands, brings_in_by_name, take_in_unseen
 from agent_core.errors import InvalidInput, MemoryAway, NotPossible
 from agent_core.memory.longterm import LongTermMemory
 from agent_core.model.agent import Acting, Agent, Awaiting, Stopped, Thinking
@@ -19,9 +19,8 @@ from agent_core.model.ids import AgentId
 from agent_core.model.people import Actor, Origin
 from agent_core.model.policy import Policy
 from agent_core.model.turn import Turn
-from agent_core.oversight.families import family_below, report
+from agent_core.oversight.families import family_below, report, taint_shared_folder
 from agent_core.oversight.policy import require_may_create, require_may_decide, require_may_speak
-from agent_core.oversight.trust import is_from_outside
 from agent_core.ports.database import UnitOfWork
 from agent_core.ports.world import Workspaces
 from agent_core.service.changing import Changing
@@ -163,8 +162,17 @@ class AgentLifecycle(Changing):
             work.turns.save(ended)
             if ended.state == "done":
                 work.audit.append(AuditEntry.of_end(agent, ended, now))
-            agent = agent.expose() if is_from_outside(ended.result) else agent
+            agent = await self._expose_cut_short(work, agent, turn)
         return agent.become(Stopped(origin.by), now)
+
+    async def _expose_cut_short(self, work: UnitOfWork, agent: Agent, turn: Turn) -> Agent:
+        """The agent after its command was ended: nobody can tell what that had brought in."""
+        if turn.state not in ("running", "interrupted"):
+            return agent
+        exposed = take_in_unseen(self.commands, turn.call.name, agent)
+        if exposed.folder_tainted and not agent.folder_tainted:
+            await taint_shared_folder(work, exposed)
+        return exposed
 
 
 def _status_for(turn: Turn | None) -> Awaiting | Acting | Thinking:

@@ -146,7 +146,7 @@ class Stage:
     async def decide(self, agent: Agent, decision: Decision, by: Actor = ANA) -> Turn:
         """Decide the agent's newest turn as it is shown now."""
         turn = await self.turn(agent)
-        _, decided = await self.service.decide(turn.id, decision, self.origin(by), shown=turn.shown_hash)
+        _, decided = await self.service.decide(turn.id, decision, self.origin(by), shown=turn.control_hash)
         return decided
 
     async def turn(self, agent: Agent) -> Turn:

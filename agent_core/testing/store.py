@@ -115,7 +115,7 @@ class Store:
     def mark_shown(self, turn: Turn, address: str, at: datetime) -> None:
         """Change where a turn's card stands and what it shows."""
         if row := self.turns.get(turn.id):
-            value = replace(row.value, shown_as=address, shown_at=at, shown_hash_on_card=turn.shown_hash)
+            value = replace(row.value, shown_as=address, shown_at=at, shown_hash_on_card=turn.control_hash)
             self.turns[turn.id] = replace(row, value=value, shown=turn.stage)
 
     def insert_said(self, rows: Rows[Said], said: Said) -> None:

@@ -152,10 +152,10 @@ async def test_a_second_click_decides_nothing(answer: str) -> None:
     stage = stage_of(WRITE, NOTHING)
     agent = await stage.create()
     turn = await stage.turn(agent)
-    await stage.service.decide(turn.id, Approve(), stage.origin(), shown=turn.shown_hash)
+    await stage.service.decide(turn.id, Approve(), stage.origin(), shown=turn.control_hash)
     with pytest.raises(AlreadyDecided) as refused:
         await stage.service.decide(
-            turn.id, ApproveEdited({"filename": "b", "text": "c"}), stage.origin(BEN), shown=turn.shown_hash
+            turn.id, ApproveEdited({"filename": "b", "text": "c"}), stage.origin(BEN), shown=turn.control_hash
         )
     assert f"refused: {str(refused.value).partition(',')[0]}" == answer
 

@@ -114,7 +114,7 @@ async def test_showing_never_makes_a_save_conflict_and_survives_it(database: Dat
         await work.commit()
     async with database.begin() as work:
         assert await work.turns.get(CHANNEL, TURN.id) == replace(
-            TURN, remark="later", shown_as="C1/5", shown_at=NOON, shown_hash_on_card=TURN.shown_hash
+            TURN, remark="later", shown_as="C1/5", shown_at=NOON, shown_hash_on_card=TURN.control_hash
         )
 
 

@@ -62,10 +62,14 @@ async def answer(stage: Stage, turn: Turn) -> None:
     if turn.state == "interrupted":
         files = {file.path: file.size for file in await stage.views.files(turn.channel, turn.agent_id)}
         has_run = files.get("a.txt", 0) >= (3 if turn.number == 1 else 6)
-        await stage.service.settle(turn.id, "it ran" if has_run else "run again", stage.origin(), shown=turn.shown_hash)
+        await stage.service.settle(
+            turn.id, "it ran" if has_run else "run again", stage.origin(), shown=turn.control_hash
+        )
         return
     with suppress(AlreadyDecided):
-        await stage.service.decide(turn.id, Approve(), stage.origin(delivery=f"click {turn.id}"), shown=turn.shown_hash)
+        await stage.service.decide(
+            turn.id, Approve(), stage.origin(delivery=f"click {turn.id}"), shown=turn.control_hash
+        )
 
 
 @pytest.mark.proves("crash:every-save")

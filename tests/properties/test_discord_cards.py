@@ -134,8 +134,8 @@ def test_every_button_of_a_card_is_read_back(pair: tuple[Agent, Turn]) -> None:
     assert [str(each) for each in found] == ids
     expected = {*turn_card(agent, turn).buttons}
     if turn.state == "proposed":
-        expected |= {Button("reply", agent.id, shown=turn.shown_hash)}
-        assert Opening("another number", turn.id, shown=turn.shown_hash) in found
+        expected |= {Button("reply", agent.id, shown=turn.control_hash)}
+        assert Opening("another number", turn.id, shown=turn.control_hash) in found
     assert {button for button in found if isinstance(button, Button)} == expected
     others = [each for each in found if not isinstance(each, Button)]
     assert all(isinstance(each, Opening) and each.subject == turn.id for each in others)

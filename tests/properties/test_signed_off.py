@@ -131,7 +131,7 @@ class Oracle:
     def decide(self, turn: Turn, decision: Decision) -> None:
         """A decision of a member that was accepted."""
         agent = turn.agent_id
-        if turn.exposed:
+        if turn.exposed and not isinstance(decision, Reject):
             self.exposed.discard(agent)
         match decision:
             case Reject():
@@ -187,7 +187,7 @@ class Play:
         turn = await self.stage.views.newest_turn(CHANNEL, agent.id)
         if turn:
             known = self.shown.setdefault(turn.id, [])
-            known.extend(() if turn.shown_hash in known else (turn.shown_hash,))
+            known.extend(() if turn.control_hash in known else (turn.control_hash,))
 
     async def _act(self, agent: Agent, by: Actor, step: Step) -> None:
         service, origin = self.stage.service, self.stage.origin(by)
@@ -224,12 +224,12 @@ class Play:
         turn = await self.stage.views.newest_turn(CHANNEL, agent.id)
         if turn is None:
             return
-        known = self.shown.get(turn.id) or [turn.shown_hash]
+        known = self.shown.get(turn.id) or [turn.control_hash]
         shown = known[0] if step.stale else known[-1]
         decision = _decision(step, turn.call)
         await self.stage.service.decide(turn.id, decision, self.stage.origin(by), shown=shown)
         assert by.kind == "member", "a guest decided"
-        assert shown == turn.shown_hash, "an old control decided"
+        assert shown == turn.control_hash, "an old control decided"
         self.oracle.decide(turn, decision)
 
     async def _family(self) -> list[Agent]:

@@ -198,8 +198,8 @@ def test_every_button_of_a_card_is_read_back(pair: tuple[Agent, Turn]) -> None:
     read = [pressed(action) for action in drawn_buttons(turn_message(agent, turn).blocks)]
     expected = {*turn_card(agent, turn).buttons}
     if turn.state == "proposed":
-        expected |= {Button("reply", agent.id, shown=turn.shown_hash)}
-        assert Opening("another number", turn.id, shown=turn.shown_hash) in read
+        expected |= {Button("reply", agent.id, shown=turn.control_hash)}
+        assert Opening("another number", turn.id, shown=turn.control_hash) in read
     assert {button for button in read if isinstance(button, Button)} == expected
     others = [each for each in read if not isinstance(each, Button)]
     assert all(isinstance(each, Opening) and each.subject == turn.id for each in others)
@@ -251,7 +251,7 @@ def test_all_of_a_turn_stands_in_the_parts_of_show_all(pair: tuple[Agent, Turn])
 def test_a_form_that_nobody_touched_gives_the_very_same_arguments(given_arguments: Arguments) -> None:
     turn = a_turn(an_agent(), proposal=Proposal(thoughts=Thoughts(), call=CommandCall("any", given_arguments)))
     spec = spec_of(turn, more={"type": "string"})
-    view = edit_form(turn, spec, replace(PLACE, about=str(Button("edit", turn.id, shown=turn.shown_hash))))
+    view = edit_form(turn, spec, replace(PLACE, about=str(Button("edit", turn.id, shown=turn.control_hash))))
     if view is None:
         assert sum(len(json.dumps(visible(as_text(value)))) for value in given_arguments.values()) > 100_000
         return

@@ -86,7 +86,7 @@ class CoreCard:
 
     def _button(self, label: str) -> Button:
         buttons = {each.label: each for each in turn_card(self.agent, self.turn).buttons}
-        return buttons.get(label) or Button("approve", self.turn.id, times_in(label), self.turn.shown_hash)
+        return buttons.get(label) or Button("approve", self.turn.id, times_in(label), self.turn.control_hash)
 
 
 @dataclass(slots=True)
@@ -140,7 +140,7 @@ class CoreChat:
         """Wait for a card that was not looked at."""
         await self.surface.until(lambda _: bool(self._open(commands)))
         turn = self._open(commands)[0]
-        self.seen.add((turn.id, turn.shown_hash))
+        self.seen.add((turn.id, turn.control_hash))
         return CoreCard(self, self.surface.agents.get(turn.agent_id, self.agent), turn)
 
     async def root(self) -> str:
@@ -153,7 +153,7 @@ class CoreChat:
 
     async def writes(self, text: str) -> CoreLine:
         """Write with the cards of this moment in sight."""
-        shown = [turn.shown_hash for turn in self.surface.cards.values() if turn.is_open]
+        shown = [turn.control_hash for turn in self.surface.cards.values() if turn.is_open]
         return CoreLine(self, text, Seen(hashes=shown))
 
     async def sends(self, text: str, seen: Seen) -> None:
@@ -211,7 +211,7 @@ class CoreChat:
 
     def _open(self, commands: Sequence[str]) -> list[Turn]:
         shown = self.surface.cards.values()
-        fresh = [turn for turn in shown if turn.is_open and (turn.id, turn.shown_hash) not in self.seen]
+        fresh = [turn for turn in shown if turn.is_open and (turn.id, turn.control_hash) not in self.seen]
         return [turn for turn in fresh if turn.call.name in commands]
 
     def _thread(self) -> str:

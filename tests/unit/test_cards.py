@@ -73,7 +73,7 @@ def test_a_reviewed_proposal_shows_the_review_and_offers_no_other() -> None:
     card = turn_card(AGENT, replace(TURN, review="It is too long."))
     assert card.review == "It is too long."
     assert Button("review", TURN.id) not in card.buttons
-    assert Button("approve", TURN.id, shown=TURN.shown_hash) in card.buttons
+    assert Button("approve", TURN.id, shown=TURN.control_hash) in card.buttons
 
 
 def test_a_running_command() -> None:

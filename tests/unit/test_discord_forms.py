@@ -215,10 +215,10 @@ def test_a_command_without_arguments_says_so() -> None:
 
 def test_reasons_replies_and_numbers_come_back_with_what_they_are_about() -> None:
     turn = asking(path="a")
-    reject, approve = (Button(verb, turn.id, shown=turn.shown_hash) for verb in ("reject", "approve"))
+    reject, approve = (Button(verb, turn.id, shown=turn.control_hash) for verb in ("reject", "approve"))
     assert send(reject_form(turn), {"text": "too long"}) == Rejected(reject, "too long")
-    reply = Button("reply", AGENT.id, shown=turn.shown_hash)
-    assert send(reply_form(AGENT, turn.shown_hash), {"text": "shorter"}) == Replied(reply, "shorter")
+    reply = Button("reply", AGENT.id, shown=turn.control_hash)
+    assert send(reply_form(AGENT, turn.control_hash), {"text": "shorter"}) == Replied(reply, "shorter")
     assert send(number_form(turn), {"text": "7"}) == Times(approve, "7")
     assert Times(approve, " 7 ").number == 7
     with pytest.raises(InvalidInput, match="write a number from 2 to 50"):

@@ -103,7 +103,7 @@ def test_an_asking_card_says_who_asks_what_and_why_and_offers_every_decision() -
         [
             """\
 **Energy-GPT · turn 7 · write\\_to\\_file**
-▲ waiting for a decision\
+○ waiting for a decision\
 """,
             "> ratings.csv has all three.",
             """\
@@ -126,15 +126,15 @@ NXG looks cheapest.
 ```\
 """,
             "-# write · $0.012 · $0.41 of $2.00 · next ≈ $0.012",
-            "[Approve] approve:turn-agent-ada-0007:1:f26ed3258fb99d0b38e0b56924b5270d",
-            "[Edit] edit:turn-agent-ada-0007:1:f26ed3258fb99d0b38e0b56924b5270d",
-            "[Reject] reject:turn-agent-ada-0007:1:f26ed3258fb99d0b38e0b56924b5270d",
-            "[Reply] reply:agent-ada:1:f26ed3258fb99d0b38e0b56924b5270d",
+            "[Approve] approve:turn-agent-ada-0007:1:3ca6d9f834b0c3db219e2003f15d820b",
+            "[Edit] edit:turn-agent-ada-0007:1:3ca6d9f834b0c3db219e2003f15d820b",
+            "[Reject] reject:turn-agent-ada-0007:1:3ca6d9f834b0c3db219e2003f15d820b",
+            "[Reply] reply:agent-ada:1:3ca6d9f834b0c3db219e2003f15d820b",
             "[Stop] stop:agent-ada:1",
-            "[Approve ×3] approve:turn-agent-ada-0007:3:f26ed3258fb99d0b38e0b56924b5270d",
-            "[Approve ×5] approve:turn-agent-ada-0007:5:f26ed3258fb99d0b38e0b56924b5270d",
-            "[Approve ×10] approve:turn-agent-ada-0007:10:f26ed3258fb99d0b38e0b56924b5270d",
-            "[Another number…] another number:turn-agent-ada-0007:1:f26ed3258fb99d0b38e0b56924b5270d",
+            "[Approve ×3] approve:turn-agent-ada-0007:3:3ca6d9f834b0c3db219e2003f15d820b",
+            "[Approve ×5] approve:turn-agent-ada-0007:5:3ca6d9f834b0c3db219e2003f15d820b",
+            "[Approve ×10] approve:turn-agent-ada-0007:10:3ca6d9f834b0c3db219e2003f15d820b",
+            "[Another number…] another number:turn-agent-ada-0007:1:3ca6d9f834b0c3db219e2003f15d820b",
             "[Self-review] review:turn-agent-ada-0007:1",
         ]
     )

@@ -43,7 +43,7 @@ def stage_of(*replies: str | Reply | Exception, **ports: object) -> Stage:
 
 async def approve(stage: Stage, agent: Agent, times: int = 1) -> Agent:
     turn = await stage.turn(agent)
-    await stage.service.decide(turn.id, Approve(times), stage.origin(), shown=turn.shown_hash)
+    await stage.service.decide(turn.id, Approve(times), stage.origin(), shown=turn.control_hash)
     return await stage.settled(agent)
 
 
@@ -76,7 +76,7 @@ async def test_an_edited_command_runs_with_the_changed_arguments() -> None:
     agent = await stage.create()
     turn = await stage.turn(agent)
     edited = ApproveEdited({"filename": "b.txt", "text": "two"})
-    await stage.service.decide(turn.id, edited, stage.origin(), shown=turn.shown_hash)
+    await stage.service.decide(turn.id, edited, stage.origin(), shown=turn.control_hash)
     await stage.settled(agent)
     assert await stage.views.file(agent.channel, agent.id, "b.txt") == b"two"
     assert any("@ana changed the arguments" in message.content for message in stage.script.prompts[-1])
@@ -87,7 +87,7 @@ async def test_arguments_that_do_not_fit_the_command_are_refused_and_the_proposa
     agent = await stage.create()
     turn = await stage.turn(agent)
     with pytest.raises(InvalidInput):
-        await stage.service.decide(turn.id, ApproveEdited({"filename": 7}), stage.origin(), shown=turn.shown_hash)
+        await stage.service.decide(turn.id, ApproveEdited({"filename": 7}), stage.origin(), shown=turn.control_hash)
     assert (await stage.turn(agent)).state == "proposed"
 
 
@@ -96,7 +96,7 @@ async def test_a_rejection_reaches_the_model_with_its_reason() -> None:
     stage = stage_of(WRITE, DONE)
     agent = await stage.create()
     turn = await stage.turn(agent)
-    await stage.service.decide(turn.id, Reject("Use b.txt"), stage.origin(), shown=turn.shown_hash)
+    await stage.service.decide(turn.id, Reject("Use b.txt"), stage.origin(), shown=turn.control_hash)
     agent = await stage.settled(agent)
     assert "@ana rejected it: Use b.txt" in stage.script.prompts[-1][-2].content
     assert await stage.views.files(agent.channel, agent.id) == ()
@@ -106,17 +106,17 @@ async def test_a_rejection_reaches_the_model_with_its_reason() -> None:
 async def test_a_second_decision_is_told_who_decided_first() -> None:
     stage = stage_of(WRITE)
     turn = await stage.turn(await stage.create())
-    await stage.service.decide(turn.id, Approve(), stage.origin(), shown=turn.shown_hash)
+    await stage.service.decide(turn.id, Approve(), stage.origin(), shown=turn.control_hash)
     with pytest.raises(AlreadyDecided, match="already approved by @ana, 09:00 UTC"):
-        await stage.service.decide(turn.id, Reject("no"), stage.origin(BEN), shown=turn.shown_hash)
+        await stage.service.decide(turn.id, Reject("no"), stage.origin(BEN), shown=turn.control_hash)
 
 
 @pytest.mark.proves("delivery:once")
 async def test_a_click_delivered_twice_takes_effect_once() -> None:
     stage = stage_of(WRITE)
     turn = await stage.turn(await stage.create())
-    await stage.service.decide(turn.id, Approve(), stage.origin(delivery="event 1"), shown=turn.shown_hash)
-    _, again = await stage.service.decide(turn.id, Approve(), stage.origin(delivery="event 1"), shown=turn.shown_hash)
+    await stage.service.decide(turn.id, Approve(), stage.origin(delivery="event 1"), shown=turn.control_hash)
+    _, again = await stage.service.decide(turn.id, Approve(), stage.origin(delivery="event 1"), shown=turn.control_hash)
     assert len(again.approvals) == 1
 
 
@@ -126,7 +126,7 @@ async def test_guests_outsiders_and_bots_may_not_approve(kind: ActorKind) -> Non
     stage = stage_of(WRITE)
     turn = await stage.turn(await stage.create())
     with pytest.raises(NotAllowed, match="you may not approve here"):
-        await stage.service.decide(turn.id, Approve(), stage.origin(replace(BEN, kind=kind)), shown=turn.shown_hash)
+        await stage.service.decide(turn.id, Approve(), stage.origin(replace(BEN, kind=kind)), shown=turn.control_hash)
 
 
 @pytest.mark.proves("rights:owner")
@@ -169,7 +169,7 @@ async def test_a_word_from_a_guest_ends_a_lease_and_is_kept_as_a_note() -> None:
     stage = stage_of(WRITE)
     agent = await stage.create()
     turn = await stage.turn(agent)
-    await stage.service.decide(turn.id, Approve(5), stage.origin(), shown=turn.shown_hash)
+    await stage.service.decide(turn.id, Approve(5), stage.origin(), shown=turn.control_hash)
     outcome = await stage.service.reply(agent.id, "Wait!", stage.origin(replace(BEN, kind="guest")))
     assert isinstance(outcome, Kept)
     assert outcome.agent.lease is None
@@ -296,7 +296,7 @@ async def test_a_write_over_a_file_that_changed_since_is_shown_again_instead_of_
 async def running_when_the_process_died(stage: Stage) -> Agent:
     agent = await stage.create()
     turn = await stage.turn(agent)
-    await stage.service.decide(turn.id, Approve(), stage.origin(), shown=turn.shown_hash)
+    await stage.service.decide(turn.id, Approve(), stage.origin(), shown=turn.control_hash)
 
     async def start(work: UnitOfWork) -> None:
         present = await work.turns.get(agent.channel, turn.id)
@@ -312,7 +312,7 @@ async def test_a_write_found_running_after_a_crash_is_put_to_people() -> None:
     agent = await running_when_the_process_died(stage)
     turn = await stage.turn(agent)
     assert (turn.state, agent.status) == ("interrupted", Awaiting())
-    await stage.service.settle(turn.id, "run again", stage.origin(), shown=turn.shown_hash)
+    await stage.service.settle(turn.id, "run again", stage.origin(), shown=turn.control_hash)
     agent = await stage.settled(agent)
     assert await stage.views.file(agent.channel, agent.id, "a.txt") == b"one\n"
 
@@ -322,7 +322,7 @@ async def test_people_may_say_what_became_of_a_command(settlement: str, result: 
     stage = stage_of(WRITE, DONE)
     agent = await running_when_the_process_died(stage)
     turn = await stage.turn(agent)
-    _, settled = await stage.service.settle(turn.id, settlement, stage.origin(BEN), shown=turn.shown_hash)  # type: ignore[arg-type]
+    _, settled = await stage.service.settle(turn.id, settlement, stage.origin(BEN), shown=turn.control_hash)  # type: ignore[arg-type]
     assert isinstance(settled.result, result)
     assert await stage.views.files(agent.channel, agent.id) == ()
 
@@ -439,7 +439,7 @@ async def test_stop_ends_a_running_command_at_once_and_asks_no_question() -> Non
     agent = await stage.create()
     async with stage.run(), asyncio.timeout(5):
         turn = await stage.turn(agent)
-        await stage.service.decide(turn.id, Approve(), stage.origin(), shown=turn.shown_hash)
+        await stage.service.decide(turn.id, Approve(), stage.origin(), shown=turn.control_hash)
         await begun.wait()
         await stage.service.stop(agent.id, stage.origin(BEN))
         await cancelled.wait()

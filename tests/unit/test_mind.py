@@ -300,7 +300,7 @@ async def test_a_self_review_stands_on_the_card_and_leaves_the_proposal_open() -
     assert (card.review, card.state) == ("It writes too much at once.", "proposed")
     assert agent.calls["review"] == replace(Usage(), prompt=agent.calls["review"].prompt, completion=9)
     assert "material" in stage.script.prompts[1][0].content
-    await stage.service.decide(turn.id, Approve(), stage.origin(), shown=turn.shown_hash)
+    await stage.service.decide(turn.id, Approve(), stage.origin(), shown=turn.control_hash)
     await stage.settled(agent)
     assert "Your own review of it had said: It writes too much at once." in stage.script.prompts[-1][-2].content
 

@@ -42,7 +42,7 @@ TURN = asking(GIVEN)
 
 
 def form(turn: Turn = TURN) -> dict[str, Any]:
-    view = edit_form(turn, SPEC, replace(PLACE, about=str(Button("edit", turn.id, shown=turn.shown_hash))))
+    view = edit_form(turn, SPEC, replace(PLACE, about=str(Button("edit", turn.id, shown=turn.control_hash))))
     assert view is not None
     return view
 

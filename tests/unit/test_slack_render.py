@@ -255,7 +255,7 @@ NXG looks cheapest.\
                             "type": "button",
                             "text": {"type": "plain_text", "text": "Approve", "emoji": False},
                             "action_id": "signoff.approve",
-                            "value": "approve:turn-agent-ada-0007:1:715a5a2b2a60111ea7389ea0cedc6c82",
+                            "value": "approve:turn-agent-ada-0007:1:a8b0b5dd02fae40affef9b88948a38a4",
                             "style": "primary",
                         },
                         {
@@ -264,19 +264,19 @@ NXG looks cheapest.\
                             "options": [
                                 {
                                     "text": {"type": "plain_text", "text": "Approve ×3", "emoji": False},
-                                    "value": "approve:turn-agent-ada-0007:3:715a5a2b2a60111ea7389ea0cedc6c82",
+                                    "value": "approve:turn-agent-ada-0007:3:a8b0b5dd02fae40affef9b88948a38a4",
                                 },
                                 {
                                     "text": {"type": "plain_text", "text": "Approve ×5", "emoji": False},
-                                    "value": "approve:turn-agent-ada-0007:5:715a5a2b2a60111ea7389ea0cedc6c82",
+                                    "value": "approve:turn-agent-ada-0007:5:a8b0b5dd02fae40affef9b88948a38a4",
                                 },
                                 {
                                     "text": {"type": "plain_text", "text": "Approve ×10", "emoji": False},
-                                    "value": "approve:turn-agent-ada-0007:10:715a5a2b2a60111ea7389ea0cedc6c82",
+                                    "value": "approve:turn-agent-ada-0007:10:a8b0b5dd02fae40affef9b88948a38a4",
                                 },
                                 {
                                     "text": {"type": "plain_text", "text": "Another number…", "emoji": False},
-                                    "value": "another number:turn-agent-ada-0007:1:715a5a2b2a60111ea7389ea0cedc6c82",
+                                    "value": "another number:turn-agent-ada-0007:1:a8b0b5dd02fae40affef9b88948a38a4",
                                 },
                             ],
                             "placeholder": {"type": "plain_text", "text": "Approve ×N", "emoji": False},
@@ -285,13 +285,13 @@ NXG looks cheapest.\
                             "type": "button",
                             "text": {"type": "plain_text", "text": "Edit", "emoji": False},
                             "action_id": "signoff.edit",
-                            "value": "edit:turn-agent-ada-0007:1:715a5a2b2a60111ea7389ea0cedc6c82",
+                            "value": "edit:turn-agent-ada-0007:1:a8b0b5dd02fae40affef9b88948a38a4",
                         },
                         {
                             "type": "button",
                             "text": {"type": "plain_text", "text": "Reject", "emoji": False},
                             "action_id": "signoff.reject",
-                            "value": "reject:turn-agent-ada-0007:1:715a5a2b2a60111ea7389ea0cedc6c82",
+                            "value": "reject:turn-agent-ada-0007:1:a8b0b5dd02fae40affef9b88948a38a4",
                         },
                         {
                             "type": "button",
@@ -325,7 +325,7 @@ NXG looks cheapest.\
                 },
                 {
                     "type": "input",
-                    "block_id": "reply:agent-ada:1:715a5a2b2a60111ea7389ea0cedc6c82",
+                    "block_id": "reply:agent-ada:1:a8b0b5dd02fae40affef9b88948a38a4",
                     "label": {"type": "plain_text", "text": "Reply to Energy-GPT", "emoji": False},
                     "optional": True,
                     "element": {
@@ -418,7 +418,7 @@ def test_a_command_that_may_have_run() -> None:
         [
             """\
 Energy-GPT · turn 7 · write_to_file
-▲ interrupted: the process died while this ran, so it may have run. What became of it?\
+○ interrupted: the process died while this ran, so it may have run. What became of it?\
 """,
             "ratings.csv has all three.",
             "Plan: write the comparison → finish",

@@ -81,7 +81,7 @@ async def test_stop_ends_it_and_what_it_gave_is_shown_no_more() -> None:
     turn = await stage.turn(agent)
     slow.say.put_nowait("compiling")
     async with stage.run():
-        await stage.service.decide(turn.id, Approve(), stage.origin(), shown=turn.shown_hash)
+        await stage.service.decide(turn.id, Approve(), stage.origin(), shown=turn.control_hash)
         await stage.shown.until(lambda shown: "compiling" in shown.cards[turn.id].live)
         await stage.service.stop(agent.id, stage.origin())
         await stage.shown.until(lambda shown: isinstance(shown.cards[turn.id].result, Interrupted))

@@ -190,6 +190,18 @@ document.addEventListener("keydown", event => {
   }
 });
 
+// A reply is about the cards that stood there when it was begun, whatever comes while it is written.
+let begunWith = null;
+document.addEventListener("input", event => {
+  if (event.target.id !== "reply") return;
+  if (!event.target.value) begunWith = null;
+  else if (begunWith === null) begunWith = document.querySelector("input[name=seen]")?.value ?? "";
+});
+document.addEventListener("reset", event => { if (event.target.matches("form.reply")) begunWith = null; });
+document.addEventListener("formdata", event => {
+  if (event.target.matches?.("form.reply") && begunWith !== null) event.formData.set("seen", begunWith);
+});
+
 document.querySelectorAll(REGIONS).forEach(signature);
 if (!location.hash) showNewest("instant");
 noteControls();
