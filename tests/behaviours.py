@@ -74,6 +74,7 @@ PROMISES: dict[str, str] = {
     "live:card": "What a long command has given so far stands on its card, and nothing of it comes after the result.",
     "local:end": "The process that serves a model's file ends with Signoff, however that ends.",
     "local:turn": "What a model in a file says, instructed compactly, goes through a card and a click to a result.",
+    "solo:covered": "`--continuous N` approves no command that its lease does not cover or that always asks.",
     "program:read": "Python reads a program in the encoding and with the line ends in which people were shown it.",
     "program:sealed": "What runs of a Python program and its modules is the very text that was approved.",
     "program:whole": "People are shown every line of a Python program and of the modules that it imports.",
