@@ -57,6 +57,7 @@ PROMISES: dict[str, str] = {
     "engine:order": "No wake is lost, however many agents are woken at once.",
     "engine:sweep": "An agent whose wake was lost is found by the sweep.",
     "file:posted": "A file that a command gives is posted in the thread.",
+    "fold:quoted": "No line of a summary or a memory can pass in the prompt for what people wrote.",
     "fold:summary": "Older turns are folded into a summary by one call that begins as the prompt before it.",
     "helper:asks": "A helper works in the thread of the agent it helps, and asks for each of its commands.",
     "helper:budget": "What helpers spend is paid from the budget of the agent they help.",
