@@ -37,6 +37,7 @@ from agent_core.model.seen import Seen
 from agent_core.model.turn import Turn
 
 DONE, STOPPED = 0, 3
+NOT_COVERED = "--continuous does not cover this command, so nothing was run. Start without it to decide."
 
 
 @dataclass(slots=True, kw_only=True)
@@ -225,9 +226,10 @@ class Console:
             await self._press(Button("edit", turn.id, shown=turn.control_hash), Filled(arguments=changed))
 
     async def _go_on(self, turn: Turn) -> None:
-        """Approve what an unasked run found open; stop where its lease ended or the ground changed under a command."""
+        """Approve what an unasked run found open where its lease covers that; else stop the agent."""
         agent = await self.intents.views.agent(self.origin.channel, turn.agent_id)
-        if agent.lease is None or turn.remark:
+        if not self._is_covered(agent, turn):
+            self._say(NOT_COVERED)
             await self._stop()
             return
         try:
@@ -235,6 +237,12 @@ class Console:
         except PersonError as error:
             self._say(sentence(error))
             await self._stop()
+
+    def _is_covered(self, agent: Agent, turn: Turn) -> bool:
+        """Whether the lease lets this open turn run: as the loop would decide, and no remark asks for a person."""
+        always_asks = self.intents.views.spec(turn.call.name).always_asks
+        is_for_people = bool(turn.remark) or turn.exposed or always_asks
+        return agent.lease is not None and agent.lease.covers(turn.risks) and not is_for_people
 
     async def _stop(self) -> None:
         """Stop the agent; the events that follow tell when it stands still."""

@@ -103,7 +103,7 @@ class ProgramCommands:
         return f"{given.key} is ended. {_printed(ended.output)}"
 
     async def preview_python(self, given: PythonFile, context: CommandContext) -> Preview:
-        """All of the program with the files that it imports, and what it may do. Other bytes than these never run."""
+        """All of the program with the files that it imports, and what it may do. No other source ever runs."""
         program = await read_program(given.filename, context.files)
         _split(given.args)
         title = f"{program.script} · {program.size} · {self._confined}"

@@ -6,8 +6,7 @@ Names that a program puts together while it runs cannot be known.
 
 import ast
 import codecs
-import io
-import tokenize
+import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,15 +20,10 @@ PACKAGE = "__init__"
 BY_NAME = ("import_module", "__import__")
 LONGEST_FAULT = 200
 NO_NAME = frozenset("/\\\0")
-# Encodings in which each line means the same alone as in the whole file, so that people read what Python reads.
-ENCODINGS = frozenset(
-    (
-        *("utf-8", "utf-8-sig", "ascii", "koi8-r", "koi8-u", "mac-roman"),
-        *("gbk", "gb18030", "big5", "euc_jp", "shift_jis", "cp932", "euc_kr", "cp949"),
-        *(f"iso8859-{number}" for number in range(1, 17) if number != 12),
-        *(f"cp{number}" for number in (437, 850, 852, 855, 866, 874, *range(1250, 1259))),
-    )
-)
+# Characters other than \n and \r\n that end a line or reset its indentation for Python, an editor or a browser, but not
+# for all of them. Source that holds one can run as code what people read as a comment or a string.
+AMBIGUOUS_LINE_ENDS = re.compile("\r(?!\n)|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+WRONG_ENCODING = "encoding problem"  # how CPython's message begins where a comment and the byte order mark disagree
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +48,10 @@ class Source:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what Python would say of the program belongs to its output
-                tree = ast.parse(data, path)
+                tree = ast.parse(python_bytes(text), path)
         except (SyntaxError, ValueError) as fault:
+            if isinstance(fault, SyntaxError) and fault.msg.startswith(WRONG_ENCODING):
+                raise not_utf8(path) from None
             line = f" in line {fault.lineno}" if isinstance(fault, SyntaxError) and fault.lineno else ""
             why = fault.msg if isinstance(fault, SyntaxError) else str(fault)
             said = f"{path} is no valid Python {python_version()}{line}: {why[:LONGEST_FAULT]}."
@@ -87,9 +83,17 @@ def package_of(parts: Parts, path: str) -> Parts:
     return parts if path.endswith(f"/{PACKAGE}.py") else parts[:-1]
 
 
-def no_text(path: str, data: bytes) -> CommandError:
-    """The file cannot be shown to people."""
-    return CommandError(f"{path} is not a text file ({len(data):,} bytes).")
+def python_bytes(text: str) -> bytes:
+    """The source as Python is given it: with the byte order mark it reads UTF-8, or refuses what a comment declares."""
+    return codecs.BOM_UTF8 + text.encode()
+
+
+def not_utf8(path: str) -> CommandError:
+    """People and Python could read two different programs."""
+    return CommandError(
+        f"{path} is not in UTF-8, or declares another encoding in its first lines. Only UTF-8 is read alike by people "
+        "and by Python: save it in UTF-8 and remove the declaration."
+    )
 
 
 def _imported_from(node: ast.ImportFrom, package: Parts) -> Iterator[Import]:
@@ -119,17 +123,18 @@ def _name_of(function: ast.expr) -> str:
 
 
 def _decoded(data: bytes, path: str) -> str:
+    """The text without a byte order mark; raise CommandError where it is not UTF-8 or its lines are ambiguous."""
+    if b"\0" in data:
+        raise CommandError(f"{path} is not a text file ({len(data):,} bytes).")
     try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-        if codecs.lookup(encoding).name not in ENCODINGS:
-            raise CommandError(f"{path} is in {encoding[:40]!r}, which cannot be shown safely. Save it in UTF-8.")
-        text = data.decode(encoding)
-    except SyntaxError as fault:
-        if not (fault.msg or "").startswith("unknown encoding"):
-            raise no_text(path, data) from None
-        raise CommandError(f"{path} declares an encoding that Python does not know. Save it in UTF-8.") from None
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise no_text(path, data) from None
-    if "\0" in text:
-        raise no_text(path, data)
+        raise not_utf8(path) from None
+    if found := AMBIGUOUS_LINE_ENDS.search(text):
+        line = text.count("\n", 0, found.start()) + 1
+        raise CommandError(
+            f"{path} holds the character U+{ord(found[0]):04X} in line {line}, which ends a line or resets its "
+            "indentation for some readers and not for others. End lines with \\n or \\r\\n, and write it in strings as "
+            "an escape."
+        )
     return text

@@ -1,16 +1,17 @@
 """Python programs as people approve them: the script with every module of the workspace that it imports.
 
-All of the source is shown, its digest is what the approval stands on, and a sealed copy of these bytes is what runs.
+All of the source is shown, its digest is what the approval stands on, and a sealed copy of this text is what runs. The
+copy is made from the text and not from the bytes of the file, so Python reads what people read.
 
-    workspace ─► read once ─► bytes ─► shown (preview) ─► approved digest
-                                └────► compared with it, then run from /sealed
+    workspace ─► read once ─► text ─► shown (preview) ─► approved digest
+                               └────► in UTF-8, compared with it, then run from /sealed
 """
 
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from agent_core.commands.python_imports import Import, Parts, Source, module_files, package_of
+from agent_core.commands.python_imports import Import, Parts, Source, module_files, package_of, python_bytes
 from agent_core.errors import CommandError, OutsideWorkspace
 from agent_core.ports.world import Files
 
@@ -20,11 +21,15 @@ MOST_MODULES, MOST_NAMES = 100, 2_000
 
 @dataclass(frozen=True, slots=True)
 class SealedProgram:
-    """A script's path, and the bytes and texts of all its files by their paths in the workspace, the script first."""
+    """A script's path, and the texts of all its files by their paths in the workspace, the script first."""
 
     script: str
-    files: Mapping[str, bytes]
     texts: Mapping[str, str]
+
+    @property
+    def files(self) -> Mapping[str, bytes]:
+        """What runs: the texts as people read them, in UTF-8 and marked as such."""
+        return {path: python_bytes(text) for path, text in self.texts.items()}
 
     @property
     def digest(self) -> str:
@@ -36,22 +41,22 @@ class SealedProgram:
     def size(self) -> str:
         """How much there is to read, in a few words."""
         lines = sum(len(text.splitlines()) for text in self.texts.values())
-        modules = len(self.files) - 1
+        modules = len(self.texts) - 1
         more = f" with {modules} imported {'file' if modules == 1 else 'files'}" if modules else ""
         return f"{lines:,} {'line' if lines == 1 else 'lines'}{more}"
 
     @property
     def shown(self) -> str:
         """All of the source. With imported files a list of them comes first, and each file under its name."""
-        if len(self.files) == 1:
+        if len(self.texts) == 1:
             return self.texts[self.script]
-        named = [f"{path} ({self._length(path)})" for path in self.files]
+        named = [f"{path} ({self._length(path)})" for path in self.texts]
         parts = [f"── {path} ({self._length(path)}) ──\n{text}" for path, text in self.texts.items()]
         return "\n\n".join((f"Runs {named[0]} and imports {', '.join(named[1:])}.", *parts))
 
     def _length(self, path: str) -> str:
         lines = len(self.texts[path].splitlines())
-        return f"{len(self.files[path]):,} bytes, {lines:,} {'line' if lines == 1 else 'lines'}"
+        return f"{len(self.texts[path].encode()):,} bytes, {lines:,} {'line' if lines == 1 else 'lines'}"
 
 
 async def read_program(script: str, files: Files) -> SealedProgram:
@@ -66,7 +71,7 @@ async def read_program(script: str, files: Files) -> SealedProgram:
     await reader.read(path, ())
     while reader.wanted:
         await reader.resolve(reader.wanted.pop())
-    return SealedProgram(path, reader.found, reader.texts)
+    return SealedProgram(path, reader.texts)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -76,7 +81,6 @@ class _Reader:
     script: str
     folder: str
     files: Files
-    found: dict[str, bytes] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     wanted: list[Import] = field(default_factory=list)
     known: set[Import] = field(default_factory=set)
@@ -89,10 +93,10 @@ class _Reader:
         if len(data) > 4 * MOST_CHARACTERS:
             raise self._too_long(len(data), "bytes")
         source = Source.of(data, path)
-        self.found[path], self.texts[path] = data, source.text
+        self.texts[path] = source.text
         if (length := sum(map(len, self.texts.values()))) > MOST_CHARACTERS:
             raise self._too_long(length, "characters")
-        if len(self.found) > 1 + MOST_MODULES:
+        if len(self.texts) > 1 + MOST_MODULES:
             raise CommandError(f"{self.script} imports more than {MOST_MODULES} files of the workspace. Use fewer.")
         new = {each for each in source.imports(package) if each not in self.known}
         self.known |= new
@@ -115,10 +119,10 @@ class _Reader:
         if parts in self.packages:
             return bool(self.packages[parts])
         for path in (self._path(each) for each in module_files(parts)):
-            if path in self.found or await self._is_file(path):
+            if path in self.texts or await self._is_file(path):
                 is_package = path != self._path(module_files(parts)[1])
                 self.packages[parts] = path if is_package else ""
-                if path not in self.found:
+                if path not in self.texts:
                     await self.read(path, package_of(parts, path))
                 return is_package
         is_folder = any(True for _ in await self._names_in(parts))
@@ -146,7 +150,7 @@ class _Reader:
         return f"{self.folder}/{inside}" if self.folder else inside
 
     def _too_long(self, length: int, what: str) -> CommandError:
-        files = self.script if len(self.found) <= 1 else f"{self.script} with what it imports"
+        files = self.script if len(self.texts) <= 1 else f"{self.script} with what it imports"
         return CommandError(
             f"{files} has {length:,} {what} of source. People can be shown at most {MOST_CHARACTERS:,} characters, and "
             "what cannot be shown cannot be approved. Split the program, or move its data into files that it opens."

@@ -157,7 +157,8 @@ class Draft:
         shown = older[len(older) - steps :]
         hidden = len(older) - len(shown)
         digest = self.situation.agent.digest
-        lines = [f"Up to step {digest.upto}: {beginning(digest.summary, measure.summary, 0)}"] if digest.upto else []
+        summary = indented(beginning(digest.summary, measure.summary, 0))
+        lines = [f"Up to step {digest.upto}: {summary}"] if digest.upto else []
         lines += [f"({hidden} earlier {'step is' if hidden == 1 else 'steps are'} left out here.)"] if hidden else []
         lines += [_step(turn, _one_line(_came(turn), measure.step)) for turn in shown]
         lines += [_step(turn, self._whole(turn, measure.newest)) for turn in newest]
@@ -165,7 +166,7 @@ class Draft:
 
     def _whole(self, turn: Turn, most: int) -> str:
         can_read_on = any(command.name == READ_TURN for command in self.commands)
-        review = f"\nYour own review of it had said: {turn.review}" if turn.review else ""
+        review = f"\nYour own review of it had said: {indented(turn.review)}" if turn.review else ""
         return beginning(f"{_came(turn)}{review}", most, turn.number if can_read_on else 0)
 
 

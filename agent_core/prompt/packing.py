@@ -27,6 +27,7 @@ from agent_core.prompt.past import (
     lean,
     outcome,
     people_wrote,
+    quoted,
     said_before,
 )
 from agent_core.prompt.system import standing_prompt
@@ -148,7 +149,7 @@ def _opening(situation: Situation, most: int) -> Message:
     digest = situation.agent.digest
     if not digest.upto:
         return Message("user", NOTHING_YET)
-    told = f"What you did up to turn {digest.upto}, in short:\n{beginning(digest.summary, most, 0)}"
+    told = f"What you did up to turn {digest.upto}, in short:\n{quoted(beginning(digest.summary, most, 0))}"
     recalled = "".join(f"\n- {indented(text)}" for text in digest.recalled) if most >= MEASURES[0].summary else ""
     return Message("user", f"{told}\n\nFrom your long-term memory:{recalled}" if recalled else told)
 
@@ -203,7 +204,7 @@ def _remembered(recalled: Sequence[Recalled], most: int) -> list[str]:
     if not recalled or not most:
         return []
     each = most // len(recalled)
-    lines = [f"- {one.memory.source}: {indented(beginning(one.memory.text, each, 0))}" for one in recalled]
+    lines = [f"- {one.memory.source}:\n{quoted(beginning(one.memory.text, each, 0))}" for one in recalled]
     return ["From your long-term memory, because it is like what you work on now:", *lines, ""]
 
 

@@ -5,6 +5,7 @@ import json
 from agent_core.model.agent import Agent
 from agent_core.model.messages import Message, Reply
 from agent_core.model.turn import Turn
+from agent_core.prompt.past import indented
 
 LONGEST_CALL = 6_000
 MOST_REPLY = 2_000
@@ -22,7 +23,7 @@ def review_messages(agent: Agent, turn: Turn) -> tuple[Message, ...]:
     lines = [
         f"Agent: {agent.name}, {agent.role}",
         *(f"Goal {number}: {goal}" for number, goal in enumerate(agent.goals, 1)),
-        f"Done so far: {agent.digest.summary or 'nothing that was summarised'}",
+        f"Done so far: {indented(agent.digest.summary) or 'nothing that was summarised'}",
         f"Thoughts: {thoughts.text}\nReasoning: {thoughts.reasoning}\nPlan: {thoughts.plan}",
         f"Criticism by itself: {thoughts.criticism}",
         f"Command: {turn.call.name} {call[:LONGEST_CALL]}",

@@ -110,6 +110,32 @@ async def test_a_linked_module_makes_no_card(answer: str, tmp_path: Path) -> Non
     )
 
 
+IN_A_STRING = 'note = "ゃ\\"; print(404) #"\n'  # a string in UTF-8; in cp932 the backslash belongs to the letter
+REFUSED = "refused before anybody is asked"
+READ_OTHERWISE = {
+    "A program declares an encoding in which a string ends elsewhere": f"# coding: cp932\n{IN_A_STRING}",
+    "It declares it behind a lone carriage return": f"\r# coding: cp932\n{IN_A_STRING}",
+    "A lone carriage return ends a comment for Python and not for people": "x = 1  # set x\rprint(404)\n",
+    "A form feed takes a line out of its block": "if False:\n    pass\n    \x0cprint(404)\n",
+}
+
+
+@pytest.mark.proves("program:read")
+@pytest.mark.parametrize(
+    "source",
+    [pytest.param(source, marks=attack("approval", tries, REFUSED)) for tries, source in READ_OTHERWISE.items()],
+)
+async def test_what_python_would_read_otherwise_than_people_makes_no_card(
+    source: str, answer: str, tmp_path: Path
+) -> None:
+    workspaces = FolderWorkspaces(tmp_path)
+    stage = stage_of(RecordingSandbox(workspaces=workspaces), workspaces, NOTHING, RUN, NOTHING)
+    agent = await stage.create()
+    await workspaces.of(agent).write("main.py", source.encode())
+    await answered(stage, agent)
+    assert (await stage.turn(agent)).call.name == "do_nothing", answer
+
+
 @asynccontextmanager
 async def real(folder: Path) -> AsyncIterator[tuple[ConfinedSandbox, FolderFiles]]:
     workspaces = FolderWorkspaces(folder / "workspaces")
@@ -159,6 +185,13 @@ async def test_a_module_that_was_not_shown_is_not_found(answer: str, tmp_path: P
     assert said.startswith("No module named 'hidden': hidden of the workspace was not part of what was approved."), (
         answer
     )
+
+
+@pytest.mark.proves("program:read")
+async def test_the_sandbox_reads_a_program_and_its_modules_in_utf_8(tmp_path: Path) -> None:
+    main = f"# coding: utf-8\nimport helper\n{IN_A_STRING}print(note == helper.note)"
+    async with real(tmp_path) as (sandbox, files):
+        assert await printed(sandbox, files, main=main, helper=IN_A_STRING) == "True"
 
 
 async def test_a_sealed_program_sees_itself_in_the_workspace(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from agent_core.model.messages import Reply
 from agent_core.model.policy import Policy
 from agent_core.model.result import Failed, Succeeded
 from agent_core.model.usage import FREE, Usage
-from agent_core.prompt.past import outcome
+from agent_core.prompt.past import outcome, quoted
 from agent_core.testing.examples import ANA, BEN, NOON, a_turn
 from agent_core.testing.index import InMemoryIndex
 from agent_core.testing.minds import WordEmbedder
@@ -54,7 +54,7 @@ async def test_older_turns_are_folded_into_a_summary_by_one_call_on_the_same_beg
     assert prompts[asked][: len(prompts[asked - 1]) - 1] == prompts[asked - 1][:-1]
     assert agent.digest.summary == SUMMARY
     following = prompts[asked + 1]
-    assert following[1].content.endswith(SUMMARY)
+    assert following[1].content.endswith(quoted(SUMMARY))
     assert "fact 1" not in "".join(message.content for message in following[2:])
     assert sum(message.role == "assistant" for message in following) == 2
 
@@ -172,7 +172,7 @@ async def test_what_is_out_of_sight_comes_back_when_it_is_nearer_than_what_is_in
         prompt[-1].content for prompt in stage.script.prompts if "From your long-term memory" in prompt[-1].content
     ]
     assert len(offered) == 1
-    assert "- turn 1: " in offered[0]
+    assert "- turn 1:\n> " in offered[0]
     assert "swordfish" in offered[0]
 
 

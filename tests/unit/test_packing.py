@@ -189,14 +189,15 @@ def test_a_summary_stands_for_older_turns_with_what_was_recalled() -> None:
     digest = Digest(upto=7, summary="Files: a.txt", recalled=("turn 2: the port is 8700",))
     situation = replace(after(2), agent=an_agent(digest=digest))
     assert pack(situation, WIDE)[1].content == (
-        "What you did up to turn 7, in short:\nFiles: a.txt\n\nFrom your long-term memory:\n- turn 2: the port is 8700"
+        "What you did up to turn 7, in short:\n> Files: a.txt\n\n"
+        "From your long-term memory:\n- turn 2: the port is 8700"
     )
 
 
 def test_a_memory_that_is_offered_says_where_it_is_from_and_stands_after_the_history() -> None:
     memory = Memory.of("The port is 8700.", source="notes.md", at=NOON)
     prompt = pack(replace(after(2), recalled=(Recalled(memory, 0.9),)), WIDE)
-    assert "- notes.md: The port is 8700." in prompt[-1].content
+    assert "- notes.md:\n> The port is 8700." in prompt[-1].content
 
 
 def test_an_agent_that_goes_round_in_a_circle_is_told() -> None:

@@ -76,7 +76,7 @@ It printed:
 """
     )
     assert desk.sandbox.ran == [launching("-sum.py", ["--round", "two words"])]
-    assert desk.sandbox.sealed == [{"-sum.py": b"print(1 + 2)"}]
+    assert desk.sandbox.sealed == [{"-sum.py": b"\xef\xbb\xbfprint(1 + 2)"}]
     assert desk.heard == ["3\n"]
 
 
@@ -248,7 +248,7 @@ async def test_people_are_shown_the_exact_line() -> None:
     [
         ("execute_python_file", {"filename": "none.py"}, "There is no file none.py."),
         ("execute_python_file", {"filename": "notes.txt"}, "notes.txt is no Python file: its name has to end in .py."),
-        ("execute_python_file", {"filename": "data.py"}, "data.py is not a text file (2 bytes)."),
+        ("execute_python_file", {"filename": "data.py"}, "data.py is not in UTF-8, or declares"),
         ("execute_python_file", {"filename": "bad.py"}, "bad.py is no valid Python 3.11 in line 2: invalid syntax."),
         ("execute_python_file", {"filename": "../x.py"}, "'../x.py' is not a path inside the workspace"),
         (

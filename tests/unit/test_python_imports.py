@@ -1,6 +1,7 @@
 """Which files of the workspace a Python program imports: as Python finds them, from the script's own folder."""
 
 import asyncio
+import codecs
 
 import pytest
 
@@ -102,26 +103,30 @@ async def test_the_digest_changes_with_any_byte_and_any_file() -> None:
     assert first.digest not in {other.digest for other in others}
 
 
-@pytest.mark.parametrize(
-    ("source", "text"),
-    [
-        (b"# coding: latin-1\nx = '\xe9'", "# coding: latin-1\nx = 'é'"),
-        (b"# -*- coding: windows-1252 -*-\nx = '\x80'", "# -*- coding: windows-1252 -*-\nx = '€'"),
-        (b"\xef\xbb\xbfx = '\xc3\xa9'", "x = 'é'"),
-    ],
-)
-async def test_people_read_a_file_in_the_encoding_that_python_reads_it_in(source: bytes, text: str) -> None:
-    assert (await program(source)).shown == text
+@pytest.mark.parametrize("source", ["x = 'é'\r\n", "# -*- coding: utf-8 -*-\nx = 'é'", "x = 1\n\n# coding: cp932"])
+@pytest.mark.parametrize("mark", [b"", codecs.BOM_UTF8])
+async def test_python_is_given_the_text_that_people_read(source: str, mark: bytes) -> None:
+    found = await program(mark + source.encode())
+    assert (found.shown, found.files) == (source, {"main.py": codecs.BOM_UTF8 + source.encode()})
+
+
+@pytest.mark.parametrize("code", [0x0B, 0x0C, 0x0D, 0x1C, 0x1D, 0x1E, 0x85, 0x2028, 0x2029])
+async def test_a_character_that_ends_a_line_for_some_readers_only_is_refused(code: int) -> None:
+    with pytest.raises(CommandError, match=f"holds the character U\\+{code:04X} in line 2"):
+        await program(f"x = 1\r\n# read as a comment{chr(code)}print(x)\n")
 
 
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        (b"# coding: utf-7\nx = 1", "is in 'utf-7', which cannot be shown safely"),
-        (b"# coding: unicode_escape\nx = 1", "is in 'unicode_escape', which cannot be shown safely"),
-        (b"# coding: rot13\nx = 1", "is in 'rot13', which cannot be shown safely"),
-        (b"# coding: nothing\nx = 1", "declares an encoding that Python does not know"),
-        (b"x = '\xe9'", "is not a text file"),
+        (b"# coding: utf-7\nx = 1", "declares another encoding"),
+        (b"# coding: unicode_escape\nx = 1", "declares another encoding"),
+        (b"# coding: rot13\nx = 1", "declares another encoding"),
+        (b"# coding: latin-1\nx = '\xe9'", "is not in UTF-8"),
+        (b"# coding: latin-1\nx = 1", "declares another encoding"),
+        (b"#!/bin/x\n# vim: set fileencoding=cp932 :\nx = 1", "declares another encoding"),
+        (b"# coding: nothing\nx = 1", "declares another encoding"),
+        (b"x = '\xe9'", "is not in UTF-8"),
         (b"x = 1\0", "is not a text file"),
         (b"x = = 1", "invalid syntax"),
         (b"-" * 50_000 + b"1", "is nested too deeply"),
@@ -133,6 +138,12 @@ async def test_what_cannot_be_shown_or_run_is_refused(source: bytes, said: str) 
     with pytest.raises(CommandError) as caught:
         await program(source)
     assert said in str(caught.value)
+
+
+async def test_a_module_is_held_to_the_same_as_the_script() -> None:
+    for source in ("# coding: cp932", "x = 1\rprint(x)"):
+        with pytest.raises(CommandError, match=r"^a\.py "):
+            await program("import a", a=source)
 
 
 async def test_only_so_many_files_are_imported() -> None:

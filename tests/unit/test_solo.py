@@ -14,10 +14,11 @@ import pytest
 from adapters.terminal.console import Console
 from adapters.terminal.streams import Streams
 from adapters.terminal.surface import CHANNEL, Advanced, Shown, TerminalSurface, person
-from agent_core.commands.agents import AgentCommands
+from agent_core.commands.agents import AgentCommands, Nothing
+from agent_core.commands.registry import CommandContext, declared
 from agent_core.errors import InvalidInput, ModelRefused
 from agent_core.model.agent import Acting, Agent, Awaiting, Stopped
-from agent_core.model.command import CommandCall, Proposal, Thoughts
+from agent_core.model.command import CommandCall, Proposal, RiskClass, Thoughts
 from agent_core.model.decision import Approval, Approve
 from agent_core.model.draft import DEFAULT_ROLE, AgentDraft
 from agent_core.model.ids import AgentId
@@ -319,6 +320,44 @@ async def test_continuous_does_not_answer_for_the_person_what_became_of_a_comman
     await crashed(desk)
     assert await desk.sits(replace(CLERK, continuous=2), "s") == 0
     assert "the process died while this ran" in desk.written
+
+
+def risky(desk: Desk, risk: RiskClass, *, always_asks: bool = False) -> list[str]:
+    """Give the agents of a desk the command `wipe`, and return the list that it writes to."""
+    wiped: list[str] = []
+
+    async def wipe(_given: Nothing, _context: CommandContext) -> str:
+        """Remove everything."""
+        wiped.append("all")
+        return "Gone."
+
+    command = declared(Nothing, wipe, label="x", risks=(risk,), category="agents", always_asks=always_asks)
+    desk.stage.commands.register(command)
+    return wiped
+
+
+@pytest.mark.proves("solo:covered")
+async def test_continuous_does_not_approve_a_command_that_always_asks() -> None:
+    desk = desk_of(reply_text("wipe"))
+    wiped = risky(desk, "write", always_asks=True)
+    assert await desk.sits(replace(CLERK, continuous=10)) == 3
+    assert (wiped, "--continuous does not cover this command" in desk.written) == ([], True)
+
+
+@pytest.mark.proves("solo:covered")
+@pytest.mark.parametrize(
+    ("risk", "exposed", "ran"), [("write", False, ["all"]), ("write", True, []), ("execute", False, [])]
+)
+async def test_continuous_approves_of_what_it_finds_open_only_what_its_lease_covers(
+    risk: RiskClass, exposed: bool, ran: list[str]
+) -> None:
+    desk, me = desk_of(), person()
+    wiped = risky(desk, risk)
+    agent = an_agent(channel=CHANNEL, name="Clerk", owner=me, status=Awaiting(), turns=1, exposed=True)
+    proposal = Proposal(thoughts=Thoughts(), call=CommandCall("wipe", {}))
+    await keep(desk.stage.database, agent, a_turn(agent, proposal=proposal, risks=(risk,), exposed=exposed))
+    assert await desk.sits(replace(CLERK, continuous=5)) == 3
+    assert wiped == ran
 
 
 async def test_what_is_missing_is_asked_for_at_a_terminal() -> None:
