@@ -62,6 +62,7 @@ PROMISES: dict[str, str] = {
     "helper:asks": "A helper works in the thread of the agent it helps, and asks for each of its commands.",
     "helper:budget": "What helpers spend is paid from the budget of the agent they help.",
     "helper:report": "An agent with nothing else to do waits for its helpers, and goes on when one reports.",
+    "helper:same": "A message or a deletion reaches the helper that people were shown, or none.",
     "helper:stop": "Stop and delete reach an agent's helpers too.",
     "http:descriptors": "A process without a free descriptor takes connections again as soon as it has one.",
     "http:many": "However many half requests there are, and from whom, a page is answered.",

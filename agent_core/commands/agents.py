@@ -53,12 +53,15 @@ class AgentCommands:
         helper = await self.helpers.start(context.agent, given.name, given.task, given.prompt)
         return f"{helper.name} is started. {GO_ON}"
 
-    async def message_agent(self, given: Message, context: CommandContext) -> str:
+    async def message_agent(self, given: Message, context: CommandContext) -> Produced:
         """Write to a helper."""
-        helper = await self.helpers.message(context.agent, given.key, given.message)
+        approved = await self._approved(given.key, context)
+        helper = await self.helpers.message(context.agent, approved.id, given.message)
         if isinstance(helper.status, Paused | Stopped):
-            return f"{helper.name} keeps this, but stands still: {_state(helper)}. People resume it."
-        return f"{helper.name} reads this at its next turn. {GO_ON}"
+            state = " ".join(_state(helper).split())
+            text = f"{helper.name} keeps this, but stands still: {state}. People resume it."
+            return Produced(text=text, outside=helper.is_tainted)
+        return Produced(text=f"{helper.name} reads this at its next turn. {GO_ON}")
 
     async def list_agents(self, _given: Nothing, context: CommandContext) -> Produced:
         """List your helpers."""
@@ -72,7 +75,8 @@ class AgentCommands:
 
     async def delete_agent(self, given: Which, context: CommandContext) -> str:
         """Remove a helper; files stay."""
-        helper = await self.helpers.delete(context.agent, given.key)
+        approved = await self._approved(given.key, context)
+        helper = await self.helpers.delete(context.agent, approved.id)
         return f"{helper.name} is removed."
 
     async def preview_start(self, given: Helper, context: CommandContext) -> Preview:
@@ -82,15 +86,16 @@ class AgentCommands:
         body = "It shares the files, the budget and the policy. People approve each of its commands."
         return Preview(title=said, body=body, target=given.name)
 
-    async def preview_message(self, given: Message, context: CommandContext) -> None:
-        """Nothing to show, but a helper that is not there is told before anybody is asked."""
-        await self._found(given.key, context)
+    async def preview_message(self, given: Message, context: CommandContext) -> Preview:
+        """Which helper reads it, and what that one does."""
+        helper = await self._found(given.key, context)
+        return Preview(title=f"To {helper.name}", body=_state(helper), target=f"helper {given.key}", basis=helper.id)
 
     async def preview_delete(self, given: Which, context: CommandContext) -> Preview:
         """What would be lost."""
         helper = await self._found(given.key, context)
         title = f"{helper.name} · {helper.turns} turns will be removed; the decision log stays"
-        return Preview(title=title, body=_state(helper), target=helper.id)
+        return Preview(title=title, body=_state(helper), target=f"helper {given.key}", basis=helper.id)
 
     @property
     def commands(self) -> tuple[Command, ...]:
@@ -118,9 +123,18 @@ class AgentCommands:
     async def _found(self, key: str, context: CommandContext) -> Agent:
         return named(await self.helpers.of(context.agent), key)
 
+    async def _approved(self, key: str, context: CommandContext) -> Agent:
+        """The helper of that name or number; raise CommandError where it is another one than people were shown."""
+        helper = await self._found(key, context)
+        if context.approved_basis not in (None, helper.id):
+            raise CommandError(f"{key} is another helper than the one that was approved, so nothing was done.")
+        return helper
+
 
 def named(helpers: tuple[Agent, ...], key: str) -> Agent:
-    """The helper of that name or number; raise CommandError that says which there are."""
+    """The helper of that id, name or number; raise CommandError that says which there are."""
+    if by_id := next((helper for helper in helpers if helper.id == key), None):
+        return by_id
     wanted = " ".join(key.split()).casefold().removeprefix("@")
     for number, helper in enumerate(helpers, 1):
         if wanted in (helper.name.casefold(), str(number)):

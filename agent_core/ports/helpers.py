@@ -6,7 +6,7 @@ from agent_core.model.agent import Agent
 
 
 class Helpers(Protocol):
-    """The agents that an agent started. Each is found by its name, or by its number in the order they were started.
+    """The agents that an agent started. Each is found by its id, its name, or its number in their order.
 
     A helper works in the thread, the channel and the folder of the agent that people made, with the same approvers, and
     spends from the same budget. Whatever it proposes is asked: no class is free for it. Every fault is a CommandError.
