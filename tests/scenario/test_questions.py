@@ -40,7 +40,7 @@ async def test_a_question_outlives_the_process_and_is_answered_once() -> None:
     for _ in range(2):
         await after.settled(agent)
     answers = [notice.text for notice in before.shown.notices if notice.kind == "answer"]
-    assert answers == [f"@ana asked: “Why this file?”\n{ANSWER}\n{MARK}"]
+    assert answers == [f"@ana asked: “Why this file?”\n> {ANSWER}\n{MARK}"]
     assert (await after.turn(agent)).state == "proposed"
     assert len(model.prompts) == 1
 
