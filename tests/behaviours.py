@@ -12,6 +12,7 @@ PROMISES: dict[str, str] = {
     "approval:guests": "Guests and people from outside make no agents; where guests may, each command asks.",
     "approval:hash": "A control decides only on what it showed; an older one is refused and says what changed.",
     "lease:granter": "A lease ends when whoever granted it may not decide any more.",
+    "lease:start": "What a lease or a policy let through is asked again where that ended before the command started.",
     "log:stays": "The decision log keeps its rows when an agent is deleted, and the deletion is a row of its own.",
     "taint:folder": "What an exposed agent leaves in its folder exposes whoever reads it or runs programs there.",
     "taint:helpers": "What an agent has read exposes the helpers it starts and writes to, and their reports expose it.",

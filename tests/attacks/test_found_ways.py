@@ -108,6 +108,7 @@ class Losing(RecordingSurface):
 OTHER = reply_text("write_to_file", {"filename": "b.txt", "text": "never decided on"})
 
 
+@pytest.mark.proves("lease:start")
 async def test_a_turn_of_a_lease_that_ended_does_not_run_after_resume() -> None:
     """Pause voids the lease; Resume by anybody carries out what it had let through, and nobody was shown it."""
     stage = stage_of(SAVE, OTHER, NOTHING, surface=Losing())
