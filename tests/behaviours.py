@@ -125,6 +125,7 @@ PROMISES: dict[str, str] = {
     "settings:fault": "A wrong setting is told in one line: the variable, what is wrong and an example.",
     "settings:secrets": "What is said about a wrong setting never shows its value.",
     "shown:changed": "A write to a file that changed since it was shown is shown again instead of run.",
+    "slack:rights-age": "What Slack said of a person half an hour ago gives them no right until Slack says it again.",
     "slack:busy": "While Slack asks to wait nothing is lost, sent twice or held up but what is shown.",
     "slack:clicks-at-once": "Of two clicks at once in Slack one counts, and the other is told who was faster.",
     "slack:crash": "A card that was sent but not recorded before the process died is found again, not sent again.",

@@ -19,7 +19,9 @@ from agent_core.model.places import ChannelScope
 from agent_core.ports.world import Clock
 
 User: TypeAlias = Mapping[str, Any]
-FRESH = timedelta(minutes=30)  # Slack tells of changes by user_change; this is for those that were missed
+# Slack tells of changes by user_change. These are for changes that were missed: after the first an entry is asked for
+# again in the background, after the second it is not believed any more.
+RENEWED_AFTER, FRESH = timedelta(minutes=15), timedelta(minutes=30)
 MOST_KNOWN = 50_000
 PAGE, MOST_PAGES = 500, 100
 PATIENCE = 2.0
@@ -27,7 +29,7 @@ PATIENCE = 2.0
 
 @dataclass(slots=True, kw_only=True)
 class SlackDirectory:
-    """Knows people from `users.list` at the start and from Slack's own events, so that a click need not ask."""
+    """Knows people from `users.list` at the start and from Slack's own events, so that a click seldom has to ask."""
 
     calls: Calls
     soon: Soon
@@ -35,14 +37,17 @@ class SlackDirectory:
     known: OrderedDict[tuple[str, str], tuple[Actor, datetime]] = field(default_factory=OrderedDict)
 
     async def actor(self, channel: ChannelScope, person: str) -> Actor:
-        """The person as they are known, or as Slack answers within two seconds.
+        """The person as they were known half an hour ago at most, or as Slack answers within two seconds.
 
         Raise NotFound for nobody, NotAllowed while Slack does not say who it is.
         """
         if found := self.known.get((channel.workspace, person)):
-            if self.clock.now() - found[1] >= FRESH:
+            actor, learned_at = found
+            age = self.clock.now() - learned_at
+            if RENEWED_AFTER <= age < FRESH:
                 self.soon(self._asked(channel.workspace, person))
-            return found[0]
+            if age < FRESH:
+                return actor
         try:
             async with asyncio.timeout(PATIENCE):
                 return await self._asked(channel.workspace, person)
