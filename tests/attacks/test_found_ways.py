@@ -26,7 +26,7 @@ from agent_core.model.turn import Turn
 from agent_core.model.usage import Usage
 from agent_core.oversight.lease import grant
 from agent_core.prompt.packing import Situation, past
-from agent_core.testing.examples import BEN, CHANNEL, NOON, a_turn, an_agent
+from agent_core.testing.examples import ANA, BEN, CHANNEL, NOON, a_turn, an_agent
 from agent_core.testing.files import InMemoryWorkspaces
 from agent_core.testing.model import ScriptedModel, reply_text
 from agent_core.testing.sandbox import RecordingSandbox
