@@ -13,7 +13,7 @@ from adapters.answers import Answer, Attachment
 from adapters.visible_text import visible
 from agent_core.errors import InvalidInput
 from agent_core.model.audit import ENDED, RAN, AuditEntry
-from agent_core.model.people import Origin
+from agent_core.model.people import Actor, Origin
 from agent_core.service.decision_log import LogFilter
 from agent_core.service.views import AgentViews
 
@@ -44,6 +44,7 @@ COLUMNS = (
     "command",
     "classes",
     "who",
+    "who_kind",
     "right",
     "granted_at",
     "outcome",
@@ -84,7 +85,7 @@ def row_text(entry: AuditEntry) -> str:
         entry.agent_name,
         f"turn {entry.turn_number}" if entry.turn_number else "",
         what_text(entry),
-        str(entry.by),
+        who_text(entry.by),
         right_text(entry),
         entry.outcome,
         detail_text(entry),
@@ -100,6 +101,14 @@ def what_text(entry: AuditEntry) -> str:
     return f"{done}{times}{f' {entry.command}{classes}' if entry.command else ''}"
 
 
+def who_text(actor: Actor) -> str:
+    """Who did it. An agent is named as one, so that a helper called like a person does not pass for that person."""
+    if actor.kind != "bot":
+        return str(actor)
+    name = actor.display.replace("“", "'").replace("”", "'")
+    return f"agent “{name}”"
+
+
 def right_text(entry: AuditEntry) -> str:
     """By which right a command ran."""
     match entry.grant:
@@ -108,9 +117,9 @@ def right_text(entry: AuditEntry) -> str:
         case "edit":
             return "edited"
         case "lease":
-            return f"lease granted by {entry.by}{_since(entry)}"
+            return f"lease granted by {who_text(entry.by)}{_since(entry)}"
         case "policy":
-            return f"free class, chosen by {entry.by}"
+            return f"free class, chosen by {who_text(entry.by)}"
         case _:
             return ""
 
@@ -161,6 +170,7 @@ def _fields(entry: AuditEntry) -> dict[str, object]:
         entry.command,
         list(entry.risks),
         entry.by.display,
+        entry.by.kind,
         right_text(entry),
         entry.granted_at.isoformat() if entry.granted_at else "",
         entry.outcome,

@@ -81,6 +81,7 @@ PROMISES: dict[str, str] = {
     "program:read": "Python reads a program in the encoding and with the line ends in which people were shown it.",
     "program:sealed": "What runs of a Python program and its modules is the very text that was approved.",
     "program:whole": "People are shown every line of a Python program and of the modules that it imports.",
+    "log:agents": "What an agent did stands in the decision log as an agent's act, whatever the agent is called.",
     "log:every-run": "Every command that ran has one row in the decision log: who, by which right, with which outcome.",
     "log:outlives": "The decision log of a channel keeps the rows of agents that were deleted.",
     "log:rights": "Whoever can read the channel can read its decision log, and no bot can.",

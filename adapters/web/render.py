@@ -110,6 +110,7 @@ def _environment() -> Environment:
         cards.as_text,
         visible,
         decision_log.what_text,
+        decision_log.who_text,
         decision_log.right_text,
         decision_log.detail_text,
         diff_lines,

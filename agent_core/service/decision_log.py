@@ -8,7 +8,7 @@ from typing import TypeAlias
 from agent_core.errors import NotFound
 from agent_core.model.audit import ENDED, RAN, AuditEntry
 from agent_core.model.ids import AgentId, TurnId
-from agent_core.model.people import Origin
+from agent_core.model.people import Actor, Origin
 from agent_core.oversight.policy import require_may_speak
 from agent_core.ports.database import Database, UnitOfWork
 
@@ -24,7 +24,7 @@ Ends: TypeAlias = dict[TurnId | None, AuditEntry]
 class LogFilter:
     """Which rows are wanted; an empty field wants all. `agent` is a name, `agent_id` finds one agent by the index.
 
-    A person is found by the name that is shown or by the platform's id, whatever the case.
+    A person is found by the name that is shown or by the platform's id, whatever the case; an agent is no person.
     """
 
     agent: str = ""
@@ -40,7 +40,7 @@ class LogFilter:
         return (
             (not self.agent or " ".join(self.agent.split()).casefold() == entry.agent_name.casefold())
             and (self.agent_id is None or self.agent_id == entry.agent_id)
-            and (not person or person in (entry.by.display.casefold(), entry.by.id.casefold()))
+            and (not person or _is_person(entry.by, person))
             and (not self.command or self.command.strip().casefold() in entry.command.casefold())
             and (not self.risk or self.risk in entry.risks)
             and (not self.outcome or self.outcome == entry.outcome)
@@ -163,6 +163,10 @@ class _Reading:
             if len(following) < FOLLOWING_ENTRIES:
                 return end
             last = following[-1]
+
+
+def _is_person(actor: Actor, wanted: str) -> bool:
+    return actor.kind != "bot" and wanted in (actor.display.casefold(), actor.id.casefold())
 
 
 async def _card_of(work: UnitOfWork, entry: AuditEntry) -> str:

@@ -2,11 +2,16 @@
 
 import csv
 import io
+import json
 import re
 from dataclasses import replace
 
-from adapters.decision_log import csv_text
+import pytest
+
+from adapters.decision_log import csv_text, json_line, row_text, who_text
 from agent_core.model.audit import AuditEntry
+from agent_core.oversight.families import as_actor
+from agent_core.service.decision_log import LogFilter
 from agent_core.testing.examples import ANA, NOON, an_agent
 from tests.attacks.rows import attack
 
@@ -45,3 +50,26 @@ def formulas_in(text: str) -> list[str]:
     cells = [cell for line in csv.reader(io.StringIO(table[1:], newline="")) for cell in line]
     parts = [part.strip('" \r') for cell in cells for part in re.split("[;\t\n]", cell)]
     return [part for part in parts if part[:1] in tuple("=+-@\uff1d")]
+
+
+NAMES = ("ana", "ana” · @ana", "@ana", "ANA")
+
+
+@attack(
+    "approval", "A helper is called like a person, so that its acts read as hers in the decision log", "agent “ana”"
+)
+@pytest.mark.proves("log:agents")
+def test_an_agents_act_is_not_told_as_a_persons(answer: str) -> None:
+    for name in NAMES:
+        helper = as_actor(replace(ADA, name=name))
+        forged, hers = (AuditEntry.on(ADA, "created", by=by, at=NOON) for by in (helper, replace(ANA, display=name)))
+        assert (row_text(forged) != row_text(hers), json_line(forged) != json_line(hers)) == (True, True), name
+        assert who_text(helper).count("”") == 1
+        assert [LogFilter(person=name).admits(entry) for entry in (forged, hers)] == [False, not name.startswith("@")]
+    assert who_text(as_actor(replace(ADA, name="ana"))) == answer
+
+
+def test_the_files_of_the_log_say_what_kind_of_actor_it_was() -> None:
+    entry = AuditEntry.on(ADA, "created", by=as_actor(ADA), at=NOON)
+    (row,) = csv.DictReader(io.StringIO(csv_text([entry])[1:], newline=""))
+    assert (row["who"], row["who_kind"], json.loads(json_line(entry))["who_kind"]) == (ADA.name, "bot", "bot")
