@@ -46,7 +46,7 @@ OPENING_LABELS: dict[OpeningVerb, str] = {
 class Button:
     """`subject` is a turn's id, or an agent's for stop, resume, revoke and reply.
 
-    `shown` is the turn's `shown_hash` on every button that decides, and of the open proposal on a reply.
+    `shown` is the turn's `control_hash` on every button that decides, and of the open proposal on a reply.
     """
 
     verb: Verb
