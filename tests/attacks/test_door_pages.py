@@ -172,6 +172,7 @@ async def inside() -> tuple[str, list[str], int]:
         return drawn.html, victim.paths, victim.connections
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("drawn")
 @pytest.mark.parametrize(
     "name",
@@ -205,6 +206,7 @@ class Ear(asyncio.DatagramProtocol):
         self.heard += 1
 
 
+@pytest.mark.slow
 @attack("door", "A page makes a call (WebRTC), past any proxy, to this machine", "no packet is sent")
 async def test_a_page_makes_no_calls(browser: BrowserPages, answer: str) -> None:
     loop = asyncio.get_running_loop()

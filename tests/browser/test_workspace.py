@@ -28,6 +28,7 @@ async def ben(browser: Browser, address: str) -> BrowserChat:
     return chat
 
 
+@pytest.mark.slow
 @pytest.mark.proves("story:surfaces")
 async def test_a_person_takes_an_agent_from_form_to_finished_goal(ana: BrowserChat, model: ScriptedModel) -> None:
     model.say(*Story().replies)
@@ -62,6 +63,7 @@ async def test_two_people_clicking_at_once_make_one_decision(
     assert await ana.page.locator("article .done").count() == 1
 
 
+@pytest.mark.slow
 async def test_somebody_elses_click_reaches_an_open_page_and_what_is_being_written_stays(
     ana: BrowserChat, ben: BrowserChat, model: ScriptedModel
 ) -> None:
@@ -117,6 +119,7 @@ async def test_what_the_model_writes_is_shown_as_text(ana: BrowserChat, model: S
     assert await ana.page.title() == "Clerk · #general · Signoff"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1280])
 async def test_nothing_is_wider_than_the_page(

@@ -136,6 +136,7 @@ async def test_a_press_while_the_line_is_broken_counts_once_it_is_resumed(place:
         await place.said("Clerk is done")
 
 
+@pytest.mark.slow
 @pytest.mark.proves("discord:busy")
 async def test_cards_wait_as_long_as_discord_asks_and_stand_once(place: Place, tmp_path: Path) -> None:
     async with program(tmp_path, **place.settings):
@@ -152,6 +153,7 @@ async def test_cards_wait_as_long_as_discord_asks_and_stand_once(place: Place, t
             assert again.at - refused.at >= 0.4
 
 
+@pytest.mark.slow
 @pytest.mark.proves("discord:restart")
 async def test_buttons_and_forms_from_before_a_restart_work_after_it(place: Place, tmp_path: Path) -> None:
     async with program(tmp_path, **place.settings) as signoff:
@@ -225,6 +227,7 @@ async def test_where_replies_cannot_be_read_the_button_takes_them(place: Place, 
     assert "the Message Content intent is off" in signoff.output
 
 
+@pytest.mark.slow
 async def test_a_token_that_discord_refuses_is_told_in_one_line(place: Place, tmp_path: Path) -> None:
     given = {**place.settings, "DISCORD_TOKEN": "wr0ng", "PORT": str(free_port())}
     async with running(tmp_path, "bot", "run", **given) as refused:

@@ -123,6 +123,7 @@ async def test_a_goal_takes_sixteen_commands_and_leaves_the_files_it_promised(wo
     assert "untrusted content" in text_of(shown)
 
 
+@pytest.mark.slow
 async def test_no_key_of_the_settings_stands_anywhere_after_all_that(world: World) -> None:
     tells = reply_text("execute_shell", {"command_line": f"echo {KEY} | tee k.txt; env; cat /proc/1/environ; true"})
     world.endpoint.answers(Says(tells), Says(reply_text("task_complete", {"reason": f"It is {KEY}."})))

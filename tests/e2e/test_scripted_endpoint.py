@@ -59,6 +59,7 @@ async def test_a_goal_is_finished_through_the_real_sdk(endpoint: OpenAIStandIn, 
     assert [said in page for said in ("spent$0.054 spent", "tokens54", "turns3")] == [True] * 3
 
 
+@pytest.mark.slow
 @pytest.mark.proves("model:later")
 async def test_an_endpoint_that_is_busy_is_asked_again_when_it_said(endpoint: OpenAIStandIn, ana: PageChat) -> None:
     endpoint.answers(WRITES, Fails(429, "Slow down.", headers={"Retry-After": "1"}), DONE)
@@ -90,6 +91,7 @@ def test_no_bound_is_asked_for_that_a_llama_cpp_server_would_refuse_the_whole_sc
     assert max(int(bound) for bound in re.findall(r'"(?:max|min)(?:Length|Items)": (\d+)', asked)) < 2000
 
 
+@pytest.mark.slow
 @pytest.mark.proves("endpoint:key")
 async def test_a_key_that_is_refused_pauses_the_agent_and_is_written_nowhere(
     endpoint: OpenAIStandIn, tmp_path: Path

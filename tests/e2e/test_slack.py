@@ -40,6 +40,7 @@ async def test_the_program_brings_slack_up_by_socket_mode(office: Office, tmp_pa
     assert (tmp_path / ".signoff").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.proves("slack:killed")
 @pytest.mark.parametrize("after_effect", [True, False], ids=["sent", "on its way"])
 async def test_killed_while_a_card_is_sent_the_next_start_shows_exactly_one(
@@ -66,6 +67,7 @@ async def test_killed_while_a_card_is_sent_the_next_start_shows_exactly_one(
         assert "approved by @ana" in text_of(await office.card(1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wrong", "variable"),
     [

@@ -184,6 +184,7 @@ def test_all_of_a_turn_stands_in_the_file_of_show_all(pair: tuple[Agent, Turn]) 
     check(thoughts_message(agent, turn))
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(proposed)
 def test_what_is_cut_from_a_card_has_a_button_that_opens_it(pair: tuple[Agent, Turn]) -> None:
@@ -245,6 +246,7 @@ def test_discord_takes_any_list_notice_and_answer(agent: Agent, text: str, count
         check(message)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(texts, st.integers(0, 60))
 def test_every_file_of_the_first_has_a_button_that_finds_it(text: str, count: int) -> None:
@@ -281,6 +283,7 @@ def untouched(form: dict[str, Any]) -> Submitted:
     return read_form(form["custom_id"], submitted(form["components"]))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(arguments.map(without_halves))
 def test_a_form_that_nobody_touched_gives_the_very_same_arguments(given_arguments: Arguments) -> None:

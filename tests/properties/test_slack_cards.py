@@ -191,6 +191,7 @@ def test_slack_takes_the_card_of_any_turn(pair: tuple[Agent, Turn]) -> None:
     check_message(turn_message(*pair))
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(pairs)
 def test_every_button_of_a_card_is_read_back(pair: tuple[Agent, Turn]) -> None:
@@ -296,6 +297,7 @@ def test_an_offered_draft_comes_back_with_its_buttons_or_its_sentence_does(draft
     check_view(agent_form(draft, draft, "slack/T1/C1", said=sentence))
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @example(an_agent(), "<!channel>\r\n" * 251, 1)
 @given(agents, texts, st.integers(0, 120))

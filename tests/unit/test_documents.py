@@ -176,6 +176,7 @@ def test_a_long_document_is_read_up_to_a_bound_and_says_so() -> None:
     assert answer["note"] == "Only its first 2,000,000 characters were read."
 
 
+@pytest.mark.slow
 def test_a_page_that_breaks_the_library_does_not_hide_the_others() -> None:
     answer = read("pdf", pdf("Good page", squeezed(bytes(1000), 500_000)))
     assert "Good page" in answer["text"]
