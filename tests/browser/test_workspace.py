@@ -81,6 +81,28 @@ async def test_somebody_elses_click_reaches_an_open_page_and_what_is_being_writt
     await expect(sheet.get_by_label("Reason")).to_have_value("Use another name, please")
 
 
+@pytest.mark.slow
+@pytest.mark.proves("approval:hash")
+async def test_a_line_begun_under_one_card_does_not_approve_the_next(
+    ana: BrowserChat, ben: BrowserChat, model: ScriptedModel
+) -> None:
+    model.say(writing("a.txt", "one"))
+    await ana.new_agent("Clerk", "writes", "Write a file")
+    await ben.page.goto(ana.page.url)
+    await ben.asks("write_to_file")
+    await ben.page.locator("#reply").fill("!approve")
+    model.say(reply_text("delete_file", {"filename": "a.txt"}))
+    await (await ana.asks("write_to_file")).press("Approve")
+    await ben.asks("delete_file")
+    await ben.page.locator("#reply").press("Enter")
+    await expect(
+        ben.page.get_by_text("You wrote this before turn 2 was shown")
+        .or_(ben.page.get_by_text("Nothing was decided"))
+        .first
+    ).to_be_visible()
+    assert await ana.page.locator("article .done").count() == 1
+
+
 async def test_a_refused_form_keeps_what_was_typed_and_names_the_field(ana: BrowserChat) -> None:
     page = ana.page
     await page.goto(f"{ana.base}/c/web/local/general/new")
