@@ -13,6 +13,7 @@ from adapters.answers import Answer, Attachment
 from adapters.visible_text import visible
 from agent_core.errors import InvalidInput
 from agent_core.model.audit import ENDED, RAN, AuditEntry
+from agent_core.model.lines import one_line
 from agent_core.model.people import Actor, Origin
 from agent_core.service.decision_log import LogFilter
 from agent_core.service.views import AgentViews
@@ -126,8 +127,7 @@ def right_text(entry: AuditEntry) -> str:
 
 def detail_text(entry: AuditEntry) -> str:
     """What the row says besides, cut to what a list has room for."""
-    text = "" if entry.act == "approve" else " ".join(visible(entry.detail).split())
-    return text if len(text) <= BRIEF_CHARACTERS else f"{text[: BRIEF_CHARACTERS - 1]}…"
+    return "" if entry.act == "approve" else one_line(visible(entry.detail), BRIEF_CHARACTERS)
 
 
 def time_text(at: datetime) -> str:

@@ -16,6 +16,7 @@ from adapters.words import age, first_word
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Agent
 from agent_core.model.ids import MemoryId
+from agent_core.model.lines import one_line
 from agent_core.model.memory import Memory
 from agent_core.model.people import Origin
 from agent_core.model.usage import Budget, CallKind
@@ -228,8 +229,7 @@ def _by_kind(agent: Agent) -> list[str]:
 
 
 def _brief(text: str, most: int = SHORT) -> str:
-    line = " ".join(readable(text).split())
-    return line if len(line) <= most else f"{line[: most - 1]}…"
+    return one_line(readable(text), most)
 
 
 def _things(number: int) -> str:

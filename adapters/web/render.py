@@ -15,6 +15,7 @@ from adapters.visible_text import finalized, visible
 from adapters.wishes import CALLS
 from adapters.words import REPLY_DOES, age, covered_text, first_lines, media_type, size_text
 from agent_core.model.agent import Agent
+from agent_core.model.lines import one_line
 from agent_core.model.note import Note, Notice
 from agent_core.model.places import ChannelScope
 from agent_core.model.turn import Turn
@@ -46,8 +47,7 @@ def diff_lines(body: str) -> list[DiffLine]:
 
 def first_line(text: str) -> tuple[str, bool]:
     """A text on one line, cut where it is long, and whether that is not how it was written."""
-    line = " ".join(text.split())
-    short = line if len(line) <= SHORT else f"{line[: SHORT - 1]}…"
+    short = one_line(text, SHORT)
     return short, short != text
 
 

@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field
 from agent_core.commands.downloads import DownloadCommands
 from agent_core.commands.pages import PageCommands
 from agent_core.commands.registry import Command, CommandContext, declared
+from agent_core.model.lines import one_line
 from agent_core.ports.database import Database
 from agent_core.ports.web import Web
 from agent_core.ports.world import Search, WebHit
@@ -59,10 +60,5 @@ class WebCommands:
 
 
 def _told(number: int, hit: WebHit) -> str:
-    lines = (_line(hit.title, LONG_TITLE), _line(hit.url, LONG_ADDRESS), _line(hit.text, LONG_EXCERPT))
+    lines = (one_line(hit.title, LONG_TITLE), one_line(hit.url, LONG_ADDRESS), one_line(hit.text, LONG_EXCERPT))
     return f"{number}. " + "\n   ".join(lines)
-
-
-def _line(text: str, most: int) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= most else f"{line[: most - 1]}…"

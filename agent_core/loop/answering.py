@@ -11,6 +11,7 @@ from agent_core.errors import ModelError
 from agent_core.loop.hold import Hold
 from agent_core.loop.outcome import Outcome
 from agent_core.model.agent import Agent
+from agent_core.model.lines import one_line
 from agent_core.model.note import Notice
 from agent_core.oversight.budget import Purse
 from agent_core.oversight.families import budget_of
@@ -65,6 +66,4 @@ class QuestionAnswerer:
 
 
 def _answer_text(question: Notice, said: str) -> str:
-    asked = " ".join(question.text.split())
-    quote = asked if len(asked) <= LONGEST_QUOTE else f"{asked[: LONGEST_QUOTE - 1]}…"
-    return f"{question.by or 'Somebody'} asked: “{quote}”\n{said}"
+    return f"{question.by or 'Somebody'} asked: “{one_line(question.text, LONGEST_QUOTE)}”\n{said}"

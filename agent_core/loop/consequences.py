@@ -12,6 +12,7 @@ from agent_core.loop.thinking import Delayed, Proposed, Unusable
 from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Digest, Finished, Paused, Thinking
 from agent_core.model.decision import Approve
 from agent_core.model.ids import TurnId, new_id
+from agent_core.model.lines import one_line
 from agent_core.model.note import Notice
 from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn
@@ -66,7 +67,7 @@ def complain(agent: Agent, thought: Unusable, now: datetime) -> Outcome:
     told = replace(agent, unusable=agent.unusable + 1, complaint=thought.problem)
     if told.unusable < UNUSABLE_MOST:
         return Outcome(agent=told)
-    brief = _sentence(thought.brief or thought.problem)
+    brief = one_line(thought.brief or thought.problem, LONGEST_REASON)
     why = f"The model's last {UNUSABLE_MOST} replies could not be used; the last one: {brief}"
     outcome = pause(replace(told, unusable=0), f"{why} Write what to do differently, then Resume.", now)
     return replace(outcome, notices=tuple(replace(notice, reply=thought.reply) for notice in outcome.notices))
@@ -147,12 +148,6 @@ def end_lease(agent: Agent, why: str, now: datetime) -> tuple[Agent, tuple[Notic
     lease = agent.lease
     said = f"The approval by {lease.granted_by} ended with {lease.left} of {lease.total} left: {why}."
     return replace(agent, lease=None), (Notice.to(agent, "lease ended", said, now),)
-
-
-def _sentence(text: str) -> str:
-    """A text on one line, short enough for a notice and a table."""
-    line = " ".join(text.split())
-    return line if len(line) <= LONGEST_REASON else f"{line[: LONGEST_REASON - 1]}…"
 
 
 def _offered(agent: Agent, turn: Turn, now: datetime) -> tuple[Notice, ...]:

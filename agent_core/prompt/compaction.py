@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent_core.model.agent import Digest
+from agent_core.model.lines import one_line
 from agent_core.model.messages import Message, Reply
 from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn
@@ -89,14 +90,9 @@ def _line(turn: Turn) -> str:
     name = turn.call.name
     about = next((value for value in turn.call.arguments.values() if isinstance(value, str)), "")
     came = outcome(turn) if not isinstance(turn.result, Succeeded) else _given(turn.result)
-    return f"Turn {turn.number}: {name} {_one_line(about, 60)}: {_one_line(came, LINE)}"
+    return f"Turn {turn.number}: {name} {one_line(about, 60)}: {one_line(came, LINE)}"
 
 
 def _given(result: Succeeded) -> str:
     """What a command gave; what others wrote is marked, as this line may be read long after the turn."""
     return f"others wrote: {result.output}" if result.outside else result.output
-
-
-def _one_line(text: str, most: int) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= most else f"{line[: most - 1]}…"

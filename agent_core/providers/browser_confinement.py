@@ -22,13 +22,14 @@ from agent_core.providers.bwrap_options import (
     become,
     is_installed,
     python_view,
+    scratch_view,
     system_view,
     tool,
 )
 from agent_core.providers.confinement import BROWSER_USER
 from agent_core.providers.door_proxy import LONGEST_HEAD, DoorProxy
 from agent_core.providers.interpreter import SHOWN, Interpreter
-from agent_core.providers.wrapped import ADVICE
+from agent_core.providers.wrapped import ADVICE, wait_readable
 
 STARTER = Path(__file__).with_name("browser_starter.py")
 TOOLS = ("bwrap", "setpriv", "prlimit", "sh")
@@ -112,12 +113,7 @@ async def _serve_inside(taker: socket.socket, proxy: DoorProxy, connections: set
 
 
 async def _received(giver: socket.socket) -> socket.socket:
-    loop, ready = asyncio.get_running_loop(), asyncio.Event()
-    loop.add_reader(giver, ready.set)
-    try:
-        await ready.wait()
-    finally:
-        loop.remove_reader(giver)
+    await wait_readable(giver.fileno())
     _, descriptors, _, _ = socket.recv_fds(giver, 1, 1)
     return socket.socket(fileno=descriptors[0])
 
@@ -138,9 +134,7 @@ def _confined() -> Iterator[str]:
     yield from (*NAMESPACES, *TO_BECOME, *ENDED_WITH_US, "--hostname", "browser")
     yield from system_view()
     yield from python_view(Interpreter.found())
-    yield from ("--proc", "/proc", "--dev", "/dev")
-    for scratch in ("/dev/shm", "/tmp"):  # noqa: S108 - inside it is its own
-        yield from ("--perms", "1777", "--size", str(SCRATCH_BYTES), "--tmpfs", scratch)
+    yield from scratch_view(SCRATCH_BYTES)
 
 
 def _browser_view(program: str) -> Iterator[str]:

@@ -22,6 +22,7 @@ from agent_core.providers.bwrap_options import (
     become,
     is_installed,
     python_view,
+    scratch_view,
     system_view,
     tool,
 )
@@ -139,9 +140,7 @@ class Bubblewrap:
         """The files that programs see. What could grow is limited in size, and everything else read-only."""
         yield from system_view()
         yield from python_view(self.interpreter)
-        yield from ("--proc", "/proc", "--dev", "/dev")
-        for scratch in ("/dev/shm", "/tmp"):  # noqa: S108 - inside the sandbox it is its own
-            yield from ("--perms", "1777", "--size", str(self.limits.scratch_bytes), "--tmpfs", scratch)
+        yield from scratch_view(self.limits.scratch_bytes)
         yield from ("--bind", str(folder), "/workspace", "--chdir", "/workspace")
 
 

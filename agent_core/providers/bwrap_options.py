@@ -71,3 +71,10 @@ def python_view(interpreter: Interpreter | None) -> Iterator[str]:
     libraries = {"LD_LIBRARY_PATH": f"{INSIDE}/lib"} if own.shown else {}
     for name, value in (told | libraries).items():
         yield from ("--setenv", name, value)
+
+
+def scratch_view(most_bytes: int) -> Iterator[str]:
+    """`/proc` and `/dev` of the sandbox's own, and the two places that anything may be written to, each limited."""
+    yield from ("--proc", "/proc", "--dev", "/dev")
+    for scratch in ("/dev/shm", "/tmp"):  # noqa: S108 - inside the sandbox it is its own
+        yield from ("--perms", "1777", "--size", str(most_bytes), "--tmpfs", scratch)

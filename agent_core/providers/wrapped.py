@@ -75,7 +75,7 @@ class Wrapped:
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.handle, signal.SIGKILL)
         try:
-            await _readable(self.handle)
+            await wait_readable(self.handle)
         finally:
             os.close(self.handle)
             self.status.close()
@@ -166,14 +166,14 @@ async def _line(descriptor: int) -> bytes:
     """The first line that is written, or what there is when nothing more comes."""
     line = b""
     while not line.endswith(b"\n"):
-        await _readable(descriptor)
+        await wait_readable(descriptor)
         if not (more := os.read(descriptor, 4096)):
             break
         line += more
     return line
 
 
-async def _readable(descriptor: int) -> None:
+async def wait_readable(descriptor: int) -> None:
     """Wait until there is something to read, or the process that a descriptor stands for has ended."""
     loop, ready = asyncio.get_running_loop(), asyncio.Event()
     loop.add_reader(descriptor, ready.set)

@@ -10,6 +10,7 @@ from agent_core.model.agent import Agent, Finished, Thinking
 from agent_core.model.audit import AuditEntry
 from agent_core.model.draft import DEFAULT_NAME, NAME_LENGTH, ROLE_LENGTH
 from agent_core.model.ids import AgentId, new_id
+from agent_core.model.lines import one_line
 from agent_core.model.note import Note
 from agent_core.model.usage import Budget
 from agent_core.oversight.families import as_actor, family_below
@@ -63,7 +64,7 @@ class AgentHelpers(Changing):
                 helper = helper.become(Thinking(), now)
             if helper != told:
                 work.agents.save(helper)
-            self.announce(work, agent, "helper", f"{agent.name} to {helper.name}: {_short(text)}")
+            self.announce(work, agent, "helper", f"{agent.name} to {helper.name}: {one_line(text, SHORT)}")
             return helper
 
         return self._woken(await self.saved(act), agent)
@@ -149,8 +150,3 @@ def _must_be_few(agent: Agent, helpers: int) -> None:
         raise CommandError("You are a helper's helper: do this yourself, or report what you need.")
     if helpers >= MOST_HELPERS:
         raise CommandError(f"There are {helpers} helpers already, which is the most. delete_agent removes one.")
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= SHORT else f"{line[: SHORT - 1]}…"
