@@ -135,10 +135,10 @@ class AgentLoop:
             case "approved":
                 return await self._start(hold, agent, turn)
             case "running" if turn.only_reads:
-                again = await self._change(hold, turn.id, Turn.restart, AuditEntry.of_crash)
+                again = await hold.save(partial(self._restart, turn.id))
                 return await self._start(hold, again.agent, turn.restart())
             case "running":
-                return (await hold.save(partial(self._interrupted, turn.id))).agent
+                return (await hold.save(partial(self._interrupt, turn.id))).agent
             case _:
                 raise Superseded(agent.id)
 
@@ -148,12 +148,12 @@ class AgentLoop:
         except CommandError as error:
             return await self._finish(hold, turn.id, Failed(str(error)))
         remark = "" if turn.proposal.still_holds(turn.call, preview) else changed_text(turn.proposal.preview, preview)
-        begun = await hold.save(partial(self._begun, turn.id, preview, remark))
+        begun = await hold.save(partial(self._begin, turn.id, preview, remark))
         if begun.changed and begun.changed.state == "running":
             return await self._run(hold, begun.agent, turn, preview)
         return begun.agent
 
-    async def _begun(
+    async def _begin(
         self, turn_id: TurnId, preview: Preview | None, remark: str, work: UnitOfWork, agent: Agent
     ) -> Outcome:
         """Start the command, or ask anew where it changed or where what let it run unasked is over."""
@@ -168,7 +168,15 @@ class AgentLoop:
         started = turn.start(now, preview)
         return replace(move(agent, started, Acting(), now), audit=(AuditEntry.of_run(agent, started, now),))
 
-    async def _interrupted(self, turn_id: TurnId, work: UnitOfWork, agent: Agent) -> Outcome:
+    async def _restart(self, turn_id: TurnId, work: UnitOfWork, agent: Agent) -> Outcome:
+        """Approve a command again that only reads and ran when the process died."""
+        turn, now = await work.turns.get(agent.channel, turn_id), self.clock.now()
+        if turn.state != "running":
+            raise Superseded(agent.id)
+        restarted = move(agent, turn.restart(), Acting(), now)
+        return replace(restarted, audit=(AuditEntry.of_crash(agent, turn, now),))
+
+    async def _interrupt(self, turn_id: TurnId, work: UnitOfWork, agent: Agent) -> Outcome:
         """Put a command that may have run before people, and count what it may have brought in as brought in."""
         turn, now = await work.turns.get(agent.channel, turn_id), self.clock.now()
         if turn.state != "running":
@@ -197,22 +205,6 @@ class AgentLoop:
             own, budget = await budget_of(work, agent), await work.budgets.of(agent.channel)
         with self.treasury.purse(agent, own, budget) as purse:
             return await self._finish(hold, turn.id, await run(purse), purse.spent)
-
-    async def _change(
-        self,
-        hold: Hold,
-        turn_id: TurnId,
-        change: Callable[[Turn], Turn],
-        entry: Callable[[Agent, Turn, datetime], AuditEntry],
-    ) -> Outcome:
-        async def changed(work: UnitOfWork, agent: Agent) -> Outcome:
-            turn = await work.turns.get(agent.channel, turn_id)
-            if turn.state not in ("approved", "running"):
-                raise Superseded(agent.id)
-            now, after = self.clock.now(), change(turn)
-            return replace(move(agent, after, Acting(), now), audit=(entry(agent, turn, now),))
-
-        return await hold.save(changed)
 
     async def _finish(
         self, hold: Hold, turn_id: TurnId, result: Result, spent: Mapping[CallKind, Usage] = NOTHING
