@@ -2,24 +2,19 @@
 
 from aiohttp import ClientSession, ClientTimeout
 
+from adapters.limited_replies import read_limited
 from agent_core.service.received import MOST_BYTES
 
-FILE_TIMEOUT_SECONDS, CHUNK_BYTES = 60, 65_536
-
-
-class FileTooLong(Exception):
-    """The file is longer than Signoff takes, whatever Discord said of its size."""
+FILE_TIMEOUT_SECONDS = 60
 
 
 async def read_file(url: str) -> bytes:
-    """The file, in place of discord.py's own `get_from_cdn`, which reads replies of any length."""
-    data = bytearray()
+    """The file, in place of discord.py's own `get_from_cdn`, which reads replies of any length.
+
+    Raise ReplyTooLong for more than Signoff takes, whatever Discord said of its size.
+    """
     async with (
         ClientSession(timeout=ClientTimeout(total=FILE_TIMEOUT_SECONDS), trust_env=True) as session,
         session.get(url, allow_redirects=False, raise_for_status=True) as answer,
     ):
-        async for chunk in answer.content.iter_chunked(CHUNK_BYTES):
-            data += chunk
-            if len(data) > MOST_BYTES:
-                raise FileTooLong
-    return bytes(data)
+        return await read_limited(answer, MOST_BYTES)

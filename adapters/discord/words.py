@@ -13,11 +13,11 @@ from adapters.answers import Answer
 from adapters.discord.calls import DiscordRefused
 from adapters.discord.desk import Desk
 from adapters.discord.directory import thread_of, written_by
-from adapters.discord.downloads import FileTooLong
 from adapters.discord.messages import Message
 from adapters.discord.render import answer_message, kept_message, text_message
 from adapters.discord.sending import files_of, ready
 from adapters.intents import takes_long
+from adapters.limited_replies import ReplyTooLong
 from agent_core.errors import CommandError, InvalidInput, PersonError, SurfaceError
 from agent_core.model.agent import Agent
 from agent_core.model.people import Origin
@@ -156,7 +156,7 @@ async def fetched(file: discord.Attachment) -> bytes:
         raise too_large(file.filename)
     try:
         return await file.read()
-    except FileTooLong:
+    except ReplyTooLong:
         raise too_large(file.filename) from None
     except (discord.DiscordException, ClientError, OSError, TimeoutError) as fault:
         said = f"{file.filename} could not be fetched ({type(fault).__name__}). Drop it again."

@@ -7,13 +7,13 @@ from urllib.parse import urlsplit
 
 from aiohttp import ClientError, ClientSession, ClientTimeout
 
+from adapters.limited_replies import ReplyTooLong, read_limited
 from adapters.slack.calls import Calls
 from agent_core.errors import InvalidInput
 from agent_core.service.received import MOST_BYTES, too_large
 
 SECONDS = 60
 HOSTS = (".slack.com", ".slack-files.com", ".slack-edge.com")
-CHUNK = 2**16
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +51,10 @@ class Downloads:
         ):
             if answer.status != 200:
                 raise InvalidInput({"file": f"Slack did not hand out {name} ({answer.status})."})
-            data = bytearray()
-            async for chunk in answer.content.iter_chunked(CHUNK):
-                data += chunk
-                if len(data) > MOST_BYTES:
-                    raise too_large(name)
-            return bytes(data)
+            try:
+                return await read_limited(answer, MOST_BYTES)
+            except ReplyTooLong:
+                raise too_large(name) from None
 
     def _is_slacks(self, url: str) -> bool:
         parts = urlsplit(url)

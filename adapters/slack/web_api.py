@@ -10,6 +10,7 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
+from adapters.limited_replies import ReplyTooLong, read_limited
 from agent_core.errors import SurfaceBusy, SurfaceError
 
 quiet = logging.getLogger(f"{__name__}.sdk")
@@ -18,7 +19,7 @@ quiet.setLevel(logging.INFO)  # below that the SDK writes down what Slack answer
 SLACK_API = "https://slack.com/api/"
 SECONDS = 10
 MOST_CLIENTS = 1_000
-MAX_ANSWER_BYTES, CHUNK_BYTES = 20_000_000, 65_536  # a page of 200 messages has a few MB
+MAX_ANSWER_BYTES = 20_000_000  # a page of 200 messages has a few MB
 NOT_NOW = frozenset(
     {"", "ratelimited", "rate_limited", "internal_error", "fatal_error", "service_unavailable", "request_timeout"}
 )
@@ -61,13 +62,11 @@ class LimitedResponse(ClientResponse):
     async def read(self) -> bytes:
         """The whole body; raise ClientPayloadError as soon as there is too much of it."""
         if self._body is None:
-            body = bytearray()
-            async for chunk in self.content.iter_chunked(CHUNK_BYTES):
-                body += chunk
-                if len(body) > MAX_ANSWER_BYTES:
-                    self.close()
-                    raise ClientPayloadError(f"Slack answered more than {MAX_ANSWER_BYTES:,} bytes.")
-            self._body = bytes(body)
+            try:
+                self._body = await read_limited(self, MAX_ANSWER_BYTES)
+            except ReplyTooLong:
+                self.close()
+                raise ClientPayloadError(f"Slack answered more than {MAX_ANSWER_BYTES:,} bytes.") from None
         return await super().read()
 
 
