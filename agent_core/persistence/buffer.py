@@ -15,6 +15,7 @@ from agent_core.persistence.connections import Connections
 Values: TypeAlias = Mapping[str, object]
 
 SQLITE_CONTENTION = (5, 6)  # SQLITE_BUSY, SQLITE_LOCKED
+SQLITE_UNAVAILABLE = (10, 13, 14)  # SQLITE_IOERR, SQLITE_FULL, SQLITE_CANTOPEN: no descriptor, no disk, no folder
 POSTGRES_CONTENTION = ("40001", "40P01")  # serialization_failure, deadlock_detected
 
 
@@ -96,11 +97,18 @@ def _away() -> Iterator[None]:
     except OSError as error:
         raise DatabaseAway("The database cannot be reached.") from error
     except DBAPIError as error:
+        if _sqlite_code(error.orig) in SQLITE_UNAVAILABLE:
+            raise DatabaseAway(f"The database file cannot be used now ({error.orig}).") from error
         if not error.connection_invalidated:
             raise
         raise DatabaseAway("The database went away.") from error
 
 
 def _is_contention(error: BaseException | None) -> bool:
-    sqlite_code: int = getattr(error, "sqlite_errorcode", 0)
-    return sqlite_code & 0xFF in SQLITE_CONTENTION or getattr(error, "sqlstate", "") in POSTGRES_CONTENTION
+    return _sqlite_code(error) in SQLITE_CONTENTION or getattr(error, "sqlstate", "") in POSTGRES_CONTENTION
+
+
+def _sqlite_code(error: BaseException | None) -> int:
+    """SQLite's primary result code; 0 for an error that is not SQLite's."""
+    extended: int = getattr(error, "sqlite_errorcode", 0)
+    return extended & 0xFF
