@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
+from adapters.argument_changes import ArgumentChange, argument_changes, edited_by
 from adapters.buttons import Button
-from adapters.edited import ArgumentChange, argument_changes, edited_by
 from adapters.risk_labels import RiskLabel, alert_text, labels_of, risk_text
-from adapters.standing import Tone, state_text, tone_of
+from adapters.turn_state import Tone, state_text, tone_of
 from adapters.visible_text import readable, visible
 from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Finished, Paused, Stopped, Thinking
 from agent_core.model.command import Arguments, Preview

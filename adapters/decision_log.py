@@ -12,9 +12,9 @@ from difflib import get_close_matches
 from adapters.answers import Answer, Attachment
 from adapters.visible_text import visible
 from agent_core.errors import InvalidInput
+from agent_core.model.actors import Actor, Origin
 from agent_core.model.audit import ENDED, RAN, AuditEntry
 from agent_core.model.lines import one_line
-from agent_core.model.people import Actor, Origin
 from agent_core.service.decision_log import LogFilter
 from agent_core.service.views import AgentViews
 

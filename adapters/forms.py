@@ -9,10 +9,10 @@ from typing import TypeAlias
 from adapters.cards import as_text
 from adapters.visible_text import visible, without_marks
 from agent_core.errors import InvalidInput
+from agent_core.model.agent_policy import Policy
 from agent_core.model.command import RISK_CLASSES, Arguments, CommandSpec, in_whole_characters
 from agent_core.model.decision import FEWEST_TIMES, MOST_TIMES
 from agent_core.model.draft import AgentDraft
-from agent_core.model.policy import Policy
 from agent_core.model.turn import Turn
 
 Form: TypeAlias = Mapping[str, str]

@@ -7,13 +7,13 @@ from typing import Literal, TypeAlias, cast, get_args
 
 from adapters.answers import Answer
 from adapters.settings_file import is_settings, pasted_draft
-from adapters.wishes import Wishes, WishVerb, begins_wish
-from adapters.words import Help, first_word
+from adapters.thread_commands import Wishes, WishVerb, begins_wish
+from adapters.ui_text import Help, first_word
 from agent_core.errors import InvalidInput
+from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
+from agent_core.model.channels import ChannelScope
 from agent_core.model.draft import AgentDraft
-from agent_core.model.people import Origin
-from agent_core.model.places import ChannelScope
 from agent_core.service.views import AgentViews
 
 AgentVerb = Literal["show", "stop", "resume", "delete", "files"]

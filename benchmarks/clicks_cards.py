@@ -7,18 +7,18 @@ from pathlib import Path
 
 from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.registry import CommandContext, Commands
+from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent, Awaiting
+from agent_core.model.channels import ChannelScope, ThreadRef
 from agent_core.model.command import CommandCall, Preview, Proposal, Thoughts
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import TurnId, new_id
-from agent_core.model.people import Actor, Origin
-from agent_core.model.places import ChannelScope, ThreadRef
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Usage
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.files import FolderWorkspaces
+from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 
 CHANNELS = 60
 

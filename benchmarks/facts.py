@@ -16,9 +16,9 @@ from decimal import Decimal
 from adapters.web.surface import WebSurface
 from agent_core.commands.memory import MOST_FOUND
 from agent_core.model.agent import Agent
+from agent_core.model.agent_policy import Policy
 from agent_core.model.command import RISK_CLASSES
 from agent_core.model.draft import AgentDraft
-from agent_core.model.policy import Policy
 from benchmarks.tokens import verdict
 from benchmarks.tokens_run import carried, running
 from bot.bootstrap import Signoff, assembled

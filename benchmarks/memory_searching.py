@@ -16,7 +16,7 @@ from statistics import median
 from agent_core.model.ids import MemoryId
 from agent_core.model.memory import Memory, MemorySpace, Vector
 from agent_core.persistence.database import SqlDatabase
-from agent_core.providers.embedded_index import EmbeddedIndex
+from agent_core.providers.vector_index.embedded_index import EmbeddedIndex
 from agent_core.testing.examples import NOON, an_agent
 
 PLACE, BEST = "bench", 10

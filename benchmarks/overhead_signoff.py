@@ -20,29 +20,29 @@ from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.registry import Commands
 from agent_core.engines.local import LocalEngine
 from agent_core.errors import ModelRefused
-from agent_core.loop.acting import Hands
 from agent_core.loop.advance import AgentLoop
-from agent_core.loop.thinking import Mind
-from agent_core.memory.longterm import LongTermMemory
+from agent_core.loop.command_runner import Hands
+from agent_core.loop.proposing import Mind
+from agent_core.memory.long_term import LongTermMemory
+from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent
+from agent_core.model.channels import ChannelScope
 from agent_core.model.decision import Approve
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId
 from agent_core.model.messages import Message, Reply
-from agent_core.model.people import Actor, Origin
-from agent_core.model.places import ChannelScope
 from agent_core.model.turn import Turn
 from agent_core.model.usage import FREE, Usage
-from agent_core.oversight.treasury import Treasury
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade
-from agent_core.prompt.asking import Asker
+from agent_core.prompt.model_client import Asker
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.embedded_index import EmbeddedIndex
-from agent_core.providers.files import FolderWorkspaces
-from agent_core.providers.local_embedder import LocalEmbedder
-from agent_core.providers.tokens import Estimates
+from agent_core.providers.embeddings.local_embedder import LocalEmbedder
+from agent_core.providers.llm.token_estimates import Estimates
+from agent_core.providers.vector_index.embedded_index import EmbeddedIndex
+from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.service.agents import AgentService
+from agent_core.spending.budget_ledger import Treasury
 
 ADA = Actor(id="ada", display="ada", workspace="local")
 CHANNEL = ChannelScope("web", "local", "general")

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median, quantiles
 
+from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent
+from agent_core.model.channels import ChannelScope
 from agent_core.model.draft import AgentDraft
-from agent_core.model.people import Actor, Origin
-from agent_core.model.places import ChannelScope
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.files import FolderWorkspaces
-from agent_core.providers.sandbox import ConfinedSandbox, bubblewrap_sandbox
+from agent_core.providers.sandbox.process_sandbox import ConfinedSandbox, bubblewrap_sandbox
+from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 
 RUNS, WARM = 100, 5
 PROMISE = 60.0

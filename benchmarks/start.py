@@ -14,12 +14,12 @@ from datetime import datetime
 from pathlib import Path
 from statistics import median
 
+from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent, Awaiting
+from agent_core.model.channels import ChannelScope, ThreadRef
 from agent_core.model.command import CommandCall, Proposal, Thoughts
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import TurnId, new_id
-from agent_core.model.people import Actor, Origin
-from agent_core.model.places import ChannelScope, ThreadRef
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Usage
 from agent_core.persistence.database import SqlDatabase

@@ -6,7 +6,7 @@ from functools import cached_property
 from statistics import mean
 from typing import Any
 
-from agent_core.providers.encodings import ENCODINGS, content_of, encoding_of
+from agent_core.providers.llm.tokenizer_files import ENCODINGS, content_of, encoding_of
 
 STEP, LEAST = 128, 1024  # platform.openai.com/docs/guides/prompt-caching
 START, END = -1, -2  # of a message

@@ -9,46 +9,46 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from adapters.intents import Intents
+from adapters.actions import Intents
 from agent_core.engines.local import LocalEngine
 from agent_core.errors import SettingsError, SurfaceError
-from agent_core.loop.acting import Hands
 from agent_core.loop.advance import AgentLoop
-from agent_core.loop.thinking import Mind
-from agent_core.memory.longterm import LongTermMemory
-from agent_core.memory.renewal import Renewal
-from agent_core.model.places import SurfaceName
+from agent_core.loop.command_runner import Hands
+from agent_core.loop.proposing import Mind
+from agent_core.memory.long_term import LongTermMemory
+from agent_core.memory.reindexing import Renewal
+from agent_core.model.channels import SurfaceName
 from agent_core.oversight.secrets import Secrets
-from agent_core.oversight.treasury import Treasury
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade, version
 from agent_core.ports.engine import Waker
-from agent_core.ports.minds import LanguageModel
-from agent_core.ports.precedence import Precedence
+from agent_core.ports.models import LanguageModel
 from agent_core.ports.surface import ChatSurface
 from agent_core.ports.world import Clock
-from agent_core.prompt.asking import Asker
+from agent_core.ports.write_priority import Precedence
+from agent_core.prompt.model_client import Asker
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.detection import local_servers
-from agent_core.providers.files import FolderWorkspaces
+from agent_core.providers.llm.server_discovery import local_servers
+from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
+from agent_core.service.agent_settings import AgentTuning
 from agent_core.service.agents import AgentService
-from agent_core.service.creation import CreationLimits
+from agent_core.service.creation_limits import CreationLimits
 from agent_core.service.drafting import AgentDrafting
 from agent_core.service.helpers import AgentHelpers
 from agent_core.service.memories import AgentMemories
-from agent_core.service.received import ReceivedFiles
-from agent_core.service.reviewing import SelfReview
-from agent_core.service.tuning import AgentTuning
+from agent_core.service.self_review import SelfReview
+from agent_core.service.uploads import ReceivedFiles
 from agent_core.service.views import AgentViews
+from agent_core.spending.budget_ledger import Treasury
+from bot.command_catalog import Repertoire
 from bot.doctor import Probes, Tables, endpoint_fault
-from bot.minds import Minds, local_fault, wanted_profile
+from bot.model_wiring import Minds, local_fault, wanted_profile
 from bot.private_files import close_to_others
-from bot.repertoire import Repertoire
 from bot.settings import Settings
-from bot.tools import Tools, tool_probes
+from bot.tool_wiring import Tools, tool_probes
 
 if TYPE_CHECKING:
-    from adapters.discord.app import DiscordConnection
+    from adapters.discord.connection import DiscordConnection
     from adapters.slack.connection import SlackConnection
     from bot.discord import DiscordSide
     from bot.slack import SlackSide
@@ -126,8 +126,8 @@ def make_home(settings: Settings) -> None:
 
 def probes(settings: Settings) -> Probes:
     """How the doctor looks at what is configured."""
-    from agent_core.providers.encodings import missing  # loaded when first asked
-    from agent_core.providers.local_embedder import LocalEmbedder
+    from agent_core.providers.embeddings.local_embedder import LocalEmbedder
+    from agent_core.providers.llm.tokenizer_files import missing  # loaded when first asked
 
     address = settings.endpoint
     endpoint = partial(endpoint_fault, address.url if address else "", address.key if address else "")
@@ -152,8 +152,8 @@ async def _tables(settings: Settings) -> Tables:
 
 
 async def _slack_fault(settings: Settings) -> str | None:
-    from adapters.slack.tokens import Tokens  # loads Slack's SDK
-    from adapters.slack.web_api import SLACK_API
+    from adapters.slack.api.tokens import Tokens  # loads Slack's SDK
+    from adapters.slack.api.web_api import SLACK_API
 
     base_url = settings.slack_api_url or SLACK_API
     tokens = Tokens.single(bot_token=settings.slack_bot_token.get_secret_value(), base_url=base_url)
@@ -169,7 +169,7 @@ async def _slack_fault(settings: Settings) -> str | None:
 
 
 async def _discord_fault(settings: Settings) -> str | None:
-    from adapters.discord.calls import fault_of_token  # loads discord.py
+    from adapters.discord.api.client import fault_of_token  # loads discord.py
 
     return await fault_of_token(settings.discord_token.get_secret_value(), settings.discord_api_url)
 

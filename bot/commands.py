@@ -21,13 +21,13 @@ from bot.bootstrap import Signoff, assembled, make_home, migrated, probes
 from bot.doctor import findings, report
 from bot.finding import Finding
 from bot.http_server import LimitedSite, ServerLimits
-from bot.minds import Minds
+from bot.model_wiring import Minds
 from bot.settings import Settings
 from bot.web import application
 from bot.worker import until_told, work
 
 if TYPE_CHECKING:
-    from adapters.discord.app import DiscordConnection
+    from adapters.discord.connection import DiscordConnection
     from adapters.slack.connection import SlackConnection
 
 Command = Callable[[Settings, Sequence[str]], Awaitable[int]]

@@ -3,19 +3,19 @@
 from dataclasses import dataclass
 from typing import Self
 
-from adapters.discord.addresses import Addresses
-from adapters.discord.app import DiscordConnection, SignoffClient
-from adapters.discord.calls import Calls
-from adapters.discord.desk import Desk
-from adapters.discord.kept import Kept
-from adapters.discord.sending import Sending
-from adapters.discord.surface import DiscordSurface
-from adapters.intents import Intents
+from adapters.actions import Intents
+from adapters.discord.api.base_urls import Addresses
+from adapters.discord.api.client import Calls
+from adapters.discord.connection import DiscordConnection, SignoffClient
+from adapters.discord.inbound.context import Desk
+from adapters.discord.inbound.expiring import Kept
+from adapters.discord.outbound.posted import Sending
+from adapters.discord.outbound.surface import DiscordSurface
 from agent_core.ports.database import Database
 from agent_core.ports.world import Clock
 from agent_core.service.drafting import AgentDrafting
-from agent_core.service.hearing import Hearing
-from agent_core.service.received import ReceivedFiles
+from agent_core.service.inbound_log import Hearing
+from agent_core.service.uploads import ReceivedFiles
 from bot.settings import Settings
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Literal, Protocol
 from urllib.parse import urlsplit
 
-from bot.addresses import OPENAI_URL, Endpoint
 from bot.finding import Finding
 from bot.private_files import open_to_others
 from bot.settings import Settings
 from bot.tool_findings import ToolProbes, tool_findings
+from bot.value_types import OPENAI_URL, Endpoint
 
 PATIENCE = 3.0
 GUIDE = "docs/how-to/connect-slack.md"

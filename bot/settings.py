@@ -17,7 +17,8 @@ from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, DotEnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from agent_core.errors import SettingsError
-from bot.addresses import (
+from bot.setting_rules import LOCAL, RULES
+from bot.value_types import (
     LOOPBACK,
     OPENAI_URL,
     AzureAddress,
@@ -33,7 +34,6 @@ from bot.addresses import (
     sqlite_file,
     without_secrets,
 )
-from bot.pairs import LOCAL, RULES
 from bot.variables import VARIABLES
 
 OWN_WORDS = "own words"

@@ -6,26 +6,26 @@ from urllib.parse import urlsplit
 
 from slack_bolt.oauth.async_oauth_flow import AsyncOAuthFlow
 
-from adapters.intents import Intents
-from adapters.slack.calls import Calls
-from adapters.slack.catchup import CatchUp
+from adapters.actions import Intents
+from adapters.slack.api.client import Calls
+from adapters.slack.api.directory import SlackDirectory
+from adapters.slack.api.tokens import Tokens
+from adapters.slack.api.web_api import SLACK_API
 from adapters.slack.connection import SlackConnection
-from adapters.slack.desk import Desk
-from adapters.slack.directory import SlackDirectory
-from adapters.slack.downloads import Downloads
-from adapters.slack.events import SCOPES, Events
-from adapters.slack.installations import Installed
-from adapters.slack.oauth import SlackApp, oauth_flow
-from adapters.slack.soon import Soon
-from adapters.slack.surface import SlackSurface
-from adapters.slack.tokens import Tokens
-from adapters.slack.web_api import SLACK_API
-from adapters.slack.words import Words
+from adapters.slack.inbound.background import Soon
+from adapters.slack.inbound.catchup import CatchUp
+from adapters.slack.inbound.context import Desk
+from adapters.slack.inbound.downloads import Downloads
+from adapters.slack.inbound.messages import Words
+from adapters.slack.inbound.routing import SCOPES, Events
+from adapters.slack.install.installations import Installed
+from adapters.slack.install.oauth import SlackApp, oauth_flow
+from adapters.slack.outbound.surface import SlackSurface
 from agent_core.ports.database import Database
 from agent_core.ports.world import Clock
 from agent_core.service.drafting import AgentDrafting
-from agent_core.service.hearing import Hearing
-from agent_core.service.received import ReceivedFiles
+from agent_core.service.inbound_log import Hearing
+from agent_core.service.uploads import ReceivedFiles
 from bot.settings import Settings
 
 

@@ -11,8 +11,8 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import NoReturn, Protocol
 
+from adapters.actions import Intents, sentence
 from adapters.cards import status_text
-from adapters.intents import Intents, sentence
 from adapters.settings_file import read_settings, write_settings
 from adapters.terminal.console import DONE, Console
 from adapters.terminal.questions import ask_name, ask_rest
@@ -20,13 +20,13 @@ from adapters.terminal.render import said_text
 from adapters.terminal.streams import Streams, standard
 from adapters.terminal.surface import CHANNEL, TerminalSurface, person
 from agent_core.errors import InvalidInput, PersonError
+from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
+from agent_core.model.channels import SurfaceName
 from agent_core.model.decision import FEWEST_TIMES, MOST_TIMES
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId
-from agent_core.model.people import Origin
-from agent_core.model.places import SurfaceName
-from agent_core.ports.minds import LanguageModel
+from agent_core.ports.models import LanguageModel
 from agent_core.ports.surface import ChatSurface
 from agent_core.service.views import AgentViews
 from bot.bootstrap import assembled

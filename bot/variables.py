@@ -1,6 +1,6 @@
 """Every variable an operator may set, in words. `.env.example` and the reference page are made of this table."""
 
-from bot.mind_variables import MINDS
+from bot.model_variables import MINDS
 from bot.tool_variables import TOOLS
 from bot.variable import FOLDER, KEY, WEB_ADDRESS, Variable
 

@@ -1,6 +1,6 @@
 """What the product promises: a key and a sentence each. A test that shows one carries `@pytest.mark.proves(key)`.
 
-`tests/architecture/test_house.py` holds both directions: no promise without a test, no key that is not here.
+`tests/architecture/test_architecture.py` holds both directions: no promise without a test, no key that is not here.
 """
 
 PROMISES: dict[str, str] = {

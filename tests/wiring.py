@@ -1,6 +1,6 @@
 """What surfaces are handed, made of a stage."""
 
-from adapters.intents import Intents
+from adapters.actions import Intents
 from agent_core.service.drafting import AgentDrafting
 from agent_core.testing.stage import Stage
 

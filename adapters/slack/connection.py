@@ -13,12 +13,12 @@ from slack_bolt.oauth.async_oauth_flow import AsyncOAuthFlow
 from slack_bolt.request.async_request import AsyncBoltRequest
 
 from adapters.http_body import read_body
-from adapters.slack import oauth
-from adapters.slack.catchup import BEAT, CatchUp
-from adapters.slack.desk import Desk
-from adapters.slack.events import Doorkeeper, Events
-from adapters.slack.signature import Signature
-from adapters.slack.web_api import Refused, answered
+from adapters.slack.api.web_api import Refused, answered
+from adapters.slack.inbound.catchup import BEAT, CatchUp
+from adapters.slack.inbound.context import Desk
+from adapters.slack.inbound.routing import Doorkeeper, Events
+from adapters.slack.inbound.signature import Signature
+from adapters.slack.install import oauth
 from agent_core.errors import DatabaseAway, SettingsError, SurfaceError
 
 logger = logging.getLogger(__name__)

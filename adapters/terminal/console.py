@@ -6,12 +6,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
+from adapters.actions import Filled, Intents, sentence
 from adapters.buttons import Button
 from adapters.cards import status_text
-from adapters.intents import Filled, Intents, sentence
-from adapters.terminal.answers import Answer, Change, Help, No, Review, Unclear, Words, Yes, settlement, understood
+from adapters.terminal.input_parser import Answer, Change, Help, No, Review, Unclear, Words, Yes, settlement, understood
+from adapters.terminal.json_record import ENDED, record
 from adapters.terminal.questions import ask_arguments
-from adapters.terminal.record import ENDED, record
 from adapters.terminal.render import (
     Look,
     card_text,
@@ -27,13 +27,13 @@ from adapters.terminal.render import (
 )
 from adapters.terminal.streams import Streams
 from adapters.terminal.surface import Advanced, Event, Halted, Shown, Standing, TerminalSurface, Told
+from adapters.ui_text import REVIEWS
 from adapters.visible_text import visible
-from adapters.words import REVIEWS
 from agent_core.errors import NotFound, NotPossible, PersonError
+from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent, Finished, Thinking
 from agent_core.model.ids import AgentId, TurnId
-from agent_core.model.people import Origin
-from agent_core.model.seen import Seen
+from agent_core.model.seen_proposal import Seen
 from agent_core.model.turn import Turn
 
 DONE, STOPPED = 0, 3

@@ -9,24 +9,24 @@ from typing import Any
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
-from adapters.intents import Intents
-from adapters.web import people
+from adapters.actions import Intents
+from adapters.web import identity
 from adapters.web.forms import kept_of
 from adapters.web.guard import Guard, Handler
 from adapters.web.render import channel_path, page
 from adapters.web.requests import channel_of, is_own, read_form
 from adapters.web.surface import Hub
 from agent_core.errors import CommandError, InvalidInput, NotAllowed, NotFound, PersonError
+from agent_core.model.actors import Origin
 from agent_core.model.agent import Headcount
+from agent_core.model.channels import ChannelScope
 from agent_core.model.command import RISK_CLASSES
-from agent_core.model.people import Origin
-from agent_core.model.places import ChannelScope
 from agent_core.ports.world import Clock
 
 logger = logging.getLogger(__name__)
 
 STATIC = Path(__file__).parent / "static"
-GENERAL = ChannelScope("web", people.WORKSPACE, "general")
+GENERAL = ChannelScope("web", identity.WORKSPACE, "general")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Workspace:
 
     def origin(self, request: web.Request) -> Origin:
         """Who asks, in the channel the address names."""
-        return Origin(by=people.person_of(request), channel=channel_of(request))
+        return Origin(by=identity.person_of(request), channel=channel_of(request))
 
     def own(self, request: web.Request) -> Origin:
         """The same where something is to be changed; raise NotAllowed for a channel of another surface."""
@@ -67,7 +67,7 @@ class Workspace:
         census = await self.intents.views.census()
         shown: ChannelScope | None = values.get("channel")
         agents = await self.intents.views.agents(shown) if shown else ()
-        person = people.person_of(request)
+        person = identity.person_of(request)
         html = page(
             template,
             agents=agents,
@@ -82,7 +82,7 @@ class Workspace:
         )
         response = web.Response(text=html, content_type="text/html", status=status)
         response.headers["Cache-Control"] = "no-store"
-        people.remember(response, person, secure=self.guard.is_secure)
+        identity.remember(response, person, secure=self.guard.is_secure)
         return response
 
     async def enter(self, request: web.Request, *, to: str, said: str = "", status: int = 200) -> web.Response:

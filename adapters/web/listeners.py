@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
+from adapters.actions import Filled
 from adapters.forms import dollars, draft_of
-from adapters.intents import Filled
-from adapters.web import people
+from adapters.web import identity
 from adapters.web.app import Workspace
 from adapters.web.forms import changed_arguments, filled_in, pressed
 from adapters.web.guard import COOKIE
@@ -26,9 +26,9 @@ from adapters.web.requests import (
 from adapters.web.screens import Asked, channel_page, new_agent_page, thread_page
 from adapters.web.urls import local_path
 from agent_core.errors import InvalidInput
+from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import TurnId
-from agent_core.model.places import ChannelScope
-from agent_core.model.seen import Seen
+from agent_core.model.seen_proposal import Seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,8 @@ class Listeners:
         """Take another name."""
         form = await form_of(request)
         response = see_other(local_path(form.get("to", "/")))
-        person = people.renamed(people.person_of(request), form.get("name", ""))
-        people.remember(response, person, secure=self.workspace.guard.is_secure)
+        person = identity.renamed(identity.person_of(request), form.get("name", ""))
+        identity.remember(response, person, secure=self.workspace.guard.is_secure)
         return response
 
     async def enter(self, request: web.Request) -> web.StreamResponse:
@@ -78,7 +78,7 @@ class Listeners:
         name = "-".join(form.get("name", "").strip().lstrip("#").casefold().split())[:80]
         if not name:
             raise InvalidInput({"name": "Channel: write a name."})
-        return see_other(channel_path(ChannelScope("web", people.WORKSPACE, name)))
+        return see_other(channel_path(ChannelScope("web", identity.WORKSPACE, name)))
 
     async def create(self, request: web.Request) -> web.StreamResponse:
         """Make an agent; a form that cannot be used comes back as it was filled in."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
+from adapters.thread_commands import MEMORY_FILE
 from adapters.web.app import Workspace
 from adapters.web.requests import (
     AGENT,
@@ -20,11 +21,10 @@ from adapters.web.requests import (
     upload_of,
 )
 from adapters.web.screens import NOTHING, Asked
-from adapters.wishes import MEMORY_FILE
 from agent_core.errors import InvalidInput
 from agent_core.model.ids import MemoryId
 from agent_core.service.memories import AgentMemories, Found
-from agent_core.service.received import tidy_name
+from agent_core.service.uploads import tidy_name
 
 MEMORY = f"{AGENT}/memory"
 MOST_BYTES = 500_000

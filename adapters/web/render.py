@@ -11,13 +11,13 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from adapters import cards, decision_log
 from adapters.buttons import Button
+from adapters.thread_commands import CALLS
+from adapters.ui_text import REPLY_DOES, age, covered_text, first_lines, media_type, size_text
 from adapters.visible_text import finalized, visible
-from adapters.wishes import CALLS
-from adapters.words import REPLY_DOES, age, covered_text, first_lines, media_type, size_text
 from agent_core.model.agent import Agent
+from agent_core.model.channels import ChannelScope
 from agent_core.model.lines import one_line
 from agent_core.model.note import Note, Notice
-from agent_core.model.places import ChannelScope
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Usage
 from agent_core.service.views import Entry

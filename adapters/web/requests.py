@@ -8,10 +8,10 @@ from aiohttp import web
 
 from adapters.forms import Form
 from adapters.http_body import read_body, receiving
-from adapters.words import media_type
+from adapters.ui_text import media_type
 from agent_core.errors import InvalidInput
+from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId
-from agent_core.model.places import ChannelScope
 
 CHANNEL = "/c/{surface}/{workspace}/{channel}"
 AGENT = CHANNEL + "/a/{agent}"

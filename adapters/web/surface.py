@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
+from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
+from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.ids import AgentId
 from agent_core.model.note import Notice
-from agent_core.model.people import Actor
-from agent_core.model.places import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.turn import Turn
 
 HEARTBEAT = 10.0

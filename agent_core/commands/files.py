@@ -5,8 +5,8 @@ from functools import partial
 
 from pydantic import BaseModel, Field
 
+from agent_core.commands.file_search import DIRECTORY, SEARCH, Directory, Search, listed, looked_through
 from agent_core.commands.registry import Command, CommandContext, declared
-from agent_core.commands.searching import DIRECTORY, SEARCH, Directory, Search, listed, looked_through
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
 from agent_core.model.diffs import change_of

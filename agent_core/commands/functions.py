@@ -11,8 +11,8 @@ from agent_core.commands.registry import Command, CommandContext, declared
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
 from agent_core.model.texts import unicode_text
-from agent_core.prompt.asking import Asker, Question
-from agent_core.prompt.functions import Function, function_messages, returned
+from agent_core.prompt.model_client import Asker, Question
+from agent_core.prompt.model_functions import Function, function_messages, returned
 from agent_core.prompt.packing import A_PROMPT
 
 LONGEST_CODE = 200_000

@@ -10,7 +10,7 @@ from agent_core.commands.registry import Command, CommandContext, declared
 from agent_core.errors import CommandError
 from agent_core.model.turn import Turn
 from agent_core.ports.database import Database, UnitOfWork
-from agent_core.prompt.past import outcome, people_wrote
+from agent_core.prompt.history import outcome, people_wrote
 
 PAGE = 7_000
 

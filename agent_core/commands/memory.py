@@ -8,8 +8,8 @@ from pydantic import BaseModel, Field
 from agent_core.commands.files import FILE, PLAIN, Filename
 from agent_core.commands.registry import Command, CommandContext, Produced, declared
 from agent_core.errors import CommandError
-from agent_core.memory.events import pieces
-from agent_core.memory.longterm import LongTermMemory
+from agent_core.memory.chunking import pieces
+from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.ids import MemoryId
 from agent_core.model.memory import Memory, Recalled
 from agent_core.ports.documents import Documents

@@ -15,9 +15,9 @@ from agent_core.oversight.sites import sites_of
 from agent_core.ports.database import Database
 from agent_core.ports.web import Address as HostAddress
 from agent_core.ports.web import Link, Page, Web
-from agent_core.prompt.asking import Asker, Question
-from agent_core.prompt.material import merge_messages, noted, part_messages, parts_of
+from agent_core.prompt.model_client import Asker, Question
 from agent_core.prompt.packing import A_PROMPT
+from agent_core.prompt.untrusted_text import merge_messages, noted, part_messages, parts_of
 
 LONGEST_URL = 2_000
 AS_IT_IS = 6_000  # characters: a text this short is cheaper to give than to summarise

@@ -1,7 +1,7 @@
 """Commands that run programs in the sandbox.
 
 A program that fails, or that a limit had to end, is a failed command. What programs print is made from the agent's
-folder, so it is untrusted content where that is (`agent_core/oversight/trust.py`).
+folder, so it is untrusted content where that is (`agent_core/oversight/untrusted_content.py`).
 """
 
 import shlex
@@ -18,7 +18,7 @@ from agent_core.commands.sealed_programs import read_program
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
 from agent_core.model.files import Background, ProgramRun
-from agent_core.ports.programs import NOTHING_SEALED, Sandbox
+from agent_core.ports.sandbox import NOTHING_SEALED, Sandbox
 from agent_core.ports.world import Files
 
 SHELL = ("/bin/sh", "-c")

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from agent_core.commands.registry import Command, CommandContext, declared
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
-from agent_core.ports.publisher import Publisher
+from agent_core.ports.social_posts import Publisher
 
 LONGEST_POST = 280
 # How X counts: docs.x.com/fundamentals/counting-characters, with the ranges of twitter-text's configuration v3.

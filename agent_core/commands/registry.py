@@ -13,9 +13,9 @@ from agent_core.commands.arguments import allowed, fitted, plain
 from agent_core.errors import CommandError, UnusableReply
 from agent_core.model.agent import Agent
 from agent_core.model.command import Arguments, CommandCall, CommandSpec, Preview
-from agent_core.oversight.budget import Purse
-from agent_core.oversight.trust import brings_in, takes_in_unseen
+from agent_core.oversight.untrusted_content import brings_in, takes_in_unseen
 from agent_core.ports.world import Files
+from agent_core.spending.spending_tracker import Purse
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator

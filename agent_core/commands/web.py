@@ -11,7 +11,7 @@ from agent_core.model.lines import one_line
 from agent_core.ports.database import Database
 from agent_core.ports.web import Web
 from agent_core.ports.world import Search, WebHit
-from agent_core.prompt.asking import Asker
+from agent_core.prompt.model_client import Asker
 
 MOST_HITS = 8
 LONG_TITLE, LONG_ADDRESS, LONG_EXCERPT = 200, 500, 400

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from agent_core.errors import DatabaseAway
+from agent_core.model.channels import SurfaceName
 from agent_core.model.ids import AgentId
-from agent_core.model.places import SurfaceName
 from agent_core.ports.database import Database
 from agent_core.ports.world import Clock
 

@@ -14,32 +14,32 @@ from datetime import datetime
 from functools import partial
 
 from agent_core.errors import CommandError, NotFound, Superseded, SurfaceBusy, ThreadGone
-from agent_core.loop.acting import Hands
 from agent_core.loop.answering import QuestionAnswerer
-from agent_core.loop.consequences import bill, conclude, move, pause, wait_for
-from agent_core.loop.hold import Hold
+from agent_core.loop.claim import Hold
+from agent_core.loop.command_runner import Hands
+from agent_core.loop.live_output import Watch
 from agent_core.loop.outcome import Outcome
-from agent_core.loop.pondering import Pondering
-from agent_core.loop.sight import look
-from agent_core.loop.thinking import Mind
-from agent_core.loop.watching import Watch
+from agent_core.loop.proposing import Mind
+from agent_core.loop.think_step import Pondering
+from agent_core.loop.transitions import bill, conclude, move, pause, wait_for
+from agent_core.loop.turn_context import look
 from agent_core.model.agent import Acting, Agent, Awaiting, Thinking
 from agent_core.model.audit import AuditEntry
+from agent_core.model.channels import SurfaceName
 from agent_core.model.command import Preview
 from agent_core.model.ids import AgentId, TurnId
-from agent_core.model.places import SurfaceName
 from agent_core.model.result import Failed, Result
 from agent_core.model.turn import Turn, changed_text
 from agent_core.model.usage import CallKind, Usage
-from agent_core.oversight.budget import Purse
-from agent_core.oversight.families import budget_of, family_below, report
-from agent_core.oversight.treasury import Treasury
-from agent_core.oversight.trust import is_still_allowed
+from agent_core.oversight.untrusted_content import is_still_allowed
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.ports.engine import Waker
-from agent_core.ports.precedence import Precedence
 from agent_core.ports.surface import ChatSurface
 from agent_core.ports.world import Clock
+from agent_core.ports.write_priority import Precedence
+from agent_core.spending.budget_ledger import Treasury
+from agent_core.spending.helper_tree import budget_of, family_below, report
+from agent_core.spending.spending_tracker import Purse
 
 NOTHING: Mapping[CallKind, Usage] = {}
 ALLOWED_NO_MORE = "What let this run without asking ended before it started."

@@ -8,19 +8,19 @@ import asyncio
 from dataclasses import dataclass
 
 from agent_core.errors import ModelError
-from agent_core.loop.hold import Hold
+from agent_core.loop.claim import Hold
 from agent_core.loop.outcome import Outcome
 from agent_core.model.agent import Agent
 from agent_core.model.lines import one_line
 from agent_core.model.note import Notice
-from agent_core.oversight.budget import Purse
-from agent_core.oversight.families import budget_of
-from agent_core.oversight.treasury import Treasury
 from agent_core.ports.database import UnitOfWork
 from agent_core.ports.world import Clock
-from agent_core.prompt.answering import MOST_REPLY, TURNS_SHOWN, answer_messages, answer_of
-from agent_core.prompt.asking import Asker, Question
-from agent_core.prompt.past import quoted
+from agent_core.prompt.history import quoted
+from agent_core.prompt.model_client import Asker, Question
+from agent_core.prompt.question_answering import MOST_REPLY, TURNS_SHOWN, answer_messages, answer_of
+from agent_core.spending.budget_ledger import Treasury
+from agent_core.spending.helper_tree import budget_of
+from agent_core.spending.spending_tracker import Purse
 
 ANSWER_TIMEOUT_SECONDS = 60.0
 LONGEST_QUOTE = 150

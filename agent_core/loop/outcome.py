@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from agent_core.loop.recalling import LookBack
+from agent_core.loop.recall import LookBack
 from agent_core.model.agent import Agent
 from agent_core.model.audit import AuditEntry
 from agent_core.model.note import Note, Notice
 from agent_core.model.turn import Turn
 from agent_core.model.usage import CallKind, Usage
-from agent_core.oversight.treasury import charge
 from agent_core.ports.database import UnitOfWork
+from agent_core.spending.budget_ledger import charge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal, Self, TypeAlias
 
+from agent_core.model.actors import Actor
+from agent_core.model.agent_policy import Policy
+from agent_core.model.channels import ChannelScope, ThreadRef
 from agent_core.model.ids import AgentId, MemoryId
 from agent_core.model.lease import Lease
-from agent_core.model.people import Actor
-from agent_core.model.places import ChannelScope, ThreadRef
-from agent_core.model.policy import Policy
 from agent_core.model.usage import Budget, CallKind, Usage
 
 

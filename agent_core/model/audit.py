@@ -4,12 +4,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal, Self, TypeAlias
 
+from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
+from agent_core.model.channels import ChannelScope
 from agent_core.model.command import RiskClass
 from agent_core.model.decision import Approval, Approve, ApproveEdited
 from agent_core.model.ids import AgentId, TurnId, new_id
-from agent_core.model.people import Actor
-from agent_core.model.places import ChannelScope
 from agent_core.model.result import Failed, Interrupted, Succeeded
 from agent_core.model.turn import Turn
 

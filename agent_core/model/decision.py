@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypeAlias, assert_never
 
+from agent_core.model.actors import Actor
 from agent_core.model.command import Arguments
-from agent_core.model.people import Actor
 
 FEWEST_TIMES, MOST_TIMES = 2, 50
 

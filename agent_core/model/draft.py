@@ -7,10 +7,10 @@ from decimal import Decimal
 from typing import Self
 
 from agent_core.errors import InvalidInput
+from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
+from agent_core.model.agent_policy import Policy
 from agent_core.model.ids import AgentId, new_id
-from agent_core.model.people import Origin
-from agent_core.model.policy import Policy
 from agent_core.model.usage import Budget
 
 NAME_LENGTH, ROLE_LENGTH, GOAL_LENGTH, MOST_GOALS = 80, 1000, 2000, 5

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from agent_core.model.places import SurfaceName
+from agent_core.model.channels import SurfaceName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,10 +4,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal, Self
 
+from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
+from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId, NoteId, NoticeId, TurnId, new_id
-from agent_core.model.people import Actor
-from agent_core.model.places import ChannelScope
 
 NoticeKind = Literal[
     "created",

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from agent_core.model.people import Actor
+from agent_core.model.actors import Actor
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,11 @@ from datetime import datetime
 from typing import Literal, Self, assert_never
 
 from agent_core.errors import AlreadyDecided, NotPossible
+from agent_core.model.actors import Actor
+from agent_core.model.channels import ChannelScope
 from agent_core.model.command import CommandCall, Preview, Proposal, RiskClass, call_digest, text_digest
 from agent_core.model.decision import Approval, Approve, ApproveEdited, Decision, Reject
 from agent_core.model.ids import AgentId, TurnId
-from agent_core.model.people import Actor
-from agent_core.model.places import ChannelScope
 from agent_core.model.result import Failed, Interrupted, Result, Succeeded
 from agent_core.model.usage import Usage
 

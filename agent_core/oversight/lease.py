@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from agent_core.errors import InvalidInput
+from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.command import RiskClass
 from agent_core.model.decision import FEWEST_TIMES, MOST_TIMES
 from agent_core.model.lease import Lease, covered_classes
-from agent_core.model.people import Actor
 from agent_core.model.result import Failed
 from agent_core.model.turn import Turn
 from agent_core.oversight.policy import may_decide
-from agent_core.oversight.trust import is_held_back
+from agent_core.oversight.untrusted_content import is_held_back
 
 SAME_CALL_MOST = 2
 ERRORS_MOST = 2

@@ -1,10 +1,10 @@
 """Who may do what, and which commands need no approval."""
 
 from agent_core.errors import NotAllowed
+from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
+from agent_core.model.agent_policy import Policy
 from agent_core.model.command import RiskClass
-from agent_core.model.people import Actor
-from agent_core.model.policy import Policy
 
 
 def require_may_decide(agent: Agent, actor: Actor, what: str = "approve here") -> None:

@@ -3,7 +3,7 @@
 import json
 from dataclasses import asdict
 
-from agent_core.model.places import ChannelScope
+from agent_core.model.channels import ChannelScope
 from agent_core.model.sites import Sites
 from agent_core.ports.database import Database, UnitOfWork
 

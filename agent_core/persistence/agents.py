@@ -22,12 +22,12 @@ from sqlalchemy import (
 )
 
 from agent_core.model.agent import Agent, Headcount
+from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.ids import AgentId
-from agent_core.model.places import ChannelScope, SurfaceName, ThreadRef
-from agent_core.persistence.buffer import Buffer
-from agent_core.persistence.codec import decode, encode
-from agent_core.persistence.pending import Pending
+from agent_core.persistence.identity_map import Pending
+from agent_core.persistence.json_codec import decode, encode
 from agent_core.persistence.tables import AWAKE, RESTING, UNSHOWN, UNTOLD, WORKING, agents, notices, turns
+from agent_core.persistence.write_buffer import Buffer
 
 _READ = select(agents.c.data, agents.c.revision)
 _ALL = _READ.order_by(agents.c.id)

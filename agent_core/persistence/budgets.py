@@ -4,10 +4,10 @@ from decimal import ROUND_UP, Decimal
 
 from sqlalchemy import BigInteger, bindparam, select, text
 
-from agent_core.model.places import ChannelScope
+from agent_core.model.channels import ChannelScope
 from agent_core.model.usage import Budget
-from agent_core.persistence.buffer import Buffer
 from agent_core.persistence.tables import AnyText, budgets
+from agent_core.persistence.write_buffer import Buffer
 
 PLACES = 9
 MOST = 2**63 - 1  # what a column of 64 bits holds: some nine thousand million dollars

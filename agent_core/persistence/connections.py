@@ -21,7 +21,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from agent_core.ports.precedence import IS_AWAITED
+from agent_core.ports.write_priority import IS_AWAITED
 
 T = TypeVar("T")
 Change: TypeAlias = Callable[[Connection], None]

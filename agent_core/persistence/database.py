@@ -4,14 +4,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from agent_core.persistence.agents import SqlAgents
+from agent_core.persistence.bookkeeping import SqlAudit, SqlDeliveries, SqlPreferences
 from agent_core.persistence.budgets import SqlBudgets
-from agent_core.persistence.buffer import Buffer
 from agent_core.persistence.connections import connections_to
 from agent_core.persistence.installations import SqlInstallations
-from agent_core.persistence.ledgers import SqlAudit, SqlDeliveries, SqlPreferences
 from agent_core.persistence.memories import SqlMemories
 from agent_core.persistence.notes import SqlNotes
 from agent_core.persistence.turns import SqlTurns
+from agent_core.persistence.write_buffer import Buffer
 
 
 class SqlUnitOfWork:

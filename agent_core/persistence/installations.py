@@ -4,10 +4,10 @@ from typing import Any
 
 from sqlalchemy import Row, bindparam, delete, select, text, update
 
+from agent_core.model.channels import SurfaceName
 from agent_core.model.installation import Installation
-from agent_core.model.places import SurfaceName
-from agent_core.persistence.buffer import Buffer
 from agent_core.persistence.tables import installations
+from agent_core.persistence.write_buffer import Buffer
 
 _COLUMNS = installations.c
 _ON = _COLUMNS.surface == bindparam("on_surface")

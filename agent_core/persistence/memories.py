@@ -8,9 +8,9 @@ from sqlalchemy import Row, bindparam, delete, func, insert, select, text, union
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId, MemoryId
 from agent_core.model.memory import Memory, MemoryChanges, Vector
-from agent_core.persistence.buffer import Buffer, Values
-from agent_core.persistence.codec import decode, encode
+from agent_core.persistence.json_codec import decode, encode
 from agent_core.persistence.tables import NOWHERE, AnyText, memories, memory_changes
+from agent_core.persistence.write_buffer import Buffer, Values
 
 _COLUMNS = memories.c
 _THEIRS = (_COLUMNS.agent_id == bindparam("of_agent"), _COLUMNS.channel == bindparam("in_channel"))

@@ -9,12 +9,12 @@ from sqlalchemy import Row, bindparam, insert, select, update
 
 from agent_core.errors import NotFound
 from agent_core.model.agent import Agent
+from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import NoticeId, TurnId
 from agent_core.model.note import Note, Notice
-from agent_core.model.places import ChannelScope
-from agent_core.persistence.buffer import Buffer
-from agent_core.persistence.codec import decode, encode
+from agent_core.persistence.json_codec import decode, encode
 from agent_core.persistence.tables import UNTOLD, WAITING, notes, notices
+from agent_core.persistence.write_buffer import Buffer
 
 _NOTES = (
     select(notes.c.data, notes.c.taken_into)

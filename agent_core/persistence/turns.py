@@ -8,13 +8,13 @@ from typing import Any
 from sqlalchemy import Row, bindparam, insert, select, update
 
 from agent_core.model.agent import Agent
+from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import TurnId
-from agent_core.model.places import ChannelScope
 from agent_core.model.turn import Turn
-from agent_core.persistence.buffer import Buffer
-from agent_core.persistence.codec import decode, encode
-from agent_core.persistence.pending import Pending
+from agent_core.persistence.identity_map import Pending
+from agent_core.persistence.json_codec import decode, encode
 from agent_core.persistence.tables import UNSHOWN, turns
+from agent_core.persistence.write_buffer import Buffer
 
 _READ = select(turns.c.data, turns.c.revision, turns.c.shown_as, turns.c.shown_at, turns.c.shown_hash)
 _HERE = turns.c.channel == bindparam("in_channel")

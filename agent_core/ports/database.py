@@ -5,8 +5,8 @@ from contextlib import AbstractAsyncContextManager, suppress
 from typing import Protocol, TypeVar
 
 from agent_core.errors import Conflict
-from agent_core.ports.ledgers import Audit, Deliveries, Preferences
-from agent_core.ports.records import (
+from agent_core.ports.bookkeeping import Audit, Deliveries, Preferences
+from agent_core.ports.repositories import (
     Agents,
     Budgets,
     Installations,

@@ -12,8 +12,8 @@ from agent_core.model.lines import one_line
 from agent_core.model.messages import Message, Reply
 from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn
+from agent_core.prompt.history import outcome
 from agent_core.prompt.packing import Room, Situation, history, past
-from agent_core.prompt.past import outcome
 
 KEPT_TURNS = 2
 WORDS = 160

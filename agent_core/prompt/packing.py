@@ -18,8 +18,8 @@ from agent_core.model.memory import Recalled
 from agent_core.model.messages import Message
 from agent_core.model.note import Note
 from agent_core.model.turn import Turn
-from agent_core.oversight.trust import is_from_outside
-from agent_core.prompt.past import (
+from agent_core.oversight.untrusted_content import is_from_outside
+from agent_core.prompt.history import (
     LONG_RESULT,
     READ_TURN,
     beginning,

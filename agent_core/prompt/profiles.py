@@ -7,9 +7,9 @@ from typing import Literal, TypeAlias
 
 from agent_core.model.command import CommandCall
 from agent_core.model.messages import Message
-from agent_core.prompt import compact, offered
+from agent_core.prompt import command_selection, small_model
 from agent_core.prompt.packing import Room, Situation, pack
-from agent_core.prompt.reply import reply_schema
+from agent_core.replies.reply_parser import reply_schema
 
 ProfileName: TypeAlias = Literal["auto", "full", "compact"]
 
@@ -42,12 +42,12 @@ def _schema(situation: Situation) -> Mapping[str, object]:
 FULL = Profile(name="full", pack=pack, schema=_schema)
 COMPACT = Profile(
     name="compact",
-    pack=compact.pack,
-    schema=offered.schema,
+    pack=small_model.pack,
+    schema=command_selection.schema,
     folds=False,
-    temperature=compact.TEMPERATURE,
-    most_reply=compact.MOST_REPLY,
-    objection=compact.objection,
+    temperature=small_model.TEMPERATURE,
+    most_reply=small_model.MOST_REPLY,
+    objection=small_model.objection,
 )
 
 

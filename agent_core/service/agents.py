@@ -8,21 +8,21 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from agent_core.errors import InvalidInput, NotPossible
+from agent_core.model.actors import Origin
 from agent_core.model.agent import Acting, Agent, Thinking
 from agent_core.model.audit import AuditEntry
 from agent_core.model.command import RISK_CLASSES
 from agent_core.model.decision import Decision, Reject, Settlement
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.note import Note, Notice, is_question
-from agent_core.model.people import Origin
-from agent_core.model.seen import UNKNOWN, Seen
+from agent_core.model.seen_proposal import UNKNOWN, Seen
 from agent_core.model.turn import Turn
-from agent_core.oversight.families import let_go_on
 from agent_core.oversight.lease import grant
 from agent_core.oversight.policy import may_decide, require_may_decide, require_may_speak
 from agent_core.ports.database import UnitOfWork
 from agent_core.service.decisions import checked, decided, require_as_shown, settled
 from agent_core.service.lifecycle import AgentLifecycle, newest_turn
+from agent_core.spending.helper_tree import let_go_on
 
 MOST_NOTE = 20_000
 

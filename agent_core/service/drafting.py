@@ -5,13 +5,13 @@ import logging
 from dataclasses import dataclass
 
 from agent_core.errors import ModelError
+from agent_core.model.actors import Origin
 from agent_core.model.draft import GOAL_LENGTH, AgentDraft
-from agent_core.model.people import Origin
 from agent_core.oversight.policy import require_may_create
-from agent_core.oversight.treasury import Treasury
-from agent_core.prompt.asking import Asker, Question
-from agent_core.prompt.drafting import SCHEMA, drafting_messages, parse_draft
-from agent_core.service.creation import DEFAULT_LIMITS, CreationLimits
+from agent_core.prompt.agent_drafting import SCHEMA, drafting_messages, parse_draft
+from agent_core.prompt.model_client import Asker, Question
+from agent_core.service.creation_limits import DEFAULT_LIMITS, CreationLimits
+from agent_core.spending.budget_ledger import Treasury
 
 logger = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from agent_core.commands.agents import named
 from agent_core.errors import CommandError, MemoryAway
-from agent_core.memory.longterm import LongTermMemory
+from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.agent import Agent, Finished, Thinking
 from agent_core.model.audit import AuditEntry
 from agent_core.model.draft import DEFAULT_NAME, NAME_LENGTH, ROLE_LENGTH
@@ -13,11 +13,11 @@ from agent_core.model.ids import AgentId, new_id
 from agent_core.model.lines import one_line
 from agent_core.model.note import Note
 from agent_core.model.usage import Budget
-from agent_core.oversight.families import as_actor, family_below
-from agent_core.oversight.trust import expose
+from agent_core.oversight.untrusted_content import expose
 from agent_core.ports.database import UnitOfWork
-from agent_core.service.changing import Changing
 from agent_core.service.lifecycle import record_end_of_deleted
+from agent_core.service.transactional import Changing
+from agent_core.spending.helper_tree import as_actor, family_below
 
 MOST_HELPERS = 5
 SHORT = 200

@@ -11,21 +11,21 @@ from decimal import Decimal
 
 from agent_core.commands.registry import Commands, brings_in_by_name, take_in_unseen
 from agent_core.errors import InvalidInput, MemoryAway, NotPossible
-from agent_core.memory.longterm import LongTermMemory
+from agent_core.memory.long_term import LongTermMemory
+from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Acting, Agent, Awaiting, Stopped, Thinking
+from agent_core.model.agent_policy import Policy
 from agent_core.model.audit import AuditEntry
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId
-from agent_core.model.people import Actor, Origin
-from agent_core.model.policy import Policy
 from agent_core.model.turn import Turn
-from agent_core.oversight.families import family_below, report, taint_shared_folder
 from agent_core.oversight.policy import require_may_create, require_may_decide, require_may_speak
 from agent_core.ports.database import UnitOfWork
 from agent_core.ports.world import Workspaces
-from agent_core.service.changing import Changing
-from agent_core.service.creation import DEFAULT_LIMITS, CreationLimits, created_text, require_room
-from agent_core.service.remembered import recall_draft, remember
+from agent_core.service.creation_limits import DEFAULT_LIMITS, CreationLimits, created_text, require_room
+from agent_core.service.last_draft import recall_draft, remember
+from agent_core.service.transactional import Changing
+from agent_core.spending.helper_tree import family_below, report, taint_shared_folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agent_core.errors import InvalidInput, MemoryAway, NotFound, NotPossible
-from agent_core.memory.events import pieces
-from agent_core.memory.longterm import LongTermMemory
+from agent_core.memory.chunking import pieces
+from agent_core.memory.long_term import LongTermMemory
+from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
 from agent_core.model.audit import AuditEntry
+from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId, MemoryId
 from agent_core.model.memory import Memory, Recalled
-from agent_core.model.people import Origin
-from agent_core.model.places import ChannelScope
 from agent_core.oversight.policy import require_may_decide, require_may_speak
-from agent_core.oversight.treasury import Treasury
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.ports.world import Clock
+from agent_core.spending.budget_ledger import Treasury
 
 PAGE = 20
 MOST_FOUND = 10

@@ -6,23 +6,23 @@ from typing import TypeAlias
 
 from agent_core.commands.registry import Commands
 from agent_core.errors import NotFound
+from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent, Headcount
 from agent_core.model.audit import AuditEntry
+from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.command import CommandSpec
 from agent_core.model.decision import Reject
 from agent_core.model.files import FileEntry
 from agent_core.model.ids import AgentId, NoticeId, TurnId
 from agent_core.model.note import Note, Notice
-from agent_core.model.people import Actor
-from agent_core.model.places import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.turn import Turn
-from agent_core.oversight.families import family_below
 from agent_core.oversight.policy import require_may_decide
 from agent_core.ports.database import Database, UnitOfWork
 from agent_core.ports.world import Clock, Workspaces
 from agent_core.service.decision_log import DecisionLog
 from agent_core.service.decisions import require_as_shown
 from agent_core.service.lifecycle import newest_turn
+from agent_core.spending.helper_tree import family_below
 
 PAGE = 50
 MOST_ASKING = 100

@@ -3,10 +3,10 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from agent_core.testing.bookkeeping import MemoryAudit, MemoryDeliveries, MemoryPreferences
 from agent_core.testing.installations import MemoryInstallations
-from agent_core.testing.ledgers import MemoryAudit, MemoryDeliveries, MemoryPreferences
 from agent_core.testing.memories import MemoryBudgets, MemoryMemories
-from agent_core.testing.records import (
+from agent_core.testing.repositories import (
     MemoryAgents,
     MemoryNotes,
     MemoryTurns,

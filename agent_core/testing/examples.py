@@ -4,13 +4,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.audit import AuditEntry
+from agent_core.model.channels import ChannelScope
 from agent_core.model.command import CommandCall, Proposal, Thoughts
 from agent_core.model.ids import AgentId, NoteId, NoticeId, TurnId
 from agent_core.model.note import Note, Notice
-from agent_core.model.people import Actor
-from agent_core.model.places import ChannelScope
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Usage
 from agent_core.ports.database import Database

@@ -1,7 +1,7 @@
 """The installations of the database in memory."""
 
+from agent_core.model.channels import SurfaceName
 from agent_core.model.installation import Installation
-from agent_core.model.places import SurfaceName
 from agent_core.testing.store import Buffer
 
 

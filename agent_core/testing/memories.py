@@ -5,9 +5,9 @@ from dataclasses import replace
 from decimal import Decimal
 
 from agent_core.model.agent import Agent
+from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId, MemoryId
 from agent_core.model.memory import Memory, MemoryChanges, Vector
-from agent_core.model.places import ChannelScope
 from agent_core.model.usage import Budget
 from agent_core.persistence.budgets import dollars, whole
 from agent_core.testing.store import Buffer, KeptMemory, Store

@@ -12,37 +12,37 @@ from agent_core.commands.history import HistoryCommands
 from agent_core.commands.memory import MemoryCommands
 from agent_core.commands.registry import Commands
 from agent_core.engines.local import LocalEngine
-from agent_core.loop.acting import Hands, Hook
 from agent_core.loop.advance import AgentLoop
-from agent_core.loop.folding import HISTORY_TOKENS
-from agent_core.loop.thinking import Mind
-from agent_core.memory.longterm import LongTermMemory
+from agent_core.loop.command_runner import Hands, Hook
+from agent_core.loop.proposing import Mind
+from agent_core.loop.summarising import HISTORY_TOKENS
+from agent_core.memory.long_term import LongTermMemory
+from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent
 from agent_core.model.decision import Decision
 from agent_core.model.draft import AgentDraft
-from agent_core.model.people import Actor, Origin
 from agent_core.model.turn import Turn
-from agent_core.oversight.treasury import Treasury
 from agent_core.ports.database import Database
-from agent_core.ports.minds import Embedder, LanguageModel, MemoryIndex
+from agent_core.ports.models import Embedder, LanguageModel, MemoryIndex
 from agent_core.ports.surface import ChatSurface
 from agent_core.ports.world import Clock, Workspaces
-from agent_core.prompt.asking import Asker
+from agent_core.prompt.model_client import Asker
 from agent_core.prompt.profiles import ProfileName
-from agent_core.providers.tokens import Estimates
+from agent_core.providers.llm.token_estimates import Estimates
+from agent_core.service.agent_settings import AgentTuning
 from agent_core.service.agents import AgentService
 from agent_core.service.helpers import AgentHelpers
 from agent_core.service.memories import AgentMemories
-from agent_core.service.reviewing import SelfReview
-from agent_core.service.tuning import AgentTuning
+from agent_core.service.self_review import SelfReview
 from agent_core.service.views import AgentViews
+from agent_core.spending.budget_ledger import Treasury
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.embedder import WordEmbedder
 from agent_core.testing.examples import ANA, CHANNEL
 from agent_core.testing.files import InMemoryWorkspaces
-from agent_core.testing.index import InMemoryIndex
-from agent_core.testing.minds import WordEmbedder
-from agent_core.testing.model import ScriptedModel
+from agent_core.testing.language_model import ScriptedModel
+from agent_core.testing.memory_index import InMemoryIndex
 from agent_core.testing.surface import RecordingSurface
 
 T = TypeVar("T")

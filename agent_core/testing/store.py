@@ -8,11 +8,11 @@ from typing import Generic, TypeAlias, TypeVar
 from agent_core.errors import Conflict
 from agent_core.model.agent import Agent
 from agent_core.model.audit import AuditEntry
+from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.installation import Installation
 from agent_core.model.memory import Memory, MemoryChanges, Vector
 from agent_core.model.note import Note, Notice
-from agent_core.model.places import ChannelScope
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Budget
 

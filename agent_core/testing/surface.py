@@ -5,11 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from agent_core.errors import NotFound, SurfaceError
+from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
+from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.note import Notice
-from agent_core.model.people import Actor
-from agent_core.model.places import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.turn import Turn
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
 from agent_core.ports.web import Address, Cloned, Fetched, Page
-from agent_core.providers.door_networks import inside
-from agent_core.providers.door_targets import Target, refused, shown_host, target_of
+from agent_core.providers.egress.address_policy import inside
+from agent_core.providers.egress.urls import Target, refused, shown_host, target_of
 
 SOMEWHERE = "93.184.216.34"
 

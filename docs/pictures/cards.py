@@ -12,7 +12,7 @@ from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.examples import keep as put
-from agent_core.testing.model import ScriptedModel
+from agent_core.testing.language_model import ScriptedModel
 from docs.pictures.block_kit import page_of
 from docs.pictures.scenes import Scene, scenes
 from tests.scenario.served import served

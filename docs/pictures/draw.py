@@ -16,10 +16,10 @@ from typing import Any
 from playwright.async_api import Browser, Page, ViewportSize, async_playwright, expect
 
 from agent_core.model.draft import AgentDraft
-from agent_core.ports.minds import LanguageModel
-from agent_core.providers.files import FolderFiles
-from agent_core.providers.rehearsal import RehearsalModel
-from agent_core.testing.model import ScriptedModel
+from agent_core.ports.models import LanguageModel
+from agent_core.providers.llm.rehearsal import RehearsalModel
+from agent_core.providers.workspace.folder_workspace import FolderFiles
+from agent_core.testing.language_model import ScriptedModel
 from docs.pictures.cards import draw_cards
 from tests.browser.browsing import BrowserChat
 from tests.browser.conftest import ARGUMENTS, chromium

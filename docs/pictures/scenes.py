@@ -5,18 +5,18 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from adapters.slack.blocks import Message
-from adapters.slack.render import notice_message, turn_message
+from adapters.slack.outbound.blocks import Message
+from adapters.slack.outbound.render import notice_message, turn_message
 from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.registry import CommandContext, Commands
+from agent_core.model.actors import Actor
 from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Stopped, Thinking
+from agent_core.model.channels import ChannelScope
 from agent_core.model.command import CommandCall, Proposal, RiskClass, Thoughts
 from agent_core.model.decision import Approve, Reject
 from agent_core.model.ids import AgentId, TurnId, new_id
 from agent_core.model.lease import Lease
 from agent_core.model.note import Notice
-from agent_core.model.people import Actor
-from agent_core.model.places import ChannelScope
 from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Budget, Usage

@@ -7,23 +7,23 @@ from typing import cast
 
 from agent_core.commands.registry import Command, Commands
 from agent_core.engines.local import LocalEngine
-from agent_core.memory.longterm import LongTermMemory
+from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.command import CommandSpec
-from agent_core.oversight.trust import WORKING
-from agent_core.prompt.asking import Asker
+from agent_core.oversight.untrusted_content import WORKING
+from agent_core.prompt.model_client import Asker
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.hashing_embedder import HashingEmbedder
-from agent_core.providers.paths import LIMITS
-from agent_core.providers.rehearsal import RehearsalModel
-from agent_core.providers.search import MetaSearch
-from agent_core.providers.shut_sandbox import ShutSandbox
-from agent_core.providers.tokens import Estimates
+from agent_core.providers.embeddings.hashing_embedder import HashingEmbedder
+from agent_core.providers.llm.rehearsal import RehearsalModel
+from agent_core.providers.llm.token_estimates import Estimates
+from agent_core.providers.sandbox.disabled import ShutSandbox
+from agent_core.providers.web.web_search import MetaSearch
+from agent_core.providers.workspace.workspace_paths import LIMITS
 from agent_core.service.helpers import AgentHelpers
 from agent_core.testing.database import InMemoryDatabase
-from agent_core.testing.index import InMemoryIndex
-from bot.repertoire import Repertoire
+from agent_core.testing.memory_index import InMemoryIndex
+from bot.command_catalog import Repertoire
 from bot.settings import Settings
-from bot.tools import NOT_ALLOWED, Tools
+from bot.tool_wiring import NOT_ALLOWED, Tools
 
 PAGE = Path(__file__).parent / "commands.md"
 INTRODUCTION = f"""# Commands

@@ -9,7 +9,7 @@ from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.registry import Commands
 from agent_core.model.agent import Awaiting
 from agent_core.model.decision import Approve
-from agent_core.testing.model import ScriptedModel, reply_text
+from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from examples.own_command.replace_text import REPLACE_TEXT
 

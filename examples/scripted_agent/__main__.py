@@ -6,7 +6,7 @@ import asyncio
 
 from agent_core.model.agent import Awaiting
 from agent_core.model.decision import Approve
-from agent_core.testing.model import ScriptedModel, reply_text
+from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 
 

@@ -13,10 +13,10 @@ from agent_core.model.agent import Agent
 from agent_core.model.files import ProgramRun
 from agent_core.model.ids import AgentId
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.confinement import ProgramLimits
-from agent_core.providers.files import FolderFiles, FolderWorkspaces
-from agent_core.providers.paths import Limits
-from agent_core.providers.sandbox import ConfinedSandbox, bubblewrap_sandbox
+from agent_core.providers.sandbox.backend import ProgramLimits
+from agent_core.providers.sandbox.process_sandbox import ConfinedSandbox, bubblewrap_sandbox
+from agent_core.providers.workspace.folder_workspace import FolderFiles, FolderWorkspaces
+from agent_core.providers.workspace.workspace_paths import Limits
 from agent_core.testing.examples import an_agent
 
 ROOT_OF_PROJECT = Path(__file__).parents[2]

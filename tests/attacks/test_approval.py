@@ -12,22 +12,22 @@ from pydantic import BaseModel
 from adapters.cards import turn_card
 from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS
-from agent_core.commands.hiding import hiding
+from agent_core.commands.redaction import hiding
 from agent_core.commands.registry import CommandContext, Commands, declared
 from agent_core.errors import AlreadyDecided, CommandError, NotAllowed
-from agent_core.loop.acting import Next
+from agent_core.loop.command_runner import Next
+from agent_core.model.actors import ActorKind
 from agent_core.model.agent import Agent
 from agent_core.model.command import CommandCall
 from agent_core.model.decision import Approve, ApproveEdited
-from agent_core.model.people import ActorKind
 from agent_core.model.result import Failed, Result
 from agent_core.oversight.secrets import Secrets
-from agent_core.prompt.asking import Asker
-from agent_core.providers.files import FolderWorkspaces
-from agent_core.providers.tokens import Estimates
+from agent_core.prompt.model_client import Asker
+from agent_core.providers.llm.token_estimates import Estimates
+from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.testing.examples import BEN
 from agent_core.testing.files import InMemoryWorkspaces
-from agent_core.testing.model import ScriptedModel, reply_text
+from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from bot.logs import Redacting
 from tests.attacks.rows import attack

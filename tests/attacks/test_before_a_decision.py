@@ -10,11 +10,11 @@ from agent_core.commands.web import WebCommands
 from agent_core.errors import CommandError
 from agent_core.model.decision import Approve, Reject
 from agent_core.model.result import Failed
-from agent_core.providers.clones import Clones
-from agent_core.providers.door import Door
-from agent_core.providers.search import MetaSearch
-from agent_core.providers.web import DoorWeb
-from agent_core.testing.model import ScriptedModel, reply_text
+from agent_core.providers.egress.gateway import Door
+from agent_core.providers.web.gateway_web import DoorWeb
+from agent_core.providers.web.git_clone import Clones
+from agent_core.providers.web.web_search import MetaSearch
+from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from tests.attacks.rows import attack
 from tests.standins.site import Names

@@ -10,15 +10,16 @@ import pytest
 
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
-from agent_core.providers import browser_confinement, bwrap_options
-from agent_core.providers.breakouts import Listener
-from agent_core.providers.browser_confinement import confined
-from agent_core.providers.browser_pages import BrowserPages, browser_fault
-from agent_core.providers.browser_starter import arguments_for
-from agent_core.providers.confinement import BROWSER_USER
-from agent_core.providers.door import Door
-from agent_core.providers.door_networks import InternalHosts
-from agent_core.providers.door_proxy import opened
+from agent_core.providers.egress.address_policy import InternalHosts
+from agent_core.providers.egress.gateway import Door
+from agent_core.providers.egress.proxy import opened
+from agent_core.providers.sandbox import bwrap_options
+from agent_core.providers.sandbox.backend import BROWSER_USER
+from agent_core.providers.sandbox.sandbox_self_test import Listener
+from agent_core.providers.web import browser_confinement
+from agent_core.providers.web.browser_confinement import confined
+from agent_core.providers.web.browser_pages import BrowserPages, browser_fault
+from agent_core.providers.web.browser_starter import arguments_for
 from tests.attacks.rows import attack
 from tests.browser.conftest import missing
 from tests.standins.site import OPEN, Names, Request, page

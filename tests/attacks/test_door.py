@@ -9,10 +9,10 @@ import pytest
 
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
-from agent_core.providers.door import Door, Patience, Wanted
-from agent_core.providers.door_networks import InternalHosts
-from agent_core.providers.door_proxy import opened
-from agent_core.providers.local_addresses import LocalAddresses
+from agent_core.providers.egress.address_policy import InternalHosts
+from agent_core.providers.egress.gateway import Door, Patience, Wanted
+from agent_core.providers.egress.local_addresses import LocalAddresses
+from agent_core.providers.egress.proxy import opened
 from tests.attacks.rows import attack
 from tests.standins.site import HERE, NAME, OPEN, Names, Raw, dripping, endless, leads_to, packed, page, site, two_sites
 

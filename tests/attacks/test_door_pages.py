@@ -12,19 +12,20 @@ from agent_core.errors import CommandError
 from agent_core.model.command import CommandCall
 from agent_core.model.sites import Sites
 from agent_core.ports.web import Page
-from agent_core.prompt.asking import Asker
-from agent_core.providers import browser_pages, pages
-from agent_core.providers.browser_pages import BrowserPages, browser_fault
-from agent_core.providers.clones import Clones
-from agent_core.providers.door import Door
-from agent_core.providers.door_networks import InternalHosts
-from agent_core.providers.search import MetaSearch
-from agent_core.providers.tokens import Estimates
-from agent_core.providers.web import DoorWeb
+from agent_core.prompt.model_client import Asker
+from agent_core.providers.documents import page_reader
+from agent_core.providers.egress.address_policy import InternalHosts
+from agent_core.providers.egress.gateway import Door
+from agent_core.providers.llm.token_estimates import Estimates
+from agent_core.providers.web import browser_pages
+from agent_core.providers.web.browser_pages import BrowserPages, browser_fault
+from agent_core.providers.web.gateway_web import DoorWeb
+from agent_core.providers.web.git_clone import Clones
+from agent_core.providers.web.web_search import MetaSearch
 from agent_core.testing.database import InMemoryDatabase
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryFiles
-from agent_core.testing.model import ScriptedModel
+from agent_core.testing.language_model import ScriptedModel
 from agent_core.testing.web import InMemoryWeb
 from tests.attacks.rows import attack
 from tests.browser.conftest import missing
@@ -47,7 +48,7 @@ TOO_LONG = "the reader is ended: the page takes too long or too much memory to r
 async def test_a_page_that_keeps_its_reader_busy_ends_the_reader_alone(
     markup: bytes, answer: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pages, "PATIENCE", 0.4)
+    monkeypatch.setattr(page_reader, "PATIENCE", 0.4)
     async with a_site() as site:
         site.answers = {"/": page(markup), "/next": page("<p>Still here.")}
         with pytest.raises(CommandError) as error:

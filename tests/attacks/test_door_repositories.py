@@ -11,10 +11,10 @@ import pytest
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
 from agent_core.ports.web import Cloned
-from agent_core.providers import clones
-from agent_core.providers.clones import Clones
-from agent_core.providers.door import Door
-from agent_core.providers.door_networks import InternalHosts
+from agent_core.providers.egress.address_policy import InternalHosts
+from agent_core.providers.egress.gateway import Door
+from agent_core.providers.web import git_clone
+from agent_core.providers.web.git_clone import Clones
 from tests.attacks.rows import attack
 from tests.attacks.test_door import in_short
 from tests.standins.site import OPEN, Names, Site, git_backend, leads_to, page, two_sites
@@ -229,7 +229,7 @@ async def test_submodules_are_left_out(forge: Forge, tmp_path: Path, answer: str
 async def test_a_repository_that_is_too_large_ends_git(
     forge: Forge, monkeypatch: pytest.MonkeyPatch, answer: str
 ) -> None:
-    monkeypatch.setattr(clones, "MOST_SAID", 100_000)
+    monkeypatch.setattr(git_clone, "MOST_SAID", 100_000)
     (forge.folder / "noise").write_bytes(Random(7).randbytes(3_000_000))
     forge.commit()
     assert f"git is ended: {await forge.refusal(most=100_000)}".partition(". Download")[0] == answer
@@ -241,7 +241,7 @@ async def test_a_repository_that_is_too_large_ends_git(
     "git is ended: The repository has too many files to list.",
 )
 async def test_a_tree_without_end_ends_git(forge: Forge, monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
-    monkeypatch.setattr(clones, "MOST_SAID", 300_000)
+    monkeypatch.setattr(git_clone, "MOST_SAID", 300_000)
     named, mode = forge.object("blob", b"x"), "100644"
     for _ in range(10):
         raw = b"".join(f"{mode} {name}\0".encode() + bytes.fromhex(named) for name in "abcdefghij")

@@ -15,9 +15,9 @@ from agent_core.commands.files import FileCommands
 from agent_core.commands.registry import CommandContext, Commands
 from agent_core.errors import CommandError
 from agent_core.model.command import CommandCall
-from agent_core.providers.documents import ReadDocuments
-from agent_core.providers.files import FolderFiles
-from agent_core.providers.paths import Limits
+from agent_core.providers.documents.document_reader import ReadDocuments
+from agent_core.providers.workspace.folder_workspace import FolderFiles
+from agent_core.providers.workspace.workspace_paths import Limits
 from agent_core.testing.examples import an_agent
 from tests.attacks.rows import attack
 from tests.standins.documents import WORD, archive, line, pdf, squeezed, word

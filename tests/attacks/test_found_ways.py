@@ -11,24 +11,24 @@ from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.programs import ProgramCommands
 from agent_core.commands.registry import Command, CommandContext, Commands, declared
 from agent_core.errors import PersonError, SurfaceBusy, ThreadGone
-from agent_core.loop.acting import Next
-from agent_core.loop.consequences import recall
-from agent_core.loop.recalling import LookBack
+from agent_core.loop.command_runner import Next
+from agent_core.loop.recall import LookBack
+from agent_core.loop.transitions import recall
 from agent_core.model.agent import Agent, Awaiting, Digest
+from agent_core.model.agent_policy import Policy
 from agent_core.model.command import CommandCall, Proposal, Thoughts
 from agent_core.model.decision import Approve, ApproveEdited, Reject
 from agent_core.model.memory import Memory, Recalled
 from agent_core.model.messages import Reply
-from agent_core.model.policy import Policy
 from agent_core.model.result import Result, Succeeded
-from agent_core.model.seen import Seen
+from agent_core.model.seen_proposal import Seen
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Usage
 from agent_core.oversight.lease import grant
 from agent_core.prompt.packing import Situation, past
 from agent_core.testing.examples import ANA, BEN, CHANNEL, NOON, a_turn, an_agent
 from agent_core.testing.files import InMemoryWorkspaces
-from agent_core.testing.model import ScriptedModel, reply_text
+from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.sandbox import RecordingSandbox
 from agent_core.testing.stage import Stage
 from agent_core.testing.surface import RecordingSurface

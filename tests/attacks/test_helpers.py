@@ -10,7 +10,7 @@ from agent_core.model.agent import Agent, Paused
 from agent_core.model.decision import Approve, ApproveEdited
 from agent_core.testing.examples import BEN, CHANNEL
 from agent_core.testing.files import InMemoryFiles
-from agent_core.testing.model import reply_text
+from agent_core.testing.language_model import reply_text
 from agent_core.testing.stage import Stage
 from tests.attacks.rows import attack
 from tests.attacks.test_rights import NOTHING, with_helpers

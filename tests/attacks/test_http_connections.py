@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from agent_core.testing.model import ScriptedModel
+from agent_core.testing.language_model import ScriptedModel
 from bot.http_server import ConnectionTable, ServerLimits, source_of
 from tests.attacks.rows import attack
 from tests.scenario.served import served

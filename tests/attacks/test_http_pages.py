@@ -8,7 +8,7 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 from aiohttp import ClientSession
 
-from agent_core.testing.model import ScriptedModel
+from agent_core.testing.language_model import ScriptedModel
 from tests.attacks.rows import attack
 from tests.scenario.served import served
 

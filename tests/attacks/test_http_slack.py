@@ -8,9 +8,9 @@ from urllib.parse import urlencode
 import pytest
 
 from adapters.slack.connection import MAX_REQUEST_BYTES
-from agent_core.testing.model import ScriptedModel
+from agent_core.testing.language_model import ScriptedModel
 from tests.attacks.rows import attack
-from tests.scenario.office import Office, at_work
+from tests.scenario.slack_app import Office, at_work
 from tests.standins.slack.deliveries import FORM
 
 JSON = "application/json"

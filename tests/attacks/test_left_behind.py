@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.providers.files import FolderFiles
-from agent_core.providers.premises import Premises
+from agent_core.providers.sandbox.workspace_quota import Premises
+from agent_core.providers.workspace.folder_workspace import FolderFiles
 from tests.attacks.rows import attack
 from tests.attacks.sandboxes import SMALL, Cell
 

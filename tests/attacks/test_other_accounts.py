@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.providers.files import FolderFiles
+from agent_core.providers.workspace.folder_workspace import FolderFiles
 from bot.bootstrap import assembled
 from bot.private_files import close_to_others, open_to_others
 from bot.settings import Settings, load

@@ -8,20 +8,20 @@ from typing import Any, TypeAlias
 import pytest
 from discord import Attachment
 
-from adapters.discord.addresses import Addresses
-from adapters.discord.app import SignoffClient
-from adapters.discord.words import fetched
-from adapters.slack.web_api import Api, answered
+from adapters.discord.api.base_urls import Addresses
+from adapters.discord.connection import SignoffClient
+from adapters.discord.inbound.messages import fetched
+from adapters.slack.api.web_api import Api, answered
 from agent_core.errors import CommandError, InvalidInput, ModelError, SurfaceError
 from agent_core.model.messages import Message
-from agent_core.providers.detection import local_servers
-from agent_core.providers.huggingface import HuggingFace, HuggingFaceImages, HuggingFaceTranscriber
-from agent_core.providers.openai_embedder import OpenAIEmbedder
-from agent_core.providers.openai_media import OpenAIImages, OpenAIMedia, OpenAITranscriber
-from agent_core.providers.openai_model import OpenAIModel
-from agent_core.providers.search import GoogleSearch
-from agent_core.providers.stable_diffusion import StableDiffusion
-from agent_core.providers.x_posts import XPosts
+from agent_core.providers.embeddings.openai_embedder import OpenAIEmbedder
+from agent_core.providers.llm.openai_model import OpenAIModel
+from agent_core.providers.llm.server_discovery import local_servers
+from agent_core.providers.media.huggingface import HuggingFace, HuggingFaceImages, HuggingFaceTranscriber
+from agent_core.providers.media.openai_media import OpenAIImages, OpenAIMedia, OpenAITranscriber
+from agent_core.providers.media.stable_diffusion import StableDiffusion
+from agent_core.providers.media.x_posts import XPosts
+from agent_core.providers.web.web_search import GoogleSearch
 from tests.attacks.rows import attack
 from tests.standins.site import HERE, Site, page, site
 

@@ -6,14 +6,14 @@ import pytest
 
 from agent_core.commands.agents import AgentCommands
 from agent_core.errors import ChangedSinceShown, NotAllowed, NotPossible
+from agent_core.model.actors import ActorKind
 from agent_core.model.agent import Agent, Awaiting
+from agent_core.model.agent_policy import Policy
 from agent_core.model.decision import Approve
 from agent_core.model.draft import AgentDraft
-from agent_core.model.people import ActorKind
-from agent_core.model.policy import Policy
-from agent_core.service.creation import CreationLimits
+from agent_core.service.creation_limits import CreationLimits
 from agent_core.testing.examples import ANA, BEN, CHANNEL
-from agent_core.testing.model import reply_text
+from agent_core.testing.language_model import reply_text
 from agent_core.testing.stage import Stage
 from tests.attacks.rows import attack
 from tests.unit.test_outside import FORGED, LOOK, READ, RUN, SAVE, approve, stage_of

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from agent_core.errors import CommandError
-from agent_core.providers.breakouts import Listener
-from agent_core.providers.seccomp import MACHINES
-from agent_core.providers.seccomp import REFUSED as REFUSED_CALLS
-from agent_core.providers.trees import Tree
+from agent_core.providers.sandbox.process_tree import Tree
+from agent_core.providers.sandbox.sandbox_self_test import Listener
+from agent_core.providers.sandbox.seccomp import MACHINES
+from agent_core.providers.sandbox.seccomp import REFUSED as REFUSED_CALLS
 from tests.attacks.rows import attack
 from tests.attacks.sandboxes import LONG, Cell, alive
 

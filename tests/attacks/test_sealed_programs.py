@@ -13,18 +13,18 @@ from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.programs import ProgramCommands
 from agent_core.commands.registry import CommandContext, Commands
 from agent_core.errors import CommandError
-from agent_core.loop.acting import Hook, Next
+from agent_core.loop.command_runner import Hook, Next
 from agent_core.model.agent import Agent
 from agent_core.model.command import CommandCall
 from agent_core.model.decision import Approve, Reject
 from agent_core.model.result import Failed, Result, Succeeded
-from agent_core.ports.programs import Sandbox
+from agent_core.ports.sandbox import Sandbox
 from agent_core.ports.world import Workspaces
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.files import FolderFiles, FolderWorkspaces
-from agent_core.providers.sandbox import ConfinedSandbox, bubblewrap_sandbox
+from agent_core.providers.sandbox.process_sandbox import ConfinedSandbox, bubblewrap_sandbox
+from agent_core.providers.workspace.folder_workspace import FolderFiles, FolderWorkspaces
 from agent_core.testing.examples import an_agent
-from agent_core.testing.model import ScriptedModel, reply_text
+from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.sandbox import RecordingSandbox
 from agent_core.testing.stage import Stage
 from tests.attacks.rows import attack

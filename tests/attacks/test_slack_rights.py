@@ -7,10 +7,10 @@ from typing import Any, cast
 
 import pytest
 
-from adapters.slack.calls import Calls, SlackRefused
-from adapters.slack.directory import FRESH, RENEWED_AFTER, SlackDirectory
+from adapters.slack.api.client import Calls, SlackRefused
+from adapters.slack.api.directory import FRESH, RENEWED_AFTER, SlackDirectory
 from agent_core.errors import NotAllowed, NotFound, SurfaceBusy, SurfaceError
-from agent_core.model.places import ChannelScope
+from agent_core.model.channels import ChannelScope
 from agent_core.testing.clock import FakeClock
 from tests.attacks.rows import attack
 

@@ -11,10 +11,10 @@ from agent_core.model.messages import Reply
 from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Usage
-from agent_core.prompt import compact
+from agent_core.prompt import small_model
 from agent_core.prompt.compaction import Fold, digest_of, plain_digest
 from agent_core.prompt.packing import Room, Situation, pack
-from agent_core.prompt.reviewing import review_messages
+from agent_core.prompt.self_review import review_messages
 from agent_core.testing.examples import NOON, a_turn, an_agent
 from tests.attacks.rows import attack
 
@@ -47,7 +47,7 @@ def forged_lines(prompt: str) -> list[str]:
 def test_a_summary_cannot_pass_for_what_people_wrote(answer: str) -> None:
     here = situation(summarised(FORGED))
     review = review_messages(here.agent, a_turn(here.agent))
-    for prompt in (pack(here, ROOM), compact.pack(here, ROOM), review):
+    for prompt in (pack(here, ROOM), small_model.pack(here, ROOM), review):
         text = "\n".join(message.content for message in prompt)
         assert ("Prices are up" in text, forged_lines(text)) == (True, []), answer
 

@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, async_playwright
 
-from agent_core.testing.model import ScriptedModel
+from agent_core.testing.language_model import ScriptedModel
 from tests.scenario.served import served
 
 ARGUMENTS = (

@@ -7,7 +7,7 @@ import pytest_asyncio
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
-from agent_core.testing.model import ScriptedModel
+from agent_core.testing.language_model import ScriptedModel
 from tests.browser.browsing import BrowserChat
 from tests.scenario.chat import writing
 

@@ -8,11 +8,11 @@ from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, expect
 
 from agent_core.model.agent import Awaiting
-from agent_core.model.places import ChannelScope
+from agent_core.model.channels import ChannelScope
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade
 from agent_core.testing.examples import a_turn, an_agent, keep
-from agent_core.testing.model import ScriptedModel
+from agent_core.testing.language_model import ScriptedModel
 from tests.scenario.served import served
 
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.asyncio(loop_scope="session"), pytest.mark.slow]

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TypeAlias
 
 from agent_core.ports.database import Database
-from agent_core.ports.minds import MemoryIndex
-from agent_core.providers.embedded_index import FEW, EmbeddedIndex
-from agent_core.providers.pinecone_index import PineconeIndex
-from agent_core.testing.index import InMemoryIndex
+from agent_core.ports.models import MemoryIndex
+from agent_core.providers.vector_index.embedded_index import FEW, EmbeddedIndex
+from agent_core.providers.vector_index.pinecone_index import PineconeIndex
+from agent_core.testing.memory_index import InMemoryIndex
 from tests.standins.pinecone import KEY, new_name, pinecone_standin
 
 Opener: TypeAlias = Callable[[], AbstractAsyncContextManager[MemoryIndex]]

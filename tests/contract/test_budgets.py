@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from agent_core.model.places import ChannelScope
+from agent_core.model.channels import ChannelScope
 from agent_core.model.usage import Budget
 from agent_core.ports.database import Database
 from agent_core.testing.examples import CHANNEL

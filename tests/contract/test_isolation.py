@@ -11,25 +11,25 @@ from agent_core.commands.history import HistoryCommands
 from agent_core.commands.memory import MemoryCommands
 from agent_core.commands.registry import CommandContext, Commands
 from agent_core.errors import CommandError, NotFound
-from agent_core.loop.recalling import look_back
-from agent_core.memory.longterm import LongTermMemory
-from agent_core.memory.renewal import Renewal
+from agent_core.loop.recall import look_back
+from agent_core.memory.long_term import LongTermMemory
+from agent_core.memory.reindexing import Renewal
+from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent, Digest
+from agent_core.model.channels import ChannelScope
 from agent_core.model.command import CommandCall
 from agent_core.model.decision import Approve
 from agent_core.model.ids import AgentId
 from agent_core.model.memory import Memory
-from agent_core.model.people import Actor, Origin
-from agent_core.model.places import ChannelScope
 from agent_core.model.result import Succeeded
-from agent_core.oversight.budget import Purse
-from agent_core.oversight.treasury import Treasury
 from agent_core.ports.database import Database
 from agent_core.service.memories import AgentMemories
+from agent_core.spending.budget_ledger import Treasury
+from agent_core.spending.spending_tracker import Purse
 from agent_core.testing.clock import FakeClock
+from agent_core.testing.embedder import WordEmbedder
 from agent_core.testing.examples import ANA, NOON, a_note, a_turn, an_agent, keep
 from agent_core.testing.files import InMemoryFiles
-from agent_core.testing.minds import WordEmbedder
 from tests.contract.index_makers import MAKERS
 
 SECRET = "the vault code is 7719 swordfish"

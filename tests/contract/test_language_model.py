@@ -12,15 +12,15 @@ from agent_core.commands.registry import Commands
 from agent_core.errors import ModelRefused, ModelUnavailable
 from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import Usage
-from agent_core.ports.minds import LanguageModel
+from agent_core.ports.models import LanguageModel
 from agent_core.prompt.packing import Room, Situation, pack
-from agent_core.prompt.reply import parse, reply_schema
-from agent_core.providers.openai_model import OpenAIModel
-from agent_core.providers.prices import Prices
-from agent_core.providers.rehearsal import RehearsalModel
-from agent_core.providers.tokens import EstimatedTokens
+from agent_core.providers.llm.openai_model import OpenAIModel
+from agent_core.providers.llm.prices import Prices
+from agent_core.providers.llm.rehearsal import RehearsalModel
+from agent_core.providers.llm.token_estimates import EstimatedTokens
+from agent_core.replies.reply_parser import parse, reply_schema
 from agent_core.testing.examples import NOON, an_agent
-from agent_core.testing.model import ScriptedModel, reply_text
+from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.standins.openai import Fails, Says, openai_standin
 
 COMMANDS = Commands.of(*FILE_COMMANDS, *FINISH_COMMANDS)

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from agent_core.model.agent import Agent
+from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId, MemoryId
 from agent_core.model.memory import Memory, MemorySpace, Vector
-from agent_core.model.places import ChannelScope
 from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.database import Database
-from agent_core.ports.minds import MemoryIndex
+from agent_core.ports.models import MemoryIndex
 from agent_core.testing.examples import CHANNEL, NOON, an_agent, keep
-from agent_core.testing.index import a_vector, likeness, some_vector
+from agent_core.testing.memory_index import a_vector, likeness, some_vector
 from tests.contract.index_makers import ANY_LENGTH, MAKERS, Opener
 
 ADA = an_agent()

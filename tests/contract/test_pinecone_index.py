@@ -9,14 +9,14 @@ import pytest
 
 from agent_core.errors import MemoryAway
 from agent_core.model.agent import Agent
+from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId, MemoryId
 from agent_core.model.memory import Memory, MemorySpace, Vector
-from agent_core.model.places import ChannelScope
-from agent_core.providers import pinecone_index
-from agent_core.providers.pinecone_index import PAUSES, PineconeIndex, namespace
+from agent_core.providers.vector_index import pinecone_index
+from agent_core.providers.vector_index.pinecone_index import PAUSES, PineconeIndex, namespace
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.examples import NOON, an_agent
-from agent_core.testing.index import a_vector, some_vector
+from agent_core.testing.memory_index import a_vector, some_vector
 from tests.standins.pinecone import KEY, Fails, Hangs, PineconeStandIn, SaysPlain, new_name, pinecone_standin
 
 SPACE = MemorySpace.of(an_agent())

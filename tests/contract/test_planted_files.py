@@ -13,9 +13,9 @@ import pytest
 from agent_core.errors import CommandError, OutsideWorkspace
 from agent_core.model.ids import AgentId
 from agent_core.ports.world import Files
-from agent_core.providers.files import FolderFiles, FolderWorkspaces
-from agent_core.providers.folders import FOLDER, _Enough, _Walk, opened, replace_file
-from agent_core.providers.paths import Limits
+from agent_core.providers.workspace.folder_workspace import FolderFiles, FolderWorkspaces
+from agent_core.providers.workspace.safe_fs import FOLDER, _Enough, _Walk, opened, replace_file
+from agent_core.providers.workspace.workspace_paths import Limits
 from agent_core.testing.examples import an_agent
 
 ADA = an_agent(id=AgentId("0ada"))

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event
 
+from agent_core.model.channels import ThreadRef
 from agent_core.model.ids import MemoryId
-from agent_core.model.places import ThreadRef
 from agent_core.persistence.connections import FileConnections
 from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.database import UnitOfWork

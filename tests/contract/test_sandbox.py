@@ -11,13 +11,13 @@ import pytest
 from agent_core.errors import CommandError
 from agent_core.model.files import ProgramRun
 from agent_core.model.ids import AgentId
-from agent_core.ports.programs import Sandbox
+from agent_core.ports.sandbox import Sandbox
 from agent_core.ports.world import Files, Workspaces
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.confinement import LIMITS
-from agent_core.providers.docker import IMAGE
-from agent_core.providers.files import FolderWorkspaces
-from agent_core.providers.sandbox import bubblewrap_sandbox, docker_sandbox
+from agent_core.providers.sandbox.backend import LIMITS
+from agent_core.providers.sandbox.docker import IMAGE
+from agent_core.providers.sandbox.process_sandbox import bubblewrap_sandbox, docker_sandbox
+from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryWorkspaces
 from agent_core.testing.sandbox import RecordingSandbox

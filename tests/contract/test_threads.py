@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from agent_core.model.actors import Actor
 from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Finished, Paused, Stopped, Thinking
+from agent_core.model.channels import ChannelScope, ThreadRef
 from agent_core.model.ids import AgentId
-from agent_core.model.people import Actor
-from agent_core.model.places import ChannelScope, ThreadRef
 from agent_core.ports.database import Database
 from agent_core.testing.examples import ANA, BEN, NOON, an_agent, keep
 

@@ -10,10 +10,10 @@ import pytest
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
 from agent_core.ports.web import Address, Cloned, Fetched, Link, Page, Web
-from agent_core.providers.clones import Clones
-from agent_core.providers.door import Door
-from agent_core.providers.door_networks import InternalHosts
-from agent_core.providers.web import DoorWeb
+from agent_core.providers.egress.address_policy import InternalHosts
+from agent_core.providers.egress.gateway import Door
+from agent_core.providers.web.gateway_web import DoorWeb
+from agent_core.providers.web.git_clone import Clones
 from agent_core.testing.web import InMemoryWeb
 from tests.standins.site import OPEN, Names, git_backend, page, site
 

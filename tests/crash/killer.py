@@ -9,7 +9,7 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from agent_core.persistence.buffer import Buffer
+from agent_core.persistence.write_buffer import Buffer
 from bot.__main__ import main
 
 

@@ -14,8 +14,8 @@ from agent_core.model.turn import Turn
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade
 from agent_core.ports.database import Database
-from agent_core.providers.files import FolderWorkspaces
-from agent_core.providers.rehearsal import RehearsalModel
+from agent_core.providers.llm.rehearsal import RehearsalModel
+from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.testing.stage import Stage
 from agent_core.testing.surface import RecordingSurface
 from tests.crash.dying import Died, DyingDatabase, Moment

@@ -16,13 +16,13 @@ from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.registry import Commands
 from agent_core.errors import ModelRefused
-from agent_core.model.places import ChannelScope
+from agent_core.model.channels import ChannelScope
 from agent_core.model.turn import Turn
 from agent_core.persistence.database import SqlDatabase
 from agent_core.prompt.packing import Room, Situation
 from agent_core.prompt.profiles import COMPACT
-from agent_core.providers.local_model import LocalModel
-from agent_core.providers.tokens import EstimatedTokens
+from agent_core.providers.llm.local_model import LocalModel
+from agent_core.providers.llm.token_estimates import EstimatedTokens
 from agent_core.testing.examples import NOON, an_agent
 from tests.e2e.process import Program, program
 from tests.e2e.test_real_model import model_file, proposal

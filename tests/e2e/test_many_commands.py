@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from agent_core.testing.language_model import reply_text
 from agent_core.testing.media import MP3, PNG
-from agent_core.testing.model import reply_text
 from tests.e2e.process import Program, program
 from tests.scenario.page import PageChat, text_of
 from tests.standins.google import google_standin

@@ -9,7 +9,7 @@ from aiohttp import ClientSession, CookieJar
 from agent_core.errors import SettingsError
 from bot.settings import load
 from tests.e2e.process import free_port, program, running
-from tests.scenario.office import SIGNING_SECRET, Office, kind_of, text_of
+from tests.scenario.slack_app import SIGNING_SECRET, Office, kind_of, text_of
 
 GOALS = 'write "Stand-up at 9:30" to notes.md'
 

@@ -8,16 +8,16 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
+from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent, Finished
+from agent_core.model.channels import ChannelScope, ThreadRef
 from agent_core.model.ids import AgentId
 from agent_core.model.memory import Memory, MemoryChanges, Vector
-from agent_core.model.people import Actor
-from agent_core.model.places import ChannelScope, ThreadRef
 from agent_core.model.usage import Budget
 from agent_core.persistence import schema
-from agent_core.persistence.codec import encode
 from agent_core.persistence.connections import make_engine
 from agent_core.persistence.database import SqlDatabase
+from agent_core.persistence.json_codec import encode
 from agent_core.testing.examples import NOON, a_turn, an_agent
 from tests.standins.everyone import everyone
 

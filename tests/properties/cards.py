@@ -8,11 +8,11 @@ from typing import Any
 from hypothesis import strategies as st
 
 from agent_core.model.agent import Agent
+from agent_core.model.agent_policy import Policy
 from agent_core.model.command import RISK_CLASSES, CommandCall, CommandSpec, Preview, Proposal, Thoughts
 from agent_core.model.decision import Approve, ApproveEdited, Reject
 from agent_core.model.draft import AgentDraft
 from agent_core.model.lease import Lease
-from agent_core.model.policy import Policy
 from agent_core.model.result import Failed, Succeeded
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import ANA, BEN, NOON, a_turn, an_agent

@@ -15,7 +15,7 @@ from agent_core.model.command import CommandCall, Proposal, Thoughts
 from agent_core.model.decision import ApproveEdited
 from agent_core.model.note import Note, Notice
 from agent_core.model.turn import Turn
-from agent_core.persistence.codec import decode, encode
+from agent_core.persistence.json_codec import decode, encode
 from agent_core.persistence.tables import AnyText
 from agent_core.testing.examples import a_turn, an_agent
 

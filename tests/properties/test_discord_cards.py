@@ -13,12 +13,12 @@ from simcord.components import validate_components, validate_modal, walk_compone
 from adapters.answers import Answer
 from adapters.buttons import Button, Opening
 from adapters.cards import as_text, turn_card
-from adapters.discord.controls import CHOICE, PRESSED, pressed
-from adapters.discord.forms import Edited, NewAgent, Submitted, agent_form, edit_form, submitted
-from adapters.discord.forms import read as read_form
-from adapters.discord.messages import Message
-from adapters.discord.offers import Deletion, Offer, Upload
-from adapters.discord.render import (
+from adapters.discord.inbound.forms import Edited, NewAgent, Submitted, agent_form, edit_form, submitted
+from adapters.discord.inbound.forms import read as read_form
+from adapters.discord.outbound.controls import CHOICE, PRESSED, pressed
+from adapters.discord.outbound.extra_buttons import Deletion, Offer, Upload
+from adapters.discord.outbound.message import Message
+from adapters.discord.outbound.render import (
     agent_message,
     agents_message,
     answer_message,
@@ -33,8 +33,8 @@ from adapters.discord.render import (
     turn_message,
     whole_file,
 )
-from adapters.discord.texts import boxed, can_be_boxed, clean, escaped, one_line, quoted
-from adapters.lengths import beginning, cut, pieces, units
+from adapters.discord.outbound.texts import boxed, can_be_boxed, clean, escaped, one_line, quoted
+from adapters.text_fit import beginning, cut, pieces, units
 from adapters.visible_text import readable, visible
 from agent_core.errors import NotPossible
 from agent_core.model.agent import Agent, Paused

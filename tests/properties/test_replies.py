@@ -12,9 +12,9 @@ from agent_core.errors import UnusableReply
 from agent_core.model.command import CommandCall, in_whole_characters
 from agent_core.model.messages import Reply
 from agent_core.model.usage import Usage
-from agent_core.prompt.grounds import is_grounded
-from agent_core.prompt.repair import is_worth_repairing, parse_repaired
-from agent_core.prompt.reply import parse
+from agent_core.replies.repair import is_worth_repairing, parse_repaired
+from agent_core.replies.reply_parser import parse
+from agent_core.replies.verbatim_check import is_grounded
 
 SLOW = timedelta(seconds=2)
 

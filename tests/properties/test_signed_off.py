@@ -23,17 +23,17 @@ from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.registry import Command, CommandContext, Commands, declared
 from agent_core.errors import NotFound, PersonError
-from agent_core.loop.acting import Next
+from agent_core.loop.command_runner import Next
+from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.command import Arguments, CommandCall, call_digest
 from agent_core.model.decision import Approve, ApproveEdited, Decision, Reject
 from agent_core.model.ids import AgentId, TurnId
-from agent_core.model.people import Actor
 from agent_core.model.result import Result
 from agent_core.model.turn import Turn
 from agent_core.service.agents import Rejected
 from agent_core.testing.examples import ANA, BEN, CHANNEL
-from agent_core.testing.model import ScriptedModel, reply_text
+from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 
 Kind = Literal["approve", "times", "edit", "reject", "change", "reply", "stop", "resume", "revoke", "advance"]

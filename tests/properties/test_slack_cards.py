@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 
 from adapters.buttons import Button, Opening
 from adapters.cards import as_text, turn_card
-from adapters.lengths import cut, pieces, units
-from adapters.slack.blocks import Message
-from adapters.slack.card import REVIEW
-from adapters.slack.fields import Place, changed_arguments
-from adapters.slack.inputs import entries, written
-from adapters.slack.offers import Offer
-from adapters.slack.render import (
+from adapters.slack.inbound.fields import Place, changed_arguments
+from adapters.slack.outbound.blocks import Message
+from adapters.slack.outbound.card import REVIEW
+from adapters.slack.outbound.extra_buttons import Offer
+from adapters.slack.outbound.inputs import entries, written
+from adapters.slack.outbound.render import (
     agents_message,
     note_message,
     notice_message,
@@ -26,7 +25,8 @@ from adapters.slack.render import (
     root_message,
     turn_message,
 )
-from adapters.slack.views import agent_form, edit_form, home, show_all, thoughts_view
+from adapters.slack.outbound.views import agent_form, edit_form, home, show_all, thoughts_view
+from adapters.text_fit import cut, pieces, units
 from adapters.visible_text import readable, visible
 from agent_core.model.agent import Agent, Paused
 from agent_core.model.command import Arguments, CommandCall, Proposal, Thoughts

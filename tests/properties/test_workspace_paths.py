@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.errors import CommandError
-from agent_core.providers.files import FolderFiles
-from agent_core.providers.paths import file_parts
+from agent_core.providers.workspace.folder_workspace import FolderFiles
+from agent_core.providers.workspace.workspace_paths import file_parts
 
 PIECE = st.sampled_from(["..", ".", "", "a", "link", "up", "~", "\0", "\\", "C:", "..\\..", "%2e%2e", "‥", "\u2215"])
 PATH = st.lists(PIECE | st.text(max_size=8), max_size=6).map("/".join)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from agent_core.testing.model import reply_text
+from agent_core.testing.language_model import reply_text
 
 
 class OpenForm(Protocol):

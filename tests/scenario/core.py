@@ -3,20 +3,20 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from adapters.actions import Filled, Intents
 from adapters.answers import Answer
 from adapters.buttons import Button
 from adapters.cards import free_text, turn_card
 from adapters.forms import fields_of
-from adapters.intents import Filled, Intents
 from adapters.subcommands import Wish, granted
 from adapters.visible_text import visible
 from agent_core.errors import PersonError
+from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
+from agent_core.model.agent_policy import Policy
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import TurnId
-from agent_core.model.people import Actor
-from agent_core.model.policy import Policy
-from agent_core.model.seen import Seen
+from agent_core.model.seen_proposal import Seen
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import ANA
 from agent_core.testing.stage import Stage

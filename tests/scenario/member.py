@@ -14,7 +14,7 @@ from simcord.interactions import base_payload
 from simcord.results import InteractionResult
 
 from tests.scenario.chat import free_in, times_in
-from tests.scenario.guild import Guild, Running, parts_of, text_of, walked
+from tests.scenario.discord_app import Guild, Running, parts_of, text_of, walked
 
 BUTTON, TEXT_INPUT = 2, 4
 

@@ -13,10 +13,10 @@ from adapters.web.guard import Guard
 from adapters.web.surface import WebSurface
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade
-from agent_core.ports.minds import LanguageModel, MemoryIndex
+from agent_core.ports.models import LanguageModel, MemoryIndex
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.files import FolderWorkspaces
-from agent_core.testing.index import InMemoryIndex
+from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
+from agent_core.testing.memory_index import InMemoryIndex
 from agent_core.testing.stage import Stage
 from bot.http_server import LimitedSite, ServerLimits
 from bot.web import application

@@ -14,20 +14,20 @@ from simcord.enums import OverwriteType
 from adapters.terminal.surface import CHANNEL as TERMINAL
 from adapters.terminal.surface import TerminalSurface, person
 from agent_core.model.agent import Agent
-from agent_core.model.places import ChannelScope
-from agent_core.ports.minds import LanguageModel
+from agent_core.model.channels import ChannelScope
+from agent_core.ports.models import LanguageModel
 from agent_core.testing.examples import ANA, CHANNEL
 from agent_core.testing.stage import Stage
 from tests.scenario.chat import MakingChat
 from tests.scenario.core import CoreChat
-from tests.scenario.desk import DeskChat
-from tests.scenario.guild import Guild
-from tests.scenario.guild import at_work as at_work_in
+from tests.scenario.discord_app import Guild
+from tests.scenario.discord_app import at_work as at_work_in
 from tests.scenario.member import GuildChat
-from tests.scenario.office import GENERAL, Office, Transport, at_work
 from tests.scenario.page import PageChat
 from tests.scenario.served import served
+from tests.scenario.slack_app import GENERAL, Office, Transport, at_work
 from tests.scenario.team import SlackChat
+from tests.scenario.terminal_driver import DeskChat
 
 Name: TypeAlias = Literal["core", "web", "terminal", "slack-http", "slack-socket", "discord"]
 Kind: TypeAlias = Literal["member", "guest"]

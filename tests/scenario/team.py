@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tests.scenario.chat import times_in
-from tests.scenario.office import Office, Running, kind_of, text_of
+from tests.scenario.slack_app import Office, Running, kind_of, text_of
 from tests.standins.slack.forms import labels, widgets
 from tests.standins.slack.people import Person
 from tests.standins.slack.values import Json

@@ -13,11 +13,11 @@ from simcord.backend import serializers
 from simcord.interactions import base_payload
 
 from adapters.buttons import Button
+from agent_core.model.actors import Actor, Origin
 from agent_core.model.note import Note
-from agent_core.model.people import Actor, Origin
-from agent_core.testing.model import ScriptedModel, reply_text
+from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.scenario.chat import adding, writing
-from tests.scenario.guild import Guild, Running, at_work, parts_of, text_of
+from tests.scenario.discord_app import Guild, Running, at_work, parts_of, text_of
 from tests.scenario.member import GuildChat, fields_of, pressed, submitted
 
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(64)

@@ -7,10 +7,10 @@ from pathlib import Path
 from agent_core.commands.agents import AgentCommands
 from agent_core.commands.registry import declared
 from agent_core.model.agent import Stopped, Thinking
+from agent_core.testing.language_model import reply_text
 from agent_core.testing.media import PNG
-from agent_core.testing.model import reply_text
 from tests.scenario.chat import writing
-from tests.scenario.guild import Guild, at_work, text_of
+from tests.scenario.discord_app import Guild, at_work, text_of
 from tests.scenario.member import GuildChat
 from tests.scenario.test_slack_tools import DONE, START, WAIT, Nothing, OfEach, Tools
 

@@ -9,19 +9,19 @@ from typing import Literal, cast, get_args
 import pytest
 
 from adapters.terminal.surface import TerminalSurface
-from agent_core.model.people import Origin
-from agent_core.testing.model import ScriptedModel
+from agent_core.model.actors import Origin
+from agent_core.testing.language_model import ScriptedModel
 from agent_core.testing.stage import Stage
 from tests.scenario.chat import ReadingChat, adding, writing
 from tests.scenario.core import CoreChat
-from tests.scenario.desk import DeskChat
-from tests.scenario.guild import Guild
-from tests.scenario.guild import at_work as at_work_in
+from tests.scenario.discord_app import Guild
+from tests.scenario.discord_app import at_work as at_work_in
 from tests.scenario.member import GuildChat
-from tests.scenario.office import Office, at_work, text_of
 from tests.scenario.page import PageChat
 from tests.scenario.served import served
+from tests.scenario.slack_app import Office, at_work, text_of
 from tests.scenario.team import SlackChat
+from tests.scenario.terminal_driver import DeskChat
 
 Surface = Literal["core", "web", "terminal", "slack", "discord"]
 SURFACES = get_args(Surface)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.testing.model import ScriptedModel, reply_text
+from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.scenario.chat import writing
 from tests.scenario.surfaces import SURFACES, Name, opened
 

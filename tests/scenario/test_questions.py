@@ -4,26 +4,26 @@ from pathlib import Path
 
 import pytest
 
-from adapters.discord import render as discord_render
-from adapters.discord.forms import reply_form
-from adapters.intents import ASKED
-from adapters.slack import render as slack_render
-from adapters.terminal.answers import Words, understood
-from adapters.words import REPLY_DOES
+from adapters.actions import ASKED
+from adapters.discord.inbound.forms import reply_form
+from adapters.discord.outbound import render as discord_render
+from adapters.slack.outbound import render as slack_render
+from adapters.terminal.input_parser import Words, understood
+from adapters.ui_text import REPLY_DOES
 from agent_core.errors import ModelRefused
 from agent_core.loop.answering import MARK
 from agent_core.model.draft import AgentDraft
 from agent_core.testing.examples import a_notice, an_agent
-from agent_core.testing.model import ScriptedModel
+from agent_core.testing.language_model import ScriptedModel
 from agent_core.testing.stage import Stage
 from tests.scenario.chat import writing
-from tests.scenario.guild import ESCAPED, Guild
-from tests.scenario.guild import at_work as at_work_in
-from tests.scenario.guild import text_of as text_in_discord
+from tests.scenario.discord_app import ESCAPED, Guild
+from tests.scenario.discord_app import at_work as at_work_in
+from tests.scenario.discord_app import text_of as text_in_discord
 from tests.scenario.member import GuildChat, pressed, submitted
-from tests.scenario.office import Office, at_work, text_of
 from tests.scenario.page import PageChat
 from tests.scenario.served import served
+from tests.scenario.slack_app import Office, at_work, text_of
 from tests.scenario.team import SlackChat
 
 WRITE, ANSWER = writing("notes.md", "one\n"), "Because the goal names it."

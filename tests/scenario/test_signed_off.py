@@ -6,7 +6,7 @@ import pytest
 
 from adapters.cards import HAS_READ_OTHERS, WRITTEN_BY_OTHERS
 from agent_core.loop.answering import MARK
-from agent_core.testing.model import ScriptedModel, reply_text
+from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.scenario.chat import Chat, writing
 from tests.scenario.surfaces import SURFACES, Name, Scene, opened
 from tests.scenario.tools import FORGED, ModelOfEach, Tools, prompts_of, running

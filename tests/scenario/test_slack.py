@@ -10,9 +10,9 @@ import pytest
 
 from agent_core.model.agent import Awaiting, Stopped
 from agent_core.model.messages import Reply
-from agent_core.testing.model import ScriptedModel, reply_text
+from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.scenario.chat import adding, writing
-from tests.scenario.office import GENERAL, Office, Running, at_work, kind_of, text_of
+from tests.scenario.slack_app import GENERAL, Office, Running, at_work, kind_of, text_of
 from tests.scenario.team import SlackChat
 
 WRITE = writing("notes.md", "one\n")

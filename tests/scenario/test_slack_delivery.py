@@ -9,9 +9,9 @@ from urllib.parse import urlencode
 import pytest
 
 from agent_core.model.agent import Paused
-from agent_core.testing.model import ScriptedModel, reply_text
+from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.scenario.chat import adding, writing
-from tests.scenario.office import GENERAL, Office, Running, Transport, at_work, kind_of, text_of
+from tests.scenario.slack_app import GENERAL, Office, Running, Transport, at_work, kind_of, text_of
 from tests.scenario.team import SlackChat
 
 WRITE = writing("notes.md", "one\n")

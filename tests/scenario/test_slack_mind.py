@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.model.people import Origin
-from agent_core.testing.model import ScriptedModel
+from agent_core.model.actors import Origin
+from agent_core.testing.language_model import ScriptedModel
 from tests.scenario.chat import writing
-from tests.scenario.office import GENERAL, Office, Running, at_work, text_of
+from tests.scenario.slack_app import GENERAL, Office, Running, at_work, text_of
 from tests.scenario.team import SlackCard, SlackChat
 
 WRITE = writing("notes.md", "one\n")

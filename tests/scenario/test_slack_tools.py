@@ -15,10 +15,10 @@ from agent_core.commands.agents import AgentCommands
 from agent_core.commands.registry import CommandContext, Produced, declared
 from agent_core.model.agent import Stopped, Thinking
 from agent_core.model.result import Interrupted
+from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.media import PNG
-from agent_core.testing.model import ScriptedModel, reply_text
 from tests.scenario.chat import writing
-from tests.scenario.office import Office, Running, at_work, text_of
+from tests.scenario.slack_app import Office, Running, at_work, text_of
 from tests.scenario.team import SlackChat
 
 START = reply_text("start_agent", {"name": "Scout", "task": "Find prices <!channel>"})

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.testing.model import ScriptedModel
+from agent_core.testing.language_model import ScriptedModel
 from tests.scenario.chat import Story
 from tests.scenario.surfaces import SURFACES, Name, opened
 

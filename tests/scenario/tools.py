@@ -10,7 +10,7 @@ from agent_core.commands.agents import AgentCommands
 from agent_core.commands.programs import ProgramCommands
 from agent_core.commands.registry import CommandContext, declared
 from agent_core.model.files import ProgramRun
-from agent_core.testing.model import ScriptedModel, reply_text
+from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.sandbox import RecordingSandbox
 from agent_core.testing.stage import Stage
 

@@ -10,7 +10,7 @@ from agent_core.model.command import CommandCall, Proposal, RiskClass, Thoughts
 from agent_core.model.decision import Approve
 from agent_core.model.result import Failed, Result, Succeeded
 from agent_core.model.turn import Turn
-from agent_core.oversight.circles import is_more_of_it, why_circling
+from agent_core.oversight.repetition import is_more_of_it, why_circling
 from agent_core.testing.examples import ANA, NOON, a_turn, an_agent
 
 Step: TypeAlias = tuple[str, Mapping[str, object], Result, str]

@@ -22,15 +22,15 @@ from agent_core.model.messages import Message, Reply
 from agent_core.model.result import Failed, Succeeded
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Usage
-from agent_core.prompt.compact import instructions, objection, pack
-from agent_core.prompt.offered import MOST_OFFERED, bounded, offered, schema
+from agent_core.prompt.command_selection import MOST_OFFERED, bounded, offered, schema
 from agent_core.prompt.packing import A_PROMPT, Room, Situation
 from agent_core.prompt.profiles import profile_for
-from agent_core.prompt.reply import parse
-from agent_core.providers.encodings import ENCODINGS, content_of, encoding_of
-from agent_core.providers.search import MetaSearch
+from agent_core.prompt.small_model import instructions, objection, pack
+from agent_core.providers.llm.tokenizer_files import ENCODINGS, content_of, encoding_of
+from agent_core.providers.web.web_search import MetaSearch
+from agent_core.replies.reply_parser import parse
 from agent_core.testing.examples import ANA, BEN, NOON, a_note, a_turn, an_agent
-from agent_core.testing.model import ScriptedModel, reply_text
+from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from tests.unit.test_packing import COMMANDS, COUNT, WIDE, after, done, text_of
 

@@ -15,18 +15,18 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from agent_core.model.ids import AgentId
-from agent_core.providers import bwrap_options, seccomp
-from agent_core.providers.bubblewrap import Bubblewrap
-from agent_core.providers.bwrap_options import hidden_folders, system_view
-from agent_core.providers.cgroup import Cgroup, Cgroups
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.confinement import LIMITS
-from agent_core.providers.docker import IMAGE, Docker
-from agent_core.providers.files import FolderWorkspaces
-from agent_core.providers.interpreter import Interpreter
-from agent_core.providers.output import Output
-from agent_core.providers.sandbox import ConfinedSandbox, docker_sandbox
-from agent_core.providers.trees import SocketUse
+from agent_core.providers.sandbox import bwrap_options, seccomp
+from agent_core.providers.sandbox.backend import LIMITS
+from agent_core.providers.sandbox.bubblewrap import Bubblewrap
+from agent_core.providers.sandbox.bwrap_options import hidden_folders, system_view
+from agent_core.providers.sandbox.cgroup import Cgroup, Cgroups
+from agent_core.providers.sandbox.docker import IMAGE, Docker
+from agent_core.providers.sandbox.interpreter import Interpreter
+from agent_core.providers.sandbox.process_sandbox import ConfinedSandbox, docker_sandbox
+from agent_core.providers.sandbox.process_tree import SocketUse
+from agent_core.providers.sandbox.program_output import Output
+from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.testing.examples import an_agent
 from tests.attacks.sandboxes import ROOT_OF_PROJECT
 from tests.standins import docker
@@ -35,8 +35,8 @@ ADA = an_agent(id=AgentId("0ada"))
 SELF_TEST = """
 import asyncio, pathlib, sys, tempfile
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.files import FolderWorkspaces
-from agent_core.providers.sandbox import bubblewrap_sandbox
+from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
+from agent_core.providers.sandbox.process_sandbox import bubblewrap_sandbox
 data = pathlib.Path(tempfile.mkdtemp(dir=sys.argv[1]))
 print(asyncio.run(bubblewrap_sandbox(FolderWorkspaces(data / "w"), SystemClock(), data).self_test()))
 """

@@ -13,18 +13,18 @@ from adapters.answers import Answer
 from adapters.decision_log import NEWEST_ROWS, csv_text, json_line, newest_rows, right_text, row_text, what_text
 from adapters.subcommands import Wish, granted
 from agent_core.errors import InvalidInput, NotAllowed
+from agent_core.model.actors import Actor
+from agent_core.model.agent_policy import Policy
 from agent_core.model.audit import ENDED, RAN, AuditEntry
 from agent_core.model.decision import Approve, ApproveEdited
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId, TurnId
-from agent_core.model.people import Actor
-from agent_core.model.policy import Policy
 from agent_core.model.sites import Sites
 from agent_core.ports.database import UnitOfWork, in_one_unit
 from agent_core.service import decision_log
 from agent_core.service.decision_log import EVERY_ROW, PAGE_ROWS, LogFilter
 from agent_core.testing.examples import ANA, BEN, NOON, a_turn, an_agent, an_entry, keep
-from agent_core.testing.model import ScriptedModel, reply_text
+from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from tests.wiring import intents_of
 

@@ -4,8 +4,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from agent_core.providers import detection
-from agent_core.providers.detection import LocalServer, local_servers
+from agent_core.providers.llm import server_discovery
+from agent_core.providers.llm.server_discovery import LocalServer, local_servers
 from tests.standins.openai import CutsOff, Fails, Hangs, Says, SaysPlain, openai_standin
 
 
@@ -22,7 +22,7 @@ async def test_a_server_that_lists_models_is_found() -> None:
 
 async def test_a_server_is_named_by_its_usual_port(monkeypatch: pytest.MonkeyPatch) -> None:
     async with openai_standin() as standin:
-        monkeypatch.setitem(detection.NAMES, port_of(standin.base_url), "Ollama")
+        monkeypatch.setitem(server_discovery.NAMES, port_of(standin.base_url), "Ollama")
         (found,) = await local_servers(ports=(port_of(standin.base_url),))
     assert found.name == "Ollama"
 

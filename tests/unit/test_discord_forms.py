@@ -9,7 +9,7 @@ import pytest
 from discord.ui import Modal
 
 from adapters.buttons import Button
-from adapters.discord.forms import (
+from adapters.discord.inbound.forms import (
     Edited,
     NewAgent,
     Rejected,
@@ -24,11 +24,11 @@ from adapters.discord.forms import (
     reply_form,
     submitted,
 )
-from adapters.words import TOO_LONG_TO_EDIT
+from adapters.ui_text import TOO_LONG_TO_EDIT
 from agent_core.errors import ChangedSinceShown, InvalidInput, NotPossible
+from agent_core.model.agent_policy import Policy
 from agent_core.model.command import Arguments, CommandCall, CommandSpec, Proposal, Thoughts
 from agent_core.model.draft import AgentDraft
-from agent_core.model.policy import Policy
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import a_turn, an_agent
 

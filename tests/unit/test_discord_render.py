@@ -7,12 +7,12 @@ from decimal import Decimal
 from inline_snapshot import snapshot
 from simcord.components import walk_components
 
-from adapters import intents, subcommands
+from adapters import actions, subcommands
 from adapters.answers import Answer, Attachment
 from adapters.buttons import Button, Opening
-from adapters.discord.card import ROOM
-from adapters.discord.messages import Message
-from adapters.discord.render import (
+from adapters.discord.outbound.card import ROOM
+from adapters.discord.outbound.message import Message
+from adapters.discord.outbound.render import (
     agent_message,
     agents_message,
     answer_message,
@@ -33,12 +33,12 @@ from adapters.discord.render import (
     whole_message,
 )
 from agent_core.model.agent import Agent, Awaiting, Stopped
+from agent_core.model.agent_policy import Policy
 from agent_core.model.command import CommandCall, Preview, Proposal, Thoughts
 from agent_core.model.decision import Approve
 from agent_core.model.draft import AgentDraft
 from agent_core.model.files import FileEntry
 from agent_core.model.lease import Lease
-from agent_core.model.policy import Policy
 from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Budget, Usage
@@ -387,9 +387,9 @@ def test_deleting_asks_first() -> None:
 
 
 def test_help_explains_every_command_of_both_places() -> None:
-    shown = "\n".join(lines(help_message(subcommands.HELP, intents.HELP, said="“x” is none of my words.")))
+    shown = "\n".join(lines(help_message(subcommands.HELP, actions.HELP, said="“x” is none of my words.")))
     assert shown.startswith("“x” is none of my words.")
-    for command, _ in (*subcommands.HELP.commands, *intents.HELP.commands):
+    for command, _ in (*subcommands.HELP.commands, *actions.HELP.commands):
         assert f"`{command}`" in shown
     assert len(shown) < 4000
 

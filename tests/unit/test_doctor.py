@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.providers.detection import LocalServer
+from agent_core.providers.llm.server_discovery import LocalServer
 from bot import doctor
 from bot.bootstrap import probes
 from bot.doctor import Probes, Tables, endpoint_fault, findings, report

@@ -12,17 +12,17 @@ from agent_core.commands.files import PLAIN
 from agent_core.commands.memory import MemoryCommands
 from agent_core.commands.registry import CommandContext, Commands
 from agent_core.errors import CommandError
-from agent_core.memory.longterm import LongTermMemory
+from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.texts import unicode_text
 from agent_core.ports.documents import Documents, Reading
-from agent_core.providers.document_worker import read
-from agent_core.providers.documents import MOST_KEPT, ReadDocuments
+from agent_core.providers.documents.document_reader import MOST_KEPT, ReadDocuments
+from agent_core.providers.documents.document_worker import read
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.embedder import WordEmbedder
 from agent_core.testing.examples import an_agent, keep
 from agent_core.testing.files import InMemoryFiles
-from agent_core.testing.index import InMemoryIndex
-from agent_core.testing.minds import WordEmbedder
+from agent_core.testing.memory_index import InMemoryIndex
 from tests.standins.documents import archive, line, open_document, pdf, squeezed, word
 
 DOCUMENTS = ReadDocuments()

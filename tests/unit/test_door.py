@@ -14,11 +14,11 @@ import pytest
 
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
-from agent_core.providers.door import Door, Patience, Wanted, Way
-from agent_core.providers.door_bodies import Unpacked
-from agent_core.providers.door_networks import InternalHosts, inside
-from agent_core.providers.door_proxy import USER, DoorProxy, opened
-from agent_core.providers.door_targets import target_of
+from agent_core.providers.egress.address_policy import InternalHosts, inside
+from agent_core.providers.egress.decompression import Unpacked
+from agent_core.providers.egress.gateway import Door, Patience, Wanted, Way
+from agent_core.providers.egress.proxy import USER, DoorProxy, opened
+from agent_core.providers.egress.urls import target_of
 from tests.standins.site import HERE, NAME, OPEN, Names, endless, leads_to, packed, page, self_signed, site
 
 ANYWHERE = Sites()

@@ -6,19 +6,19 @@ from decimal import Decimal
 import pytest
 
 from agent_core.errors import ModelRefused, ModelUnavailable
+from agent_core.model.actors import Origin
 from agent_core.model.draft import AgentDraft
 from agent_core.model.messages import Reply
-from agent_core.model.people import Origin
 from agent_core.model.usage import Usage
-from agent_core.oversight.treasury import Treasury
-from agent_core.ports.minds import LanguageModel
-from agent_core.prompt.asking import Asker
-from agent_core.providers.rehearsal import RehearsalModel
-from agent_core.providers.tokens import Estimates
+from agent_core.ports.models import LanguageModel
+from agent_core.prompt.model_client import Asker
+from agent_core.providers.llm.rehearsal import RehearsalModel
+from agent_core.providers.llm.token_estimates import Estimates
 from agent_core.service.drafting import AS_WRITTEN, AgentDrafting, Drafted
+from agent_core.spending.budget_ledger import Treasury
 from agent_core.testing.database import InMemoryDatabase
 from agent_core.testing.examples import ANA, CHANNEL
-from agent_core.testing.model import ScriptedModel
+from agent_core.testing.language_model import ScriptedModel
 
 SENTENCE = "research the best tennis strings for topspin"
 DRAFT = {"name": "String Scout", "role": "a patient researcher", "goals": ["Find five strings", "Compare their spin"]}

@@ -14,12 +14,12 @@ from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId, MemoryId
 from agent_core.model.memory import Memory, MemoryChanges, MemorySpace, Vector
 from agent_core.ports.database import Database
-from agent_core.providers.embedded_index import EmbeddedIndex
-from agent_core.providers.vector_file import HEADER, VectorFile
-from agent_core.providers.vectors import BLOCK, LATEST, Codes, floats
+from agent_core.providers.vector_index.embedded_index import EmbeddedIndex
+from agent_core.providers.vector_index.nearest import BLOCK, LATEST, Codes, floats
+from agent_core.providers.vector_index.vector_file import HEADER, VectorFile
 from agent_core.testing.database import InMemoryDatabase
 from agent_core.testing.examples import NOON, an_agent, keep
-from agent_core.testing.index import a_vector, likeness, some_vector
+from agent_core.testing.memory_index import a_vector, likeness, some_vector
 
 ADA = an_agent()
 HERE = "here"
@@ -354,5 +354,5 @@ def test_codes_find_those_that_are_near(dimension: int) -> None:
 
 
 def test_numpy_is_not_imported_before_it_is_needed() -> None:
-    code = "import sys; import agent_core.providers.embedded_index; sys.exit('numpy' in sys.modules)"
+    code = "import sys; import agent_core.providers.vector_index.embedded_index; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.memory.events import OVERLAP, PIECE, memories_of, memories_of_note, pieces
+from agent_core.memory.chunking import OVERLAP, PIECE, memories_of, memories_of_note, pieces
 from agent_core.model.decision import Approve, Reject
 from agent_core.model.result import Succeeded
 from agent_core.testing.examples import ANA, NOON, a_note, a_turn, an_agent

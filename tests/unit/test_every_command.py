@@ -8,23 +8,23 @@ import pytest
 
 from agent_core.commands.registry import Command, CommandContext, Commands
 from agent_core.errors import CommandError, ModelError, UnusableReply
-from agent_core.memory.longterm import LongTermMemory
+from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.command import CommandCall
-from agent_core.oversight.budget import Purse
 from agent_core.ports.web import Web
-from agent_core.prompt.asking import Asker
-from agent_core.providers.tokens import Estimates
+from agent_core.prompt.model_client import Asker
+from agent_core.providers.llm.token_estimates import Estimates
+from agent_core.spending.spending_tracker import Purse
+from agent_core.testing.embedder import WordEmbedder
 from agent_core.testing.examples import an_agent, keep
-from agent_core.testing.index import InMemoryIndex
+from agent_core.testing.language_model import ScriptedModel
 from agent_core.testing.media import DrawnImages, HeardWords, SpokenSounds
-from agent_core.testing.minds import WordEmbedder
-from agent_core.testing.model import ScriptedModel
+from agent_core.testing.memory_index import InMemoryIndex
 from agent_core.testing.sandbox import RecordingSandbox
 from agent_core.testing.stage import Stage
 from agent_core.testing.web import InMemoryWeb
-from bot.repertoire import Repertoire
+from bot.command_catalog import Repertoire
 from bot.settings import Settings
-from bot.tools import Tools
+from bot.tool_wiring import Tools
 from docs.reference.generate import every_command
 
 NAMES = sorted(every_command().by_name)

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
+from agent_core.commands.file_search import listed
 from agent_core.commands.files import FILE_COMMANDS, FileCommands
 from agent_core.commands.registry import CommandContext, Commands
-from agent_core.commands.searching import listed
 from agent_core.errors import CommandError
 from agent_core.model.command import CommandCall, Preview
 from agent_core.model.files import MOST_LISTED, FileEntry
-from agent_core.providers.documents import ReadDocuments
-from agent_core.providers.paths import Limits
+from agent_core.providers.documents.document_reader import ReadDocuments
+from agent_core.providers.workspace.workspace_paths import Limits
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryFiles
 from tests.standins.documents import line, pdf, word

@@ -14,13 +14,13 @@ from agent_core.errors import CommandError, ModelRefused, OverBudget
 from agent_core.model.command import CommandCall, Preview
 from agent_core.model.messages import Reply
 from agent_core.model.usage import Budget, Usage
-from agent_core.oversight.budget import Purse
-from agent_core.prompt.asking import Asker
-from agent_core.prompt.functions import fenced, returned
-from agent_core.providers.tokens import Estimates
+from agent_core.prompt.model_client import Asker
+from agent_core.prompt.model_functions import fenced, returned
+from agent_core.providers.llm.token_estimates import Estimates
+from agent_core.spending.spending_tracker import Purse
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryFiles
-from agent_core.testing.model import ScriptedModel
+from agent_core.testing.language_model import ScriptedModel
 
 CODE = "def add(a, b):\n    return a - b\n"
 

@@ -4,19 +4,19 @@ from decimal import Decimal
 
 import pytest
 
+from adapters.actions import Intents
 from adapters.cards import status_text, turn_card
-from adapters.intents import Intents
 from agent_core.commands.agents import AgentCommands
 from agent_core.commands.registry import CommandContext
 from agent_core.errors import CommandError, NotPossible
 from agent_core.model.agent import Agent, Awaiting, Finished, Paused, Stopped, Thinking
+from agent_core.model.agent_policy import Policy
 from agent_core.model.decision import Approve, Reject
 from agent_core.model.note import Note
-from agent_core.model.policy import Policy
-from agent_core.model.seen import Seen
+from agent_core.model.seen_proposal import Seen
 from agent_core.testing.examples import CHANNEL
 from agent_core.testing.files import InMemoryFiles
-from agent_core.testing.model import ScriptedModel, reply_text
+from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from tests.wiring import intents_of
 

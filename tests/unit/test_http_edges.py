@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from adapters.slack.signature import Signature
+from adapters.slack.inbound.signature import Signature
 from adapters.web.urls import host_name, local_path
 from tests.standins.slack.deliveries import signature
 

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from agent_core.errors import NotPossible
-from agent_core.model.seen import Seen
-from agent_core.testing.model import ScriptedModel, reply_text
+from agent_core.model.seen_proposal import Seen
+from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from tests.wiring import intents_of
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from agent_core.model.sites import Sites
-from agent_core.providers.door import Door
-from agent_core.providers.door_networks import InternalHosts
-from agent_core.providers.local_addresses import LocalAddresses, from_interfaces, from_proc, read_local_addresses
+from agent_core.providers.egress.address_policy import InternalHosts
+from agent_core.providers.egress.gateway import Door
+from agent_core.providers.egress.local_addresses import LocalAddresses, from_interfaces, from_proc, read_local_addresses
 
 TRIE = """\
 Main:
@@ -110,7 +110,7 @@ INSIDE = """
 import asyncio, json
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
-from agent_core.providers.door import Door, Wanted
+from agent_core.providers.egress.gateway import Door, Wanted
 
 async def tried(url):
     try:

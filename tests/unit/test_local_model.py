@@ -13,11 +13,11 @@ import pytest
 from agent_core.errors import ModelRefused, ModelUnavailable, SettingsError
 from agent_core.model.messages import Message
 from agent_core.model.usage import FREE, Usage
-from agent_core.providers import local_model
-from agent_core.providers.local_model import LocalModel, fault_of, threads
-from agent_core.providers.model_process import ModelProcess, Served, passed_on
-from agent_core.providers.rehearsal import RehearsalModel
-from bot.minds import make_model, wanted_profile
+from agent_core.providers.llm import local_model
+from agent_core.providers.llm.local_model import LocalModel, fault_of, threads
+from agent_core.providers.llm.model_process import ModelProcess, Served, passed_on
+from agent_core.providers.llm.rehearsal import RehearsalModel
+from bot.model_wiring import make_model, wanted_profile
 from bot.settings import Settings, load
 from tests.standins.openai import CutsOff, OpenAIStandIn, Says, openai_standin
 

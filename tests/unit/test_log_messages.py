@@ -7,17 +7,17 @@ import pytest
 
 from adapters.answers import Answer, Attachment
 from adapters.decision_log import NEWEST_ROWS
-from adapters.discord import decision_log as discord_log
-from adapters.discord import render as discord_render
-from adapters.lengths import units
-from adapters.slack import render as slack_render
-from adapters.slack.blocks import MESSAGE_TEXT, VIEW_BLOCKS
-from adapters.slack.fields import Place
-from adapters.slack.links import card_link
-from adapters.slack.views import reply_view
+from adapters.discord.outbound import decision_log as discord_log
+from adapters.discord.outbound import render as discord_render
+from adapters.slack.inbound.fields import Place
+from adapters.slack.outbound import render as slack_render
+from adapters.slack.outbound.blocks import MESSAGE_TEXT, VIEW_BLOCKS
+from adapters.slack.outbound.links import card_link
+from adapters.slack.outbound.views import reply_view
+from adapters.text_fit import units
 from agent_core.model.audit import AuditEntry
+from agent_core.model.channels import ChannelScope
 from agent_core.model.note import Notice
-from agent_core.model.places import ChannelScope
 from agent_core.service.decision_log import LogRow
 from agent_core.testing.examples import ANA, NOON, a_notice, a_turn, an_agent
 

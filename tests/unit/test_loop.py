@@ -16,19 +16,19 @@ from agent_core.errors import (
     SurfaceBusy,
     ThreadGone,
 )
-from agent_core.loop.acting import Next
+from agent_core.loop.command_runner import Next
+from agent_core.model.actors import ActorKind
 from agent_core.model.agent import Agent, Awaiting, Finished, Paused, Stopped, Thinking
+from agent_core.model.agent_policy import Policy
 from agent_core.model.command import CommandCall
 from agent_core.model.decision import Approve, ApproveEdited, Reject
 from agent_core.model.messages import Reply
-from agent_core.model.people import ActorKind
-from agent_core.model.policy import Policy
 from agent_core.model.result import Failed, Interrupted, Result, Succeeded
 from agent_core.model.usage import Usage
 from agent_core.ports.database import UnitOfWork, in_one_unit
 from agent_core.service.agents import Kept, Rejected
 from agent_core.testing.examples import ANA, BEN
-from agent_core.testing.model import ScriptedModel, reply_text
+from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 
 WRITE = reply_text("write_to_file", {"filename": "a.txt", "text": "one\n"})

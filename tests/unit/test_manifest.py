@@ -13,10 +13,10 @@ import yaml
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.connection import EVENTS
-from adapters.slack.desk import Desk
-from adapters.slack.events import COMMAND, SCOPES, Events
-from adapters.slack.oauth import REDIRECT
-from adapters.slack.words import Words
+from adapters.slack.inbound.context import Desk
+from adapters.slack.inbound.messages import Words
+from adapters.slack.inbound.routing import COMMAND, SCOPES, Events
+from adapters.slack.install.oauth import REDIRECT
 
 Manifest: TypeAlias = dict[str, Any]
 ROOT = Path(__file__).parents[2]

@@ -12,12 +12,12 @@ from agent_core.commands.registry import CommandContext, Commands, Produced, fau
 from agent_core.errors import CommandError, ModelError, OverBudget, UnusableReply
 from agent_core.model.command import CommandCall, Preview
 from agent_core.model.usage import Budget, Usage
-from agent_core.oversight.budget import Purse
-from agent_core.providers.huggingface import HuggingFace, HuggingFaceImages, HuggingFaceTranscriber
-from agent_core.providers.openai_media import OpenAIImages, OpenAIMedia, OpenAITranscriber, OpenAIVoice
-from agent_core.providers.paths import Limits
-from agent_core.providers.prices import Prices
-from agent_core.providers.stable_diffusion import StableDiffusion
+from agent_core.providers.llm.prices import Prices
+from agent_core.providers.media.huggingface import HuggingFace, HuggingFaceImages, HuggingFaceTranscriber
+from agent_core.providers.media.openai_media import OpenAIImages, OpenAIMedia, OpenAITranscriber, OpenAIVoice
+from agent_core.providers.media.stable_diffusion import StableDiffusion
+from agent_core.providers.workspace.workspace_paths import Limits
+from agent_core.spending.spending_tracker import Purse
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryFiles

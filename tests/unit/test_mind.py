@@ -8,20 +8,20 @@ import pytest
 
 from agent_core.errors import ModelRefused, ModelUnavailable, NotPossible
 from agent_core.model.agent import Agent, Digest, Paused, Thinking
+from agent_core.model.agent_policy import Policy
 from agent_core.model.command import RISK_CLASSES
 from agent_core.model.decision import Approve, Reject
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import MemoryId
 from agent_core.model.memory import MemorySpace, Vector
 from agent_core.model.messages import Reply
-from agent_core.model.policy import Policy
 from agent_core.model.result import Failed, Succeeded
 from agent_core.model.usage import FREE, Usage
-from agent_core.prompt.past import outcome, quoted
+from agent_core.prompt.history import outcome, quoted
+from agent_core.testing.embedder import WordEmbedder
 from agent_core.testing.examples import ANA, BEN, NOON, a_turn
-from agent_core.testing.index import InMemoryIndex
-from agent_core.testing.minds import WordEmbedder
-from agent_core.testing.model import ScriptedModel, reply_text
+from agent_core.testing.language_model import ScriptedModel, reply_text
+from agent_core.testing.memory_index import InMemoryIndex
 from agent_core.testing.stage import Stage
 
 FREELY = Policy(free=RISK_CLASSES)

@@ -11,7 +11,7 @@ import pytest
 from agent_core.errors import ModelError, ModelRefused, ModelUnavailable
 from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import Usage
-from agent_core.providers.openai_model import DEFAULT_MODEL, Dialect, OpenAIModel, alternating
+from agent_core.providers.llm.openai_model import DEFAULT_MODEL, Dialect, OpenAIModel, alternating
 from agent_core.testing.clock import FakeClock
 from tests.standins.openai import CutsOff, Fails, Hangs, OpenAIStandIn, Says, SaysPlain, openai_standin
 

@@ -16,7 +16,7 @@ from agent_core.commands.history import HistoryCommands
 from agent_core.commands.memory import MemoryCommands
 from agent_core.commands.registry import Commands
 from agent_core.errors import ModelRefused
-from agent_core.memory.longterm import LongTermMemory
+from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.agent import Agent, Digest
 from agent_core.model.command import CommandCall, Proposal, Thoughts
 from agent_core.model.decision import Approve
@@ -24,15 +24,15 @@ from agent_core.model.memory import Memory, Recalled
 from agent_core.model.messages import Message
 from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn
+from agent_core.prompt.history import LONG_RESULT
 from agent_core.prompt.packing import A_PROMPT, Room, Situation, pack
-from agent_core.prompt.past import LONG_RESULT
 from agent_core.prompt.system import standing_prompt
-from agent_core.providers.tokens import EstimatedTokens
+from agent_core.providers.llm.token_estimates import EstimatedTokens
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.embedder import WordEmbedder
 from agent_core.testing.examples import ANA, NOON, a_note, a_turn, an_agent
-from agent_core.testing.index import InMemoryIndex
-from agent_core.testing.minds import WordEmbedder
+from agent_core.testing.memory_index import InMemoryIndex
 
 DATABASE = InMemoryDatabase()
 MEMORY = LongTermMemory(database=DATABASE, embedder=WordEmbedder(), index=InMemoryIndex())

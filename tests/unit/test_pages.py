@@ -12,11 +12,11 @@ from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
 from agent_core.ports.documents import Reading
 from agent_core.ports.web import Link
-from agent_core.providers.browser_pages import BrowserPages, browser_fault
-from agent_core.providers.clones import Clones, git_fault
-from agent_core.providers.door import Door
-from agent_core.providers.door_networks import InternalHosts
-from agent_core.providers.web import UNDRAWN, DoorWeb, user_agent
+from agent_core.providers.egress.address_policy import InternalHosts
+from agent_core.providers.egress.gateway import Door
+from agent_core.providers.web.browser_pages import BrowserPages, browser_fault
+from agent_core.providers.web.gateway_web import UNDRAWN, DoorWeb, user_agent
+from agent_core.providers.web.git_clone import Clones, git_fault
 from tests.browser.conftest import missing
 from tests.standins.site import OPEN, Names, Request, Site, page
 from tests.standins.site import site as a_site

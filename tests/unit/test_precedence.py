@@ -2,7 +2,7 @@
 
 import asyncio
 
-from agent_core.ports.precedence import DESKS, IS_AWAITED, Precedence
+from agent_core.ports.write_priority import DESKS, IS_AWAITED, Precedence
 
 
 async def test_work_waits_while_somebody_is_served_and_then_goes_on() -> None:

@@ -17,8 +17,8 @@ from agent_core.model.command import CommandCall, Preview
 from agent_core.model.files import ProgramRun
 from agent_core.ports.world import Files
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.files import FolderWorkspaces
-from agent_core.providers.sandbox import bubblewrap_sandbox
+from agent_core.providers.sandbox.process_sandbox import bubblewrap_sandbox
+from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryWorkspaces

@@ -10,7 +10,7 @@ from agent_core.commands.publish import PublishCommands, weighted_length
 from agent_core.commands.registry import CommandContext, Commands, faults_of
 from agent_core.errors import CommandError, UnusableReply
 from agent_core.model.command import CommandCall, Preview
-from agent_core.providers.x_posts import XPosts
+from agent_core.providers.media.x_posts import XPosts
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryFiles
 from tests.standins.x import KEYS, Says, XStandIn, x_standin

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from agent_core.errors import InvalidInput, NotAllowed
-from agent_core.service.received import MOST_BYTES, ReceivedFiles, free_name, tidy_name
+from agent_core.service.uploads import MOST_BYTES, ReceivedFiles, free_name, tidy_name
 from agent_core.testing.examples import ANA
-from agent_core.testing.model import ScriptedModel, reply_text
+from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 
 

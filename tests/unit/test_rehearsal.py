@@ -15,9 +15,9 @@ from agent_core.model.result import Failed, Result, Succeeded
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Usage
 from agent_core.prompt.packing import Room, Situation, pack
-from agent_core.prompt.reply import THOUGHTS, parse
-from agent_core.providers.rehearsal import LABEL, NO_GOALS, RehearsalModel, answer
-from agent_core.providers.tokens import EstimatedTokens
+from agent_core.providers.llm.rehearsal import LABEL, NO_GOALS, RehearsalModel, answer
+from agent_core.providers.llm.token_estimates import EstimatedTokens
+from agent_core.replies.reply_parser import THOUGHTS, parse
 from agent_core.testing.examples import ANA, NOON, a_note, a_turn, an_agent
 
 COMMANDS = Commands.of(*FILE_COMMANDS, *FINISH_COMMANDS)

@@ -6,19 +6,19 @@ from decimal import Decimal
 import pytest
 
 from agent_core.errors import MemoryAway, ModelUnavailable
-from agent_core.memory.longterm import LongTermMemory
-from agent_core.memory.renewal import EVERY, Renewal
+from agent_core.memory.long_term import LongTermMemory
+from agent_core.memory.reindexing import EVERY, Renewal
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId
 from agent_core.model.memory import Memory
 from agent_core.model.usage import Budget
-from agent_core.oversight.budget import Purse
-from agent_core.oversight.treasury import Treasury
+from agent_core.spending.budget_ledger import Treasury
+from agent_core.spending.spending_tracker import Purse
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.embedder import WordEmbedder
 from agent_core.testing.examples import NOON, an_agent, keep
-from agent_core.testing.index import InMemoryIndex
-from agent_core.testing.minds import WordEmbedder
+from agent_core.testing.memory_index import InMemoryIndex
 
 MANY = 150
 

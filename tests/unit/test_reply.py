@@ -10,10 +10,10 @@ from agent_core.errors import UnusableReply
 from agent_core.model.command import CommandCall, Thoughts
 from agent_core.model.messages import Reply
 from agent_core.model.usage import Usage
-from agent_core.prompt.grounds import is_grounded
-from agent_core.prompt.repair import MOST_TEXT, is_worth_repairing, parse_repaired, repair_messages
-from agent_core.prompt.reply import json_object, parse
-from agent_core.testing.model import reply_text
+from agent_core.replies.repair import MOST_TEXT, is_worth_repairing, parse_repaired, repair_messages
+from agent_core.replies.reply_parser import json_object, parse
+from agent_core.replies.verbatim_check import is_grounded
+from agent_core.testing.language_model import reply_text
 from tests.unit.replies.case import Case, shell, write
 from tests.unit.replies.corpus import CORPUS, REFUSED
 from tests.unit.replies.cut_off import CUT_OFF

@@ -11,27 +11,27 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 import pytest
 from discord import app_commands
 
-import adapters.discord.words
-import adapters.slack.words
-from adapters import intents
+import adapters.discord.inbound.messages
+import adapters.slack.inbound.messages
+from adapters import actions
 from adapters.buttons import LABELS, OPENING_LABELS, OpeningVerb, Verb
-from adapters.discord import forms as discord_forms
-from adapters.discord import render as discord_render
-from adapters.discord.controls import CHOICE, PRESSED
-from adapters.discord.slash import Slash, commands_of
+from adapters.discord.inbound import forms as discord_forms
+from adapters.discord.inbound.slash import Slash, commands_of
+from adapters.discord.outbound import render as discord_render
+from adapters.discord.outbound.controls import CHOICE, PRESSED
 from adapters.forms import fields_of
-from adapters.slack import render as slack_render
-from adapters.slack.controls import PREFIX
-from adapters.slack.fields import draft_of
-from adapters.slack.views import agent_form, home
+from adapters.slack.inbound.fields import draft_of
+from adapters.slack.outbound import render as slack_render
+from adapters.slack.outbound.controls import PREFIX
+from adapters.slack.outbound.views import agent_form, home
 from adapters.subcommands import WORDS, AgentVerb, Helping, OnAgent, Wish, subcommand_of
-from adapters.wishes import WishVerb
+from adapters.thread_commands import WishVerb
 from agent_core.model.agent import Agent
+from agent_core.model.agent_policy import Policy
 from agent_core.model.command import RISK_CLASSES, CommandCall
 from agent_core.model.draft import AgentDraft
 from agent_core.model.files import FileEntry
 from agent_core.model.lease import Lease
-from agent_core.model.policy import Policy
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import ANA, NOON, a_notice
 from docs.pictures.scenes import scenes
@@ -229,10 +229,12 @@ def test_names_complete_themselves_wherever_discord_asks_for_one() -> None:
     assert [each.name for each in asked if not cast("Any", each.get_parameter("name")).autocomplete] == []
 
 
-@pytest.mark.parametrize("module", [adapters.slack.words, adapters.discord.words], ids=["slack", "discord"])
+@pytest.mark.parametrize(
+    "module", [adapters.slack.inbound.messages, adapters.discord.inbound.messages], ids=["slack", "discord"]
+)
 def test_what_is_typed_in_a_thread_is_read_by_the_same_code(module: ModuleType) -> None:
     assert "self.desk.intents.say" in calls_of(module)
-    verbs = {line.split()[0].removeprefix("!") for line, _ in intents.HELP.commands}
+    verbs = {line.split()[0].removeprefix("!") for line, _ in actions.HELP.commands}
     assert set(get_args(WishVerb)) < verbs
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from agent_core.errors import SettingsError
 from bot import variables
-from bot.addresses import Endpoint
 from bot.settings import Settings, load
+from bot.value_types import Endpoint
 from bot.variables import TABLE, VARIABLES
 
 ROOT = Path(__file__).parents[2]

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from agent_core.providers.shapes import actions_of
+from agent_core.providers.llm.goal_patterns import actions_of
 
 
 @pytest.mark.parametrize(

@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 
 from adapters.buttons import Button
-from adapters.slack.fields import Place, changed_arguments, draft_of, errors_of, number_of, place_of, text_of
-from adapters.slack.views import agent_form, edit_form, number_form, reason_form
+from adapters.slack.inbound.fields import Place, changed_arguments, draft_of, errors_of, number_of, place_of, text_of
+from adapters.slack.outbound.views import agent_form, edit_form, number_form, reason_form
 from agent_core.errors import ChangedSinceShown, InvalidInput
+from agent_core.model.agent_policy import Policy
 from agent_core.model.command import Arguments, CommandCall, CommandSpec, Proposal, Thoughts
 from agent_core.model.draft import AgentDraft
-from agent_core.model.policy import Policy
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import a_turn, an_agent
-from agent_core.testing.model import ScriptedModel
+from agent_core.testing.language_model import ScriptedModel
 from tests.scenario.chat import writing
-from tests.scenario.office import Office, at_work
-from tests.scenario.office import text_of as words_of
+from tests.scenario.slack_app import Office, at_work
+from tests.scenario.slack_app import text_of as words_of
 
 AGENT = an_agent()
 PLACE = Place("slack/T1/C1", "edit:turn:1")

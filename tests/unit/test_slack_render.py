@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from adapters import intents, subcommands
+from adapters import actions, subcommands
 from adapters.answers import Answer, Attachment
 from adapters.buttons import Button, Opening
 from adapters.cards import turn_card
-from adapters.slack.blocks import Message
-from adapters.slack.fields import Place, home_channel, place_of
-from adapters.slack.offers import Deletion, Offer, Upload
-from adapters.slack.render import (
+from adapters.slack.inbound.fields import Place, home_channel, place_of
+from adapters.slack.outbound.blocks import Message
+from adapters.slack.outbound.extra_buttons import Deletion, Offer, Upload
+from adapters.slack.outbound.render import (
     agent_message,
     agents_message,
     answer_message,
@@ -34,7 +34,7 @@ from adapters.slack.render import (
     root_message,
     turn_message,
 )
-from adapters.slack.views import (
+from adapters.slack.outbound.views import (
     agent_form,
     drafting_view,
     edit_form,
@@ -47,14 +47,14 @@ from adapters.slack.views import (
 )
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Agent, Awaiting, Stopped
+from agent_core.model.agent_policy import Policy
+from agent_core.model.channels import ChannelScope
 from agent_core.model.command import CommandCall, CommandSpec, Preview, Proposal, Thoughts
 from agent_core.model.decision import Approve, Reject
 from agent_core.model.draft import AgentDraft
 from agent_core.model.files import FileEntry
 from agent_core.model.ids import AgentId
 from agent_core.model.lease import Lease
-from agent_core.model.places import ChannelScope
-from agent_core.model.policy import Policy
 from agent_core.model.result import Failed, Succeeded
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Budget, Usage
@@ -62,7 +62,7 @@ from agent_core.testing.examples import ANA, BEN, NOON, a_notice, a_turn, an_age
 from docs.pictures.scenes import scenes
 
 LATER = NOON + timedelta(minutes=5)
-HELPS = (subcommands.HELP, intents.HELP)
+HELPS = (subcommands.HELP, actions.HELP)
 CHANNEL = ChannelScope("slack", "T1", "C1")
 AGENT = an_agent(name="Energy-GPT", channel=CHANNEL, budget=Budget(limit=Decimal(2), spent=Decimal("0.41")))
 THOUGHTS = Thoughts(

@@ -12,10 +12,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from aiohttp import ClientSession, web
 
-from adapters.slack.installations import Install, Installed
-from adapters.slack.oauth import SlackApp, oauth_flow, routes
-from adapters.slack.states import States
-from adapters.slack.tokens import Tokens
+from adapters.slack.api.tokens import Tokens
+from adapters.slack.install.installations import Install, Installed
+from adapters.slack.install.oauth import SlackApp, oauth_flow, routes
+from adapters.slack.install.oauth_state import States
 from agent_core.errors import DatabaseAway, SettingsError, SurfaceBusy, ThreadGone
 from agent_core.testing.clock import START, FakeClock
 from agent_core.testing.database import InMemoryDatabase, InMemoryUnitOfWork

@@ -17,14 +17,14 @@ from adapters.terminal.surface import CHANNEL, Advanced, Shown, TerminalSurface,
 from agent_core.commands.agents import AgentCommands, Nothing
 from agent_core.commands.registry import CommandContext, declared
 from agent_core.errors import InvalidInput, ModelRefused
+from agent_core.model.actors import Origin
 from agent_core.model.agent import Acting, Agent, Awaiting, Stopped
 from agent_core.model.command import CommandCall, Proposal, RiskClass, Thoughts
 from agent_core.model.decision import Approval, Approve
 from agent_core.model.draft import DEFAULT_ROLE, AgentDraft
 from agent_core.model.ids import AgentId
-from agent_core.model.people import Origin
 from agent_core.testing.examples import NOON, a_turn, an_agent, keep
-from agent_core.testing.model import ScriptedModel, reply_text
+from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from bot.solo import SoloOptions, export, parse, solo
 from tests.wiring import intents_of

@@ -6,15 +6,15 @@ from decimal import Decimal
 import pytest
 
 from agent_core.errors import InvalidInput, NotAllowed, OverBudget
-from agent_core.model.people import Actor, Origin
+from agent_core.model.actors import Actor, Origin
 from agent_core.model.usage import Budget, Usage
-from agent_core.oversight.budget import Purse
-from agent_core.oversight.treasury import Treasury
-from agent_core.service.tuning import AgentTuning
+from agent_core.service.agent_settings import AgentTuning
+from agent_core.spending.budget_ledger import Treasury
+from agent_core.spending.spending_tracker import Purse
 from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.embedder import WordEmbedder
 from agent_core.testing.examples import ANA, CHANNEL, an_agent, keep
-from agent_core.testing.minds import WordEmbedder
-from agent_core.testing.model import ScriptedModel, reply_text
+from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 
 CENT = Decimal("0.01")

@@ -18,11 +18,11 @@ from adapters.subcommands import (
     agent_of_wish,
     subcommand_of,
 )
-from adapters.wishes import WishVerb
+from adapters.thread_commands import WishVerb
 from agent_core.errors import InvalidInput
 from agent_core.model.draft import AgentDraft
 from agent_core.testing.examples import CHANNEL
-from agent_core.testing.model import ScriptedModel, reply_text
+from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from adapters.settings_file import read_settings
-from adapters.terminal.answers import Change, Help, No, Review, Unclear, Words, Yes, settlement, understood
-from adapters.terminal.record import record
+from adapters.terminal.input_parser import Change, Help, No, Review, Unclear, Words, Yes, settlement, understood
+from adapters.terminal.json_record import record
 from adapters.terminal.render import BAR, DASHED, Look, card_text, change_text, said_text, value_text
 from adapters.terminal.streams import Keyboard, look_of
 from adapters.terminal.surface import CHANNEL, Shown, Standing, TerminalSurface, Told

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.lengths import cut, pieces
+from adapters.text_fit import cut, pieces
 from adapters.visible_text import HIDDEN, PLAIN, readable, visible, without_marks
 
 # Default_Ignorable_Code_Point, https://www.unicode.org/Public/17.0.0/ucd/DerivedCoreProperties.txt

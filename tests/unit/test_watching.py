@@ -10,12 +10,12 @@ from adapters.cards import turn_card
 from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.registry import CommandContext, Commands, declared
 from agent_core.errors import ThreadGone
-from agent_core.loop.watching import EVERY
+from agent_core.loop.live_output import EVERY
 from agent_core.model.agent import Agent
 from agent_core.model.decision import Approve
 from agent_core.model.result import Interrupted, Succeeded
 from agent_core.model.turn import Turn
-from agent_core.testing.model import ScriptedModel, reply_text
+from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from agent_core.testing.surface import RecordingSurface
 

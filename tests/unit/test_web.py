@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientSession, CookieJar
 
+from agent_core.model.actors import Actor, Origin
+from agent_core.model.channels import ChannelScope
 from agent_core.model.draft import AgentDraft
-from agent_core.model.people import Actor, Origin
-from agent_core.model.places import ChannelScope
 from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.database import in_one_unit
 from agent_core.testing.examples import NOON
-from agent_core.testing.model import ScriptedModel, reply_text
+from agent_core.testing.language_model import ScriptedModel, reply_text
 from bot.doctor import Probes, Server, Tables, findings, report
 from bot.settings import load
-from bot.tools import tool_probes
+from bot.tool_wiring import tool_probes
 from tests.scenario.chat import writing
 from tests.scenario.page import PageChat, text_of
 from tests.scenario.served import served

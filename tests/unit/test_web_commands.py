@@ -12,18 +12,18 @@ from agent_core.model.command import CommandCall, Preview
 from agent_core.model.messages import Message
 from agent_core.model.sites import Sites
 from agent_core.model.usage import Budget
-from agent_core.oversight.budget import Purse
 from agent_core.oversight.sites import keep_sites
 from agent_core.ports.web import Cloned, Fetched, Link, Page
-from agent_core.prompt.asking import Asker
-from agent_core.prompt.material import new_mark, part_messages, parts_of
-from agent_core.providers.paths import Limits
-from agent_core.providers.search import MetaSearch
-from agent_core.providers.tokens import Estimates
+from agent_core.prompt.model_client import Asker
+from agent_core.prompt.untrusted_text import new_mark, part_messages, parts_of
+from agent_core.providers.llm.token_estimates import Estimates
+from agent_core.providers.web.web_search import MetaSearch
+from agent_core.providers.workspace.workspace_paths import Limits
+from agent_core.spending.spending_tracker import Purse
 from agent_core.testing.database import InMemoryDatabase
 from agent_core.testing.examples import CHANNEL, an_agent
 from agent_core.testing.files import InMemoryFiles
-from agent_core.testing.model import ScriptedModel
+from agent_core.testing.language_model import ScriptedModel
 from agent_core.testing.web import SOMEWHERE, InMemoryWeb
 
 URL = "https://example.org/strings"

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent
+from agent_core.model.channels import ChannelScope
 from agent_core.model.draft import AgentDraft
 from agent_core.model.memory import Memory
-from agent_core.model.people import Actor, Origin
-from agent_core.model.places import ChannelScope
 from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.database import UnitOfWork, in_one_unit
 from agent_core.testing.examples import NOON
-from agent_core.testing.index import InMemoryIndex
-from agent_core.testing.model import ScriptedModel
+from agent_core.testing.language_model import ScriptedModel
+from agent_core.testing.memory_index import InMemoryIndex
 from tests.scenario.chat import writing
 from tests.scenario.page import PageChat, text_of
 from tests.scenario.served import served

@@ -8,18 +8,18 @@ from typing import get_args
 import pytest
 from aiohttp import ClientSession, FormData
 
+from adapters.thread_commands import CALLS
 from adapters.web.app import Badge
-from adapters.wishes import CALLS
 from agent_core.model.usage import CallKind
-from agent_core.providers.hashing_embedder import HashingEmbedder
-from agent_core.providers.rehearsal import RehearsalModel
-from agent_core.providers.search import MetaSearch
-from agent_core.providers.tokens import Estimates
-from agent_core.testing.index import InMemoryIndex
-from agent_core.testing.minds import WordEmbedder
-from agent_core.testing.model import ScriptedModel
+from agent_core.providers.embeddings.hashing_embedder import HashingEmbedder
+from agent_core.providers.llm.rehearsal import RehearsalModel
+from agent_core.providers.llm.token_estimates import Estimates
+from agent_core.providers.web.web_search import MetaSearch
+from agent_core.testing.embedder import WordEmbedder
+from agent_core.testing.language_model import ScriptedModel
+from agent_core.testing.memory_index import InMemoryIndex
 from bot.commands import memory_hints
-from bot.minds import Minds
+from bot.model_wiring import Minds
 from tests.scenario.chat import writing
 from tests.scenario.page import PageChat, text_of
 from tests.scenario.served import served

@@ -2,8 +2,8 @@
 
 import pytest
 
-from agent_core.providers.openai_model import OpenAIModel
-from agent_core.providers.windows import Windows, told_in
+from agent_core.providers.llm.context_windows import Windows, told_in
+from agent_core.providers.llm.openai_model import OpenAIModel
 
 HERE, GATEWAY, OPENAI = "http://127.0.0.1:11434/v1", "https://gateway.example/v1", "https://api.openai.com/v1"
 

@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
+from adapters.actions import takes_long
 from adapters.answers import Answer
-from adapters.intents import takes_long
-from adapters.sites import sites_set, told
-from adapters.wishes import Wishes, WishVerb, is_wish
+from adapters.site_settings import sites_set, told
+from adapters.thread_commands import Wishes, WishVerb, is_wish
 from agent_core.errors import InvalidInput, MemoryAway, NotAllowed, NotFound, NotPossible
+from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
-from agent_core.model.people import Actor
-from agent_core.model.seen import Seen
+from agent_core.model.seen_proposal import Seen
 from agent_core.model.sites import Sites
 from agent_core.model.usage import Usage
 from agent_core.testing.examples import ANA, BEN, CHANNEL
-from agent_core.testing.model import ScriptedModel, reply_text
+from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from tests.wiring import intents_of
 

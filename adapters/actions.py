@@ -1,0 +1,222 @@
+"""What a person pressed or typed → one call of the service, and the sentence they get. Shared by all surfaces."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import cast, get_args
+
+from adapters.answers import Answer
+from adapters.buttons import Button
+from adapters.cards import spend_text, status_text
+from adapters.thread_commands import Wishes, WishVerb
+from adapters.ui_text import Help, first_word
+from agent_core.errors import ChangedSinceShown, InvalidInput, NotPossible, PersonError
+from agent_core.model.actors import Origin
+from agent_core.model.agent import Agent, Awaiting
+from agent_core.model.decision import Approve, ApproveEdited, Reject, Settlement
+from agent_core.model.ids import AgentId, TurnId
+from agent_core.model.seen_proposal import UNKNOWN, Seen
+from agent_core.model.turn import Turn
+from agent_core.service.agent_settings import AgentTuning
+from agent_core.service.agents import AgentService, Asked, Kept
+from agent_core.service.memories import AgentMemories
+from agent_core.service.self_review import SelfReview
+from agent_core.service.views import AgentViews
+
+ASKED = "Asked: the answer comes in this thread, and nothing is decided."
+HELP = Help(
+    "In the agent's thread",
+    (
+        ("!approve", "the command runs as shown"),
+        ("!approve 5", "this command and the next four run unasked"),
+        ("!reject why", "it does not run; the agent reads why"),
+        ("!ask what?", "the model answers here; nothing is decided"),
+        ("!stop", "what it does is ended, and it stands still"),
+        ("!resume", "it goes on"),
+        ("!status", "what it does, and what it spent"),
+        ("!review", "the model criticises what it asks for, on the card"),
+        ("!goals", "its goals; !goals a; b sets them"),
+        ("!budget", "what was spent; !budget 5 sets its limit, !budget channel 20 that of all agents here"),
+        ("!memory", "what it remembers; also search WORDS, add TEXT, forget ID, forget all, export"),
+        ("!sites", "which sites agents here may reach; !sites allow HOST, deny HOST, clear"),
+        ("!export", "its ai_settings.yaml"),
+        (
+            "!audit",
+            "its decision log; !audit channel that of all agents here, deleted ones too",
+        ),
+        ("!files", "its files"),
+        ("!help", "these lines"),
+    ),
+    "Anything else is a reply to the agent. While it asks, a reply is the same as Reject with that reason; one that "
+    "ends with ? is a question, which the model answers here.",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filled:
+    """What was filled in beside a button: a reason or reply, or changed arguments."""
+
+    text: str = ""
+    arguments: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intents:
+    """Carries out what people want. Every fault of theirs is a PersonError with a sentence to show."""
+
+    service: AgentService
+    views: AgentViews
+    tuning: AgentTuning
+    memories: AgentMemories
+    review: SelfReview
+
+    @property
+    def wishes(self) -> Wishes:
+        """What people ask of an agent besides decisions."""
+        return Wishes(views=self.views, tuning=self.tuning, memories=self.memories)
+
+    async def press(self, button: Button, filled: Filled, origin: Origin) -> Answer:
+        """Do what a button says. A self-review asks a model: it may take a minute."""
+        if button.verb in ("stop", "resume", "revoke", "reply"):
+            return await self._on_agent(button, filled, origin)
+        turn_id = TurnId(button.subject)
+        if button.verb in get_args(Settlement):
+            await self.service.settle(turn_id, cast("Settlement", button.verb), origin, shown=button.shown)
+            return Answer(f"{button.label}: noted.")
+        match button.verb:
+            case "edit":
+                await self.service.decide(turn_id, ApproveEdited(filled.arguments), origin, shown=button.shown)
+                return Answer("edited and approved")
+            case "reject":
+                await self.service.decide(turn_id, Reject(filled.text.strip()), origin, shown=button.shown)
+                return Answer("rejected")
+            case "review":
+                _, turn = await self.review.review(turn_id, origin)
+                return Answer(f"The self-review stands on the card of turn {turn.number}.", is_wanted=True)
+            case _:
+                await self.service.decide(turn_id, Approve(button.times), origin, shown=button.shown)
+                return Answer("approved" if button.times == 1 else f"approved ×{button.times}")
+
+    async def say(self, agent_id: AgentId, text: str, origin: Origin, seen: Seen = UNKNOWN) -> Answer:
+        """Do what a line typed in the thread says: a `!verb`, or a reply.
+
+        A line that begins with @ and a helper's name is for that helper. A line decides only on a proposal that its
+        writer had `seen` as it is now.
+        """
+        if text.startswith("@"):
+            agent_id, text = await self._meant(agent_id, text, origin)
+        if not text.startswith("!"):
+            return await self._reply(agent_id, text, origin, seen)
+        verb, rest = first_word(text[1:])
+        match verb:
+            case "approve" | "reject" | "review":
+                turn = await self._open_turn(agent_id, origin, seen, approves=verb == "approve")
+                times = _times(rest) if verb == "approve" else 1
+                return await self.press(Button(verb, turn.id, times, turn.control_hash), Filled(text=rest), origin)
+            case "ask":
+                await self.service.ask(agent_id, rest, origin)
+                return Answer(ASKED, is_asked=True)
+            case "stop" | "resume" as word:
+                return await self._on_agent(Button(word, agent_id), Filled(), origin)
+            case word if word in get_args(WishVerb):
+                agent = await self.views.agent(origin.channel, agent_id)
+                return await self.wishes.grant(cast("WishVerb", word), agent, rest, origin)
+            case word:
+                return Answer(await self._shown(word, agent_id, origin), is_wanted=True)
+
+    async def _shown(self, word: str, agent_id: AgentId, origin: Origin) -> str:
+        match word:
+            case "status":
+                agent = await self.views.agent(origin.channel, agent_id)
+                return f"{agent.name}: {status_text(agent.status)} · turn {agent.turns} · {spend_text(agent)}"
+            case "files":
+                files = await self.views.files(origin.channel, agent_id)
+                return "\n".join(f"{file.path} · {file.size:,} bytes" for file in files) or "No files yet."
+            case _:
+                return HELP.text
+
+    async def _open_turn(self, agent_id: AgentId, origin: Origin, seen: Seen, *, approves: bool) -> Turn:
+        """The newest turn, if the line may be meant for it; a helper's where only that one asks.
+
+        Raise ChangedSinceShown or NotPossible for a line written before it, and for an approval whose writer had not
+        `seen` it as it is now.
+        """
+        turn = await self.views.newest_turn(origin.channel, agent_id)
+        if turn is None or not turn.is_open:
+            turn = await self._asked_by_helper(agent_id, origin) or turn
+        if turn is None:
+            raise NotPossible("Nothing waits for a decision.")
+        if turn.is_open and not (seen.covers(turn) if approves else seen.follows(turn)):
+            if turn.remark:
+                raise ChangedSinceShown(turn.number, turn.remark)
+            raise NotPossible(
+                f"You wrote this before turn {turn.number} was shown as it is now: look at its card and decide again."
+            )
+        return turn
+
+    async def _asked_by_helper(self, agent_id: AgentId, origin: Origin) -> Turn | None:
+        helpers = await self.views.family(origin.channel, agent_id)
+        asking = [helper for helper in helpers if isinstance(helper.status, Awaiting)]
+        if len(asking) > 1:
+            names = ", ".join(f"@{helper.name}" for helper in asking)
+            raise NotPossible(f"Several ask here: {names}. Begin with whose command you mean, as in @NAME !approve.")
+        return await self.views.newest_turn(origin.channel, asking[0].id) if asking else None
+
+    async def _meant(self, agent_id: AgentId, text: str, origin: Origin) -> tuple[AgentId, str]:
+        """Whom a line is for that begins with a name, and what it says; the longest name wins."""
+        helpers = await self.views.family(origin.channel, agent_id)
+        for helper in sorted(helpers, key=lambda each: -len(each.name)):
+            if named := re.match(rf"@{re.escape(helper.name)}(?!\w)[:,]?\s*(?=\S)", text, re.IGNORECASE):
+                return helper.id, text[named.end() :]
+        return agent_id, text
+
+    async def _on_agent(self, button: Button, filled: Filled, origin: Origin) -> Answer:
+        agent_id = AgentId(button.subject)
+        match button.verb:
+            case "stop":
+                agent = await self.service.stop(agent_id, origin)
+                return Answer(f"{agent.name} is stopped.")
+            case "resume":
+                agent = await self.service.resume(agent_id, origin)
+                return Answer(f"{agent.name} goes on.")
+            case "revoke":
+                await self.service.revoke(agent_id, origin)
+                return Answer("revoked")
+            case _:
+                seen = Seen(hashes=(button.shown,) if button.shown else ())
+                return await self.say(agent_id, filled.text, origin, seen)
+
+    async def _reply(self, agent_id: AgentId, text: str, origin: Origin, seen: Seen) -> Answer:
+        outcome = await self.service.reply(agent_id, text, origin, seen)
+        match outcome:
+            case Kept(agent) if agent.is_at_rest:
+                return Answer(f"Kept. {_at_rest(agent)}", outcome)
+            case Kept(agent):
+                return Answer(f"Kept: {agent.name} reads it at its next turn.", outcome)
+            case Asked():
+                return Answer(ASKED, is_asked=True)
+            case _:
+                return Answer("rejected with your words")
+
+
+def takes_long(text: str) -> bool:
+    """Whether a line typed in a thread asks a model or reads much: what is typed next should not wait for it."""
+    return re.match(r"!\s*(review|memory|audit)\b", text, re.IGNORECASE) is not None
+
+
+def sentence(error: PersonError) -> str:
+    """What a person is told when something could not be done."""
+    return str(error)
+
+
+def _at_rest(agent: Agent) -> str:
+    return f"{agent.name} is {status_text(agent.status)}; Resume lets it read this."
+
+
+def _times(text: str) -> int:
+    if not text.strip():
+        return 1
+    number = re.fullmatch(r"[×x]?\s*(\d{1,6})", text.strip())
+    if number is None:
+        raise InvalidInput({"times": "Approve ×N: write a number, as in !approve 5."})
+    return int(number[1])

@@ -1,0 +1,64 @@
+"""What a person changed about a command before it ran, argument by argument."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from agent_core.model.actors import Actor
+from agent_core.model.decision import ApproveEdited
+from agent_core.model.diffs import Change, change_of
+from agent_core.model.turn import Turn
+
+SHORT = 60  # characters of a value that stands in a sentence
+NOT_GIVEN = "not given"
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentChange:
+    """An argument before and after, None where it was not given, with the difference in lines."""
+
+    name: str
+    before: str | None
+    after: str | None
+    change: Change
+
+    @property
+    def brief(self) -> str:
+        """The change in a few words."""
+        if _is_short(self.before) and _is_short(self.after):
+            return f"{self.name} from {_quoted(self.before)} to {_quoted(self.after)}"
+        return f"{self.name} (+{self.change.plus} −{self.change.minus} lines)"
+
+
+def edited_by(turn: Turn) -> Actor | None:
+    """Who changed the arguments that run, or ran."""
+    last = turn.approvals[-1] if turn.approvals else None
+    return last.by if last and isinstance(last.decision, ApproveEdited) else None
+
+
+def argument_changes(turn: Turn, as_text: Callable[[object], str]) -> tuple[ArgumentChange, ...]:
+    """The arguments that differ between what was proposed and what runs, in the order of the command's."""
+    if edited_by(turn) is None:
+        return ()
+    before, after = turn.proposal.call.arguments, turn.call.arguments
+    names = [*before, *(name for name in after if name not in before)]
+    changed = [name for name in names if name not in before or name not in after or before[name] != after[name]]
+    return tuple(
+        _change(
+            name,
+            as_text(before[name]) if name in before else None,
+            as_text(after[name]) if name in after else None,
+        )
+        for name in changed
+    )
+
+
+def _change(name: str, before: str | None, after: str | None) -> ArgumentChange:
+    return ArgumentChange(name, before, after, change_of(before or "", after or ""))
+
+
+def _is_short(text: str | None) -> bool:
+    return text is None or (len(text) <= SHORT and "\n" not in text)
+
+
+def _quoted(text: str | None) -> str:
+    return NOT_GIVEN if text is None else f"“{text}”"

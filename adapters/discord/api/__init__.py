@@ -1,0 +1,1 @@
+"""Discord's API: clients, refusals, other base addresses, and who people are."""

@@ -1,0 +1,143 @@
+"""The arguments of a command as inputs of a form, and as what came back. Pure: both sides are made from the turn.
+
+A form has five inputs of 4,000 characters. A long argument is spread over several; more than fit are one JSON text.
+What a person could not see, and so not keep, is spelled as JSON spells it.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from adapters.discord.outbound.texts import one_line
+from adapters.forms import argument_names, edited_arguments
+from adapters.text_fit import beginning, pieces, units
+from adapters.ui_text import TOO_LONG_TO_EDIT
+from adapters.visible_text import HIDDEN
+from agent_core.errors import InvalidInput, NotPossible
+from agent_core.model.command import Arguments, CommandSpec, in_whole_characters
+from agent_core.model.turn import Turn
+
+MOST_INPUTS = 5
+PIECE = 3400  # of the 4,000 units that an input takes: people may add something
+ALL_ARGUMENTS = "Arguments as JSON"
+NOT_GIVEN, SPELLED, AS_JSON = "Not given.", "As JSON: it holds characters that are not seen.", "As JSON."
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """An argument as it stands in a form, or all of them."""
+
+    id: str
+    label: str
+    shown: str
+    hint: str = ""
+    is_spelled: bool = False
+
+    @property
+    def inputs(self) -> tuple[tuple[str, str, str], ...]:
+        """Each input's id, label and text; together the texts are what is shown."""
+        parts = _parts(self.shown)
+        if len(parts) == 1:
+            return ((self.id, self.label, self.shown),)
+        return tuple(
+            (f"{self.id}/{number}", f"part {number} of {len(parts)} · {self.label}", part)
+            for number, part in enumerate(parts, 1)
+        )
+
+    def sent(self, values: Mapping[str, str]) -> str:
+        """What came back; an input that is missing is as it was."""
+        return "".join(values.get(each, text) for each, _, text in self.inputs)
+
+
+def fields_of(turn: Turn, spec: CommandSpec) -> tuple[Field, ...]:
+    """A field for each argument, given or not, or one for all; raise NotPossible where no form holds them."""
+    every = tuple(_field(number, name, turn) for number, name in enumerate(argument_names(turn, spec)))
+    if _fit(every):
+        return every
+    whole = Field("all", ALL_ARGUMENTS, _spelled(turn.call.arguments))
+    if _fit((whole,)):
+        return (whole,)
+    raise NotPossible(TOO_LONG_TO_EDIT)
+
+
+def arguments_of(values: Mapping[str, str], turn: Turn, spec: CommandSpec) -> Arguments:
+    """The arguments as they were changed; what was not touched is the very value it was.
+
+    Raise InvalidInput by the argument's name for what cannot be read.
+    """
+    fields = fields_of(turn, spec)
+    if [field.id for field in fields] == ["all"]:
+        return _all(fields[0], fields[0].sent(values), turn)
+    names = dict(zip(argument_names(turn, spec), fields, strict=True))
+    spelled = {name: field for name, field in names.items() if field.is_spelled}
+    plain = {name: field for name, field in names.items() if not field.is_spelled}
+    sent = {name: field.sent(values) for name, field in plain.items()}
+    shown = {name: field.shown for name, field in plain.items()}
+    found = {**edited_arguments(sent, shown, turn, spec)}
+    found |= {name: _text(name, field, field.sent(values), turn) for name, field in spelled.items()}
+    return {name: found[name] for name in names if name in found}
+
+
+def _parts(text: str) -> list[str]:
+    """The text in pieces, each ending with a line unless that takes more inputs than a form has."""
+    parts = pieces(text, PIECE)
+    if len(parts) <= MOST_INPUTS:
+        return parts
+    cut, start = [], 0
+    while start < len(text):
+        cut.append(beginning(text[start : start + PIECE + 1], PIECE) or text[start])
+        start += len(cut[-1])
+    return cut
+
+
+def _fit(fields: Sequence[Field]) -> bool:
+    total = sum(units(field.shown) for field in fields)
+    return total <= MOST_INPUTS * PIECE and sum(len(field.inputs) for field in fields) <= MOST_INPUTS
+
+
+def _field(number: int, name: str, turn: Turn) -> Field:
+    at, label = f"argument.{number}", one_line(name) or "?"
+    if name not in turn.call.arguments:
+        return Field(at, label, "", NOT_GIVEN)
+    value = turn.call.arguments[name]
+    if not isinstance(value, str):
+        return Field(at, label, _spelled(value), AS_JSON)
+    if HIDDEN.search(value):
+        return Field(at, label, _spelled(value), SPELLED, is_spelled=True)
+    return Field(at, label, value)
+
+
+def _spelled(value: object) -> str:
+    """A value as JSON in which every character is seen."""
+    text = json.dumps(value, ensure_ascii=False, indent=1)
+    return str(HIDDEN.sub(lambda hidden: json.dumps(hidden[0])[1:-1], text))
+
+
+def _all(field: Field, sent: str, turn: Turn) -> Arguments:
+    given = turn.call.arguments
+    if sent.replace("\r\n", "\n") == field.shown:
+        return {**given}
+    try:
+        read = json.loads(sent)
+    except (ValueError, RecursionError):
+        read = None
+    if not isinstance(read, dict):
+        raise InvalidInput({"arguments": 'Arguments: this is not valid JSON, such as {"path": "notes.md"}.'})
+    return {name: _kept(value, name, given) for name, value in read.items()}
+
+
+def _kept(value: object, name: str, given: Arguments) -> object:
+    is_same = name in given and json.dumps(given[name]) == json.dumps(value)
+    return given[name] if is_same else in_whole_characters(value)
+
+
+def _text(name: str, field: Field, sent: str, turn: Turn) -> object:
+    if sent == field.shown:
+        return turn.call.arguments[name]
+    try:
+        read = json.loads(sent)
+    except (ValueError, RecursionError):
+        read = None
+    if not isinstance(read, str):
+        raise InvalidInput({name: f"{name}: write it as JSON, in quotation marks, as it stood there."})
+    return in_whole_characters(read)

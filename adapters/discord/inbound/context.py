@@ -1,0 +1,102 @@
+"""What every listener has at hand: the service's side, Discord's side, and how a person is answered alone."""
+
+import logging
+from dataclasses import dataclass, replace
+
+import discord
+
+from adapters.actions import Intents
+from adapters.discord.inbound.expiring import Held, Kept
+from adapters.discord.outbound.message import Message
+from adapters.discord.outbound.posted import files_of, ready
+from adapters.discord.outbound.render import text_message
+from adapters.discord.outbound.surface import DiscordSurface
+from agent_core.model.actors import Actor
+from agent_core.model.agent import Agent
+from agent_core.model.draft import AgentDraft
+from agent_core.model.ids import TurnId
+from agent_core.ports.world import Clock
+from agent_core.service.drafting import AgentDrafting
+from agent_core.service.inbound_log import Hearing
+from agent_core.service.uploads import ReceivedFiles
+
+logger = logging.getLogger(__name__)
+
+WENT_WRONG = "Something went wrong inside Signoff; its log says what. Nothing was decided: try again."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """Shared by all listeners."""
+
+    intents: Intents
+    drafting: AgentDrafting
+    received: ReceivedFiles
+    hearing: Hearing
+    surface: DiscordSurface
+    drafts: Kept[Held]
+    edits: Kept[Held]
+    clock: Clock
+
+
+async def tell(interaction: discord.Interaction, said: str | Message) -> None:
+    """Answer one person; nobody else sees it."""
+    message = text_message(said) if isinstance(said, str) else said
+    view, files = ready(message), files_of(message)
+    try:
+        if interaction.response.is_done():
+            await interaction.followup.send(view=view, files=files, ephemeral=True)
+        else:
+            await interaction.response.send_message(view=view, files=files, ephemeral=True)
+    except discord.HTTPException as refused:
+        unanswered(interaction, refused)
+
+
+async def noted(interaction: discord.Interaction) -> None:
+    """Let Discord know that a press or form arrived, where nothing else was answered."""
+    if interaction.response.is_done():
+        return
+    try:
+        await interaction.response.defer()
+    except discord.HTTPException as refused:
+        unanswered(interaction, refused)
+
+
+async def thinking(interaction: discord.Interaction) -> None:
+    """Answer that the answer comes later; it may take fifteen minutes."""
+    try:
+        await interaction.response.defer(ephemeral=True, thinking=True)
+    except discord.HTTPException as refused:
+        unanswered(interaction, refused)
+
+
+async def open_form(interaction: discord.Interaction, form: discord.ui.Modal) -> None:
+    """Answer with a form: Discord takes it as the first answer only, and within three seconds."""
+    form.stop()  # its submission is known by its id alone
+    try:
+        await interaction.response.send_modal(form)
+    except discord.HTTPException as refused:
+        unanswered(interaction, refused)
+
+
+def unanswered(interaction: discord.Interaction, refused: discord.HTTPException) -> None:
+    """Note that Discord took no answer: the same was answered before, or three seconds had passed."""
+    logger.warning(
+        "not answered", extra={"interaction": interaction.id, "code": refused.code, "status": refused.status}
+    )
+
+
+def made_text(agent: Agent) -> str:
+    """What the person who made an agent is told."""
+    return f"{agent.name} is made and begins to think. Its thread opens in this channel."
+
+
+def edit_key(turn_id: TurnId, by: Actor) -> str:
+    """Under what a person's refused changes of a command are kept."""
+    return f"{turn_id}/{by.id}"
+
+
+def begun(draft: AgentDraft, last: AgentDraft | None) -> AgentDraft:
+    """A draft with the settings that the channel used last, save a budget of its own."""
+    like = draft.like(last) if last else draft
+    return like if draft.budget is None else replace(like, budget=draft.budget)

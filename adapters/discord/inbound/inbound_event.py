@@ -1,0 +1,66 @@
+"""Who people are and where they are, as Discord itself says with everything that they do."""
+
+from typing import TypeAlias
+
+import discord
+
+from agent_core.model.actors import Actor, ActorKind, Origin
+from agent_core.model.channels import ChannelScope, ThreadRef
+
+Place: TypeAlias = "discord.interactions.InteractionChannel | discord.abc.MessageableChannel | None"
+
+
+def scope_of(guild: int | None, place: Place) -> ChannelScope:
+    """The channel in which something was done; that of a thread is the one it stands under."""
+    channel = place.parent_id if isinstance(place, discord.Thread) else place.id if place else 0
+    return ChannelScope("discord", str(guild or ""), str(channel))
+
+
+def thread_of(guild: int | None, place: Place) -> ThreadRef | None:
+    """The thread in which something was done, or None."""
+    return ThreadRef(scope_of(guild, place), str(place.id)) if isinstance(place, discord.Thread) else None
+
+
+def origin_of(interaction: discord.Interaction) -> Origin:
+    """Who asks by a button, a form or a command, where, and Discord's own id of it."""
+    by = actor_of(interaction.user, interaction.permissions, interaction.channel)
+    channel = scope_of(interaction.guild_id, interaction.channel)
+    return Origin(by=by, channel=channel, delivery=f"discord:{interaction.id}")
+
+
+def written_by(message: discord.Message, author: discord.User | discord.Member) -> Origin:
+    """Who wrote a message, where, and its id. A message that was read up on does not say which member its author is."""
+    place = message.channel
+    may = discord.Permissions.none()
+    if isinstance(author, discord.Member) and isinstance(place, discord.abc.GuildChannel | discord.Thread):
+        may = _permissions(place, author)
+    by = actor_of(author, may, place)
+    channel = scope_of(message.guild.id if message.guild else None, place)
+    return Origin(by=by, channel=channel, delivery=f"discord:message:{message.id}")
+
+
+def actor_of(user: discord.User | discord.Member, may: discord.Permissions, place: Place) -> Actor:
+    """A person, by what Discord says that they may do in a place."""
+    guild = str(user.guild.id) if isinstance(user, discord.Member) else ""
+    return Actor(id=str(user.id), display=user.display_name, kind=_kind(user, may, place), workspace=guild)
+
+
+def member_in(place: "discord.abc.GuildChannel", member: discord.Member) -> Actor:
+    """A member of the server, by what they may do in the channel now."""
+    return actor_of(member, _permissions(place, member), None)
+
+
+def _kind(user: discord.User | discord.Member, may: discord.Permissions, place: Place) -> ActorKind:
+    if user.bot:
+        return "bot"
+    if not isinstance(user, discord.Member):
+        return "external"
+    writes = may.send_messages_in_threads if isinstance(place, discord.Thread) else may.send_messages
+    return "member" if not user.pending and may.view_channel and writes else "guest"
+
+
+def _permissions(place: discord.abc.GuildChannel | discord.Thread, member: discord.Member) -> discord.Permissions:
+    try:
+        return place.permissions_for(member)
+    except discord.ClientException:  # a thread whose channel is not known here
+        return discord.Permissions.none()

@@ -1,0 +1,192 @@
+"""`/agent …` in, service calls out. Only the person sees the answer."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import discord
+from discord import app_commands
+
+from adapters.actions import HELP as IN_THREAD
+from adapters.actions import Filled
+from adapters.buttons import Button
+from adapters.discord.inbound import forms
+from adapters.discord.inbound.context import WENT_WRONG, Desk, begun, made_text, open_form, tell, thinking
+from adapters.discord.inbound.expiring import Held
+from adapters.discord.inbound.inbound_event import origin_of, scope_of
+from adapters.discord.outbound import render
+from adapters.discord.outbound.message import Message
+from adapters.discord.outbound.texts import one_line
+from adapters.subcommands import (
+    HELP,
+    AgentVerb,
+    Helping,
+    Listing,
+    NewForm,
+    NewFrom,
+    NewSentence,
+    OnAgent,
+    Wish,
+    agent_called,
+    granted,
+    subcommand_of,
+)
+from adapters.thread_commands import WishVerb
+from agent_core.errors import CommandError, PersonError, SurfaceError
+from agent_core.model.actors import Origin
+from agent_core.model.agent import Agent
+from agent_core.model.draft import AgentDraft
+
+logger = logging.getLogger(__name__)
+
+GROUP = "agent"
+MOST_CHOICES, LONGEST_CHOICE, DESCRIPTION = 25, 100, 100
+NAME = "The agent's name; it may be left out where the channel has one agent."
+NEW = "A sentence, or Name | role | goal; goal, or a pasted ai_settings.yaml. Nothing opens the form."
+WISHES: dict[WishVerb, str] = {
+    "goals": "set a; b gives it other goals. Nothing shows them.",
+    "budget": "An amount in US dollars, none, or channel 20 for all agents here. Nothing shows what was spent.",
+    "memory": "search WORDS, add TEXT, forget ID, forget all or export. Nothing lists what it remembers.",
+    "sites": "allow HOST, deny HOST or clear. Nothing shows them.",
+}
+Run = Callable[[discord.Interaction, str], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Slash:
+    """Carries out a slash command."""
+
+    desk: Desk
+
+    async def run(self, interaction: discord.Interaction, text: str) -> None:
+        """Answer one command, as it would have been typed in one line."""
+        try:
+            answer = await self._answer(text, interaction, origin_of(interaction))
+        except (PersonError, CommandError, SurfaceError) as error:
+            answer = str(error)
+        except Exception:
+            logger.exception("command failed")
+            answer = WENT_WRONG
+        if answer:
+            await tell(interaction, answer)
+
+    async def names(self, interaction: discord.Interaction, typed: str) -> list[app_commands.Choice[str]]:
+        """The channel's agents whose names hold what was typed so far."""
+        channel = scope_of(interaction.guild_id, interaction.channel)
+        agents = await self.desk.intents.views.agents(channel)
+        found = [agent.name for agent in agents if typed.casefold() in agent.name.casefold()]
+        return [app_commands.Choice(name=one_line(name)[:LONGEST_CHOICE], value=name) for name in found[:MOST_CHOICES]]
+
+    async def _answer(self, text: str, interaction: discord.Interaction, origin: Origin) -> str | Message:
+        seen = self.desk.intents.views
+        match subcommand_of(text):
+            case NewForm(draft):
+                last = await self.desk.intents.service.offered_draft(origin)
+                await open_form(interaction, forms.agent_form(begun(draft, last), place=origin.channel.key))
+                return ""
+            case NewSentence(sentence):
+                return await self._drafted(sentence, interaction, origin)
+            case NewFrom(draft):
+                return made_text(
+                    await self.desk.intents.service.create(await self._like_the_last(draft, origin), origin)
+                )
+            case Wish() as wish:
+                return await self._granted(wish, interaction, origin)
+            case Listing():
+                return render.agents_message(await seen.agents(origin.channel), self.desk.clock.now(), link_to)
+            case OnAgent(verb, name):
+                return await self._on_agent(verb, name, origin)
+            case Helping(said):
+                return render.help_message(HELP, IN_THREAD, said=said)
+
+    async def _on_agent(self, verb: AgentVerb, name: str, origin: Origin) -> str | Message:
+        agent = await agent_called(self.desk.intents.views, origin.channel, name)
+        match verb:
+            case "stop" | "resume" as word:
+                return (await self.desk.intents.press(Button(word, agent.id), Filled(), origin)).text
+            case "delete":
+                return render.delete_message(agent)
+            case "files":
+                return render.files_message(agent, await self.desk.intents.views.files(origin.channel, agent.id))
+            case "show":
+                return render.agent_message(agent, self.desk.clock.now(), url=link_to(agent))
+
+    async def _granted(self, wish: Wish, interaction: discord.Interaction, origin: Origin) -> Message:
+        """Do what may take longer than Discord waits."""
+        await thinking(interaction)
+        answer, _ = await granted(self.desk.intents.wishes, wish, origin)
+        return render.answer_message(answer)
+
+    async def _like_the_last(self, draft: AgentDraft, origin: Origin) -> AgentDraft:
+        """The one-line form says nothing of policy and budget: they are as they were in the channel's last form."""
+        last = await self.desk.intents.service.offered_draft(origin)
+        return begun(draft, last)
+
+    async def _drafted(self, sentence: str, interaction: discord.Interaction, origin: Origin) -> Message:
+        """Have a draft made of a sentence. It takes too long for a form, so buttons create it or open the form."""
+        await thinking(interaction)
+        drafted = await self.desk.drafting.draft(sentence, origin)
+        draft = await self._like_the_last(drafted.draft, origin)
+        return render.offer_message(draft, self.desk.drafts.keep(Held(draft)), said=drafted.said)
+
+
+def commands_of(slash: Slash) -> app_commands.Group:
+    """`/agent` with everything that the core offers."""
+    group = app_commands.Group(name=GROUP, description="Agents that ask before they act", guild_only=True)
+    meant = meanings()
+    for verb in ("list", "help"):
+        group.add_command(_plain(verb, meant[verb], slash.run))
+    group.add_command(_worded("new", meant["new"], NEW, slash.run))
+    group.add_command(_worded("sites", meant["sites"], WISHES["sites"], slash.run))
+    wished = [verb for verb in get_args(WishVerb) if verb != "sites"]
+    for verb in (*get_args(AgentVerb), *wished):
+        words = WISHES.get(verb, "")
+        command = _on_agent(verb, meant[verb], words, slash.run) if words else _named(verb, meant[verb], slash.run)
+        command.autocomplete("name")(slash.names)
+        group.add_command(command)
+    return group
+
+
+def meanings() -> dict[str, str]:
+    """What each subcommand does, as help says it first."""
+    meant = {"help": "what can be typed and pressed"}
+    for line, meaning in HELP.commands:
+        meant.setdefault(line.split()[1].strip(","), meaning[:DESCRIPTION])
+    return meant
+
+
+def link_to(agent: Agent) -> str:
+    """Where an agent's thread is."""
+    return f"https://discord.com/channels/{agent.channel.workspace}/{agent.thread.thread}" if agent.thread else ""
+
+
+def _plain(verb: str, meaning: str, run: Run) -> app_commands.Command[Any, Any, Any]:
+    async def carry_out(interaction: discord.Interaction) -> None:
+        await run(interaction, verb)
+
+    return app_commands.Command(name=verb, description=meaning, callback=carry_out)
+
+
+def _worded(verb: str, meaning: str, words: str, run: Run) -> app_commands.Command[Any, Any, Any]:
+    @app_commands.describe(text=words)
+    async def carry_out(interaction: discord.Interaction, text: str = "") -> None:
+        await run(interaction, f"{verb} {text}")
+
+    return app_commands.Command(name=verb, description=meaning, callback=carry_out)
+
+
+def _named(verb: str, meaning: str, run: Run) -> app_commands.Command[Any, Any, Any]:
+    @app_commands.describe(name=NAME)
+    async def carry_out(interaction: discord.Interaction, name: str = "") -> None:
+        await run(interaction, f"{verb} {name}")
+
+    return app_commands.Command(name=verb, description=meaning, callback=carry_out)
+
+
+def _on_agent(verb: str, meaning: str, words: str, run: Run) -> app_commands.Command[Any, Any, Any]:
+    @app_commands.describe(name=NAME, text=words)
+    async def carry_out(interaction: discord.Interaction, name: str = "", text: str = "") -> None:
+        await run(interaction, f"{verb} {name} {text}")
+
+    return app_commands.Command(name=verb, description=meaning, callback=carry_out)

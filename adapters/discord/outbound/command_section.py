@@ -1,0 +1,122 @@
+"""The command of a card: every argument letter for letter, or its beginning with what is missing."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from adapters.cards import Card, Labelled
+from adapters.discord.outbound.texts import (
+    FENCE,
+    beginning_by_size,
+    boxed,
+    can_be_boxed,
+    clean,
+    cut_by_size,
+    escaped,
+    escaped_size,
+    one_line,
+    quoted,
+    quoted_size,
+)
+from adapters.text_fit import shares, units
+from adapters.ui_text import more_text
+
+ONE_LINE, NAME, LEAST_NAME = 100, 160, 12
+BESIDE = 110  # what stands around an argument: stars, fences, how much is missing, which line ends it has
+NO_ARGUMENTS = "-# No arguments."
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Texts of a card, and whether something did not fit in them."""
+
+    texts: tuple[str, ...]
+    is_cut: bool = False
+
+    @property
+    def size(self) -> int:
+        """How much of a message's text they take."""
+        return sum(map(units, self.texts))
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An argument or a preview; `language` colours a block of code."""
+
+    name: str
+    text: str
+    language: str = ""
+
+    @property
+    def size(self) -> Callable[[str], int]:
+        """How its text is measured: as it stands in a block of code, or with backslashes where it cannot."""
+        return quoted_size if FENCE in self.text else units
+
+
+def whole_size(card: Card) -> int:
+    """How much the command takes where nothing of it is cut, or a little more."""
+    return sum(escaped_size(each.name) + each.size(each.text) + BESIDE for each in _shown(card))
+
+
+def command_part(card: Card, room: int) -> Part:
+    """The preview and the arguments within so much room."""
+    every = _shown(card)
+    if not every:
+        return Part((NO_ARGUMENTS,))
+    shown = every[: max(1, room // (BESIDE + LEAST_NAME))]
+    beyond = len(every) - len(shown)
+    most = max(LEAST_NAME, min(NAME, room // (4 * len(shown))))
+    names = [cut_by_size(each.name, most) for each in shown]
+    room -= sum(map(escaped_size, names)) + BESIDE * len(shown) + (BESIDE if beyond else 0)
+    given = shares([each.size(each.text) for each in shown], room)
+    drawn = [_drawn(each, name, share) for each, name, share in zip(shown, names, given, strict=True)]
+    texts = [text for part in drawn for text in part.texts]
+    if beyond:
+        texts.append(f"-# … {beyond:,} more arguments: Show all")
+    is_cut = beyond > 0 or names != [each.name for each in shown] or any(part.is_cut for part in drawn)
+    return Part(("\n".join(texts),), is_cut)
+
+
+def _shown(card: Card) -> list[Shown]:
+    preview = card.preview
+    language = "diff" if preview and preview.kind == "diff" else ""
+    above = [Shown(one_line(preview.title) or "Preview", clean(preview.body), language)] if preview else []
+    return [*above, *map(_argument, card.arguments)]
+
+
+def _argument(argument: Labelled) -> Shown:
+    return Shown(one_line(argument.label) or "?", clean(argument.text))
+
+
+def _drawn(shown: Shown, name: str, most: int) -> Part:
+    title, inner = f"**{escaped(name)}**", shown.text.strip("\n")
+    if not inner:
+        return Part((f"{title} *{_ends(len(shown.text)) if shown.text else 'empty'}*",))
+    around = _around(shown.text, inner)
+    if shown.size(shown.text) <= most:
+        if _fits_in_line(inner):
+            return Part((f"{title} `{inner}`{around}",))
+        return Part((f"{title}{around}\n{_block(inner, shown.language)}",))
+    part = beginning_by_size(inner, most, shown.size).strip("\n")
+    missing = f"-# {more_text(len(shown.text) - len(part))}"
+    lines = [f"{title}{around}", *([_block(part, shown.language)] if part else []), missing]
+    return Part(("\n".join(lines),), is_cut=True)
+
+
+def _block(text: str, language: str) -> str:
+    return boxed(text, language) if can_be_boxed(text) else quoted(text)
+
+
+def _fits_in_line(text: str) -> bool:
+    return len(text) <= ONE_LINE and text.isprintable() and text.strip() == text and "`" not in text
+
+
+def _around(text: str, inner: str) -> str:
+    """Line ends that no block of code shows."""
+    before = len(text) - len(text.lstrip("\n"))
+    after = len(text) - len(inner) - before
+    said = [f"{_ends(count)} {where} it" for count, where in ((before, "before"), (after, "after")) if count]
+    return f" · {', '.join(said)}" if said else ""
+
+
+def _ends(count: int) -> str:
+    return "1 line end" if count == 1 else f"{count:,} line ends"

@@ -1,0 +1,97 @@
+"""Signoff's buttons as components of Discord's: the `custom_id` is the button itself, so that it outlives restarts."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias, get_args
+
+import discord
+from discord import ui
+
+from adapters.buttons import Button, Opening, OpeningVerb, Verb
+from adapters.cards import Card
+from adapters.discord.outbound.extra_buttons import Deletion, Offer, OfferVerb, Upload
+from adapters.discord.outbound.texts import one_line
+from adapters.text_fit import cut
+from adapters.ui_text import covered_text
+from agent_core.model.agent import Agent
+from agent_core.model.command import RiskClass
+from agent_core.model.ids import TurnId
+
+Pressable: TypeAlias = Button | Opening | Upload | Deletion | Offer
+Item: TypeAlias = ui.Item[ui.LayoutView]
+Row: TypeAlias = ui.ActionRow[ui.LayoutView]
+APPROVE_N = "Approve ×N"
+MOST_IN_ROW, LABEL, DESCRIPTION = 5, 80, 100
+STYLES: dict[str, discord.ButtonStyle] = {
+    "approve": discord.ButtonStyle.success,
+    "create": discord.ButtonStyle.success,
+    "new agent": discord.ButtonStyle.primary,
+    "stop": discord.ButtonStyle.danger,
+    "delete": discord.ButtonStyle.danger,
+}
+VERBS = (*get_args(Verb), *get_args(OpeningVerb), *get_args(OfferVerb), "upload", "delete")
+# What the `custom_id` of any of our buttons looks like, and that of the choice of how many commands to approve.
+PRESSED = re.compile(rf"(?P<verb>{'|'.join(map(re.escape, VERBS))}):(?P<rest>.+)")
+CHOICE = re.compile(r"times:(?P<turn>.+)")
+
+
+def pressed(custom_id: str) -> Pressable:
+    """What a button's `custom_id` says, or the value that was chosen; raise InvalidInput where it is none of ours."""
+    verb = custom_id.partition(":")[0]
+    if verb == "upload":
+        return Upload.parse(custom_id)
+    if verb == "delete":
+        return Deletion.parse(custom_id)
+    if verb in get_args(OfferVerb):
+        return Offer.parse(custom_id)
+    return Opening.parse(custom_id) if verb in get_args(OpeningVerb) else Button.parse(custom_id)
+
+
+def choice_id(turn_id: TurnId) -> str:
+    """The `custom_id` of the choice of how many commands to approve; each of its values is a button's."""
+    return f"times:{turn_id}"
+
+
+def element(pressable: Pressable, *, label: str = "") -> ui.Button[ui.LayoutView]:
+    """The button as it is drawn."""
+    custom_id = str(pressable)
+    style = STYLES.get(custom_id.partition(":")[0], discord.ButtonStyle.secondary)
+    return ui.Button(label=cut(label or pressable.label, LABEL), custom_id=custom_id, style=style)
+
+
+def link_button(label: str, url: str) -> ui.Button[ui.LayoutView]:
+    """Leads to where something is."""
+    return ui.Button(label=cut(one_line(label), LABEL), url=url)
+
+
+def rest_button(agent: Agent) -> ui.Button[ui.LayoutView]:
+    """Resume for an agent that stands still, Stop for one that does not."""
+    return element(Button("resume" if agent.is_at_rest else "stop", agent.id))
+
+
+def rows(buttons: Sequence[Item]) -> Iterator[Row]:
+    """The buttons in as few rows as hold them."""
+    for start in range(0, len(buttons), MOST_IN_ROW):
+        yield ui.ActionRow(*buttons[start : start + MOST_IN_ROW])
+
+
+def card_controls(agent: Agent, card: Card, risks: Sequence[RiskClass], openings: Sequence[Opening]) -> list[Row]:
+    """The buttons of a card in its present state: decisions, then how many, then what only shows more."""
+    several = [each for each in card.buttons if each.verb == "approve" and each.times > 1]
+    reviews = [each for each in card.buttons if each.verb == "review"]
+    first = [each for each in card.buttons if each not in several and each not in reviews]
+    if several:
+        first.insert(-1, Button("reply", agent.id, shown=several[0].shown))
+    more: list[Pressable] = [*reviews, *openings]
+    chosen: list[Row] = [ui.ActionRow(_times(several, risks))] if several else []
+    return [*rows([*map(element, first)]), *chosen, *rows([*map(element, more)])]
+
+
+def _times(several: Sequence[Button], risks: Sequence[RiskClass]) -> ui.Select[ui.LayoutView]:
+    """The choice of N; what it covers stands under each, as Discord asks nothing after it."""
+    turn_id = TurnId(several[0].subject)
+    covered = cut(covered_text(risks).partition(". ")[2], DESCRIPTION)
+    options = [discord.SelectOption(label=each.label, value=str(each), description=covered) for each in several]
+    other = Opening("another number", turn_id, shown=several[0].shown)
+    options.append(discord.SelectOption(label=other.label, value=str(other)))
+    return ui.Select(custom_id=choice_id(turn_id), placeholder=APPROVE_N, options=options)

@@ -1,0 +1,40 @@
+"""Rows of the decision log in Discord: each with a link to its card, and the files of all of it."""
+
+from collections.abc import Sequence
+
+from discord import ui
+
+from adapters.answers import Attachment
+from adapters.decision_log import row_text
+from adapters.discord.outbound.card import MESSAGE_TEXT
+from adapters.discord.outbound.controls import Item
+from adapters.discord.outbound.full_text import file_name
+from adapters.discord.outbound.message import Message, compose
+from adapters.discord.outbound.texts import cut_by_size, escaped, listed, one_line
+from agent_core.model.channels import ChannelScope
+from agent_core.service.decision_log import LogRow
+
+LOG_TEXT, ROW_TEXT = MESSAGE_TEXT - 300, 150
+MOST_FILE_BYTES = 9_500_000  # Discord takes 10 MiB with a message
+FILES_TOO_LARGE = "-# The whole log is too large for a file in Discord: the local workspace has it."
+
+
+def log_message(rows: Sequence[LogRow], head: str, files: Sequence[Attachment]) -> Message:
+    """Rows of the decision log, one a line, and the files where Discord takes them."""
+    has_room = sum(len(file.data) for file in files) <= MOST_FILE_BYTES
+    kept = tuple(Attachment(file_name(file.name), file.data) for file in files) if has_room else ()
+    text = listed([f"**{escaped(one_line(head))}**", *map(_row, rows)], "rows", LOG_TEXT)
+    items: list[Item] = [ui.TextDisplay(text if has_room else f"{text}\n{FILES_TOO_LARGE}")]
+    items += [ui.File(f"attachment://{file.name}") for file in kept]
+    return compose(*items, files=kept)
+
+
+def card_link(channel: ChannelScope, address: str) -> str:
+    """The address of a card in its thread; "" for one that stands nowhere."""
+    return f"https://discord.com/channels/{channel.workspace}/{address}" if "/" in address else ""
+
+
+def _row(row: LogRow) -> str:
+    url = card_link(row.entry.channel, row.card)
+    said = escaped(cut_by_size(row_text(row.entry), ROW_TEXT))
+    return f"• {said}{f' · [card]({url})' if url else ''}"

@@ -1,0 +1,273 @@
+"""What stands in Discord's messages. Pure: a value of the core → components and files, within Discord's limits."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+
+import discord
+from discord import ui
+
+from adapters.answers import Answer, Attachment
+from adapters.buttons import Button, Opening
+from adapters.cards import Card, Labelled, free_text, how_to_talk, lease_text, spend_text, status_text, turn_card
+from adapters.discord.outbound.card import HEADLINE, MESSAGE_TEXT, card_items, small
+from adapters.discord.outbound.command_section import Part
+from adapters.discord.outbound.controls import Item, card_controls, element, link_button, rest_button, rows
+from adapters.discord.outbound.decision_log import log_message
+from adapters.discord.outbound.extra_buttons import Deletion, Offer, Upload
+from adapters.discord.outbound.full_text import all_of, file_name, text_file, thoughts_of
+from adapters.discord.outbound.message import Message, compose
+from adapters.discord.outbound.texts import (
+    NOTHING,
+    beginning_by_size,
+    clean,
+    cut_by_size,
+    escaped,
+    escaped_size,
+    listed,
+    one_line,
+    quoted,
+    quoted_size,
+)
+from adapters.risk_labels import Level
+from adapters.text_fit import units
+from adapters.turn_state import Tone
+from adapters.ui_text import DELETE_MEANS, Help, age, media_type, size_text
+from adapters.visible_text import visible
+from agent_core.model.actors import Actor
+from agent_core.model.agent import Agent, Awaiting
+from agent_core.model.draft import AgentDraft
+from agent_core.model.files import FileEntry
+from agent_core.model.note import Notice
+from agent_core.model.turn import Turn
+
+Link = Callable[[Agent], str]
+COLOURS: dict[Tone, int] = {
+    "open": 0xE0A030,
+    "busy": 0x3B7DD8,
+    "good": 0x2F9E5F,
+    "bad": 0xC9483F,
+    "quiet": 0x8A8F98,
+}
+RISK_COLOURS: dict[Level, int] = {"execute": 0xD92D20, "publish": 0x2563EB, "spend": 0x8E3FBF}
+NAME, ROLE, GOALS, SHORT = 200, 600, 1800, 150
+TEXT, MOST_UPLOADS = MESSAGE_TEXT - 200, 11
+RESTING = ("stopped", "paused", "finished")
+EXPLANATION = (
+    "Signoff puts agents to work in your team's chat, and nothing runs until somebody signs it off.",
+    "Write /agent new and what you want done, or press New agent:",
+)
+EXAMPLE = "/agent new research the best tennis strings for topspin"
+WHOLE = "Everything of turn {number} stands in the file."
+REPLY, WHOLE_REPLY = "The model's reply", "The model's reply stands in the file."
+SAYS_NOTHING = "It says nothing of this command."
+
+
+def turn_message(agent: Agent, turn: Turn, *, badge: str = "") -> Message:
+    """The card of a turn in its present state; `badge` names the model where that is to be said."""
+    card = turn_card(agent, turn)
+    drawn = card_items(card, [part for part in (card.risk, *card.footer, card.lease, badge) if part])
+    controls = card_controls(agent, card, turn.risks, drawn.openings)
+    return compose(ui.Container(*drawn.items, *controls, accent_colour=_accent(card)))
+
+
+def whole_file(agent: Agent, turn: Turn) -> Attachment:
+    """Everything of a turn as text."""
+    return text_file(f"turn-{turn.number}.txt", all_of(turn_card(agent, turn)))
+
+
+def whole_message(agent: Agent, turn: Turn) -> Message:
+    """Answers Show all."""
+    return file_message(WHOLE.format(number=turn.number), whole_file(agent, turn))
+
+
+def thoughts_message(agent: Agent, turn: Turn) -> Message:
+    """Answers Thoughts: all of them, in a file where they are long."""
+    card = turn_card(agent, turn)
+    parts = thoughts_of(card)
+    text = "\n".join(f"**{escaped(part.label)}**\n{quoted(clean(part.text))}" for part in parts)
+    if units(text) > TEXT:
+        file = text_file(f"thoughts-{turn.number}.txt", parts)
+        return file_message(f"The thoughts of turn {turn.number} stand in the file.", file)
+    return compose(ui.TextDisplay(text or SAYS_NOTHING))
+
+
+def root_message(agent: Agent, *, model: str = "", status_line: str = "") -> Message:
+    """The message under which the agent's thread hangs."""
+    facts = [f"Started by {agent.owner}", model, agent.model, spend_text(agent), free_text(agent)]
+    texts = [_about(agent.name, agent.role, agent.goals), *_small(*filter(None, facts)), *_small(how_to_talk(agent))]
+    return compose(*_texts(texts), *_texts(_small(f"● {status_line}") if status_line.strip() else []))
+
+
+def notice_message(agent: Agent, notice: Notice) -> Message:
+    """What Signoff tells the thread; with Resume where the agent stands still."""
+    name = one_line(agent.name)
+    said = notice.text if notice.text.startswith(f"{name} is ") else f"{name}: {notice.text}"
+    openings = [element(Opening("show reply", notice.id))] if notice.reply else []
+    return kept_message(agent, said, *openings) if notice.kind in RESTING else text_message(said)
+
+
+def kept_message(agent: Agent, said: str, *buttons: Item) -> Message:
+    """Says something of an agent at rest."""
+    resume = element(Button("resume", agent.id))
+    return compose(ui.Section(_shortened(said), accessory=resume), *rows(buttons))
+
+
+def note_message(agent: Agent, by: Actor, text: str) -> Message:
+    """What somebody wrote into the reply form who may not decide, for the others to see."""
+    head = f"**{escaped(cut_by_size(one_line(f'{by} to {agent.name}'), HEADLINE))}** as a note"
+    said = clean(text).strip()
+    part = beginning_by_size(said, TEXT - 2 * HEADLINE, quoted_size)
+    left = f"\n-# … {len(said) - len(part):,} more characters." if part != said else ""
+    return compose(ui.TextDisplay(f"{head}\n{quoted(part)}{left}"))
+
+
+def answer_message(answer: Answer) -> Message:
+    """An answer with its file."""
+    if answer.log:
+        return log_message(answer.log, answer.text.partition("\n")[0], answer.files)
+    return file_message(answer.text, answer.files[0]) if answer.files else text_message(answer.text)
+
+
+def reply_message(notice: Notice) -> Message:
+    """Answers Show reply: what the model said, whole; in a file where it is long."""
+    said = clean(notice.reply)
+    if quoted_size(said) > TEXT:
+        return file_message(WHOLE_REPLY, text_file("reply.txt", (Labelled(REPLY, notice.reply),)))
+    return compose(ui.TextDisplay(f"**{REPLY}**\n{quoted(said)}"))
+
+
+def text_message(text: str) -> Message:
+    """A text; all of it in a file where it is long."""
+    said = clean(text)
+    if escaped_size(said) <= TEXT:
+        return compose(ui.TextDisplay(_shortened(said)))
+    return file_message(said, Attachment("message.txt", said.encode()))
+
+
+def file_message(said: str, file: Attachment) -> Message:
+    """A file with a sentence; a picture is shown."""
+    kept = Attachment(file_name(file.name), file.data)
+    place = f"attachment://{kept.name}"
+    is_picture = media_type(kept.name).startswith("image/")
+    shown: Item = ui.MediaGallery(discord.MediaGalleryItem(place)) if is_picture else ui.File(place)
+    return compose(ui.TextDisplay(_shortened(said)), shown, files=(kept,))
+
+
+def agents_message(agents: Sequence[Agent], now: datetime, link: Link) -> Message:
+    """The channel's agents, one a line, each with a link to its thread."""
+    if not agents:
+        said = "No agents here yet."
+        return compose(ui.Section(said, accessory=element(Opening("new agent", "here"))))
+    return compose(ui.TextDisplay(listed([_linked(agent, now, link) for agent in agents], "agents", TEXT)))
+
+
+def agent_message(agent: Agent, now: datetime, *, url: str = "") -> Message:
+    """One agent with all that is settled about it; `url` leads to its thread."""
+    policy = agent.policy
+    facts = [
+        f"Started by {agent.owner} · {agent.model or 'the default model'} · turn {agent.turns}",
+        f"Who may approve: {f'only {agent.owner}' if policy.approvers == 'owner' else 'anyone here'}",
+        free_text(agent) or "Every command asks",
+        *([lease_text(agent)] if agent.lease else []),
+    ]
+    buttons: list[Item] = [rest_button(agent)]
+    buttons += [element(Button("revoke", agent.id))] if agent.lease else []
+    buttons += [link_button("Open", url)] if url else []
+    lines = [line for fact in facts for line in _small(fact)]
+    texts = [_about(agent.name, agent.role, agent.goals), _standing(agent, now), "\n".join(lines)]
+    return compose(*_texts(texts), *rows(buttons))
+
+
+def files_message(agent: Agent, entries: Sequence[FileEntry]) -> Message:
+    """The files of an agent, with a button for each of the first."""
+    name = escaped(cut_by_size(one_line(agent.name), NAME))
+    if not entries:
+        return compose(ui.TextDisplay(f"{name} has no files yet."))
+    first, others = entries[:MOST_UPLOADS], entries[MOST_UPLOADS:]
+    items: list[Item] = [ui.TextDisplay(f"**{name}** · {len(entries):,} files")]
+    items += [ui.Section(_file(each), accessory=element(Upload.of(agent.id, each.path))) for each in first]
+    room = TEXT - NAME - (SHORT + 40) * len(first)
+    return compose(*items, *([ui.TextDisplay(listed([*map(_file, others)], "files", room))] if others else []))
+
+
+def help_message(*helps: Help, said: str = "") -> Message:
+    """What can be typed, one command a line; `said` comes first."""
+    return compose(*_texts([_shortened(said)] if said else []), *_texts(map(_help, helps)))
+
+
+def delete_message(agent: Agent) -> Message:
+    """Asks before an agent is deleted."""
+    asked = f"Delete {one_line(agent.name)}? {DELETE_MEANS}"
+    return compose(ui.TextDisplay(_shortened(asked)), *rows([element(Deletion(agent.id))]))
+
+
+def explanation_message() -> Message:
+    """What Signoff is, for whoever says nothing more than its name."""
+    first, second = EXPLANATION
+    said = f"{first}\n{second}\n`{EXAMPLE}`"
+    return compose(ui.TextDisplay(said), *rows([element(Opening("new agent", "here"))]))
+
+
+def offer_message(draft: AgentDraft, key: str, *, said: str = "") -> Message:
+    """An agent drafted from a sentence, to be created as it is or changed first; `key` is where the draft is kept."""
+    buttons = [element(Offer("create", key)), element(Offer("change", key))]
+    texts = [*_small(said), _about(draft.name, draft.role, draft.goals)]
+    return compose(*_texts(texts), *rows(buttons))
+
+
+def refused_message(problems: Mapping[str, str], again: Button | Opening) -> Message:
+    """What is wrong in a form, and the button that opens it filled in again."""
+    said = "\n".join(problems.values())
+    return compose(ui.TextDisplay(_shortened(said)), *rows([element(again)]))
+
+
+def _accent(card: Card) -> int:
+    """The colour of the class that stands out while people are asked, then that of the state."""
+    colours = [RISK_COLOURS[label.level] for label in card.risks if label.level in RISK_COLOURS]
+    return colours[0] if colours and card.tone == "open" else COLOURS[card.tone]
+
+
+def _texts(texts: Iterable[str]) -> list[Item]:
+    return [ui.TextDisplay(text) for text in texts if text]
+
+
+def _shortened(text: str, most: int = TEXT) -> str:
+    """A text of anybody's as it can stand in a message; what is missing is counted."""
+    said = clean(text).strip()
+    if escaped_size(said) <= most:
+        return escaped(said) or NOTHING
+    part = beginning_by_size(said, most - SHORT, escaped_size)
+    return f"{escaped(part)}\n-# … {len(said) - len(part):,} more characters."
+
+
+def _small(*facts: str, most: int = 2 * SHORT) -> tuple[str, ...]:
+    part: Part = small(" · ".join(facts), most)
+    return part.texts
+
+
+def _about(name: str, role: str, goals: Sequence[str]) -> str:
+    lines = [f"**{escaped(cut_by_size(one_line(name), NAME)) or NOTHING}**", escaped(cut_by_size(one_line(role), ROLE))]
+    texts = [cut_by_size(one_line(goal), GOALS // len(goals)) for goal in goals if goal.strip()]
+    return "\n".join([*filter(None, lines), *(f"{number}. {escaped(text)}" for number, text in enumerate(texts, 1))])
+
+
+def _standing(agent: Agent, now: datetime) -> str:
+    """What an agent does and for how long, and its spend."""
+    status, since = one_line(status_text(agent.status)), age(agent.since, now)
+    waits = f"{status} for {since}" if isinstance(agent.status, Awaiting) else f"{status}, {since}"
+    return f"{escaped(cut_by_size(waits, SHORT))} · {escaped(spend_text(agent))}"
+
+
+def _linked(agent: Agent, now: datetime, link: Link) -> str:
+    name = escaped(cut_by_size(one_line(agent.name), NAME)) or NOTHING
+    url = link(agent)
+    return f"{f'[{name}]({url})' if url else f'**{name}**'} · {_standing(agent, now)}"
+
+
+def _file(entry: FileEntry) -> str:
+    return f"{escaped(cut_by_size(one_line(visible(entry.path)), SHORT)) or NOTHING} · {size_text(entry.size)}"
+
+
+def _help(each: Help) -> str:
+    lines = [f"`{command}` – {escaped(meaning)}" for command, meaning in each.commands]
+    return "\n".join([f"**{each.title}**", *lines, escaped(each.closing)])

@@ -1,0 +1,233 @@
+"""Discord as a ChatSurface: a root message and a thread for each agent, in it one message for each turn."""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import discord
+
+from adapters.answers import Attachment
+from adapters.cards import status_text
+from adapters.discord.api.client import DiscordRefused
+from adapters.discord.api.directory import Members
+from adapters.discord.outbound.message import Message
+from adapters.discord.outbound.posted import Sending, file_of, files_of, is_marked, ready
+from adapters.discord.outbound.render import notice_message, root_message, text_message, turn_message
+from adapters.discord.outbound.texts import one_line
+from adapters.visible_text import visible
+from agent_core.errors import SignoffError, ThreadGone
+from agent_core.model.actors import Actor
+from agent_core.model.agent import Agent, Thinking
+from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
+from agent_core.model.ids import AgentId
+from agent_core.model.note import Notice
+from agent_core.model.turn import Turn
+from agent_core.ports.world import Clock
+
+logger = logging.getLogger(__name__)
+
+A_WEEK: Literal[10080] = 10080  # minutes, the longest that Discord lets a thread stand open by itself
+LONGEST_NAME = 100
+HAS_THREAD = 160004
+SETTLES = 0.5  # seconds; what lasts no longer only flickers
+NO_THREADS = "Discord has no threads in this kind of channel: make the agent in a text channel or a forum."
+
+
+@dataclass(slots=True, kw_only=True)
+class DiscordSurface:
+    """Shows agents in Discord.
+
+    `standings` tells what people see that an agent does, `lines` whose root message says it, `to_tell` what is being
+    sent and `tasks` what sends it. Any of it may be lost: then more is sent.
+    """
+
+    sending: Sending
+    clock: Clock
+    model: str
+    name: SurfaceName = "discord"
+    standings: dict[AgentId, str] = field(default_factory=dict)
+    lines: set[AgentId] = field(default_factory=set)
+    to_tell: dict[AgentId, Agent] = field(default_factory=dict)
+    tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    members: Members = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.members = Members(sending=self.sending, clock=self.clock)
+
+    async def open_thread(self, agent: Agent) -> ThreadRef:
+        """Post the root message and open its thread, unless they stand in the channel."""
+        place = await self.sending.channel(int(agent.channel.channel))
+        if isinstance(place, discord.ForumChannel):
+            thread = await self._posted(agent, place)
+        elif isinstance(place, discord.TextChannel):
+            thread = await self._threaded(agent, place)
+        else:
+            raise ThreadGone(NO_THREADS)
+        return ThreadRef(agent.channel, str(thread))
+
+    async def show(self, agent: Agent, turn: Turn, *, may_stand: bool) -> str:
+        """Post the card or edit it; nothing is sent where it looks the same already."""
+        thread, message = thread_of(agent), self._card(agent, turn)
+        stands = message_in(thread, turn.shown_as)
+        if not stands and may_stand:
+            stands = await self.sending.standing(thread, turn.id, turn.proposed_at)
+        if not stands or not await self.sending.edit(thread, stands, message, turn.id):
+            stands = await self.sending.post(thread, self._card(agent, turn), turn.id)
+        return f"{thread}/{stands}"
+
+    async def notice(self, agent: Agent, notice: Notice, *, may_stand: bool) -> None:
+        """Post it in the thread, unless it stands there."""
+        thread = thread_of(agent)
+        if may_stand and await self.sending.standing(thread, notice.id, notice.at):
+            return
+        await self.sending.post(thread, notice_message(agent, notice), notice.id)
+
+    async def status(self, agent: Agent) -> None:
+        """Have it shown soon what the agent does; of several changes in a row only the last is sent."""
+        is_under_way = agent.id in self.to_tell
+        is_told = not is_under_way and self.standings.get(agent.id) == status_text(agent.status)
+        if agent.thread is None or agent.parent or is_told:  # a helper has the thread of the agent it helps
+            return
+        self.to_tell[agent.id] = agent
+        if not is_under_way:
+            self._soon(self._tell_status(agent.id))
+
+    async def lost(self, agent: Agent, reason: str) -> None:
+        """Write to the owner directly, for their thread is gone."""
+        self._soon(self._say_to(int(agent.owner.id), f"{agent.name} is paused. {reason}"))
+
+    async def upload(self, agent: Agent, filename: str, data: bytes) -> None:
+        """Put the file into the thread; Discord shows pictures and plays sounds by themselves."""
+        thread = thread_of(agent)
+        there = self.sending.calls.client.get_partial_messageable(thread)
+        file = Attachment(visible(filename.rpartition("/")[2]), data)
+        await self.sending.in_open_thread(thread, lambda: there.send(file=file_of(file)))
+
+    async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
+        """The person as Discord knows them now."""
+        return await self.members.actor(channel, person)
+
+    async def draw_again(self, agent: Agent, turn: Turn) -> None:
+        """Bring a card up to date that somebody pressed although it had moved on."""
+        if agent.thread and (stands := message_in(thread_of(agent), turn.shown_as)):
+            self.sending.forget(stands)
+            await self.sending.edit(thread_of(agent), stands, self._card(agent, turn), turn.id)
+
+    async def close(self) -> None:
+        """End what is under way."""
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+
+    def _card(self, agent: Agent, turn: Turn) -> Message:
+        return turn_message(agent, turn, badge="" if agent.model else self.model)
+
+    def _root(self, agent: Agent, line: str = "") -> Message:
+        return root_message(agent, model=self.model, status_line=line)
+
+    async def _threaded(self, agent: Agent, place: discord.TextChannel) -> int:
+        """A root message and the thread under it, which has its id."""
+        root = await self.sending.standing(place.id, agent.id, agent.created_at)
+        root = root or await self.sending.post(place.id, self._root(agent), agent.id)
+        message = place.get_partial_message(root)
+        try:
+            await self.sending.calls.ask(
+                lambda: message.create_thread(name=title_of(agent), auto_archive_duration=A_WEEK)
+            )
+        except DiscordRefused as refused:
+            if refused.code != HAS_THREAD:
+                raise
+        return root
+
+    async def _posted(self, agent: Agent, place: discord.ForumChannel) -> int:
+        """A post in a forum, whose first message has its id."""
+        for thread in place.threads:
+            if thread.created_at and thread.created_at >= agent.created_at and await self._is_post(thread, agent):
+                return thread.id
+        message = self._root(agent)
+        post = await self.sending.calls.ask(
+            lambda: place.create_thread(
+                name=title_of(agent),
+                auto_archive_duration=A_WEEK,
+                view=ready(message, agent.id),
+                files=files_of(message),
+            )
+        )
+        return post.thread.id
+
+    async def _is_post(self, thread: discord.Thread, agent: Agent) -> bool:
+        try:
+            first = await self.sending.calls.ask(lambda: thread.fetch_message(thread.id))
+        except DiscordRefused:
+            return False
+        return is_marked(first, agent.id)
+
+    def _soon(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(_quietly(work))
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    async def _tell_status(self, agent_id: AgentId) -> None:
+        told = self.standings.get(agent_id, "")
+        try:
+            await self.clock.sleep(SETTLES)
+            while (text := status_text(self.to_tell[agent_id].status)) != told:
+                await self._stand(self.to_tell[agent_id], text)
+                told = self.standings[agent_id] = text
+        finally:
+            del self.to_tell[agent_id]
+
+    async def _stand(self, agent: Agent, text: str) -> None:
+        """The root message says what lasts; that it thinks is shown as typing, which ends by itself."""
+        is_held_up = isinstance(agent.status, Thinking) and bool(agent.status.held_up or agent.status.waits_for)
+        if isinstance(agent.status, Thinking) and not is_held_up:
+            there = self.sending.calls.client.get_partial_messageable(thread_of(agent))
+            await self.sending.calls.ask(lambda: _types(there))
+        line = text if is_held_up or agent.is_at_rest else ""
+        if line or agent.id in self.lines:
+            await self._edit_root(agent, line)
+            self.lines.add(agent.id)
+
+    async def _edit_root(self, agent: Agent, line: str) -> None:
+        parent, root = int(agent.channel.channel), thread_of(agent)
+        is_post = isinstance(await self.sending.channel(parent), discord.ForumChannel)
+        await self.sending.edit(root if is_post else parent, root, self._root(agent, line), agent.id)
+
+    async def _say_to(self, person: int, text: str) -> None:
+        client = self.sending.calls.client
+        await self.sending.calls.known()
+        there = await self.sending.calls.ask(lambda: client.create_dm(discord.Object(person)))
+        await self.sending.calls.ask(lambda: there.send(view=ready(text_message(text))))
+
+
+async def _types(there: discord.PartialMessageable) -> None:
+    await there.typing()
+
+
+async def _quietly(work: Coroutine[Any, Any, None]) -> None:
+    try:
+        await work
+    except SignoffError as fault:
+        logger.warning("not shown", extra={"fault": type(fault).__name__, "why": str(fault)[:300]})
+    except Exception:
+        logger.exception("follow-up failed")
+
+
+def thread_of(agent: Agent) -> int:
+    """The agent's thread; raise ThreadGone when it has none."""
+    if agent.thread is None:
+        raise ThreadGone("The agent has no thread.")
+    return int(agent.thread.thread)
+
+
+def message_in(thread: int, address: str) -> int:
+    """The message in a card's address, or 0 when it stands in another thread or nowhere."""
+    there, _, message = address.partition("/")
+    return int(message) if there == str(thread) and message.isdigit() else 0
+
+
+def title_of(agent: Agent) -> str:
+    """The name of the agent's thread."""
+    return one_line(agent.name)[:LONGEST_NAME]

@@ -1,0 +1,65 @@
+"""Which sites the agents of a channel may reach, as people say it and as they are told."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from adapters.ui_text import first_word
+from agent_core.errors import InvalidInput
+from agent_core.model.actors import Origin
+from agent_core.model.sites import Sites
+from agent_core.service.agent_settings import AgentTuning
+
+HOW = "Sites: write allow HOST, deny HOST or clear. A host stands for its subdomains too, as in allow example.org."
+HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*")
+MOST = 100
+
+
+async def sites_set(tuning: AgentTuning, said: str, origin: Origin) -> str:
+    """Change the channel's sites as was said, and tell how they are; raise InvalidInput, NotAllowed."""
+    sites = await tuning.sites(origin.channel)
+    if not said:
+        return told(sites)
+    verb, rest = first_word(said)
+    match verb:
+        case "clear" if not rest:
+            changed = Sites()
+        case "allow" | "deny" if rest:
+            changed = _with(sites, verb, tuple(map(_host, re.split(r"[\s,;]+", rest))))
+        case _:
+            raise InvalidInput({"sites": HOW})
+    return told(await tuning.set_sites(changed, origin))
+
+
+def told(sites: Sites) -> str:
+    """What holds, in a sentence or two."""
+    most = f"Agents here may reach only these sites: {', '.join(sites.allow)}." if sites.allow else ""
+    most = most or "Agents here may reach every public site."
+    return f"{most} Denied: {', '.join(sites.deny)}." if sites.deny else most
+
+
+def _with(sites: Sites, verb: str, hosts: tuple[str, ...]) -> Sites:
+    """A host is on one of the lists, the one it was put on last."""
+    allow, deny = (_without(names, hosts) for names in (sites.allow, sites.deny))
+    changed = replace(sites, allow=(*allow, *hosts), deny=deny)
+    if verb == "deny":
+        changed = replace(sites, allow=allow, deny=(*deny, *hosts))
+    if max(len(changed.allow), len(changed.deny)) > MOST:
+        raise InvalidInput({"sites": f"Sites: at most {MOST} on each list."})
+    return changed
+
+
+def _without(names: Iterable[str], hosts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for name in names if name not in hosts)
+
+
+def _host(word: str) -> str:
+    """A host name of what people paste: an address of a page, a name with a star before it, capitals."""
+    bare = re.sub(r"\A[a-z]+://|[/?#].*\Z|\A\*\.|\.\Z", "", word.strip().casefold())
+    try:
+        name = bare.encode("idna").decode()
+    except UnicodeError:
+        name = ""
+    if not HOST.fullmatch(name):
+        raise InvalidInput({"sites": f"Sites: {word[:60]} is no host name. {HOW}"})
+    return name

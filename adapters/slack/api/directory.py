@@ -1,0 +1,108 @@
+"""Who people are, as Slack says: full members, guests, people of other organisations, bots."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, TypeAlias
+
+from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
+
+from adapters.slack.api.client import Calls, SlackRefused
+from adapters.slack.inbound.background import Soon
+from agent_core.errors import NotAllowed, NotFound, SurfaceError
+from agent_core.model.actors import Actor, ActorKind
+from agent_core.model.channels import ChannelScope
+from agent_core.ports.world import Clock
+
+User: TypeAlias = Mapping[str, Any]
+# Slack tells of changes by user_change. These are for changes that were missed: after the first an entry is asked for
+# again in the background, after the second it is not believed any more.
+RENEWED_AFTER, FRESH = timedelta(minutes=15), timedelta(minutes=30)
+MOST_KNOWN = 50_000
+PAGE, MOST_PAGES = 500, 100
+PATIENCE = 2.0
+
+
+@dataclass(slots=True, kw_only=True)
+class SlackDirectory:
+    """Knows people from `users.list` at the start and from Slack's own events, so that a click seldom has to ask."""
+
+    calls: Calls
+    soon: Soon
+    clock: Clock
+    known: OrderedDict[tuple[str, str], tuple[Actor, datetime]] = field(default_factory=OrderedDict)
+
+    async def actor(self, channel: ChannelScope, person: str) -> Actor:
+        """The person as they were known half an hour ago at most, or as Slack answers within two seconds.
+
+        Raise NotFound for nobody, NotAllowed while Slack does not say who it is.
+        """
+        if found := self.known.get((channel.workspace, person)):
+            actor, learned_at = found
+            age = self.clock.now() - learned_at
+            if RENEWED_AFTER <= age < FRESH:
+                self.soon(self._asked(channel.workspace, person))
+            if age < FRESH:
+                return actor
+        try:
+            async with asyncio.timeout(PATIENCE):
+                return await self._asked(channel.workspace, person)
+        except SlackRefused as refused:
+            raise NotFound("person", person) from refused
+        except (SurfaceError, TimeoutError) as fault:
+            raise NotAllowed("do this yet: Slack did not say who you are. Try again in a moment.") from fault
+
+    def name_of(self, workspace: str, person: str) -> str:
+        """What somebody is called, as far as it is known."""
+        found = self.known.get((workspace, person))
+        return found[0].display if found else person
+
+    def learn(self, workspace: str, user: User) -> Actor:
+        """Take over what Slack says of a person."""
+        actor = actor_of(workspace, user)
+        self.known[workspace, actor.id] = (actor, self.clock.now())
+        self.known.move_to_end((workspace, actor.id))
+        while len(self.known) > MOST_KNOWN:
+            self.known.popitem(last=False)
+        return actor
+
+    async def warm(self, workspace: str) -> None:
+        """Learn everybody in the workspace, as far as Slack lets us."""
+        cursor = ""
+        for _ in range(MOST_PAGES):
+            page = await self.calls.ask(workspace, partial(_listed, cursor=cursor), place="users.list")
+            for user in page["members"]:
+                self.learn(workspace, user)
+            cursor = (page.get("response_metadata") or {}).get("next_cursor") or ""
+            if not cursor:
+                return
+
+    async def _asked(self, workspace: str, person: str) -> Actor:
+        answer = await self.calls.ask(workspace, lambda client: client.users_info(user=person), place="users.info")
+        user: User = answer["user"]
+        return self.learn(workspace, user)
+
+
+async def _listed(client: AsyncWebClient, *, cursor: str) -> AsyncSlackResponse:
+    return await client.users_list(limit=PAGE, cursor=cursor or None)
+
+
+def actor_of(workspace: str, user: User) -> Actor:
+    """What a user object of Slack's says of somebody, seen from a workspace or an organisation."""
+    profile: Mapping[str, Any] = user.get("profile") or {}
+    names = (profile.get("display_name"), profile.get("real_name"), user.get("real_name"), user.get("name"))
+    display = next((str(name) for name in names if name), user["id"])
+    return Actor(id=user["id"], display=display, kind=_kind(workspace, user), workspace=str(user.get("team_id") or ""))
+
+
+def _kind(workspace: str, user: User) -> ActorKind:
+    if user.get("is_bot") or user.get("is_workflow_bot") or user["id"] == "USLACKBOT":
+        return "bot"
+    homes = {user.get("team_id"), (user.get("enterprise_user") or {}).get("enterprise_id")}
+    if user.get("is_stranger") or user.get("deleted") or workspace not in homes:
+        return "external"
+    return "guest" if user.get("is_restricted") or user.get("is_ultra_restricted") else "member"

@@ -1,0 +1,121 @@
+"""Tokens that expire, renewed early: once at a time here, and by turns with other processes.
+
+For a refresh token can be used once: of two who use it, one is refused.
+"""
+
+import asyncio
+import logging
+from dataclasses import replace
+from datetime import timedelta
+
+from adapters.slack.api.web_api import SECONDS, Api, Refused, answered, exchange
+from adapters.slack.install.installations import TURN, Install, Installed
+from agent_core.errors import DatabaseAway, SurfaceBusy
+from agent_core.ports.world import Clock
+
+logger = logging.getLogger(__name__)
+
+EARLY = timedelta(hours=2)  # Slack's own SDKs renew so long before: a token lives for twelve hours
+SAVES = 60
+
+
+class Rotation:
+    """The tokens of installations. One that nears its end is renewed, and used meanwhile if that fails."""
+
+    def __init__(self, installed: Installed, clock: Clock, api: Api, client_id: str, client_secret: str) -> None:
+        self._installed = installed
+        self._clock = clock
+        self._api = api
+        self._app = {"client_id": client_id, "client_secret": client_secret}
+        self._running: dict[str, asyncio.Task[Install | None]] = {}
+        self._refused: dict[str, Install] = {}
+
+    async def prepare(self) -> None:
+        """Do nothing: each installation is read when it is needed."""
+
+    async def install(self, workspace: str) -> Install | None:
+        """As it is kept."""
+        return await self._installed.get(workspace)
+
+    async def every(self) -> tuple[Install, ...]:
+        """As they are kept."""
+        return await self._installed.every()
+
+    async def valid(self, workspace: str) -> Install | None:
+        """Renewed if it is time. Whoever stops waiting for that does not stop it."""
+        install = await self._installed.get(workspace)
+        if install is None or not self._is_due(install):
+            return install and self._unexpired(install)
+        if workspace not in self._running:
+            task = asyncio.create_task(self._renewed(workspace))
+            self._running[workspace] = task
+            task.add_done_callback(lambda done: self._end(workspace, done))
+        return await asyncio.shield(self._running[workspace])
+
+    async def close(self) -> None:
+        """Let renewals end: a token that was given and is not saved is lost."""
+        if tasks := tuple(self._running.values()):
+            await asyncio.wait(tasks, timeout=2 * SECONDS)
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+
+    async def _renewed(self, workspace: str) -> Install | None:
+        install = await self._installed.get(workspace, anew=True)
+        if install is None or not self._is_due(install):
+            return install and self._unexpired(install)
+        if not await self._installed.may_renew(install):
+            return self._still_valid(install)
+        try:
+            after = await self._ask(install)
+        except SurfaceBusy:
+            logger.warning("a token could not be renewed", extra={"workspace": workspace})
+            return self._still_valid(install)
+        except Refused as refusal:
+            return await self._lost(install, refusal)
+        return await self._save(install, after)
+
+    async def _ask(self, install: Install) -> Install:
+        refresh = {"grant_type": "refresh_token", "refresh_token": install.refresh_token}
+        told = await answered(exchange(self._api.client(), **self._app, **refresh))
+        return replace(
+            install,
+            bot_token=str(told["access_token"]),
+            refresh_token=str(told.get("refresh_token") or install.refresh_token),
+            expires_at=self._clock.now() + timedelta(seconds=int(told.get("expires_in") or 0)),
+        )
+
+    async def _lost(self, install: Install, refusal: Refused) -> Install | None:
+        kept = await self._installed.get(install.workspace, anew=True)
+        if kept != install:
+            return kept
+        self._refused[install.workspace] = install
+        facts = {"workspace": install.workspace, "answer": refusal.word}
+        logger.warning("Slack renews a token no more", extra=facts)
+        return self._unexpired(install)
+
+    async def _save(self, before: Install, after: Install) -> Install | None:
+        for _ in range(SAVES - 1):
+            try:
+                return await self._installed.renew(before, after)
+            except DatabaseAway:
+                await self._clock.sleep(1)  # Slack has taken the old refresh token back: only this knows the new one
+        return await self._installed.renew(before, after)
+
+    def _is_due(self, install: Install) -> bool:
+        if install.expires_at is None or not install.refresh_token or self._refused.get(install.workspace) == install:
+            return False
+        return install.expires_at - self._clock.now() < EARLY
+
+    def _unexpired(self, install: Install) -> Install | None:
+        return install if install.expires_at is None or install.expires_at > self._clock.now() else None
+
+    def _still_valid(self, install: Install) -> Install:
+        if self._unexpired(install) is None:
+            raise SurfaceBusy("Slack has not renewed the token of this workspace yet.", TURN)
+        return install
+
+    def _end(self, workspace: str, done: asyncio.Task[Install | None]) -> None:
+        del self._running[workspace]
+        if not done.cancelled():
+            done.exception()  # who waited for it has raised it; if nobody did, it is no news

@@ -1,0 +1,157 @@
+"""The one place that gives clients of Slack's API, each with a valid token. What they say is not its affair.
+
+No token stands in a log, a `repr` or an error.
+"""
+
+from typing import Protocol, Self
+
+from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
+
+from adapters.slack.api.rotation import Rotation
+from adapters.slack.api.web_api import SLACK_API, Api, Refused, answered
+from adapters.slack.install.installations import Install, Installed
+from agent_core.errors import SettingsError, ThreadGone
+from agent_core.ports.world import Clock
+
+GONE = (
+    "Signoff is not installed in this Slack workspace any more. Ask who looks after its apps to install it again, "
+    "then resume the agent."
+)
+
+
+class Source(Protocol):
+    """Where tokens come from."""
+
+    async def prepare(self) -> None:
+        """Learn what must be known before the first event."""
+        ...
+
+    async def install(self, workspace: str) -> Install | None:
+        """The workspace's, without asking Slack."""
+        ...
+
+    async def valid(self, workspace: str) -> Install | None:
+        """The same, with a token that is valid."""
+        ...
+
+    async def every(self) -> tuple[Install, ...]:
+        """All of them, without asking Slack."""
+        ...
+
+    async def close(self) -> None:
+        """End what runs."""
+        ...
+
+
+class Tokens:
+    """Clients by workspace: a team's id, or an organisation's for what is installed in all of it."""
+
+    def __init__(self, api: Api, source: Source) -> None:
+        self._api = api
+        self._source = source
+
+    @classmethod
+    def single(cls, *, bot_token: str, base_url: str = SLACK_API) -> Self:
+        """For the one workspace that the token is of."""
+        api = Api(base_url)
+        return cls(api, OneToken(api, bot_token.strip()))
+
+    @classmethod
+    def many(
+        cls, *, installed: Installed, clock: Clock, client_id: str, client_secret: str, base_url: str = SLACK_API
+    ) -> Self:
+        """For every workspace that went through the install page."""
+        api = Api(base_url)
+        return cls(api, Rotation(installed, clock, api, client_id, client_secret))
+
+    @property
+    def base_url(self) -> str:
+        """Where Slack's API is, with a slash at the end."""
+        return self._api.base_url
+
+    async def prepare(self) -> None:
+        """Learn whose the single token is; raise SettingsError when Slack refuses it, SurfaceBusy when it is away."""
+        await self._source.prepare()
+
+    async def client(self, workspace: str) -> AsyncWebClient:
+        """A client for the workspace; raise ThreadGone when Signoff is not installed there, SurfaceBusy for now."""
+        install = await self._source.valid(workspace)
+        if install is None:
+            raise ThreadGone(GONE)
+        return self._api.client(install.bot_token)
+
+    def without_token(self) -> AsyncWebClient:
+        """A client for calls that carry other credentials."""
+        return self._api.client()
+
+    async def install(self, workspace: str) -> Install | None:
+        """What is installed there; the network is not asked, and the token may have expired."""
+        return await self._source.install(workspace)
+
+    async def valid(self, workspace: str) -> Install | None:
+        """What is installed there, with a valid token; raise SurfaceBusy when there is none for the moment."""
+        return await self._source.valid(workspace)
+
+    async def every(self) -> tuple[Install, ...]:
+        """All that is installed, by workspace."""
+        return await self._source.every()
+
+    async def close(self) -> None:
+        """Save what is being renewed, and close every connection."""
+        await self._source.close()
+        await self._api.close()
+
+
+class OneToken:
+    """The token of one workspace, from the settings. It is nobody's until `prepare`."""
+
+    def __init__(self, api: Api, bot_token: str) -> None:
+        self._api = api
+        self._token = bot_token
+        self._install: Install | None = None
+
+    async def prepare(self) -> None:
+        """Ask Slack whose it is."""
+        if self._install:
+            return
+        try:
+            told = await answered(self._api.client(self._token).auth_test())
+        except Refused as refusal:
+            raise _wrong(f"Slack refuses this token ({refusal.word}): copy the bot token of the app anew.") from None
+        if not told.get("bot_id"):
+            raise _wrong("this is a person's token: copy the bot token of the app.")
+        self._install = _owner(self._token, told)
+
+    async def install(self, workspace: str) -> Install | None:
+        """The one, if it is this workspace's."""
+        return self._install if self._install and self._install.workspace == workspace else None
+
+    async def valid(self, workspace: str) -> Install | None:
+        """The same: it does not expire."""
+        return await self.install(workspace)
+
+    async def every(self) -> tuple[Install, ...]:
+        """The one."""
+        return (self._install,) if self._install else ()
+
+    async def close(self) -> None:
+        """Do nothing: nothing runs."""
+
+
+def _owner(token: str, told: AsyncSlackResponse) -> Install:
+    is_enterprise = bool(told.get("is_enterprise_install"))
+    scopes = {name.lower(): value for name, value in told.headers.items()}.get("x-oauth-scopes", "")
+    return Install(
+        workspace=str(told["enterprise_id"] if is_enterprise else told["team_id"]),
+        team_name=str(told.get("team") or ""),
+        bot_token=token,
+        bot_user=str(told["user_id"]),
+        enterprise=str(told.get("enterprise_id") or ""),
+        is_enterprise=is_enterprise,
+        scopes=tuple(scope.strip() for scope in scopes.split(",") if scope.strip()),
+    )
+
+
+def _wrong(fault: str) -> SettingsError:
+    return SettingsError("SLACK_BOT_TOKEN", fault, "xoxb-…")

@@ -1,0 +1,174 @@
+"""What every listener has at hand: the service's side, Slack's side, and how a person is answered alone."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeAlias
+
+from slack_sdk.webhook.async_client import AsyncWebhookClient
+
+from adapters.actions import Intents
+from adapters.answers import Answer
+from adapters.slack.api.client import Calls, SlackRefused
+from adapters.slack.api.directory import SlackDirectory
+from adapters.slack.inbound.background import Soon
+from adapters.slack.inbound.inbound_event import Arrival
+from adapters.slack.inbound.mentions import as_written
+from adapters.slack.outbound.blocks import Block, Message
+from adapters.slack.outbound.render import answer_message
+from adapters.slack.outbound.surface import SlackSurface
+from agent_core.errors import CommandError, NotAllowed, NotPossible, SurfaceError
+from agent_core.model.actors import Origin
+from agent_core.model.agent import Agent
+from agent_core.model.channels import ChannelScope, ThreadRef
+from agent_core.model.ids import AgentId
+from agent_core.ports.world import Clock
+from agent_core.service.drafting import AgentDrafting
+from agent_core.service.inbound_log import Hearing
+from agent_core.service.uploads import ReceivedFiles
+
+Ack: TypeAlias = Callable[..., Awaitable[Any]]
+
+TOO_SLOW = "Slack waits three seconds for a form, and this took longer. Press again."
+LOG_FILES = "The whole decision log that you asked for, as JSON lines and as a table:"
+LOG_FILES_FAILED = "The files of the whole log could not be sent to your direct messages:"
+WENT_WRONG = "Something went wrong inside Signoff; its log says what. Nothing was decided: try again."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """Shared by all listeners."""
+
+    intents: Intents
+    drafting: AgentDrafting
+    received: ReceivedFiles
+    hearing: Hearing
+    surface: SlackSurface
+    directory: SlackDirectory
+    calls: Calls
+    soon: Soon
+    clock: Clock
+
+    async def origin(self, arrival: Arrival) -> Origin:
+        """Who asks and where, with what kind of member they are by what Slack says."""
+        channel = channel_of(arrival)
+        by = await self.directory.actor(channel, arrival.person)
+        return Origin(by=by, channel=channel, delivery=arrival.delivery)
+
+    async def as_written(self, text: str, workspace: str) -> str:
+        """What somebody wrote, without Slack's spelling and without Signoff's own name."""
+        install = await self.calls.tokens.install(workspace)
+        names = partial(self.directory.name_of, workspace)
+        return as_written(text, names, bot=install.bot_user if install else "")
+
+    async def tell(self, arrival: Arrival, said: str | Message) -> None:
+        """Answer one person where they are; nobody else sees it."""
+        message = Message.plain(said) if isinstance(said, str) else said
+        try:
+            await self.calls.ask(
+                arrival.workspace,
+                lambda client: client.chat_postEphemeral(
+                    channel=arrival.channel,
+                    user=arrival.person,
+                    thread_ts=arrival.thread or None,
+                    **_alone(message),
+                ),
+                place=f"{arrival.channel}/alone",
+            )
+        except SurfaceError:
+            if not arrival.response_url:
+                raise
+            webhook = AsyncWebhookClient(arrival.response_url)
+            await webhook.send_dict({**_alone(message), "response_type": "ephemeral", "replace_original": False})
+
+    async def give(self, arrival: Arrival, answer: Answer, agent_id: AgentId | None, origin: Origin) -> None:
+        """Answer one person. Whoever may decide has a file put into the thread, anybody else reads what it holds.
+
+        The files of the decision log go to the person alone.
+        """
+        if answer.log:
+            await self._give_log(arrival, answer)
+            return
+        file = answer.files[0] if answer.files else None
+        agent = await self._may_upload(agent_id, file.name, origin) if file and agent_id else None
+        if file and agent:
+            await self.surface.upload(agent, file.name, file.data)
+            await self.tell(arrival, f"{file.name} is in the thread of {agent.name}.")
+        else:
+            await self.tell(arrival, answer_message(answer))
+
+    async def _give_log(self, arrival: Arrival, answer: Answer) -> None:
+        await self.tell(arrival, answer_message(answer))
+        files = [(file.name, file.data) for file in answer.files]
+        try:
+            await self.surface.send_files(arrival.workspace, arrival.person, LOG_FILES, files)
+        except SurfaceError as fault:
+            await self.tell(arrival, f"{LOG_FILES_FAILED} {fault}")
+
+    async def _may_upload(self, agent_id: AgentId, name: str, origin: Origin) -> Agent | None:
+        """The agent, where this person may put a file before everybody: the rule is that for files of the workspace."""
+        views = self.intents.views
+        try:
+            await views.file_to_share(origin.by, origin.channel, agent_id, name)
+        except NotAllowed:
+            return None
+        except CommandError:  # the workspace need not hold a file of that name
+            pass
+        agent = await views.agent(origin.channel, agent_id)
+        return agent if agent.thread else None
+
+    async def post(self, arrival: Arrival, message: Message) -> None:
+        """Write into the thread of what arrived, or the channel."""
+        await self.calls.ask(
+            arrival.workspace,
+            lambda client: client.chat_postMessage(
+                channel=arrival.channel,
+                thread_ts=arrival.thread or None,
+                unfurl_links=False,
+                unfurl_media=False,
+                **message.arguments,
+            ),
+            place=arrival.channel,
+        )
+
+    async def react(self, arrival: Arrival, ts: str, name: str) -> None:
+        """Put a reaction under a message."""
+        await self.calls.ask(
+            arrival.workspace,
+            lambda client: client.reactions_add(channel=arrival.channel, timestamp=ts, name=name),
+            place=f"{arrival.channel}/reactions",
+        )
+
+    async def open(self, arrival: Arrival, view: Block) -> str:
+        """Open a form within the three seconds that Slack leaves for it, and return its id; raise NotPossible after."""
+        try:
+            answer: Any = await self.calls.ask(
+                arrival.workspace,
+                lambda client: client.views_open(trigger_id=arrival.trigger, view=view),
+                place="views.open",
+            )
+        except SlackRefused as refused:
+            if "trigger" in refused.error:
+                raise NotPossible(TOO_SLOW) from refused
+            raise
+        return str(answer["view"]["id"])
+
+    async def replace(self, workspace: str, view_id: str, view: Block) -> None:
+        """Put another form in place of one that is open."""
+        await self.calls.ask(
+            workspace, lambda client: client.views_update(view_id=view_id, view=view), place="views.update"
+        )
+
+
+def channel_of(arrival: Arrival) -> ChannelScope:
+    """The channel in which something was done."""
+    return ChannelScope("slack", arrival.workspace, arrival.channel)
+
+
+def thread_of(arrival: Arrival) -> ThreadRef:
+    """The thread in which something was done."""
+    return ThreadRef(channel_of(arrival), arrival.thread)
+
+
+def _alone(message: Message) -> dict[str, Any]:
+    return {"text": message.text, "blocks": message.blocks}

@@ -1,0 +1,62 @@
+"""Files that people dropped, fetched from Slack and from nowhere else."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from aiohttp import ClientError, ClientSession, ClientTimeout
+
+from adapters.limited_replies import ReplyTooLong, read_limited
+from adapters.slack.api.client import Calls
+from agent_core.errors import InvalidInput
+from agent_core.service.uploads import MOST_BYTES, too_large
+
+SECONDS = 60
+HOSTS = (".slack.com", ".slack-files.com", ".slack-edge.com")
+
+
+@dataclass(frozen=True, slots=True)
+class Downloads:
+    """`home` is the host of Slack's API: the token goes to it and to Slack's own file servers, and no further."""
+
+    calls: Calls
+    home: str
+
+    async def fetch(self, workspace: str, file: Mapping[str, Any]) -> tuple[str, bytes]:
+        """The file's name and content; raise InvalidInput with a sentence when it cannot be had."""
+        if "url_private_download" not in file:
+            # What was shared from another organisation comes without its address.
+            answer = await self.calls.ask(workspace, lambda client: client.files_info(file=file["id"]), place="files")
+            file = answer["file"]
+        name = str(file.get("name") or file.get("title") or "file")
+        url = str(file.get("url_private_download") or "")
+        if not self._is_slacks(url):
+            raise InvalidInput({"file": f"{name} is not kept by Slack, so it was not taken."})
+        if int(file.get("size") or 0) > MOST_BYTES:
+            raise too_large(name)
+        try:
+            return name, await self._read(workspace, url, name)
+        except (ClientError, TimeoutError, OSError) as fault:
+            raise InvalidInput(
+                {"file": f"{name} could not be fetched ({type(fault).__name__}). Drop it again."}
+            ) from fault
+
+    async def _read(self, workspace: str, url: str, name: str) -> bytes:
+        token = (await self.calls.tokens.client(workspace)).token
+        timeout, headers = ClientTimeout(total=SECONDS), {"Authorization": f"Bearer {token}"}
+        async with (
+            ClientSession(timeout=timeout, trust_env=True) as session,
+            session.get(url, headers=headers, allow_redirects=False) as answer,
+        ):
+            if answer.status != 200:
+                raise InvalidInput({"file": f"Slack did not hand out {name} ({answer.status})."})
+            try:
+                return await read_limited(answer, MOST_BYTES)
+            except ReplyTooLong:
+                raise too_large(name) from None
+
+    def _is_slacks(self, url: str) -> bool:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        return (parts.scheme == "https" and host.endswith(HOSTS)) or (bool(host) and parts.netloc == self.home)

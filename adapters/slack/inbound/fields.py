@@ -1,0 +1,123 @@
+"""What people filled into Slack's forms → values of the core. What fields mean is adapters.forms'."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from adapters import forms
+from adapters.buttons import Button
+from adapters.cards import as_text
+from adapters.slack.outbound.inputs import FIELD, field_of, written
+from adapters.slack.outbound.texts import carried
+from adapters.text_fit import cut
+from agent_core.errors import ChangedSinceShown, InvalidInput
+from agent_core.model.channels import ChannelScope
+from agent_core.model.command import Arguments, CommandSpec
+from agent_core.model.draft import AgentDraft
+from agent_core.model.turn import Turn
+
+ARGUMENT = "argument."
+LONGEST_FAULT = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a form is about and where it belongs; Slack keeps it with the form and nobody else can write it.
+
+    `channel` is the key of a ChannelScope, `about` the text of the button that opened the form, with the hash of what
+    was shown.
+    """
+
+    channel: str
+    about: str = ""
+    thread: str = ""
+
+    def __str__(self) -> str:
+        return json.dumps(asdict(self), separators=(",", ":"))
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read back what `str` gave; raise InvalidInput for anything else."""
+        try:
+            place = cls(**json.loads(text))
+        except (ValueError, TypeError):
+            raise InvalidInput({"form": "This form is not one of Signoff's."}) from None
+        if not all(isinstance(value, str) for value in asdict(place).values()):
+            raise InvalidInput({"form": "This form is not one of Signoff's."})
+        return place
+
+    @property
+    def scope(self) -> ChannelScope:
+        """The channel."""
+        return ChannelScope.parse(self.channel)
+
+
+def place_of(view: Mapping[str, Any]) -> Place:
+    """Where a form that was sent belongs; raise InvalidInput for a form that is not ours."""
+    return Place.parse(str(view.get("private_metadata") or ""))
+
+
+def home_channel(action: Mapping[str, Any]) -> ChannelScope:
+    """The channel of the agent whose button was pressed on the Home tab; raise InvalidInput for any other button."""
+    try:
+        return ChannelScope.parse(str(action.get("block_id") or "").partition(" ")[0])
+    except ValueError:
+        raise InvalidInput({"button": "This button is not one of Signoff's."}) from None
+
+
+def draft_of(view: Mapping[str, Any]) -> AgentDraft:
+    """The form of a new agent; raise InvalidInput for a budget that is no amount."""
+    return forms.draft_of(_fields(view))
+
+
+def chosen_channel(view: Mapping[str, Any]) -> str:
+    """The channel that was chosen where the form asks for one; raise InvalidInput where none was."""
+    values = (view.get("state") or {}).get("values") or {}
+    chosen = (values.get("channel") or {}).get(FIELD) or {}
+    if not (channel := chosen.get("selected_conversation")):
+        raise InvalidInput({"channel": "Channel: choose where the agent's thread shall be."})
+    return str(channel)
+
+
+def changed_arguments(view: Mapping[str, Any], turn: Turn, spec: CommandSpec) -> Arguments:
+    """The arguments as they were changed; what was not touched is the very value it was.
+
+    Raise InvalidInput for what is no JSON where JSON is needed, ChangedSinceShown where the turn is not what was shown.
+    """
+    if Button.parse(place_of(view).about).shown != turn.control_hash:
+        raise ChangedSinceShown(turn.number, turn.remark)
+    fields = _fields(view)
+    names = forms.argument_names(turn, spec)
+    given = {name: fields[f"{ARGUMENT}{place}"] for place, name in enumerate(names) if f"{ARGUMENT}{place}" in fields}
+    shown = {name: carried(as_text(value)) for name, value in turn.call.arguments.items()}
+    return forms.edited_arguments(given, shown, turn, spec)
+
+
+def text_of(view: Mapping[str, Any]) -> str:
+    """The reason or the reply."""
+    return _fields(view).get("text", "")
+
+
+def number_of(view: Mapping[str, Any]) -> int:
+    """The N of Approve ×N; raise InvalidInput for what is no number."""
+    return forms.times_of(_fields(view).get("times", ""))
+
+
+def errors_of(view: Mapping[str, Any], problems: Mapping[str, str], names: Sequence[str] = ()) -> dict[str, str]:
+    """The problems by the blocks of a form, for `response_action: errors`.
+
+    `names` are the arguments of the form behind Edit. What belongs to no field stands under the first.
+    """
+    blocks = [block["block_id"] for block in view.get("blocks", ()) if block.get("type") == "input"]
+    fields = {name: f"{ARGUMENT}{place}" for place, name in enumerate(names)}
+    found: dict[str, str] = {}
+    for field, problem in problems.items():
+        at = [block for block in blocks if field_of(block) == fields.get(field, field)] or blocks
+        if at:
+            found[at[0]] = cut(" ".join(filter(None, (found.get(at[0]), carried(problem)))), LONGEST_FAULT)
+    return found
+
+
+def _fields(view: Mapping[str, Any]) -> dict[str, str]:
+    return written((view.get("state") or {}).get("values") or {})

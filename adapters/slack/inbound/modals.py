@@ -1,0 +1,98 @@
+"""Forms that were sent, service calls out. A form that cannot be used stays open with everything that was written."""
+
+import logging
+from dataclasses import dataclass, replace
+
+from adapters.actions import Filled
+from adapters.buttons import Button
+from adapters.forms import argument_names
+from adapters.slack.inbound import fields
+from adapters.slack.inbound.context import WENT_WRONG, Ack, Desk
+from adapters.slack.inbound.fields import Place
+from adapters.slack.inbound.inbound_event import Arrival, Body, of_submission
+from adapters.slack.inbound.slash import made_text
+from adapters.slack.outbound.views import sentence_view
+from agent_core.errors import InvalidInput, PersonError, SurfaceError
+from agent_core.model.agent import Agent
+from agent_core.model.channels import ChannelScope
+from agent_core.model.ids import TurnId
+
+logger = logging.getLogger(__name__)
+
+MADE_ELSEWHERE = "is made. Its thread opens in the channel that you chose, once Signoff is a member there."
+
+
+@dataclass(frozen=True, slots=True)
+class Submissions:
+    """Carries out one form in one short transaction; the answer says what is wrong beside each field."""
+
+    desk: Desk
+
+    async def submit(self, ack: Ack, body: Body, workspace: str) -> None:
+        """Take a form."""
+        view = body["view"]
+        try:
+            await self._carry_out(body, view, workspace)
+        except InvalidInput as error:
+            await self._give_back(ack, view, await self._errors(view, error))
+        except PersonError as error:
+            await self._give_back(ack, view, fields.errors_of(view, {"": str(error)}), str(error))
+        except Exception:
+            logger.exception("form failed")
+            await self._give_back(ack, view, fields.errors_of(view, {"": WENT_WRONG}), WENT_WRONG)
+        else:
+            await ack()
+
+    async def _carry_out(self, body: Body, view: Body, workspace: str) -> None:
+        if view["callback_id"] == "signoff.new":
+            await self._create(body, view, workspace)
+            return
+        place = fields.place_of(view)
+        origin = await self.desk.origin(of_submission(body, workspace, place.scope.channel))
+        match view["callback_id"]:
+            case "signoff.edit":
+                _, turn = await self.desk.intents.views.turn(origin.channel, _turn_in(place))
+                spec = self.desk.intents.views.spec(turn.proposal.call.name)
+                filled = Filled(arguments=fields.changed_arguments(view, turn, spec))
+                await self.desk.intents.press(Button.parse(place.about), filled, origin)
+            case "signoff.reject":
+                filled = Filled(text=fields.text_of(view))
+                await self.desk.intents.press(Button.parse(place.about), filled, origin)
+            case "signoff.times":
+                button = replace(Button.parse(place.about), times=fields.number_of(view))
+                await self.desk.intents.press(button, Filled(), origin)
+            case _:
+                pass
+
+    async def _create(self, body: Body, view: Body, workspace: str) -> None:
+        place = fields.place_of(view)
+        channel = place.scope if place.channel else ChannelScope("slack", workspace, fields.chosen_channel(view))
+        arrival = of_submission(body, workspace, channel.channel, place.thread)
+        agent = await self.desk.intents.service.create(fields.draft_of(view), await self.desk.origin(arrival))
+        self.desk.soon(self._tell_of(arrival, agent))
+
+    async def _tell_of(self, arrival: Arrival, agent: Agent) -> None:
+        """Tell the person where the agent is, or directly where Signoff may not write: a form leaves no other way."""
+        try:
+            await self.desk.tell(arrival, made_text(agent))
+        except SurfaceError:
+            await self.desk.surface.say_to(arrival.workspace, arrival.person, f"{agent.name} {MADE_ELSEWHERE}")
+
+    async def _errors(self, view: Body, error: InvalidInput) -> dict[str, str]:
+        """What is wrong, by the field it belongs to; the fields of an edit are named like the arguments."""
+        if view["callback_id"] != "signoff.edit":
+            return fields.errors_of(view, error.problems)
+        place = fields.place_of(view)
+        _, turn = await self.desk.intents.views.turn(place.scope, _turn_in(place))
+        names = argument_names(turn, self.desk.intents.views.spec(turn.proposal.call.name))
+        return fields.errors_of(view, error.problems, names)
+
+    async def _give_back(self, ack: Ack, view: Body, errors: dict[str, str], said: str = "") -> None:
+        if errors:
+            await ack(response_action="errors", errors=errors)
+        else:
+            await ack(response_action="update", view=sentence_view("Not done", said or "This form cannot be used."))
+
+
+def _turn_in(place: Place) -> TurnId:
+    return TurnId(Button.parse(place.about).subject)

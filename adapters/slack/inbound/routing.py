@@ -1,0 +1,155 @@
+"""Everything Slack sends, by its kind: which listener takes it. No decisions are taken here."""
+
+import logging
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from slack_bolt.async_app import AsyncApp
+from slack_bolt.authorization import AuthorizeResult
+from slack_bolt.authorization.async_authorize import AsyncAuthorize
+from slack_bolt.context.async_context import AsyncBoltContext
+
+from adapters.actions import Filled
+from adapters.buttons import Button
+from adapters.slack.api.tokens import Tokens
+from adapters.slack.inbound.clicks import Clicks
+from adapters.slack.inbound.context import Desk, thread_of
+from adapters.slack.inbound.home import Home
+from adapters.slack.inbound.inbound_event import Body, of_event, workspaces_in
+from adapters.slack.inbound.messages import Words
+from adapters.slack.inbound.modals import Submissions
+from adapters.slack.inbound.slash import Slash
+from adapters.slack.install.installations import Install, Installed
+from agent_core.errors import PersonError
+
+logger = logging.getLogger(__name__)
+
+COMMAND = "/agent"
+OURS = re.compile(r"signoff\..+")
+INSTALL = "signoff_install"
+# What Signoff asks a workspace for: `manifest.yml` and the install page name these and no others.
+SCOPES = (
+    "app_mentions:read",
+    "assistant:write",
+    "channels:history",
+    "chat:write",
+    "commands",
+    "files:read",
+    "files:write",
+    "groups:history",
+    "im:history",
+    "reactions:write",
+    "users:read",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Events:
+    """Registers every listener with Bolt; the manifest names the same events and no more."""
+
+    desk: Desk
+    words: Words
+    installed: Installed | None
+
+    def listen(self, app: AsyncApp) -> None:
+        """Register everything."""
+        clicks, home, slash, forms = Clicks(self.desk), Home(self.desk), Slash(self.desk), Submissions(self.desk)
+        # Bolt asks each in turn whether it listens, so what people wait for stands first.
+        app.action({"type": "block_actions", "action_id": OURS})(_acknowledging(_by_place(clicks, home)))
+        app.view(OURS)(_acknowledging(forms.submit))
+        app.command(COMMAND)(_acknowledging(slash.run))
+        for name, listener in self.by_name.items():
+            app.event(name)(_of_workspace(listener))
+
+    @property
+    def by_name(self) -> dict[str, Callable[[Body, str], Awaitable[None]]]:
+        """The events that are listened to."""
+        return {
+            "message": self._message,
+            "app_mention": self._message,
+            "app_home_opened": Home(self.desk).opened,
+            "agent_session_stopped": self._stopped,
+            "user_change": self._person,
+            "team_join": self._person,
+            "app_uninstalled": self._removed,
+            "tokens_revoked": self._revoked,
+        }
+
+    async def _message(self, body: Body, workspace: str) -> None:
+        await self.words.take(body["event"], workspace)
+
+    async def _stopped(self, body: Body, workspace: str) -> None:
+        """Slack's own Stop: the same as ours."""
+        arrival = of_event(body, workspace)
+        agent = await self.desk.intents.views.in_thread(thread_of(arrival))
+        if agent is None:
+            return
+        try:
+            await self.desk.intents.press(Button("stop", agent.id), Filled(), await self.desk.origin(arrival))
+        except PersonError as error:
+            self.desk.soon(self.desk.tell(arrival, str(error)))
+        self.desk.surface.forget_status(agent)
+        await self.desk.surface.status(await self.desk.intents.views.agent(agent.channel, agent.id))
+
+    async def _person(self, body: Body, workspace: str) -> None:
+        self.desk.directory.learn(workspace, body["event"]["user"])
+
+    async def _removed(self, body: Body, workspace: str) -> None:
+        logger.warning("removed from a workspace", extra={"workspace": workspace})
+        if self.installed:
+            await self.installed.forget(workspace)
+
+    async def _revoked(self, body: Body, workspace: str) -> None:
+        if body["event"].get("tokens", {}).get("bot"):
+            await self._removed(body, workspace)
+
+
+class Doorkeeper(AsyncAuthorize):
+    """Whose installation an arrival is for, looked up without asking Slack."""
+
+    def __init__(self, tokens: Tokens) -> None:
+        self._tokens = tokens
+
+    async def find(self, body: dict[str, Any], context: dict[str, Any], next_: Callable[[], Awaitable[None]]) -> None:
+        """Put the installation into Bolt's context, where there is one."""
+        for workspace in dict.fromkeys(workspaces_in(body)):
+            if install := await self._tokens.install(workspace):
+                context[INSTALL] = install
+                break
+        await next_()
+
+    async def __call__(self, *, context: AsyncBoltContext, **_told: Any) -> AuthorizeResult | None:
+        """Let Bolt know its own names, so that it does not answer itself; None turns the arrival away."""
+        install: Install | None = context.get(INSTALL)
+        if install is None:
+            return None
+        return AuthorizeResult(
+            enterprise_id=install.enterprise or None,
+            team_id=install.workspace,
+            bot_user_id=install.bot_user,
+            bot_token=install.bot_token,
+        )
+
+
+def _of_workspace(listener: Callable[[Body, str], Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+    async def listen(body: dict[str, Any], context: dict[str, Any]) -> None:
+        await listener(body, context[INSTALL].workspace)
+
+    return listen
+
+
+def _acknowledging(listener: Callable[[Any, Body, str], Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+    async def listen(ack: Any, body: dict[str, Any], context: dict[str, Any]) -> None:
+        await listener(ack, body, context[INSTALL].workspace)
+
+    return listen
+
+
+def _by_place(clicks: Clicks, home: Home) -> Callable[[Any, Body, str], Awaitable[None]]:
+    async def press(ack: Any, body: Body, workspace: str) -> None:
+        is_in_view = (body.get("container") or {}).get("type") == "view"
+        await (home.press if is_in_view else clicks.press)(ack, body, workspace)
+
+    return press

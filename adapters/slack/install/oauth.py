@@ -1,0 +1,280 @@
+"""The pages by which a workspace lets Signoff in: Slack's OAuth by Bolt, with installations and states of our own."""
+
+import logging
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from urllib.parse import urlencode, urljoin
+
+from aiohttp import web
+from slack_bolt.error import BoltError
+from slack_bolt.oauth.async_callback_options import AsyncCallbackOptions, AsyncFailureArgs, AsyncSuccessArgs
+from slack_bolt.oauth.async_oauth_flow import AsyncOAuthFlow
+from slack_bolt.oauth.async_oauth_settings import AsyncOAuthSettings
+from slack_bolt.request.async_request import AsyncBoltRequest
+from slack_bolt.response import BoltResponse
+from slack_sdk.oauth import OAuthStateUtils
+from slack_sdk.oauth.installation_store import Bot, Installation
+from slack_sdk.oauth.installation_store.async_installation_store import AsyncInstallationStore
+from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
+
+from adapters.slack.api.tokens import Tokens
+from adapters.slack.api.web_api import Refused, answered, exchange
+from adapters.slack.install import install_pages as pages
+from adapters.slack.install.installations import Install, Installed
+from adapters.slack.install.oauth_state import StateCookie, States
+from agent_core.errors import Conflict, DatabaseAway, SurfaceBusy
+from agent_core.ports.database import Database
+from agent_core.ports.world import Clock
+
+logger = logging.getLogger(__name__)
+
+INSTALL, REDIRECT = "/slack/install", "/slack/oauth_redirect"
+TEAM = re.compile(r"[TE][A-Z0-9]{1,30}")
+WORD = re.compile(r"[a-z_]{1,60}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlackApp:
+    """The app as Slack's settings page has it, and `public_url`, under which browsers reach this server."""
+
+    client_id: str
+    client_secret: str = field(repr=False)
+    scopes: tuple[str, ...]
+    public_url: str
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether browsers come by TLS alone. What a proxy passes on says nothing of it."""
+        return self.public_url.startswith("https:")
+
+    def url(self, path: str) -> str:
+        """The address that a browser knows a path by."""
+        return self.public_url.rstrip("/") + path
+
+
+def oauth_flow(
+    app: SlackApp, *, installed: Installed, tokens: Tokens, database: Database, clock: Clock
+) -> AsyncOAuthFlow:
+    """Bolt's flow for this app. `routes` serves it; an AsyncApp may be given it for the tokens of its events."""
+    states = States(database=database, clock=clock, client_secret=app.client_secret)
+    settings = AsyncOAuthSettings(
+        client_id=app.client_id,
+        client_secret=app.client_secret,
+        scopes=app.scopes,
+        user_scopes=(),
+        redirect_uri=app.url(REDIRECT),
+        install_path=INSTALL,
+        redirect_uri_path=REDIRECT,
+        authorization_url=urljoin(tokens.base_url, "../oauth/v2/authorize"),
+        installation_store=Installations(installed, tokens),
+        installation_store_bot_only=True,
+        state_store=states,
+        logger=logger,
+    )
+    settings.state_utils = StateCookie(is_secure=app.is_secure)
+    said = Said(app, settings.state_utils, tokens.base_url)
+    settings.callback_options = AsyncCallbackOptions(success=said.success, failure=said.failure)
+    return Flow(settings, tokens, clock)
+
+
+def routes(flow: AsyncOAuthFlow) -> list[web.RouteDef]:
+    """GET of the install page and of where Slack sends people back to."""
+
+    async def install(request: web.Request) -> web.Response:
+        return _page(await flow.handle_installation(_without_body(request)))
+
+    async def redirect(request: web.Request) -> web.Response:
+        return _page(await flow.handle_callback(_without_body(request)))
+
+    return [web.get(INSTALL, install, allow_head=False), web.get(REDIRECT, redirect, allow_head=False)]
+
+
+class Flow(AsyncOAuthFlow):
+    """Bolt's flow, with the shared client, our own clock and no code in the log."""
+
+    def __init__(self, settings: AsyncOAuthSettings, tokens: Tokens, clock: Clock) -> None:
+        super().__init__(settings=settings, logger=logger)
+        self._tokens = tokens
+        self._clock = clock
+
+    @property
+    def client(self) -> AsyncWebClient:
+        """A client without a token."""
+        return self._tokens.without_token()
+
+    async def build_authorize_url(self, state: str, request: AsyncBoltRequest) -> str:
+        """Slack's page; a team in the query goes along if it is nothing but a team."""
+        query = {
+            "client_id": self.client_id,
+            "scope": ",".join(self.settings.scopes or ()),
+            "user_scope": "",
+            "redirect_uri": self.redirect_uri or "",
+            "state": state,
+        }
+        team = request.query.get("team", [""])[0]
+        return (
+            f"{self.settings.authorization_url}?{urlencode(query | ({'team': team} if TEAM.fullmatch(team) else {}))}"
+        )
+
+    async def build_install_page_html(self, url: str, request: AsyncBoltRequest) -> str:
+        """The install page."""
+        return pages.invitation(url)
+
+    async def run_installation(self, code: str) -> Installation | None:
+        """Exchange the code; None when Slack gives no bot token for it."""
+        app = self.settings
+        given = {"code": code, "redirect_uri": app.redirect_uri or ""}
+        call = exchange(self.client, client_id=app.client_id, client_secret=app.client_secret, **given)
+        try:
+            told = await answered(call)
+        except Refused as refusal:
+            logger.warning("Slack refused an installation", extra={"answer": refusal.word})
+            return None
+        except SurfaceBusy:
+            logger.warning("Slack did not answer an installation")
+            return None
+        installation = _told(told, self._clock.now())
+        return installation if installation.bot_token and _install(installation).workspace else None
+
+    async def handle_callback(self, request: AsyncBoltRequest) -> BoltResponse:
+        """Where Slack sends people back to, also while the database is away."""
+        try:
+            return await super().handle_callback(request)
+        except (DatabaseAway, Conflict):
+            return await self.failure_handler(
+                AsyncFailureArgs(
+                    request=request,
+                    reason="database_away",
+                    suggested_status_code=503,
+                    settings=self.settings,
+                    default=self.default_callback_options,
+                )
+            )
+
+
+class Installations(AsyncInstallationStore):
+    """Bolt's view of our installations. It is given valid tokens and nothing to renew them with: `Tokens` does that."""
+
+    def __init__(self, installed: Installed, tokens: Tokens) -> None:
+        self._installed = installed
+        self._tokens = tokens
+
+    @property
+    def logger(self) -> logging.Logger:
+        """Where Bolt logs."""
+        return logger
+
+    async def async_save(self, installation: Installation) -> None:
+        """Keep it; raise BoltError when that cannot be done now."""
+        try:
+            await self._installed.keep(_install(installation))
+        except (DatabaseAway, Conflict):
+            raise BoltError("The installation could not be saved.") from None
+
+    async def async_find_bot(
+        self, *, enterprise_id: str | None, team_id: str | None, is_enterprise_install: bool | None = False
+    ) -> Bot | None:
+        """The bot of the team, or of its organisation."""
+        for workspace in (None if is_enterprise_install else team_id, enterprise_id):
+            if workspace and (install := await self._tokens.valid(workspace)):
+                return Installation(
+                    app_id=install.app_id,
+                    enterprise_id=enterprise_id,
+                    team_id=team_id,
+                    user_id="",
+                    bot_token=install.bot_token,
+                    bot_id="",
+                    bot_user_id=install.bot_user,
+                    bot_scopes=install.scopes,
+                    is_enterprise_install=install.is_enterprise,
+                ).to_bot()
+        return None
+
+    async def async_delete_bot(self, *, enterprise_id: str | None, team_id: str | None) -> None:
+        """Forget the team, or without one the organisation."""
+        if workspace := team_id or enterprise_id:
+            await self._installed.forget(workspace)
+
+    async def async_delete_installation(
+        self, *, enterprise_id: str | None, team_id: str | None, user_id: str | None = None
+    ) -> None:
+        """Do nothing: no person's tokens are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What the person sees at the end."""
+
+    app: SlackApp
+    cookie: OAuthStateUtils
+    base_url: str
+
+    async def success(self, args: AsyncSuccessArgs) -> BoltResponse:
+        """It is done."""
+        install = _install(args.installation)
+        logger.info("installed in a workspace", extra={"workspace": install.workspace})
+        query = urlencode({"app": install.app_id, "team": install.workspace})
+        opens = urljoin(self.base_url, "/" if install.is_enterprise else f"/app_redirect?{query}")
+        return self._response(200, pages.welcome(install.team_name, opens, is_enterprise=install.is_enterprise))
+
+    async def failure(self, args: AsyncFailureArgs) -> BoltResponse:
+        """It is not. The reason may be anybody's words: only one of Slack's own goes into the log."""
+        reason = args.reason if WORD.fullmatch(args.reason) else "unknown"
+        logger.info("not installed in a workspace", extra={"reason": reason})
+        return self._response(args.suggested_status_code, pages.refusal(reason, self.app.url(INSTALL)))
+
+    def _response(self, status: int, html: str) -> BoltResponse:
+        headers = {"Content-Type": "text/html", "Set-Cookie": self.cookie.build_set_cookie_for_deletion()}
+        return BoltResponse(status=status, body=html, headers=headers)  # type: ignore[arg-type]
+
+
+def _told(told: AsyncSlackResponse, now: datetime) -> Installation:
+    team, enterprise = told.get("team") or {}, told.get("enterprise") or {}
+    seconds = told.get("expires_in")
+    return Installation(
+        app_id=told.get("app_id"),
+        enterprise_id=enterprise.get("id"),
+        enterprise_name=enterprise.get("name"),
+        team_id=team.get("id"),
+        team_name=team.get("name"),
+        bot_token=told.get("access_token"),
+        bot_user_id=told.get("bot_user_id"),
+        bot_scopes=told.get("scope") or "",
+        bot_refresh_token=told.get("refresh_token"),
+        bot_token_expires_at=int(now.timestamp()) + int(seconds) if seconds else None,
+        user_id=(told.get("authed_user") or {}).get("id") or "",
+        is_enterprise_install=bool(told.get("is_enterprise_install")),
+    )
+
+
+def _install(told: Installation) -> Install:
+    is_enterprise = bool(told.is_enterprise_install)
+    expires = told.bot_token_expires_at
+    return Install(
+        workspace=(told.enterprise_id if is_enterprise else told.team_id) or "",
+        team_name=(told.enterprise_name if is_enterprise else told.team_name) or "",
+        bot_token=told.bot_token or "",
+        bot_user=told.bot_user_id or "",
+        app_id=told.app_id or "",
+        enterprise=told.enterprise_id or "",
+        is_enterprise=is_enterprise,
+        refresh_token=told.bot_refresh_token or "",
+        expires_at=datetime.fromtimestamp(expires, UTC) if expires else None,
+        scopes=tuple(told.bot_scopes or ()),
+    )
+
+
+def _without_body(request: web.Request) -> AsyncBoltRequest:
+    """The request as Bolt takes it. Anyone may send it, so no body is read: a GET has no use for one."""
+    return AsyncBoltRequest(body="", query=request.query_string, headers=dict(request.headers))
+
+
+def _page(response: BoltResponse) -> web.Response:
+    page = web.Response(
+        status=response.status, text=response.body, content_type="text/html", charset="utf-8", headers=pages.HEADERS
+    )
+    for cookie in response.headers.get("set-cookie", ()):  # Bolt's own adapter drops SameSite and is always Secure
+        page.headers.add("Set-Cookie", cookie)
+    return page

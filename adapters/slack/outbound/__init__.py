@@ -1,0 +1,1 @@
+"""What Slack is sent: messages, cards, forms and the Home tab, within Slack's limits."""

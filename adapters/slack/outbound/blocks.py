@@ -1,0 +1,218 @@
+"""Slack's Block Kit as values: small builders that keep to its limits. What is shown is decided elsewhere.
+
+Everything is plain text or rich text, where nothing notifies, links or formats, whoever wrote it. A length is counted
+in UTF-16 units, as Slack does.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, Self, TypeAlias
+
+from adapters.slack.outbound.texts import NOTHING, clean, escaped
+from adapters.text_fit import cut, pieces
+
+Block: TypeAlias = dict[str, Any]
+Metadata: TypeAlias = Mapping[str, Any]
+
+# docs.slack.dev/reference/block-kit/blocks, …/block-elements, …/composition-objects, …/views
+MESSAGE_BLOCKS, VIEW_BLOCKS = 50, 100
+TEXT, LABEL, HINT, PLACEHOLDER = 3000, 2000, 2000, 150
+BUTTON_TEXT, VALUE = 75, 2000
+OPTION_TEXT = 75
+CONTEXT_ELEMENTS, ACTION_ELEMENTS = 10, 25
+CONFIRM_TITLE, CONFIRM_TEXT, CONFIRM_BUTTON = 100, 300, 30
+IDENTIFIER = 255
+INPUT = 3000
+VIEW_TITLE, VIEW_BUTTON = 24, 24
+VIEW_SIZE = 250_000
+# A message is refused with msg_blocks_too_long from about 13,200 on (github.com/slackapi/bolt-js/issues/2509).
+MESSAGE_TEXT = 12_000
+# docs.slack.dev/reference/methods/chat.postMessage: beyond it the text is better shortened; ours is a line.
+NOTIFICATION = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What chat.postMessage and chat.update take. `text` is the notification, and what a screen reader says."""
+
+    text: str
+    blocks: list[Block]
+    metadata: Metadata | None = None
+
+    @classmethod
+    def plain(cls, text: str) -> Self:
+        """A text that formats, links and notifies nothing."""
+        most = MESSAGE_TEXT // 2
+        return cls(notification(text), [section(piece) for piece in pieces(cut(clean(text), most) or NOTHING, TEXT)])
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of the method."""
+        given: dict[str, Any] = {"text": self.text, "blocks": self.blocks}
+        return given if self.metadata is None else given | {"metadata": self.metadata}
+
+    @property
+    def digest(self) -> bytes:
+        """The same for messages that look the same."""
+        return blake2b(json.dumps([self.text, self.blocks]).encode(), digest_size=16).digest()
+
+    @property
+    def written_by(self) -> Metadata:
+        """The metadata by which the message is found again; raise ValueError where it has none."""
+        if self.metadata is None:
+            raise ValueError("This message carries no metadata.")
+        return self.metadata
+
+
+def metadata(kind: str, **payload: str) -> Metadata:
+    """The mark by which a message of ours is found again."""
+    return {"event_type": kind, "event_payload": payload}
+
+
+def notification(text: str) -> str:
+    """A message's `text`: one line that formats and notifies nothing."""
+    return escaped(cut(" ".join(clean(text).split()), NOTIFICATION)) or NOTHING
+
+
+def plain(text: str, most: int = TEXT) -> Block:
+    """A plain text, never empty."""
+    shown = cut(clean(text), most)
+    return {"type": "plain_text", "text": shown if shown.strip() else NOTHING, "emoji": False}
+
+
+def section(text: str, accessory: Block | None = None, *, most: int = TEXT) -> Block:
+    """A paragraph, shown whole, with a button beside it perhaps."""
+    block = {"type": "section", "text": plain(text, most), "expand": True}
+    return block | {"accessory": accessory} if accessory else block
+
+
+def context(*texts: str, most: int = TEXT) -> Block:
+    """Small print."""
+    return {"type": "context", "elements": [plain(text, most) for text in texts[:CONTEXT_ELEMENTS]]}
+
+
+def rich(*elements: Block) -> Block:
+    """A block of lines, lists and preformatted texts."""
+    return {"type": "rich_text", "elements": list(elements)}
+
+
+def line(*runs: Block) -> Block:
+    """Runs of text one after another."""
+    return {"type": "rich_text_section", "elements": list(runs)}
+
+
+def run(text: str, *styles: str) -> Block:
+    """Text in these styles: bold, italic, code."""
+    element: Block = {"type": "text", "text": clean(text) or NOTHING}
+    return element | {"style": dict.fromkeys(styles, True)} if styles else element
+
+
+def link_run(url: str, label: str) -> Block:
+    """A link of ours, as one run of a line."""
+    return {"type": "link", "url": url, "text": label}
+
+
+def numbered(*texts: str) -> Block:
+    """A numbered list."""
+    lines = [line(*map(run, pieces(text, TEXT))) for text in texts]
+    return {"type": "rich_text_list", "style": "ordered", "elements": lines}
+
+
+def quoted(text: str) -> Block:
+    """Words of somebody, behind a bar."""
+    return {"type": "rich_text_quote", "elements": [run(text)]}
+
+
+def preformatted(text: str) -> Block:
+    """Text as it stands, in a box that nothing in it can close."""
+    return {
+        "type": "rich_text_preformatted",
+        "elements": [run(piece) for piece in pieces(clean(text) or NOTHING, TEXT)],
+    }
+
+
+def actions(*elements: Block, block_id: str = "") -> Block:
+    """A row of buttons."""
+    block: Block = {"type": "actions", "elements": list(elements[:ACTION_ELEMENTS])}
+    return block | {"block_id": block_id} if block_id else block
+
+
+def divider() -> Block:
+    """A thin line."""
+    return {"type": "divider"}
+
+
+def heading(text: str) -> Block:
+    """A bold line."""
+    return rich(line(run(text, "bold")))
+
+
+def confirmation(title: str, text: str, *, yes: str, no: str = "Cancel", danger: bool = False) -> Block:
+    """The question before a button takes effect."""
+    asked = {
+        "title": plain(title, CONFIRM_TITLE),
+        "text": plain(text, CONFIRM_TEXT),
+        "confirm": plain(yes, CONFIRM_BUTTON),
+        "deny": plain(no, CONFIRM_BUTTON),
+    }
+    return asked | {"style": "danger"} if danger else asked
+
+
+def button(label: str, action_id: str, value: str, **more: Any) -> Block:
+    """A button; `more` may hold style, confirm and url."""
+    given = {"type": "button", "text": plain(label, BUTTON_TEXT), "action_id": action_id, "value": value}
+    return given | {name: what for name, what in more.items() if what}
+
+
+def option(label: str, value: str) -> Block:
+    """One of several things to choose."""
+    return {"text": plain(label, OPTION_TEXT), "value": value}
+
+
+def chooser(kind: str, action_id: str, options: Sequence[Block], chosen: Sequence[str] = ()) -> Block:
+    """A static_select, radio_buttons or checkboxes with what is chosen at first."""
+    first = [option for option in options if option["value"] in chosen]
+    element: Block = {"type": kind, "action_id": action_id, "options": list(options)}
+    if first and kind == "checkboxes":
+        return element | {"initial_options": first}
+    return element | {"initial_option": first[0]} if first else element
+
+
+def menu(action_id: str, *options: Block) -> Block:
+    """Three dots behind which there is more to press: at most five things."""
+    return {"type": "overflow", "action_id": action_id, "options": list(options)}
+
+
+def text_input(action_id: str, initial: str = "", *, placeholder: str = "", multiline: bool = False) -> Block:
+    """A field to write into."""
+    element: Block = {"type": "plain_text_input", "action_id": action_id, "multiline": multiline}
+    if initial:
+        element["initial_value"] = initial
+    return element | {"placeholder": plain(placeholder, PLACEHOLDER)} if placeholder else element
+
+
+def labelled(label: str, element: Block, block_id: str, *, hint: str = "", optional: bool = True) -> Block:
+    """A field under its label."""
+    block = {
+        "type": "input",
+        "block_id": block_id,
+        "label": plain(label, LABEL),
+        "optional": optional,
+        "element": element,
+    }
+    return block | {"hint": plain(hint, HINT)} if hint else block
+
+
+def texts_in(blocks: object) -> Iterator[str]:
+    """Every text that is shown, in its order."""
+    if isinstance(blocks, Mapping):
+        for name, value in blocks.items():
+            if name == "text" and isinstance(value, str):
+                yield value
+            else:
+                yield from texts_in(value)
+    elif isinstance(blocks, list):
+        for value in blocks:
+            yield from texts_in(value)

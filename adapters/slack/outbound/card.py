@@ -1,0 +1,181 @@
+"""The parts of a turn's card in blocks, made to fit one message: what was cut says so, with a button beside it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from adapters.buttons import Opening
+from adapters.cards import Card, Labelled, brief_arguments
+from adapters.slack.outbound.blocks import (
+    MESSAGE_TEXT,
+    Block,
+    actions,
+    context,
+    line,
+    preformatted,
+    rich,
+    run,
+    section,
+    texts_in,
+)
+from adapters.slack.outbound.controls import element
+from adapters.slack.outbound.texts import beginning_by_weight, clean, weight
+from adapters.text_fit import cut, fits, shares
+from adapters.ui_text import CUT_TO_FIT, first_lines, more_text
+
+# What the parts that are budgeted first may take, in UTF-16 units.
+HEADLINE, STATE, REMARK, FOOTER = 200, 500, 500, 300
+SAYS, PLAN, DETAIL, REVIEW = 1500, 700, 500, 1000
+FOLDED, FOLDED_SAYS = 150, 300
+# A message is kept well under what Slack takes, which counts more than the texts: see MESSAGE_TEXT.
+ROOM, CONTAINER = MESSAGE_TEXT - 2000, 10
+ONE_LINE, NAME, LEAST_NAME = 100, 200, 8
+MOST_ARGUMENTS = 60
+MARK = 60
+SIGNS = {"good": "✓", "bad": "✗", "busy": "●", "quiet": "–", "open": "○"}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Blocks of a card, and whether something did not fit in them."""
+
+    blocks: list[Block]
+    is_cut: bool = False
+
+
+def card_blocks(card: Card, controls: Sequence[Block], footer: Sequence[str]) -> list[Block]:
+    """The whole card between its headline and its buttons, in its present state."""
+    if card.tone in ("open", "busy"):
+        return _open(card, controls, footer)
+    parts = [_head(card), _folded(card), _outcome(card)]
+    shown = [block for part in parts for block in part.blocks]
+    is_cut = any(part.is_cut for part in parts) or bool(card.plan or card.details or card.review)
+    pressable = [show_all_button(card)] if is_cut else []
+    pressable += [each for row in controls for each in row["elements"]]
+    return [*shown, context(" · ".join(footer), most=FOOTER), *([actions(*pressable)] if pressable else [])]
+
+
+def show_all_button(card: Card) -> Block:
+    """Opens everything of the turn in full."""
+    return element(Opening("show all", card.turn))
+
+
+def plan_text(card: Card) -> str:
+    """The plan on one line."""
+    return f"Plan: {' → '.join(card.plan)}"
+
+
+def taken(blocks: Sequence[Block]) -> int:
+    """How much blocks add to a message, with something for what holds the texts."""
+    return sum(weight(text) + CONTAINER for text in texts_in(list(blocks)))
+
+
+def _open(card: Card, controls: Sequence[Block], footer: Sequence[str]) -> list[Block]:
+    top = [*_head(card).blocks, *_thoughts(card), *_review(card)]
+    bottom = [section(text, most=REMARK) for text in (card.remark, card.edits) if text]
+    bottom += [*_outcome(card).blocks, context(" · ".join(footer), most=FOOTER), *controls]
+    command = _command(card, ROOM - taken([*top, *bottom]) - weight(CUT_TO_FIT))
+    more = [section(CUT_TO_FIT, show_all_button(card))] if command.is_cut else []
+    return [*top, *command.blocks, *more, *bottom]
+
+
+def _head(card: Card) -> Part:
+    headline, state = one_line(card.marked_headline), one_line(card.standing)
+    runs = [run(cut(headline, HEADLINE), "bold")]
+    if not _is_proposed(card):
+        runs.append(run(f"\n{SIGNS[card.tone]} {cut(state, STATE)}"))
+    return Part([rich(line(*runs))], not (fits(headline, HEADLINE) and fits(state, STATE)))
+
+
+def _thoughts(card: Card) -> list[Block]:
+    texts = [(plan_text(card), PLAN)] if card.plan else []
+    texts += [(f"{part.label}: {part.text}", DETAIL) for part in card.details]
+    is_cut = not all(fits(clean(text), most) for text, most in [(card.says, SAYS), *texts])
+    more = element(Opening("thoughts", card.turn)) if is_cut or (card.is_brief and texts) else None
+    small = [] if card.is_brief else [context(text, most=most) for text, most in texts]
+    if not card.says.strip():
+        return [*small, actions(more)] if more else small
+    return [section(card.says, more, most=SAYS), *small]
+
+
+def _review(card: Card) -> list[Block]:
+    if not card.review.strip():
+        return []
+    text = f"Self-review: {card.review}"
+    return [section(text, None if fits(clean(text), REVIEW) else show_all_button(card), most=REVIEW)]
+
+
+def _command(card: Card, room: int) -> Part:
+    arguments = card.arguments[:MOST_ARGUMENTS]
+    preview = _preview(card)
+    shown, beyond = [*preview, *arguments], len(card.arguments) - len(arguments)
+    if not shown:
+        return Part([context("No arguments.")])
+    labels = [one_line(part.label) or "?" for part in shown]
+    most = max(LEAST_NAME, min(NAME, room // (4 * len(shown))))
+    names = [cut(label, most) for label in labels]
+    texts = [clean(part.text) for part in shown]
+    room -= sum(map(weight, names)) + len(shown) * (MARK + 4 * CONTAINER)
+    given = shares([weight(text) for text in texts], room)
+    fitted = [beginning_by_weight(text, share) for text, share in zip(texts, given, strict=True)]
+    elements: list[Block] = []
+    for which, (name, text, part) in enumerate(zip(names, texts, fitted, strict=True)):
+        elements += _boxed(name, text, part) if which < len(preview) else _argument(name, text, part)
+    if beyond:
+        elements.append(line(run(f"… {beyond:,} more arguments: Show all", "italic")))
+    return Part([rich(*_joined(elements))], beyond > 0 or fitted != texts or names != labels)
+
+
+def _preview(card: Card) -> list[Labelled]:
+    return [Labelled(card.preview.title, card.preview.body)] if card.preview else []
+
+
+def _argument(name: str, text: str, part: str) -> list[Block]:
+    if not text:
+        return [line(run(name, "bold"), run(" "), run("empty", "italic"))]
+    if part == text and "\n" not in text and fits(text, ONE_LINE):
+        return [line(run(name, "bold"), run(" "), run(text, "code"))]
+    return _boxed(name, text, part)
+
+
+def _boxed(name: str, text: str, part: str) -> list[Block]:
+    shown = [line(run(name, "bold")), *([preformatted(part)] if part else [])]
+    return shown if part == text else [*shown, line(run(more_text(len(text) - len(part)), "italic"))]
+
+
+def _joined(elements: Sequence[Block]) -> list[Block]:
+    """Lines one under another as one element with line ends, which every client draws alike."""
+    joined: list[Block] = []
+    for each in elements:
+        last = joined[-1] if joined else each
+        if joined and each["type"] == last["type"] == "rich_text_section":
+            joined[-1] = line(*last["elements"], run("\n"), *each["elements"])
+        else:
+            joined.append(each)
+    return joined
+
+
+def _folded(card: Card) -> Part:
+    says, brief = one_line(card.says), one_line(brief_arguments(card))
+    blocks = [context(says, most=FOLDED_SAYS)] if says else []
+    blocks += [context(brief, most=FOLDED)] if brief else []
+    blocks += [context(card.edits, most=REMARK)] if card.edits else []
+    is_whole = fits(says, FOLDED_SAYS) and fits(brief, FOLDED) and not (card.preview or card.changes)
+    is_same = all(one_line(part.text) == part.text for part in card.arguments)
+    return Part(blocks, not (is_whole and is_same))
+
+
+def _outcome(card: Card) -> Part:
+    if not card.outcome.strip():
+        return Part([])
+    shown, is_more = first_lines(clean(card.outcome))
+    mark = [line(run("… Show all has the rest.", "italic"))] if is_more else []
+    return Part([rich(preformatted(shown), *mark)], is_more)
+
+
+def _is_proposed(card: Card) -> bool:
+    return any(button.verb == "approve" for button in card.buttons)
+
+
+def one_line(text: str) -> str:
+    """The text on one line with nothing hidden in it."""
+    return " ".join(clean(text).split())

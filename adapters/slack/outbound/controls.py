@@ -1,0 +1,113 @@
+"""Signoff's buttons as elements of Slack's: the `action_id` is `signoff.` and the verb, the value the button itself."""
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from adapters.buttons import Button, Opening
+from adapters.cards import Card
+from adapters.slack.outbound.blocks import (
+    IDENTIFIER,
+    VALUE,
+    Block,
+    actions,
+    button,
+    chooser,
+    confirmation,
+    labelled,
+    menu,
+    option,
+    plain,
+    text_input,
+)
+from adapters.slack.outbound.extra_buttons import Deletion, Offer, Upload
+from adapters.text_fit import fits
+from adapters.ui_text import DELETE_MEANS, REPLY_DOES, STOP_MEANS, covered_text
+from agent_core.model.agent import Agent
+from agent_core.model.command import RiskClass
+
+Pressable: TypeAlias = Button | Opening | Upload | Deletion | Offer
+PREFIX = "signoff."
+APPROVE_N = "Approve ×N"
+
+
+def action_id(pressable: Pressable) -> str:
+    """The name under which Slack tells of a press; a row holds no two of a name."""
+    match pressable:
+        case Opening(verb, _, part) if part > 1:
+            return f"{PREFIX}{verb.replace(' ', '_')}.{part}"
+        case Button(verb) | Opening(verb) | Offer(verb):
+            return PREFIX + verb.replace(" ", "_")
+        case Upload():
+            return f"{PREFIX}upload"
+        case Deletion():
+            return f"{PREFIX}delete"
+
+
+def element(pressable: Pressable, *, label: str = "", style: str = "", confirm: Block | None = None) -> Block:
+    """The button as it is drawn."""
+    return button(label or pressable.label, action_id(pressable), str(pressable), style=style, confirm=confirm)
+
+
+def link_button(subject: str, url: str) -> Block:
+    """Leads to where something is; Slack tells of the press all the same."""
+    return button(Opening("open", subject).label, f"{PREFIX}open", str(Opening("open", subject)), url=url)
+
+
+def stop_button(agent: Agent) -> Block:
+    """Asks first: what runs is ended."""
+    asked = confirmation(f"Stop {agent.name}?", STOP_MEANS, yes="Stop", no="Keep going", danger=True)
+    return element(Button("stop", agent.id), style="danger", confirm=asked)
+
+
+def delete_button(agent: Agent) -> Block:
+    """Asks first: nothing of the agent is left."""
+    asked = confirmation(f"Delete {agent.name}?", DELETE_MEANS, yes="Delete", no="Keep it", danger=True)
+    return element(Deletion(agent.id), style="danger", confirm=asked)
+
+
+def rest_button(agent: Agent) -> Block:
+    """Resume for an agent that stands still, Stop for one that does not."""
+    return element(Button("resume", agent.id)) if agent.is_at_rest else stop_button(agent)
+
+
+def upload_button(agent: Agent, path: str) -> Block | None:
+    """Puts a file into the thread; None for a path that no button can carry."""
+    upload = Upload(agent.id, path)
+    return element(upload) if fits(str(upload), VALUE) and path.isprintable() else None
+
+
+def card_controls(agent: Agent, card: Card, risks: Sequence[RiskClass]) -> list[Block]:
+    """The buttons of a card in its present state, as a row."""
+    drawn: list[Block] = []
+    several = [each for each in card.buttons if each.verb == "approve" and each.times > 1]
+    for each in card.buttons:
+        match each:
+            case Button("approve", _, 1):
+                drawn.append(element(each, style="primary"))
+                drawn += [_times(each, several, risks)] if several else []
+            case Button("approve"):
+                pass
+            case Button("stop"):
+                drawn.append(stop_button(agent))
+            case Button("review"):
+                drawn.append(menu(f"{PREFIX}more", option(each.label, str(each))))
+            case _:
+                drawn.append(element(each))
+    return [actions(*drawn)] if drawn else []
+
+
+def reply_box(agent: Agent, shown: str) -> Block:
+    """A field in the message that sends on Enter; whose reply it is, and to what, stands in the block's id."""
+    reply = Button("reply", agent.id, shown=shown)
+    typed = text_input(action_id(reply), placeholder=REPLY_DOES, multiline=False)
+    typed["dispatch_action_config"] = {"trigger_actions_on": ["on_enter_pressed"]}
+    block = labelled(f"Reply to {agent.name}", typed, str(reply)[:IDENTIFIER])
+    return block | {"dispatch_action": True}
+
+
+def _times(one: Button, several: Sequence[Button], risks: Sequence[RiskClass]) -> Block:
+    options = [option(each.label, str(each)) for each in several]
+    other = Opening("another number", one.subject, shown=one.shown)
+    element = chooser("static_select", f"{PREFIX}approve_n", [*options, option(other.label, str(other))])
+    asked = confirmation("Approve more than one?", covered_text(risks), yes="Go on")
+    return element | {"placeholder": plain(APPROVE_N), "confirm": asked}

@@ -1,0 +1,137 @@
+"""What Slack's buttons carry besides a verb and an id: a file to upload, an agent to delete, a draft to create.
+
+A value is read back only where it is exactly what was written here.
+"""
+
+import json
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Any, Literal, Self, TypeAlias, get_args
+
+from adapters.slack.outbound.blocks import VALUE
+from adapters.slack.outbound.texts import clean
+from adapters.text_fit import beginning, fits, units
+from agent_core.errors import InvalidInput
+from agent_core.model.agent_policy import Approvers, Policy, Verbosity
+from agent_core.model.draft import AgentDraft
+from agent_core.model.ids import AgentId
+
+OfferVerb: TypeAlias = Literal["create", "change"]
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A file of an agent is wanted in the thread."""
+
+    agent: AgentId
+    path: str
+    label = "Upload"
+
+    def __str__(self) -> str:
+        return f"upload:{self.agent}:{self.path}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read back what `str` gave; raise InvalidInput for anything else."""
+        verb, _, rest = text.partition(":")
+        agent, _, path = rest.partition(":")
+        if verb != "upload" or not agent or not path:
+            raise _foreign()
+        return cls(AgentId(agent), path)
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """An agent is to be deleted, and whoever pressed was asked whether they mean it."""
+
+    agent: AgentId
+    label = "Delete"
+
+    def __str__(self) -> str:
+        return f"delete:{self.agent}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read back what `str` gave; raise InvalidInput for anything else."""
+        verb, _, agent = text.partition(":")
+        if verb != "delete" or not agent:
+            raise _foreign()
+        return cls(AgentId(agent))
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A drafted agent is to be created as it is, or changed first.
+
+    Where a draft is too long for a button, `draft` is None and the `sentence` it came from is what is left.
+    """
+
+    verb: OfferVerb
+    draft: AgentDraft | None
+    sentence: str = ""
+
+    @property
+    def label(self) -> str:
+        """The words on the button."""
+        return self.verb.capitalize()
+
+    @property
+    def carries_draft(self) -> bool:
+        """Whether the button holds the draft itself."""
+        return self.draft is not None and fits(_json([self.verb, _fields(self.draft), ""]), VALUE)
+
+    def __str__(self) -> str:
+        if self.draft is not None and self.carries_draft:
+            return _json([self.verb, _fields(self.draft), ""])
+        return _json([self.verb, None, _shortened(clean(self.sentence), VALUE - units(_json([self.verb, None, ""])))])
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read back what `str` gave; raise InvalidInput for anything else."""
+        try:
+            verb, fields, sentence = json.loads(text)
+            draft = None if fields is None else _draft(fields)
+        except (ValueError, TypeError, KeyError, AttributeError, InvalidOperation, RecursionError):
+            raise _foreign() from None
+        if verb not in get_args(OfferVerb) or not isinstance(sentence, str):
+            raise _foreign()
+        return cls(verb, draft, sentence)
+
+
+def _fields(draft: AgentDraft) -> list[Any]:
+    # Without the classes that need no approval: whoever presses the button has not chosen them.
+    policy, budget = draft.policy, None if draft.budget is None else str(draft.budget)
+    texts = [clean(draft.name), clean(draft.role), [clean(goal) for goal in draft.goals], clean(draft.model)]
+    return [*texts, budget, policy.approvers, policy.verbosity]
+
+
+def _draft(fields: Any) -> AgentDraft:
+    name, role, goals, model, budget, approvers, verbosity = fields
+    texts = [name, role, model, *goals]
+    if not (all(isinstance(text, str) for text in texts) and isinstance(goals, list)):
+        raise TypeError
+    if approvers not in get_args(Approvers) or verbosity not in get_args(Verbosity):
+        raise ValueError
+    return AgentDraft(
+        name=name,
+        role=role,
+        goals=tuple(goals),
+        model=model,
+        budget=None if budget is None else Decimal(budget),
+        policy=Policy(approvers=approvers, verbosity=verbosity),
+    )
+
+
+def _shortened(text: str, most: int) -> str:
+    part = beginning(text, most)
+    while (over := units(_json(part)) - 2 - most) > 0:
+        part = beginning(part, units(part) - over) if over < units(part) else ""
+    return part
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _foreign() -> InvalidInput:
+    return InvalidInput({"button": "This button is not one of Signoff's."})

@@ -1,0 +1,78 @@
+"""Fields of Slack's forms: how a text becomes one or several inputs, and how what was written is read back.
+
+An input takes 3,000 units and a form can carry no control characters: a long text is spread over several inputs, at
+line ends where that can be, and the id of each block says how it is joined to the next.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from adapters.slack.outbound.blocks import INPUT, Block, labelled, text_input
+from adapters.slack.outbound.texts import carried
+from adapters.text_fit import beginning, fits
+
+FIELD = "value"
+PIECE = INPUT - 600  # leaves people room to add something
+JOINS = {"line": "\n", "on": ""}
+
+
+def entries(field: str, label: str, text: str = "", **look: Any) -> list[Block]:
+    """The inputs for a text; `look` may hold hint, placeholder, multiline and optional."""
+    element = {name: look.pop(name) for name in ("placeholder", "multiline") if name in look}
+    parts = list(_parts(carried(text)))
+    if len(parts) == 1:
+        return [labelled(label, text_input(FIELD, parts[0][0], **element), field, **look)]
+    return [
+        labelled(
+            f"{label} · part {number} of {len(parts)}",
+            text_input(FIELD, part, **element),
+            f"{field}/{number}/{join}",
+            **(look if number == 1 else look | {"optional": True}),
+        )
+        for number, (part, join) in enumerate(parts, 1)
+    ]
+
+
+def written(values: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """What stands in each field of `view.state.values`; a ticked box is a field of its own, `block.value`."""
+    found: dict[str, str] = {}
+    ends: dict[str, str] = {}
+    for block_id, states in sorted(values.items(), key=lambda item: _order(item[0])):
+        field, _, place = block_id.partition("/")
+        for state in states.values():
+            if "selected_options" in state:
+                found |= {f"{field}.{option['value']}": "on" for option in state["selected_options"] or ()}
+            else:
+                found[field] = found.get(field, "") + ends.get(field, "") + _text(state)
+        ends[field] = JOINS.get(place.partition("/")[2], "")
+    return found
+
+
+def field_of(block_id: str) -> str:
+    """Which field a block belongs to."""
+    return block_id.partition("/")[0]
+
+
+def _parts(text: str) -> Iterator[tuple[str, str]]:
+    while not fits(text, PIECE):
+        part = beginning(text, PIECE) or text[0]
+        end = len(part) if text.startswith("\n", len(part)) else part.rfind("\n")
+        if end > 0:
+            yield text[:end], "line"
+            text = text[end + 1 :]
+        else:
+            yield part, "on"
+            text = text[len(part) :]
+    yield text, "on"
+
+
+def _order(block_id: str) -> tuple[str, int]:
+    field, _, place = block_id.partition("/")
+    number = place.partition("/")[0]
+    return field, int(number) if number.isdecimal() else 0
+
+
+def _text(state: Mapping[str, Any]) -> str:
+    option = state.get("selected_option") or {}
+    value = option.get("value", state.get("value"))
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,20 @@
+"""Where in Slack a message is."""
+
+from agent_core.model.agent import Agent
+from agent_core.model.channels import ChannelScope
+
+
+def link_to(agent: Agent) -> str:
+    """The address of an agent's root message, which Slack opens in whatever workspace the reader is in; "" for none."""
+    if agent.thread is None:
+        return ""
+    return f"https://slack.com/archives/{agent.channel.channel}/p{agent.thread.thread.replace('.', '')}"
+
+
+def card_link(channel: ChannelScope, address: str) -> str:
+    """The address of a card in its thread; "" for one that stands nowhere."""
+    thread, _, ts = address.partition("/")
+    if not ts:
+        return ""
+    place = f"https://slack.com/archives/{channel.channel}/p{ts.replace('.', '')}"
+    return f"{place}?thread_ts={thread}&cid={channel.channel}"

@@ -1,0 +1,60 @@
+"""What Signoff has posted already: looked for by its metadata before it is sent again after a crash."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from adapters.slack.api.client import Calls
+from adapters.slack.outbound.blocks import Metadata
+from agent_core.model.channels import ChannelScope, ThreadRef
+
+PAGE, MOST_PAGES = 200, 25
+CLOCKS_APART = timedelta(minutes=2)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Finds our own messages. Slack hides metadata from every app but the one that wrote it."""
+
+    calls: Calls
+
+    async def root(self, channel: ChannelScope, metadata: Metadata, since: datetime) -> str:
+        """The `ts` of a message in the channel, or ""."""
+        return await self._found(channel, "", metadata, since)
+
+    async def reply(self, thread: ThreadRef, metadata: Metadata, since: datetime) -> str:
+        """The `ts` of a message in the thread, or ""; raise ThreadGone when there is no such thread."""
+        return await self._found(thread.channel, thread.thread, metadata, since)
+
+    async def _found(self, channel: ChannelScope, thread: str, metadata: Metadata, since: datetime) -> str:
+        cursor, oldest = "", f"{(since - CLOCKS_APART).timestamp():.6f}"
+        for _ in range(MOST_PAGES):
+            page = await self._page(channel, thread, oldest, cursor)
+            for message in page.get("messages") or ():
+                if _is_it(message, metadata):
+                    return str(message["ts"])
+            cursor = (page.get("response_metadata") or {}).get("next_cursor") or ""
+            if not cursor:
+                break
+        return ""
+
+    async def _page(self, channel: ChannelScope, thread: str, oldest: str, cursor: str) -> Any:
+        asked: dict[str, Any] = {"oldest": oldest, "limit": PAGE, "include_all_metadata": True}
+        asked |= {"cursor": cursor} if cursor else {}
+        where = channel.channel
+        if thread:
+            return await self.calls.ask(
+                channel.workspace,
+                lambda client: client.conversations_replies(channel=where, ts=thread, **asked),
+                place=where,
+            )
+        return await self.calls.ask(
+            channel.workspace, lambda client: client.conversations_history(channel=where, **asked), place=where
+        )
+
+
+def _is_it(message: Mapping[str, Any], metadata: Metadata) -> bool:
+    found = message.get("metadata") or {}
+    kind, payload = found.get("event_type"), found.get("event_payload")
+    return bool((kind, payload) == (metadata["event_type"], metadata["event_payload"]))

@@ -1,0 +1,260 @@
+"""What stands in Slack's messages. Pure: a value of the core → text, blocks and metadata, within Slack's limits."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from adapters.answers import Answer
+from adapters.buttons import Button, Opening
+from adapters.cards import free_text, how_to_talk, lease_text, spend_text, status_text, summary_text, turn_card
+from adapters.decision_log import row_text
+from adapters.slack.outbound.blocks import (
+    MESSAGE_BLOCKS,
+    MESSAGE_TEXT,
+    TEXT,
+    Block,
+    Message,
+    actions,
+    context,
+    line,
+    link_run,
+    metadata,
+    notification,
+    numbered,
+    quoted,
+    rich,
+    run,
+    section,
+)
+from adapters.slack.outbound.card import card_blocks, one_line
+from adapters.slack.outbound.controls import (
+    PREFIX,
+    card_controls,
+    delete_button,
+    element,
+    link_button,
+    reply_box,
+    rest_button,
+    upload_button,
+)
+from adapters.slack.outbound.extra_buttons import Deletion, Offer, Upload
+from adapters.slack.outbound.links import card_link
+from adapters.slack.outbound.texts import beginning_by_weight, clean, escaped, weight
+from adapters.text_fit import beginning, cut, shares
+from adapters.ui_text import DELETE_MEANS, Help, age, size_text
+from adapters.visible_text import visible
+from agent_core.errors import InvalidInput
+from agent_core.model.actors import Actor
+from agent_core.model.agent import Agent, Awaiting
+from agent_core.model.draft import AgentDraft
+from agent_core.model.files import FileEntry
+from agent_core.model.note import Notice
+from agent_core.model.turn import Turn
+from agent_core.service.decision_log import LogRow
+
+Link = Callable[[Agent], str]
+NAME, ROLE, GOALS, SHORT = 160, 1000, 8000, 150
+MOST_LISTED, MOST_UPLOADS, LOG_ROW = MESSAGE_BLOCKS - 10, 20, 500
+RESTING = ("stopped", "paused", "finished")
+EXPLANATION = (
+    "Signoff puts agents to work in your team's chat, and nothing runs until somebody signs it off.",
+    "Mention Signoff with what you want done, or press New agent:",
+)
+EXAMPLE = "research the best tennis strings for topspin"
+
+
+def turn_message(agent: Agent, turn: Turn, *, badge: str = "") -> Message:
+    """The card of a turn in its present state; `badge` names the model where that is to be said."""
+    card = turn_card(agent, turn)
+    controls = card_controls(agent, card, turn.risks)
+    controls += [reply_box(agent, turn.control_hash)] if turn.state == "proposed" else []
+    footer = [part for part in (card.risk, *card.footer, card.lease, badge) if part]
+    mark = metadata("signoff_turn", turn=turn.id)
+    return Message(notification(summary_text(agent, turn)), card_blocks(card, controls, footer), mark)
+
+
+def root_message(agent: Agent, *, model: str, status_line: str = "") -> Message:
+    """The message under which the agent's thread hangs."""
+    facts = [f"Started by {agent.owner}", model, agent.model, spend_text(agent), free_text(agent)]
+    blocks = [
+        *_about(agent.name, agent.role, agent.goals),
+        context(" · ".join(filter(None, facts))),
+        context(how_to_talk(agent)),
+    ]
+    blocks += [context(f"● {one_line(status_line)}", most=SHORT)] if status_line.strip() else []
+    said = f"{agent.name}: {agent.role}"
+    return Message(notification(said), blocks, metadata("signoff_agent", agent=agent.id))
+
+
+def notice_message(agent: Agent, notice: Notice) -> Message:
+    """What Signoff tells the thread; with Resume where the agent stands still."""
+    resume = element(Button("resume", agent.id)) if notice.kind in RESTING else None
+    name = cut(one_line(agent.name), NAME)
+    said = notice.text if notice.text.startswith(f"{name} is ") else f"{name}: {notice.text}"
+    blocks = [section(said, resume) if resume else context(said)]
+    blocks += [actions(element(Opening("show reply", notice.id)))] if notice.reply else []
+    return Message(notification(said), blocks, metadata("signoff_notice", notice=notice.id))
+
+
+def note_message(agent: Agent, by: Actor, text: str) -> Message:
+    """What somebody wrote into the reply box who may not decide, for the others to see."""
+    said = f"{by} to {agent.name}"
+    blocks = [rich(line(run(cut(one_line(said), NAME), "bold"), run(" as a note")), quoted(cut(clean(text), TEXT)))]
+    return Message(notification(f"{said}: {text}"), blocks)
+
+
+def kept_message(agent: Agent, said: str) -> Message:
+    """Answers a reply to an agent at rest."""
+    return Message(notification(said), [section(said, element(Button("resume", agent.id)))])
+
+
+def answer_message(answer: Answer) -> Message:
+    """An answer with what its file holds; where that is not all, it says how much there is more."""
+    if answer.log:
+        return log_message(answer.log, answer.text.partition("\n")[0])
+    whole = clean(answer.whole)
+    part = beginning(whole, MESSAGE_TEXT // 2 - SHORT)
+    left = len(whole) - len(part)
+    return Message.plain(f"{part}\n… {left:,} more characters." if left else part)
+
+
+def log_message(rows: Sequence[LogRow], head: str) -> Message:
+    """Rows of the decision log, one a line, each with a link to its card where that still stands."""
+    lines = [line(run(f"{head}\n", "bold"))]
+    for row in rows:
+        url = card_link(row.entry.channel, row.card)
+        opens = [run(" · "), link_run(url, "card")] if url else []
+        lines.append(line(run(cut(row_text(row.entry), LOG_ROW)), *opens, run("\n")))
+    return Message(notification(head), [rich(*lines)])
+
+
+def agents_message(agents: Sequence[Agent], now: datetime, link: Link) -> Message:
+    """The channel's agents, one a line."""
+    if not agents:
+        said = "No agents here yet."
+        return Message(said, [section(said, element(Opening("new agent", "here")))])
+    blocks = [section(standing_text(agent, now), linked(agent, link)) for agent in agents[:MOST_LISTED]]
+    blocks += _rest(len(agents) - MOST_LISTED, "agents")
+    return Message(notification(", ".join(agent.name for agent in agents)), blocks)
+
+
+def agent_message(agent: Agent, now: datetime, link: Link) -> Message:
+    """One agent with all that is settled about it."""
+    policy = agent.policy
+    facts = [
+        f"Started by {agent.owner} · {agent.model or 'the default model'} · turn {agent.turns}",
+        f"Who may approve: {f'only {agent.owner}' if policy.approvers == 'owner' else 'anyone here'}",
+        free_text(agent) or "Every command asks",
+        *([lease_text(agent)] if agent.lease else []),
+    ]
+    opens = linked(agent, link)
+    buttons = [*([opens] if opens else []), rest_button(agent)]
+    buttons += [element(Button("revoke", agent.id))] if agent.lease else []
+    standing = standing_text(agent, now)
+    about = _about(agent.name, agent.role, agent.goals)
+    return Message(notification(standing), [*about, section(standing), context("\n".join(facts)), actions(*buttons)])
+
+
+def files_message(agent: Agent, entries: Sequence[FileEntry]) -> Message:
+    """The files of an agent, with a button for each of the first."""
+    if not entries:
+        return Message.plain(f"{agent.name} has no files yet.")
+    shown = entries[:MOST_UPLOADS]
+    blocks = [_file(agent, entry) for entry in shown]
+    blocks += _rest(len(entries) - len(shown), "files")
+    return Message(notification(f"{agent.name}: {len(entries):,} files"), blocks)
+
+
+def delete_question(agent: Agent) -> Message:
+    """Asks before an agent is deleted."""
+    said = f"Delete {agent.name}? {DELETE_MEANS}"
+    return Message(notification(said), [section(said), actions(delete_button(agent))])
+
+
+def explanation_message() -> Message:
+    """What Signoff is, for whoever says nothing more than its name."""
+    first, second = EXPLANATION
+    blocks = [rich(line(run(f"{first}\n{second}\n"), run(f"@Signoff {EXAMPLE}", "code")))]
+    return Message(notification(first), [*blocks, actions(element(Opening("new agent", "here"), style="primary"))])
+
+
+def help_message(*helps: Help, said: str = "") -> Message:
+    """What can be typed, one command a line; `said` comes first. A screen reader has the same lines as text."""
+    text = "\n\n".join(filter(None, (said, *(each.text for each in helps))))
+    blocks = [*([section(said)] if said else []), *map(_help, helps)]
+    return Message(escaped(clean(text)), blocks)
+
+
+def offer_message(draft: AgentDraft, sentence: str = "", *, said: str = "") -> Message:
+    """An agent drafted from a sentence, to be created as it is or changed first."""
+    create = element(Offer("create", draft, sentence), style="primary")
+    blocks = [*([context(said)] if said else []), *_about(draft.name, draft.role, draft.goals)]
+    text = f"A draft of {draft.name}: {draft.role}"
+    return Message(notification(text), [*blocks, actions(create, element(Offer("change", draft, sentence)))])
+
+
+def pressed(action: Mapping[str, Any]) -> Button | Opening | Upload | Deletion | Offer:
+    """What an action of a `block_actions` payload says; raise InvalidInput where it is none of ours.
+
+    For a reply box it is the reply button: what was written stands in the action's `value`.
+    """
+    name = str(action.get("action_id") or "")
+    value: object = action.get("value")
+    if action.get("type") in ("static_select", "overflow"):
+        value = (action.get("selected_option") or {}).get("value")
+    elif action.get("type") == "plain_text_input":
+        value = action.get("block_id")
+    if not name.startswith(PREFIX) or not isinstance(value, str):
+        raise InvalidInput({"button": "This button is not one of Signoff's."})
+    match name.removeprefix(PREFIX).partition(".")[0]:
+        case "show_all" | "show_reply" | "thoughts" | "another_number" | "new_agent" | "open":
+            return Opening.parse(value)
+        case "upload":
+            return Upload.parse(value)
+        case "delete":
+            return Deletion.parse(value)
+        case "create" | "change":
+            return Offer.parse(value)
+        case _:
+            return Opening.parse(value) if value.startswith("another number:") else Button.parse(value)
+
+
+def standing_text(agent: Agent, now: datetime) -> str:
+    """An agent on one line: name, what it does and for how long, spend."""
+    status = one_line(status_text(agent.status))
+    since = age(agent.since, now)
+    waits = f"{status} for {since}" if isinstance(agent.status, Awaiting) else f"{status}, {since}"
+    return " · ".join((cut(one_line(agent.name), NAME), cut(waits, SHORT), spend_text(agent)))
+
+
+def linked(agent: Agent, link: Link) -> Block | None:
+    """A button that leads to the agent's thread, where it has an address."""
+    return link_button(agent.id, url) if (url := link(agent)) else None
+
+
+def _about(name: str, role: str, goals: Sequence[str]) -> list[Block]:
+    head = line(run(cut(one_line(name), NAME), "bold"), run(f"\n{cut(one_line(role), ROLE)}"))
+    texts = [one_line(goal) for goal in goals]
+    given = shares([weight(text) for text in texts], GOALS)
+    fitted = [
+        text if weight(text) <= most else f"{beginning_by_weight(text, most)}…"
+        for text, most in zip(texts, given, strict=True)
+    ]
+    return [rich(head, numbered(*fitted)) if fitted else rich(head)]
+
+
+def _help(each: Help) -> Block:
+    runs = [run(f"{each.title}\n", "bold")]
+    for command, meaning in each.commands:
+        runs += [run(command, "code"), run(f" – {meaning}\n")]
+    return rich(line(*runs, run(each.closing)))
+
+
+def _file(agent: Agent, entry: FileEntry) -> Block:
+    return section(
+        f"{cut(one_line(visible(entry.path)), SHORT)} · {size_text(entry.size)}", upload_button(agent, entry.path)
+    )
+
+
+def _rest(count: int, what: str) -> list[Block]:
+    return [context(f"and {count:,} more {what}")] if count > 0 else []

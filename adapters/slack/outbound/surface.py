@@ -1,0 +1,244 @@
+"""Slack as a ChatSurface: a root message for each agent, under it one message for each turn, edited as it moves on."""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from adapters.cards import status_text
+from adapters.slack.api.client import GONE, Calls, SlackRefused
+from adapters.slack.api.directory import SlackDirectory
+from adapters.slack.inbound.background import Soon
+from adapters.slack.outbound.blocks import Message
+from adapters.slack.outbound.card import one_line
+from adapters.slack.outbound.posted import Standing
+from adapters.slack.outbound.render import notice_message, root_message, turn_message
+from adapters.text_fit import cut
+from adapters.visible_text import visible
+from agent_core.errors import SurfaceError, ThreadGone
+from agent_core.model.actors import Actor
+from agent_core.model.agent import Agent, Thinking
+from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
+from agent_core.model.ids import AgentId
+from agent_core.model.note import Notice
+from agent_core.model.turn import Turn
+
+MOST_DRAWN = 5_000
+SETTLES = 0.2  # seconds; what lasts no longer only flickers, and costs Slack and us a call
+SessionStatus = Literal["processing", "suspended", "active", "closed"]
+SESSIONS: dict[str, SessionStatus] = {
+    "thinking": "processing",
+    "acting": "processing",
+    "awaiting": "suspended",
+    "paused": "active",
+    "stopped": "active",
+    "finished": "closed",
+}
+LONGEST_TITLE = 200
+
+
+@dataclass(slots=True, kw_only=True)
+class SlackSurface:
+    """Shows agents in Slack.
+
+    `drawn` tells what messages show already, so that nothing is sent twice; `standings` what people see that an agent
+    does, `sessions` what Slack's own indicator says of it, `lines` whose root message says it, and `to_tell` what is
+    being sent. Any of it may be lost: then more is sent.
+    """
+
+    calls: Calls
+    soon: Soon
+    model: str
+    directory: SlackDirectory
+    name: SurfaceName = "slack"
+    drawn: OrderedDict[str, bytes] = field(default_factory=OrderedDict)
+    standings: dict[AgentId, str] = field(default_factory=dict)
+    sessions: dict[AgentId, SessionStatus] = field(default_factory=dict)
+    lines: set[AgentId] = field(default_factory=set)
+    to_tell: dict[AgentId, Agent] = field(default_factory=dict)
+    without_sessions: set[str] = field(default_factory=set)
+
+    async def open_thread(self, agent: Agent) -> ThreadRef:
+        """Post the root message, unless it stands in the channel."""
+        message = root_message(agent, model=self.model)
+        found = await Standing(self.calls).root(agent.channel, message.written_by, agent.created_at)
+        return ThreadRef(agent.channel, found or await self._post(agent, message, thread=None))
+
+    async def show(self, agent: Agent, turn: Turn, *, may_stand: bool) -> str:
+        """Post the card or edit it; nothing is sent where it looks the same already."""
+        thread, message = thread_of(agent), self._card(agent, turn)
+        stands = ts_in(thread, turn.shown_as)
+        if not stands and may_stand:
+            stands = await Standing(self.calls).reply(thread, message.written_by, turn.proposed_at)
+        if not stands or not await self._edit(agent, stands, message):
+            stands = await self._post(agent, message, thread=thread.thread)
+        return f"{thread.thread}/{stands}"
+
+    async def notice(self, agent: Agent, notice: Notice, *, may_stand: bool) -> None:
+        """Post it under the root, unless it stands there."""
+        thread, message = thread_of(agent), notice_message(agent, notice)
+        if may_stand and await Standing(self.calls).reply(thread, message.written_by, notice.at):
+            return
+        await self._post(agent, message, thread=thread.thread)
+
+    async def status(self, agent: Agent) -> None:
+        """Have it shown soon what the agent does; of several changes in a row only the last is sent."""
+        is_under_way = agent.id in self.to_tell
+        is_told = not is_under_way and self.standings.get(agent.id) == status_text(agent.status)
+        if agent.thread is None or agent.parent or is_told:  # the indicator is that of the agent people made
+            return
+        self.to_tell[agent.id] = agent
+        if not is_under_way:
+            self.soon(self._tell_status(agent.id))
+
+    def forget_status(self, agent: Agent) -> None:
+        """Have the agent's state sent again, for Slack changed its indicator by itself."""
+        self.standings.pop(agent.id, None)
+        self.sessions.pop(agent.id, None)
+
+    async def lost(self, agent: Agent, reason: str) -> None:
+        """Write to the owner directly, for their thread is gone."""
+        text = f"{agent.name} is paused. {reason}"
+        self.soon(self.say_to(agent.channel.workspace, agent.owner.id, text))
+
+    async def say_to(self, workspace: str, person: str, text: str) -> None:
+        """Write to a person in their direct messages."""
+        await self.calls.ask(
+            workspace, lambda client: client.chat_postMessage(channel=person, **Message.plain(text).arguments)
+        )
+
+    async def upload(self, agent: Agent, filename: str, data: bytes) -> None:
+        """Put the file under the root message."""
+        thread, content = thread_of(agent), data or b"\n"  # Slack takes no empty files
+        await self.calls.ask(
+            agent.channel.workspace,
+            lambda client: client.files_upload_v2(
+                channel=agent.channel.channel, thread_ts=thread.thread, filename=visible(filename), content=content
+            ),
+            place=agent.channel.channel,
+        )
+
+    async def send_files(self, workspace: str, person: str, text: str, files: Sequence[tuple[str, bytes]]) -> None:
+        """Send files to a person in their direct messages, in one message after the text."""
+        sent = await self.calls.ask(
+            workspace, lambda client: client.chat_postMessage(channel=person, **Message.plain(text).arguments)
+        )
+        uploads = [{"filename": name, "content": data or b"\n"} for name, data in files]
+        await self.calls.ask(
+            workspace, lambda client: client.files_upload_v2(channel=sent["channel"], file_uploads=uploads)
+        )
+
+    async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
+        """The person as Slack knows them now."""
+        return await self.directory.actor(channel, person.id)
+
+    async def draw_again(self, agent: Agent, turn: Turn) -> None:
+        """Bring a card up to date that somebody pressed although it had moved on."""
+        if agent.thread and (stands := ts_in(agent.thread, turn.shown_as)):
+            self.drawn.pop(f"{agent.channel.key}/{stands}", None)
+            await self._edit(agent, stands, self._card(agent, turn))
+
+    def _card(self, agent: Agent, turn: Turn) -> Message:
+        return turn_message(agent, turn, badge="" if agent.model else self.model)
+
+    async def _post(self, agent: Agent, message: Message, *, thread: str | None) -> str:
+        answer = await self.calls.ask(
+            agent.channel.workspace,
+            lambda client: client.chat_postMessage(
+                channel=agent.channel.channel,
+                thread_ts=thread,
+                unfurl_links=False,
+                unfurl_media=False,
+                **message.arguments,
+            ),
+            place=agent.channel.channel,
+        )
+        self._remember(f"{agent.channel.key}/{answer['ts']}", message.digest)
+        return str(answer["ts"])
+
+    async def _edit(self, agent: Agent, ts: str, message: Message) -> bool:
+        """Say whether the message is there; where it looks the same already nothing is sent."""
+        key, digest = f"{agent.channel.key}/{ts}", message.digest
+        if self.drawn.get(key) == digest:
+            return True
+        try:
+            await self.calls.ask(
+                agent.channel.workspace,
+                lambda client: client.chat_update(channel=agent.channel.channel, ts=ts, **message.arguments),
+                place=agent.channel.channel,
+            )
+        except SlackRefused as refused:
+            if refused.error == "message_not_found":
+                return False
+            raise
+        self._remember(key, digest)
+        return True
+
+    def _remember(self, key: str, digest: bytes) -> None:
+        self.drawn[key] = digest
+        self.drawn.move_to_end(key)
+        while len(self.drawn) > MOST_DRAWN:
+            self.drawn.popitem(last=False)
+
+    async def _tell_status(self, agent_id: AgentId) -> None:
+        told = self.standings.get(agent_id, "")
+        try:
+            await self.calls.clock.sleep(SETTLES)
+            while (text := status_text(self.to_tell[agent_id].status)) != told:
+                await self._stand(self.to_tell[agent_id], text)
+                told = self.standings[agent_id] = text
+        finally:
+            del self.to_tell[agent_id]
+
+    async def _stand(self, agent: Agent, text: str) -> None:
+        """Slack's own indicator says whether it works or waits; the root message says what Slack has no word for."""
+        has_indicator = await self._set_session(agent)
+        is_held_up = isinstance(agent.status, Thinking) and bool(agent.status.held_up or agent.status.waits_for)
+        line = text if is_held_up or not has_indicator else ""
+        if line or agent.id in self.lines:
+            await self._edit(agent, thread_of(agent).thread, root_message(agent, model=self.model, status_line=line))
+            self.lines.add(agent.id)
+
+    async def _set_session(self, agent: Agent) -> bool:
+        """Say whether the workspace has Slack's indicator for agents."""
+        if agent.channel.workspace in self.without_sessions:
+            return False
+        waits = isinstance(agent.status, Thinking) and agent.status.waits_for
+        session = SESSIONS["awaiting" if waits else agent.status.kind]
+        if self.sessions.get(agent.id) == session:
+            return True
+        asked: dict[str, Any] = {
+            "channel_id": agent.channel.channel,
+            "thread_ts": thread_of(agent).thread,
+            "status": session,
+            "title": cut(one_line(agent.name), LONGEST_TITLE),
+        }
+        try:
+            await self.calls.ask(
+                agent.channel.workspace,
+                lambda client: client.agents_sessions_setStatus(**asked),
+                place=f"{agent.channel.channel}/session",
+            )
+        except (SlackRefused, ThreadGone) as refused:
+            # A thread that is gone says nothing of the workspace; a permission that is missing does.
+            if isinstance(refused, ThreadGone) and str(refused) != GONE["missing_scope"]:
+                return True
+            self.without_sessions.add(agent.channel.workspace)
+            return False
+        except SurfaceError:
+            return True
+        self.sessions[agent.id] = session
+        return True
+
+
+def thread_of(agent: Agent) -> ThreadRef:
+    """The agent's thread; raise ThreadGone when it has none."""
+    if agent.thread is None:
+        raise ThreadGone("The agent has no thread.")
+    return agent.thread
+
+
+def ts_in(thread: ThreadRef, address: str) -> str:
+    """The `ts` in a card's address, or "" when it stands in another thread or nowhere."""
+    there, _, ts = address.partition("/")
+    return ts if there == thread.thread else ""

@@ -1,0 +1,223 @@
+"""Slack's forms, what a card has in full, and the Home tab. Pure; what is filled in is read by fields."""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+
+from adapters.buttons import Opening, OpeningVerb
+from adapters.cards import Card, Labelled, as_text, money
+from adapters.forms import argument_names
+from adapters.slack.inbound.fields import ARGUMENT, Place
+from adapters.slack.outbound.blocks import (
+    IDENTIFIER,
+    VIEW_BLOCKS,
+    VIEW_BUTTON,
+    VIEW_SIZE,
+    VIEW_TITLE,
+    Block,
+    actions,
+    chooser,
+    context,
+    divider,
+    heading,
+    labelled,
+    option,
+    plain,
+    section,
+)
+from adapters.slack.outbound.card import one_line
+from adapters.slack.outbound.controls import APPROVE_N, element, rest_button
+from adapters.slack.outbound.full_text import drawn, packed, parts_of, thoughts_of
+from adapters.slack.outbound.inputs import FIELD, PIECE, entries
+from adapters.slack.outbound.render import EXAMPLE, EXPLANATION, Link, linked, standing_text
+from adapters.slack.outbound.texts import clean
+from adapters.text_fit import beginning, cut
+from adapters.ui_text import age
+from agent_core.model.agent import Agent
+from agent_core.model.agent_policy import Policy
+from agent_core.model.command import RISK_CLASSES, CommandSpec
+from agent_core.model.decision import FEWEST_TIMES, MOST_TIMES
+from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, GOAL_LENGTH, MOST_GOALS, AgentDraft
+from agent_core.model.note import Notice
+from agent_core.model.turn import Turn
+
+PREFIX = "signoff."
+MOST_MINE, MOST_WAITING = 30, 20
+APPROVERS = {"anyone": "Anyone here", "owner": "Only me"}
+VERBOSITIES = {"full": "All thoughts", "brief": "The text, the rest behind Thoughts"}
+NEW_AGENT = "New agent"
+REPLY = "The model's reply"
+CHANNEL: Block = {
+    "type": "conversations_select",
+    "action_id": FIELD,
+    "filter": {"include": ["public", "private"], "exclude_external_shared_channels": True},
+}
+EMPTY_HOME = "You have no agents yet. Press New agent, or mention Signoff in a channel with what you want done:"
+
+
+def agent_form(
+    draft: AgentDraft | None, last: AgentDraft | None, channel_key: str, *, said: str = "", thread: str = ""
+) -> Block:
+    """The form of a new agent: a draft to look over perhaps, with the settings that the channel used last.
+
+    Without a channel the form asks for one.
+    """
+    given, kept = draft or AgentDraft(), last or AgentDraft()
+    policy = given.policy if given.policy != Policy() else kept.policy
+    budget = kept.budget if given.budget is None else given.budget
+    blocks = [context(said)] if said else []
+    blocks += [] if channel_key else [labelled("Channel", CHANNEL, "channel", optional=False)]
+    blocks += entries("name", "Name", beginning(clean(given.name), PIECE), placeholder=DEFAULT_NAME)
+    blocks += entries("role", "Role", beginning(clean(given.role), PIECE), placeholder=DEFAULT_ROLE)
+    goals = beginning(clean("\n".join(given.goals)), MOST_GOALS * (2 * GOAL_LENGTH + 1))
+    blocks += entries("goals", "Goals", goals, hint="One per line, 1 to 5.", multiline=True, optional=False)
+    blocks += [divider(), heading("More")]
+    blocks += [context(f"As {last.name} had it, the last agent of this channel.")] if last and last.name else []
+    blocks += entries("budget", "Budget in US dollars", "" if budget is None else str(budget), placeholder="No limit")
+    blocks += entries("model", "Model", given.model or kept.model, placeholder="The default model")
+    place = Place(channel_key, thread=thread)
+    return _form(NEW_AGENT, "new", [*blocks, *_policy_fields(policy)], place, submit="Create")
+
+
+def drafting_view() -> Block:
+    """Stands there while a sentence is made into a draft."""
+    return sentence_view(NEW_AGENT, "Drafting name, role and goals from your sentence…")
+
+
+def edit_form(turn: Turn, spec: CommandSpec, place: Place) -> Block | None:
+    """A field for each argument, given or not; None where the arguments are too long for a form."""
+    given, blocks = turn.call.arguments, []
+    if sum(len(as_text(value)) for value in given.values()) > VIEW_SIZE:
+        return None
+    for number, name in enumerate(argument_names(turn, spec)):
+        text = as_text(given[name]) if name in given else ""
+        hint = "" if name in given else "Not given."
+        blocks += entries(f"{ARGUMENT}{number}", one_line(name), text, hint=hint, multiline=True)
+    if not blocks:
+        blocks = [section("This command takes no arguments.")]
+    view = _form(f"Edit {spec.label}", "edit", blocks, place, "Run edited")
+    return view if len(blocks) <= VIEW_BLOCKS and len(json.dumps(view)) <= VIEW_SIZE else None
+
+
+def reason_form(agent: Agent, turn: Turn, place: Place) -> Block:
+    """Asks why not; the agent reads it."""
+    hint = f"Optional. {agent.name} reads it and thinks again."
+    blocks = entries("text", "Reason", hint=hint, multiline=True)
+    return _form(f"Reject turn {turn.number}", "reject", blocks, place, submit="Reject")
+
+
+def number_form(turn: Turn, place: Place) -> Block:
+    """Asks how many commands may run."""
+    number = {
+        "type": "number_input",
+        "action_id": FIELD,
+        "is_decimal_allowed": False,
+        "min_value": str(FEWEST_TIMES),
+        "max_value": str(MOST_TIMES),
+    }
+    hint = f"From {FEWEST_TIMES} to {MOST_TIMES}; this command is the first of them."
+    block = labelled("How many commands", number, "times", hint=hint, optional=False)
+    return _form(f"Approve turn {turn.number}", "times", [block], place, submit=APPROVE_N)
+
+
+def show_all(card: Card, place: Place, part: int = 1) -> Block:
+    """Everything of a turn in full; a part of it where it is long."""
+    parts = parts_of(card)
+    which, around = _part(parts, "show all", card.turn, part)
+    return _view(f"Turn {card.number}", [*around[0], *parts[which - 1], *around[1]], place)
+
+
+def reply_view(notice: Notice, place: Place, part: int = 1) -> Block:
+    """A reply of the model that could not be used, whole; a part of it where it is long."""
+    parts = packed(list(drawn([Labelled(REPLY, notice.reply)], boxed=True)))
+    which, around = _part(parts, "show reply", notice.id, part)
+    return _view(REPLY, [*around[0], *parts[which - 1], *around[1]], place)
+
+
+def thoughts_view(card: Card, place: Place | None = None) -> Block:
+    """All thoughts of a turn; where they are longer than a view, its beginning."""
+    first, *more = packed(list(drawn(thoughts_of(card))))
+    rest = "There is more: Show all has the whole of it."
+    button = element(Opening("show all", card.turn)) if place else None
+    blocks = [*first, *([section(rest, button)] if more else [])]
+    return _view("Thoughts", blocks or [section("It says nothing of this command.")], place)
+
+
+def sentence_view(title: str, text: str) -> Block:
+    """Something that can be read and closed."""
+    return _view(title, [section(text)])
+
+
+def home(mine: Sequence[Agent], waiting: Sequence[tuple[Agent, Turn]], now: datetime, link: Link) -> Block:
+    """The Home tab: what waits for this person, their agents and what those spent."""
+    blocks: list[Block] = []
+    if waiting:
+        blocks += [heading("Waiting for you"), *(_asking(*each, now, link) for each in waiting[:MOST_WAITING])]
+        blocks += _rest(len(waiting) - MOST_WAITING)
+    if not (mine or waiting):
+        blocks += [section(EXPLANATION[0]), section(f"{EMPTY_HOME}\n@Signoff {EXAMPLE}")]
+    blocks.append(actions(element(Opening("new agent", "home"), style="primary")))
+    if mine:
+        spent = sum((agent.budget.spent for agent in mine), Decimal(0))
+        blocks += [heading("Your agents"), context(f"{len(mine):,} in all · {money(spent)} spent")]
+        blocks += [block for agent in mine[:MOST_MINE] for block in _mine(agent, now, link)]
+        blocks += _rest(len(mine) - MOST_MINE)
+    return {"type": "home", "blocks": blocks}
+
+
+def _part(
+    parts: Sequence[object], verb: OpeningVerb, subject: str, part: int
+) -> tuple[int, tuple[list[Block], list[Block]]]:
+    """Which part is shown, what stands above it, and under it the buttons that lead to the parts beside it."""
+    which = min(max(part, 1), len(parts))
+    steps = [("Previous part", which - 1), ("Next part", which + 1)]
+    buttons = [
+        element(Opening(verb, subject, number), label=label) for label, number in steps if 1 <= number <= len(parts)
+    ]
+    top = [context(f"Part {which:,} of {len(parts):,}")] if len(parts) > 1 else []
+    return which, (top, [actions(*buttons)] if buttons else [])
+
+
+def _policy_fields(policy: Policy) -> list[Block]:
+    free = chooser("checkboxes", FIELD, [option(risk, risk) for risk in RISK_CLASSES], policy.free)
+    return [
+        labelled("Run without asking", free, "free", hint="Where nothing is ticked every command asks."),
+        labelled("Who may approve", _one_of(APPROVERS, policy.approvers), "approvers", optional=False),
+        labelled("Cards show", _one_of(VERBOSITIES, policy.verbosity), "verbosity", optional=False),
+    ]
+
+
+def _one_of(words: dict[str, str], chosen: str) -> Block:
+    return chooser("radio_buttons", FIELD, [option(label, value) for value, label in words.items()], [chosen])
+
+
+def _form(title: str, kind: str, blocks: Sequence[Block], place: Place, submit: str) -> Block:
+    return _view(title, blocks, place, kind) | {"submit": plain(submit, VIEW_BUTTON)}
+
+
+def _view(title: str, blocks: Sequence[Block], place: Place | None = None, kind: str = "show") -> Block:
+    view = {
+        "type": "modal",
+        "callback_id": PREFIX + kind,
+        "title": plain(one_line(title), VIEW_TITLE),
+        "close": plain("Close" if kind == "show" else "Cancel", VIEW_BUTTON),
+        "blocks": list(blocks),
+    }
+    return view | {"private_metadata": str(place)} if place else view
+
+
+def _asking(agent: Agent, turn: Turn, now: datetime, link: Link) -> Block:
+    said = f"{one_line(agent.name)} · turn {turn.number} · {one_line(turn.call.name)}"
+    return section(cut(f"{said} · for {age(agent.since, now)}", 300), linked(agent, link))
+
+
+def _mine(agent: Agent, now: datetime, link: Link) -> list[Block]:
+    place = f"{agent.channel.key} {agent.id}"
+    opens = linked(agent, link)
+    buttons = [*([opens] if opens else []), *([rest_button(agent)] if len(place) <= IDENTIFIER else [])]
+    return [section(standing_text(agent, now)), *([actions(*buttons, block_id=place)] if buttons else [])]
+
+
+def _rest(count: int) -> list[Block]:
+    return [context(f"and {count:,} more")] if count > 0 else []

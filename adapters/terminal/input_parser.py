@@ -1,0 +1,103 @@
+"""What a line typed at a question means."""
+
+import re
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from adapters.thread_commands import is_wish
+from agent_core.errors import InvalidInput
+from agent_core.model.decision import FEWEST_TIMES, MOST_TIMES, Settlement
+from agent_core.model.note import is_question
+
+SETTLEMENTS: dict[str, Settlement] = {"r": "run again", "i": "it ran", "s": "skip"}
+
+
+@dataclass(frozen=True, slots=True)
+class Yes:
+    """Approve this command, and the next ones up to `times` in all."""
+
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Change the arguments first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """Have the model criticise its proposal, then ask again."""
+
+
+@dataclass(frozen=True, slots=True)
+class No:
+    """Stop the agent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Help:
+    """Say what the keys do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unclear:
+    """A single short word that is no key: it may be meant as one, so it decides nothing."""
+
+    word: str
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Something to say to the agent: a reply, a question, or a verb behind `!`."""
+
+    text: str
+
+    @property
+    def is_verb(self) -> bool:
+        """Whether it names what it does, as `!status` and `@Ben !approve` do."""
+        return re.match(r"(@.*\s)?!\w", self.text) is not None
+
+    @property
+    def is_question(self) -> bool:
+        """Whether it ends with a question mark: a question decides nothing."""
+        return is_question(self.text)
+
+
+Answer: TypeAlias = Yes | Change | Review | No | Help | Unclear | Words
+KEYS: dict[str, Answer] = {
+    "y": Yes(),
+    "yes": Yes(),
+    "e": Change(),
+    "s": Review(),
+    "n": No(),
+    "?": Help(),
+}
+LONGEST_WORD = 15
+
+
+def understood(line: str) -> Answer:
+    """Read the answer to a proposal; raise InvalidInput for a number that cannot be used."""
+    said = line.strip()
+    if more := re.fullmatch(r"y(?:es)?(?:\s*-\s*|\s+)([0-9]{1,9})", said, re.IGNORECASE):
+        return _times(int(more[1]))
+    if key := KEYS.get(said.casefold()):
+        return key
+    words = Words(f"!{said}" if is_wish(said) else said)
+    is_word = 0 < len(said) <= LONGEST_WORD and len(said.split()) == 1
+    return Unclear(said) if is_word and not (words.is_verb or words.is_question) else words
+
+
+def settlement(line: str) -> Settlement:
+    """Read the answer about a command that may have run; raise InvalidInput for anything but the three."""
+    said = line.strip().casefold()
+    if said not in SETTLEMENTS:
+        raise InvalidInput(
+            {"answer": "Nothing was decided. Answer r (run again), i (it ran) or s (skip); n stops the agent."}
+        )
+    return SETTLEMENTS[said]
+
+
+def _times(times: int) -> Yes:
+    if not FEWEST_TIMES <= times <= MOST_TIMES:
+        raise InvalidInput({"times": f"y -N: a number from {FEWEST_TIMES} to {MOST_TIMES}, not {times}."})
+    return Yes(times)

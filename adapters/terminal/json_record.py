@@ -1,0 +1,43 @@
+"""A turn that ended, as one line of JSON for programs."""
+
+import json
+
+from agent_core.model.actors import Actor
+from agent_core.model.decision import Reject
+from agent_core.model.turn import Turn, text_of
+
+ENDED = ("done", "rejected", "withdrawn")
+
+
+def record(turn: Turn) -> str:
+    """The turn's object: ASCII only, so that it moves no cursor wherever it is printed."""
+    thoughts = turn.proposal.thoughts
+    by = _decided_by(turn)
+    whole = {
+        "number": turn.number,
+        "command": turn.call.name,
+        "arguments": turn.call.arguments,
+        "thoughts": {
+            "text": thoughts.text,
+            "reasoning": thoughts.reasoning,
+            "plan": thoughts.plan,
+            "criticism": thoughts.criticism,
+            "speak": thoughts.speak,
+        },
+        "state": turn.state,
+        "decided_by": by.display if by else None,
+        "result": _result(turn),
+        "cost": float(turn.usage.cost),
+    }
+    return json.dumps(whole, default=str)
+
+
+def _decided_by(turn: Turn) -> Actor | None:
+    return turn.approvals[-1].by if turn.approvals else turn.ended_by
+
+
+def _result(turn: Turn) -> dict[str, str] | None:
+    if turn.result:
+        return {"kind": turn.result.kind, "text": text_of(turn.result)}
+    decision = turn.approvals[-1].decision if turn.approvals else None
+    return {"kind": "rejected", "text": decision.reason} if isinstance(decision, Reject) else None

@@ -1,0 +1,236 @@
+"""What people ask of an agent besides decisions: goals, budgets, memory, its settings. Once, for all surfaces."""
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Literal, TypeAlias, assert_never, cast, get_args
+
+from adapters.answers import Answer, Attachment
+from adapters.cards import money
+from adapters.decision_log import newest_rows
+from adapters.forms import dollars
+from adapters.settings_file import FILENAME, settings_text
+from adapters.site_settings import sites_set
+from adapters.ui_text import age, first_word
+from adapters.visible_text import readable
+from agent_core.errors import InvalidInput
+from agent_core.model.actors import Origin
+from agent_core.model.agent import Agent
+from agent_core.model.ids import MemoryId
+from agent_core.model.lines import one_line
+from agent_core.model.memory import Memory
+from agent_core.model.usage import Budget, CallKind
+from agent_core.service.agent_settings import AgentTuning
+from agent_core.service.decision_log import LogFilter
+from agent_core.service.memories import AgentMemories
+from agent_core.service.views import AgentViews
+
+WishVerb: TypeAlias = Literal["goals", "budget", "memory", "sites", "export", "audit"]
+MEMORY_FILE = "memory.jsonl"
+SHORT, SOURCE = 120, 50
+NO_LIMIT = ("none", "no limit", "unlimited")
+MARKED = re.compile(r"^\s*(?:\d{1,2}[.)]|[-*•])\s+")
+CALLS: dict[CallKind, str] = {
+    "chat": "turns",
+    "summary": "summaries",
+    "repair": "repairs",
+    "review": "self-reviews",
+    "answer": "answers to questions",
+    "draft": "drafts",
+    "function": "commands that ask a model",
+    "embedding": "embeddings",
+    "image": "images",
+    "audio": "audio",
+}
+# How a wish goes on that is told from other words: a name, or a reply that happens to begin alike.
+BEGINNINGS: dict[WishVerb, str] = {
+    "goals": r"set\b",
+    "budget": r"(channel|none|no limit)\b|\$?\s*\d",
+    "memory": r"(list|search|add|forget|export)\b",
+    "sites": r"(allow|deny|clear)\b",
+    "export": r"(?!)",
+    "audit": r"channel\s*$",
+}
+HOW_BUDGET = "Budget: write an amount in US dollars such as 5, or none for no limit; channel before it for all agents."
+HOW_AUDIT = "Audit: nothing behind it gives this agent's decision log, channel that of all agents here."
+HOW_MEMORY = "Memory: write search WORDS, add TEXT, forget ID, forget all or export."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """Grants what was asked in words. Who may is the service's to say; every fault is a PersonError."""
+
+    views: AgentViews
+    tuning: AgentTuning
+    memories: AgentMemories
+
+    async def grant(self, verb: WishVerb, agent: Agent, said: str, origin: Origin) -> Answer:
+        """Do what stands behind the verb, or show how things are where nothing does."""
+        match verb:
+            case "goals":
+                return await self._goals(agent, said.strip(), origin)
+            case "budget":
+                return await self._budget(agent, said.strip(), origin)
+            case "memory":
+                return await self._memory(agent, said.strip(), origin)
+            case "sites":
+                return _wanted(await sites_set(self.tuning, said.strip(), origin))
+            case "export":
+                text = settings_text(agent)
+                return _wanted(text, Attachment(FILENAME, text.encode()))
+            case "audit":
+                return await self._audit(agent, said.strip(), origin)
+        assert_never(verb)
+
+    async def audit(self, name: str, origin: Origin) -> Answer:
+        """The decision log of the channel, or of the agent that has or had this name."""
+        return await newest_rows(self.views, origin, LogFilter(agent=name))
+
+    async def _audit(self, agent: Agent, said: str, origin: Origin) -> Answer:
+        match said.casefold():
+            case "":
+                return await newest_rows(self.views, origin, LogFilter(agent_id=agent.id))
+            case "channel":
+                return await self.audit("", origin)
+            case _:
+                raise InvalidInput({"audit": HOW_AUDIT})
+
+    async def _goals(self, agent: Agent, said: str, origin: Origin) -> Answer:
+        changed = agent
+        if said:
+            goals = re.sub(r"\Aset\b:?", "", said, count=1, flags=re.IGNORECASE)
+            changed = await self.tuning.set_goals(agent.id, _each(goals), origin)
+        return _wanted("\n".join((f"Goals of {changed.name}:", *_numbered(changed.goals))))
+
+    async def _budget(self, agent: Agent, said: str, origin: Origin) -> Answer:
+        word, rest = first_word(said)
+        if word == "channel":
+            shared = await self._channel_budget(rest, origin)
+            return _wanted(_of_channel(shared))
+        if said:
+            changed = await self.tuning.set_budget(agent.id, _limit(said), origin)
+            return _wanted(f"{changed.name}: {_spent(changed.budget)}")
+        shared = await self.tuning.channel_budget(origin.channel)
+        return _wanted("\n".join((f"{agent.name}: {_spent(agent.budget)}", *_by_kind(agent), _of_channel(shared))))
+
+    async def _channel_budget(self, said: str, origin: Origin) -> Budget:
+        if said:
+            return await self.tuning.set_channel_budget(_limit(said), origin)
+        return await self.tuning.channel_budget(origin.channel)
+
+    async def _memory(self, agent: Agent, said: str, origin: Origin) -> Answer:
+        match first_word(said):
+            case (("" | "list"), ""):
+                return await self._listed(agent)
+            case "search", words:
+                return await self._found(agent, words, origin)
+            case "add", text:
+                pieces = await self.memories.add(agent.id, text, origin)
+                return _wanted(f"{agent.name} remembers this{f', in {pieces} pieces' if pieces > 1 else ''}.")
+            case "forget", what if what.casefold().split()[:1] == ["all"]:
+                return await self._forgotten(agent, what[3:], origin)
+            case "forget", what if what:
+                memory = await self.memories.forget(agent.id, MemoryId(what.lower()), origin)
+                return _wanted(f"{agent.name} has forgotten: {_brief(memory.text)}")
+            case "export", "":
+                return await self._exported(agent)
+            case _:
+                raise InvalidInput({"memory": HOW_MEMORY})
+
+    async def _listed(self, agent: Agent) -> Answer:
+        page = await self.memories.page(agent.channel, agent.id)
+        if not page.memories:
+            return _wanted(f"{agent.name} remembers nothing yet.")
+        more = page.total - len(page.memories)
+        rest = [f"and {more:,} more: search finds them, export gives them all."] if more > 0 else []
+        behind = ["Long-term memory is behind: search may not find the newest."] if page.is_behind else []
+        head = f"{agent.name} remembers {_things(page.total)}, the newest first:"
+        return _wanted("\n".join((head, *map(self._line, page.memories), *rest, *behind)))
+
+    async def _found(self, agent: Agent, words: str, origin: Origin) -> Answer:
+        found = await self.memories.search(agent.id, words, origin)
+        said = [found.said] if found.said else []
+        lines = [self._line(recalled.memory) for recalled in found.recalled]
+        head = f"{agent.name} recalls, the likest first:" if lines else f"{agent.name} recalls nothing of this."
+        return _wanted("\n".join((*said, head, *lines)))
+
+    async def _forgotten(self, agent: Agent, name: str, origin: Origin) -> Answer:
+        """Forget everything, once the person repeats whose memory that is."""
+        if " ".join(name.split()).casefold() != agent.name.casefold():
+            page = await self.memories.page(agent.channel, agent.id)
+            return _wanted(
+                f"This removes all that {agent.name} remembers, {_things(page.total)}, for good. "
+                f"If that is meant, write its name behind: forget all {agent.name}"
+            )
+        number = await self.memories.forget_all(agent.id, origin)
+        return _wanted(f"{agent.name} has forgotten {_things(number)}.")
+
+    async def _exported(self, agent: Agent) -> Answer:
+        text = await self.memories.export(agent.channel, agent.id)
+        if not text:
+            return _wanted(f"{agent.name} remembers nothing yet.")
+        said = f"What {agent.name} remembers, one thing a line, is in {MEMORY_FILE}: {_things(text.count(chr(10)))}."
+        return _wanted(said, Attachment(MEMORY_FILE, text.encode()))
+
+    def _line(self, memory: Memory) -> str:
+        when = age(memory.at, self.views.clock.now())
+        return f"• {_brief(memory.text)} · {_brief(memory.source, SOURCE)} · {when} · {memory.id}"
+
+
+def begins_wish(verb: WishVerb, said: str) -> bool:
+    """Whether the words behind the verb go on as a wish does."""
+    return re.match(BEGINNINGS[verb], said, re.IGNORECASE) is not None
+
+
+def is_wish(line: str) -> bool:
+    """Whether a line without a mark before it is meant as a wish, not as a reply: `memory search tea`."""
+    word, rest = first_word(line)
+    return word in get_args(WishVerb) and (not rest or begins_wish(cast("WishVerb", word), rest))
+
+
+def _wanted(text: str, file: Attachment | None = None) -> Answer:
+    return Answer(text, is_wanted=True, files=(file,) if file else ())
+
+
+def _each(said: str) -> tuple[str, ...]:
+    """The goals between semicolons or on lines of their own, without marks of a list."""
+    return tuple(MARKED.sub("", goal).strip() for goal in re.split(r"[;\n]", said))
+
+
+def _numbered(goals: tuple[str, ...]) -> list[str]:
+    return [f"{number}. {goal}" for number, goal in enumerate(goals, 1)]
+
+
+def _limit(said: str) -> Decimal | None:
+    if said.casefold() in NO_LIMIT:
+        return None
+    limit = dollars(said)
+    if limit is None or limit <= 0:
+        raise InvalidInput({"budget": HOW_BUDGET})
+    return limit
+
+
+def _spent(budget: Budget) -> str:
+    spent = money(budget.spent)
+    return f"{spent} of {money(budget.limit)} spent" if budget.limit is not None else f"{spent} spent, no limit"
+
+
+def _of_channel(budget: Budget) -> str:
+    return f"All agents of this channel: {_spent(budget)}"
+
+
+def _by_kind(agent: Agent) -> list[str]:
+    """What the calls cost, dearest first."""
+    dearest = sorted(agent.calls.items(), key=lambda call: call[1].cost, reverse=True)
+    return [
+        f"• {CALLS[kind]}: {money(usage.cost)}, {usage.prompt:,} tokens read, {usage.completion:,} written"
+        for kind, usage in dearest
+    ]
+
+
+def _brief(text: str, most: int = SHORT) -> str:
+    return one_line(readable(text), most)
+
+
+def _things(number: int) -> str:
+    return "1 thing" if number == 1 else f"{number:,} things"

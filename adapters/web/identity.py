@@ -1,0 +1,42 @@
+"""Who sits at the browser: a name they choose. It is nobody's account elsewhere, so it decides only here."""
+
+import re
+import secrets
+from urllib.parse import quote, unquote
+
+from aiohttp import web
+
+from agent_core.model.actors import Actor
+
+COOKIE = "signoff_person"
+PERSON = web.RequestKey("person", Actor)
+WORKSPACE = "local"
+LONGEST_NAME = 40
+YEAR = 365 * 24 * 3600
+
+
+def person_of(request: web.Request) -> Actor:
+    """The person of this browser; a new one gets an id of their own and a name to change."""
+    if PERSON not in request:
+        request[PERSON] = _read(request.cookies.get(COOKIE, ""))
+    return request[PERSON]
+
+
+def remember(response: web.StreamResponse, person: Actor, *, secure: bool) -> None:
+    """Let the browser keep who they are; no other site's page can send it along."""
+    text = f"{person.id}:{quote(person.display)}"
+    response.set_cookie(COOKIE, text, max_age=YEAR, httponly=True, samesite="Strict", path="/", secure=secure)
+
+
+def renamed(person: Actor, name: str) -> Actor:
+    """The same person under another name, tidied; an empty one changes nothing."""
+    tidy = " ".join(re.sub(r"[^\w\s.'-]", "", name).split())[:LONGEST_NAME].strip()
+    return Actor(id=person.id, display=tidy or person.display, workspace=WORKSPACE)
+
+
+def _read(cookie: str) -> Actor:
+    person_id, _, name = cookie.partition(":")
+    if not re.fullmatch(r"[0-9a-f]{32}", person_id):
+        person_id, name = secrets.token_hex(16), ""
+    stranger = Actor(id=person_id, display=f"Visitor-{person_id[:4]}", workspace=WORKSPACE)
+    return renamed(stranger, unquote(name))

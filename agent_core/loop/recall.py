@@ -1,0 +1,88 @@
+"""Long-term memory around one thought: what is new goes in, and what is like it comes back where it is not in sight."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from agent_core.errors import MemoryAway
+from agent_core.memory.chunking import memories_of, memories_of_note
+from agent_core.memory.long_term import LongTermMemory
+from agent_core.model.agent import Agent
+from agent_core.model.memory import Memory, Recalled, Vector
+from agent_core.model.note import Note
+from agent_core.model.turn import Turn
+from agent_core.spending.spending_tracker import Purse
+
+TOGETHER = 3  # turns embedded by one call: the newest ones are in sight, where nothing has to find them
+ASKED_FOR = 8
+MOST_RECALLED = 1
+MOST_BETWEEN = 3  # from one summary to the next: a memory pasted into every prompt would cost more than it tells
+MARGIN = 0.1
+LEAST_LIKE = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookBack:
+    """`fresh` are new rows and `placed` their vectors: both are saved with what follows. They tell turns up to `upto`.
+
+    `hidden` is what is like the newest event and not in sight, nearest first; `offered` the part of it that is nearer
+    than everything in sight. `away` says why long-term memory could not be asked.
+    """
+
+    upto: int = 0
+    fresh: tuple[Memory, ...] = ()
+    placed: Mapping[Memory, Vector] = field(default_factory=dict)
+    hidden: tuple[Recalled, ...] = ()
+    offered: tuple[Recalled, ...] = ()
+    away: str = ""
+
+
+async def look_back(
+    memory: LongTermMemory, agent: Agent, turns: Sequence[Turn], notes: Sequence[Note], purse: Purse
+) -> LookBack:
+    """Embed what happened lately, in one call every third turn, and look for what is like the newest of it.
+
+    What cannot be embedded now is kept all the same, to be placed later.
+    """
+    upto = turns[-1].number if turns else 0
+    if upto - agent.remembered < TOGETHER:
+        return LookBack()
+    fresh = _fresh(agent, turns, notes)
+    if not fresh:
+        return LookBack(upto=upto)
+    try:
+        vectors = await memory.embed([each.text for each in fresh], purse)
+        placed = dict(zip(fresh, vectors, strict=True))
+        await memory.make_findable(agent, placed)
+        found = await memory.nearest(agent, placed[_newest(fresh)], ASKED_FOR) if _may_be_shown(memory, agent) else ()
+    except MemoryAway as away:
+        return LookBack(upto=upto, fresh=fresh, away=str(away))
+    hidden, offered = _out_of_sight(found, agent)
+    return LookBack(upto=upto, fresh=fresh, placed=placed, hidden=hidden, offered=offered)
+
+
+def _may_be_shown(memory: LongTermMemory, agent: Agent) -> bool:
+    """Whether anything is out of sight, could be told by its meaning, and was not shown often enough."""
+    return agent.digest.upto > 0 and memory.embedder.is_semantic and len(agent.recalled) < MOST_BETWEEN
+
+
+def _fresh(agent: Agent, turns: Sequence[Turn], notes: Sequence[Note]) -> tuple[Memory, ...]:
+    """What is not remembered yet, oldest first."""
+    new = [turn for turn in turns if turn.number > agent.remembered]
+    read = {turn.id for turn in new}
+    of_notes = [each for note in notes if note.taken_into in read for each in memories_of_note(note)]
+    of_turns = [each for turn in new for each in memories_of(turn, turn.ended_at or turn.proposed_at)]
+    return (*of_notes, *of_turns)
+
+
+def _newest(fresh: Sequence[Memory]) -> Memory:
+    """What tells the newest turn first: its thought and its command."""
+    return next(each for each in fresh if each.turn == fresh[-1].turn)
+
+
+def _out_of_sight(found: Sequence[Recalled], agent: Agent) -> tuple[tuple[Recalled, ...], tuple[Recalled, ...]]:
+    """What of it is hidden, and what of that is worth being shown now, once."""
+    in_sight = [one.likeness for one in found if one.memory.turn > agent.digest.upto]
+    hidden = tuple(one for one in found if one.memory.turn <= agent.digest.upto)
+    least = max(LEAST_LIKE, max(in_sight, default=0.0) + MARGIN)
+    offered = [one for one in hidden if one.likeness >= least and one.memory.id not in agent.recalled]
+    return hidden, tuple(offered[: min(MOST_RECALLED, max(0, MOST_BETWEEN - len(agent.recalled)))])

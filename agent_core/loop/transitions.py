@@ -1,0 +1,201 @@
+"""What a thought, a result or a fault makes of an agent. Pure functions from values to an Outcome."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from agent_core.loop.granters import Granters
+from agent_core.loop.outcome import Outcome
+from agent_core.loop.proposing import Delayed, Proposed, Unusable
+from agent_core.loop.recall import LookBack
+from agent_core.loop.turn_context import Sight
+from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Digest, Finished, Paused, Thinking
+from agent_core.model.decision import Approve
+from agent_core.model.ids import TurnId, new_id
+from agent_core.model.lines import one_line
+from agent_core.model.note import Notice
+from agent_core.model.result import Succeeded
+from agent_core.model.turn import Turn
+from agent_core.model.usage import CallKind, Usage
+from agent_core.oversight.lease import why_end_after, why_end_before
+from agent_core.oversight.policy import may_decide
+from agent_core.oversight.repetition import is_more_of_it
+from agent_core.oversight.untrusted_content import (
+    expose,
+    is_from_outside,
+    leaves_traces,
+    remembers_untrusted,
+    runs_unasked,
+)
+
+UNUSABLE_MOST = 3
+LONGEST_REASON = 200
+LONGEST_WAIT = timedelta(days=1)
+
+
+def propose(agent: Agent, thought: Proposed, sight: Sight, granters: Granters, now: datetime) -> Outcome:
+    """Make the agent's next turn; it runs unasked where the policy or a lease says so.
+
+    One that goes on in a circle it was told of is no turn: the agent pauses, unless somebody wrote to it meanwhile.
+    """
+    if sight.circling and not sight.waiting and is_more_of_it(thought.proposal.call, sight.turns):
+        why = f"{agent.name} goes round in a circle: {sight.circling} It was told, and proposed the same again."
+        return pause(agent, f"{why} Write what to do differently, then Resume.", now)
+    agent, notices = _hear(agent, sight, now)
+    turn = Turn(
+        id=TurnId(new_id(now)),
+        agent_id=agent.id,
+        channel=agent.channel,
+        number=agent.turns + 1,
+        proposal=thought.proposal,
+        risks=thought.spec.risks,
+        usage=agent.unbilled,
+        proposed_at=now,
+        exposed=agent.exposed,
+        exposures=agent.exposures,
+    )
+    numbered = replace(agent, turns=turn.number, unusable=0, complaint="", unbilled=Usage())
+    outcome = _ask(numbered, turn, now) if thought.spec.always_asks else _put(numbered, turn, sight, granters, now)
+    return replace(outcome, read=sight.waiting, notices=(*notices, *outcome.notices))
+
+
+def recall(agent: Agent, seen: LookBack, digest: Digest | None, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
+    """The agent after long-term memory offered it something, which may hold what others wrote."""
+    is_offered = bool(seen.offered or (digest and digest.recalled))
+    return expose(agent, "what its memory offered", now) if is_offered and remembers_untrusted(agent) else (agent, ())
+
+
+def complain(agent: Agent, thought: Unusable, now: datetime) -> Outcome:
+    """Have the model told what was wrong with its reply; after three in a row the agent pauses.
+
+    People are told in a sentence, and can read the last reply whole.
+    """
+    told = replace(agent, unusable=agent.unusable + 1, complaint=thought.problem)
+    if told.unusable < UNUSABLE_MOST:
+        return Outcome(agent=told)
+    brief = one_line(thought.brief or thought.problem, LONGEST_REASON)
+    why = f"The model's last {UNUSABLE_MOST} replies could not be used; the last one: {brief}"
+    outcome = pause(replace(told, unusable=0), f"{why} Write what to do differently, then Resume.", now)
+    return replace(outcome, notices=tuple(replace(notice, reply=thought.reply) for notice in outcome.notices))
+
+
+def see(outcome: Outcome, seen: LookBack, place: str, now: datetime) -> Outcome:
+    """Add to what follows from a thought what it saw: what goes into memory, and what the thread is told of that."""
+    agent = outcome.agent
+    shown = tuple(one.memory.id for one in seen.offered)
+    changed = replace(agent, remembered=max(agent.remembered, seen.upto), recalled=(*agent.recalled, *shown))
+    if seen.fresh:
+        changed = replace(changed, forgetful=seen.away)
+    notices = outcome.notices
+    if seen.away and not agent.forgetful:
+        said = f"Long-term memory cannot be used now: {seen.away} {agent.name} goes on without it, and it catches up."
+        notices = (*notices, Notice.to(agent, "waiting", said, now))
+    return replace(outcome, agent=changed, notices=notices, seen=seen, place=place)
+
+
+def delay(agent: Agent, thought: Delayed, now: datetime) -> Outcome:
+    """Let the agent think again later."""
+    tries = agent.status.tries + 1 if isinstance(agent.status, Thinking) else 1
+    later = agent.become(Thinking(held_up=thought.why, tries=tries), now)
+    return Outcome(agent=replace(later, wake_at=now + timedelta(seconds=thought.seconds)))
+
+
+def move(agent: Agent, turn: Turn, status: AgentStatus, now: datetime) -> Outcome:
+    """Go on with a turn that changed."""
+    return Outcome(agent=agent if agent.status == status else agent.become(status, now), changed=turn)
+
+
+def stop_circling(agent: Agent, sight: Sight, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
+    """Let people be asked again when an agent goes round in a circle."""
+    return end_lease(agent, f"it goes round in a circle: {sight.circling[:-1]}", now) if sight.circling else (agent, ())
+
+
+def conclude(agent: Agent, turn: Turn, earlier: Sequence[Turn], *, finishes: bool, now: datetime) -> Outcome:
+    """Go on after a command ended: a lease falls when it ran, and the agent thinks again or is done."""
+    spent = replace(agent, lease=agent.lease.spend()) if agent.lease and turn.started_at else agent
+    spent, exposures = _take_in(spent, turn, now)
+    offered = (*_offered(agent, turn, now), *exposures)
+    if not isinstance(agent.status, Acting):
+        return Outcome(agent=spent, changed=turn, notices=offered)
+    if finishes and isinstance(turn.result, Succeeded):
+        notice = Notice.to(agent, "finished", f"{agent.name} is done: {turn.result.output}", now)
+        return Outcome(agent=spent.become(Finished(turn.result.output), now), changed=turn, notices=(*offered, notice))
+    ended = [before for before in earlier if before.state == "done"]
+    why = why_end_after([*ended, turn])
+    going, notices = end_lease(spent, why, now) if why else (spent, ())
+    return Outcome(agent=going.become(Thinking(), now), changed=turn, notices=(*offered, *notices))
+
+
+def wait_for(helpers: Sequence[str], outcome: Outcome, now: datetime) -> Outcome:
+    """Let the agent think only when one of these reports, when somebody writes to it, or after a day."""
+    agent = outcome.agent
+    if not helpers or not isinstance(agent.status, Thinking):
+        return outcome
+    waiting = agent.become(Thinking(waits_for=tuple(helpers)), now)
+    return replace(outcome, agent=replace(waiting, wake_at=now + LONGEST_WAIT))
+
+
+def bill(agent: Agent, turn: Turn, spent: Mapping[CallKind, Usage]) -> tuple[Agent, Turn]:
+    """Have the agent pay for the calls that its command made, on that command's turn."""
+    paid = agent.pay(spent)
+    return replace(paid, unbilled=agent.unbilled), replace(turn, usage=turn.usage + sum(spent.values(), Usage()))
+
+
+def pause(agent: Agent, reason: str, now: datetime) -> Outcome:
+    """Let the agent stand still and tell the thread why."""
+    notice = Notice.to(agent, "paused", f"paused: {reason}", now)
+    return Outcome(agent=agent.become(Paused(reason), now), notices=(notice,))
+
+
+def end_lease(agent: Agent, why: str, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
+    """Let people be asked again and tell the thread why; nothing where there is no lease."""
+    if agent.lease is None:
+        return agent, ()
+    lease = agent.lease
+    said = f"The approval by {lease.granted_by} ended with {lease.left} of {lease.total} left: {why}."
+    return replace(agent, lease=None), (Notice.to(agent, "lease ended", said, now),)
+
+
+def _offered(agent: Agent, turn: Turn, now: datetime) -> tuple[Notice, ...]:
+    """The files that a command gave, each to be posted in the thread."""
+    files = turn.result.files if isinstance(turn.result, Succeeded) else ()
+    said = f"{agent.name} · turn {turn.number}"
+    return tuple(Notice.to(agent, "file", f"{said}: {file}", now, file=file) for file in files)
+
+
+def _hear(agent: Agent, sight: Sight, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
+    """The agent after it read what waits: the words of somebody who may not decide are no reason to run programs."""
+    for note in sight.waiting:
+        if note.by.kind != "bot" and not may_decide(agent, note.by):
+            return expose(agent, f"the words of {note.by}", now)
+    return agent, ()
+
+
+def _take_in(agent: Agent, turn: Turn, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
+    """The agent after a result: exposed by one from outside, its folder tainted by what the command left there."""
+    notices: tuple[Notice, ...] = ()
+    if is_from_outside(turn.result):
+        agent, notices = expose(agent, f"{turn.call.name} (turn {turn.number})", now)
+    return replace(agent, folder_tainted=agent.folder_tainted or leaves_traces(agent, turn.risks)), notices
+
+
+def _put(agent: Agent, turn: Turn, sight: Sight, granters: Granters, now: datetime) -> Outcome:
+    if runs_unasked(agent, turn.risks, granters.owner):
+        allowed = Approve(under="policy", granted_at=agent.created_at)
+        return _unasked(agent, turn.decide(allowed, by=agent.owner, at=now), now)
+    lease = agent.lease
+    if lease is None:
+        return _ask(agent, turn, now)
+    if why := why_end_before(replace(agent, budget=sight.own), turn, sight.turns, granters.lender_of(lease)):
+        asking, notices = end_lease(agent, why, now)
+        return replace(_ask(asking, turn, now), notices=notices)
+    covered = Approve(under="lease", granted_at=lease.granted_at)
+    return _unasked(agent, turn.decide(covered, by=lease.granted_by, at=now), now)
+
+
+def _ask(agent: Agent, turn: Turn, now: datetime) -> Outcome:
+    return Outcome(agent=agent.become(Awaiting(), now), made=turn)
+
+
+def _unasked(agent: Agent, approved: Turn, now: datetime) -> Outcome:
+    return Outcome(agent=agent.become(Acting(), now), made=approved)

@@ -1,0 +1,1 @@
+"""Text extraction from pages and documents, in short-lived processes with limits."""

@@ -1,0 +1,1 @@
+"""The egress gateway: SSRF protection for every request to an address that a model chose."""

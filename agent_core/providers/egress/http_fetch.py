@@ -1,0 +1,147 @@
+"""One request by HTTP over a way that was admitted. Nothing is looked up, carried over or followed here."""
+
+import socket
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import TYPE_CHECKING
+
+from aiohttp import (
+    ClientConnectorCertificateError,
+    ClientConnectorSSLError,
+    ClientError,
+    ClientPayloadError,
+    ClientResponse,
+    ClientResponseError,
+    ClientSession,
+    ClientTimeout,
+    ConnectionTimeoutError,
+    DummyCookieJar,
+    ServerDisconnectedError,
+    TCPConnector,
+)
+from aiohttp.abc import AbstractResolver, ResolveResult
+from yarl import URL
+
+from agent_core.errors import CommandError
+from agent_core.ports.web import Fetched
+from agent_core.providers.egress.decompression import PACKED, Unpacked
+
+if TYPE_CHECKING:
+    from aiohappyeyeballs import AddrInfoType
+
+    from agent_core.providers.egress.gateway import Patience, Wanted, Way
+
+LED_ON = (301, 302, 303, 307, 308)
+HINTS = {
+    401: "It wants a login.",
+    403: "It lets no programs in; try another source.",
+    404: "There is no such page.",
+    410: "The page is gone.",
+    429: "It was asked too often; try again later.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """The answer was to look in another place."""
+
+    location: str
+
+
+async def get(way: "Way", wanted: "Wanted", patience: "Patience", agent: str) -> Fetched | Elsewhere:
+    """Ask once; raise CommandError with a sentence, or TimeoutError when nothing comes for too long."""
+    host = way.target.host
+    try:
+        async with _session(way, patience, agent) as session:
+            url = URL(way.target.url, encoded=True)
+            async with session.get(url, allow_redirects=False) as response:
+                return await _answer(response, way, wanted)
+    except (ClientConnectorCertificateError, ClientConnectorSSLError):
+        raise CommandError(f"{host} cannot be trusted: its certificate does not hold. Try another source.") from None
+    except ConnectionTimeoutError:
+        raise CommandError(f"{host} did not answer within {patience.connect:g} seconds.") from None
+    except ClientPayloadError:
+        raise CommandError(f"What {host} sent ends too early, or is no HTTP.") from None
+    except ServerDisconnectedError:
+        raise CommandError(f"{host} hung up without an answer.") from None
+    except ClientResponseError:
+        raise CommandError(f"{host} answered something that is no HTTP, or with too long a head.") from None
+    except TimeoutError:
+        raise CommandError(f"{host} sent nothing more for {patience.idle:g} seconds.") from None
+    except (ClientError, OSError, ValueError) as fault:
+        raise CommandError(f"{host} cannot be reached ({type(fault).__name__}).") from None
+
+
+class _Pinned(AbstractResolver):
+    """Answers with what was checked, whatever it is asked."""
+
+    def __init__(self, way: "Way") -> None:
+        self._way = way
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        return [
+            ResolveResult(
+                hostname=host,
+                host=str(address),
+                port=self._way.target.port,
+                family=socket.AF_INET if address.version == 4 else socket.AF_INET6,
+                proto=socket.IPPROTO_TCP,
+                flags=socket.AI_NUMERICHOST,
+            )
+            for address in self._way.addresses
+        ]
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+def _session(way: "Way", patience: "Patience", agent: str) -> ClientSession:
+    def checked_socket(found: "AddrInfoType") -> socket.socket:
+        """Once more at the very last moment, so that no change of the client's can lead past the check."""
+        family, kind, protocol, _, (address, *_rest) = found
+        if ip_address(address) not in way.addresses:
+            raise OSError("this address was not checked")
+        return socket.socket(family, kind, protocol)
+
+    return ClientSession(
+        connector=TCPConnector(
+            resolver=_Pinned(way), use_dns_cache=False, force_close=True, socket_factory=checked_socket
+        ),
+        timeout=ClientTimeout(total=None, sock_connect=patience.connect, sock_read=patience.idle),
+        headers={"User-Agent": agent, "Accept-Encoding": PACKED, "Accept-Language": "en, *;q=0.5"},
+        cookie_jar=DummyCookieJar(),
+        auto_decompress=False,
+        trust_env=False,
+    )
+
+
+async def _answer(response: ClientResponse, way: "Way", wanted: "Wanted") -> Fetched | Elsewhere:
+    host = way.target.host
+    if response.status in LED_ON and (location := response.headers.get("Location")):
+        return Elsewhere(location.strip())
+    if not 200 <= response.status < 300:
+        raise CommandError(_refusal(host, response.status))
+    kind = response.content_type.lower() if "Content-Type" in response.headers else ""
+    if not wanted.kinds(kind or "text/html"):
+        raise CommandError(f"{way.target.url} is no page but {kind[:80]}. download_file can fetch it as a file.")
+    if (response.content_length or 0) > wanted.most:
+        raise CommandError(
+            f"What {host} sends is too much: {response.content_length:,} bytes, {wanted.most:,} at most."
+        )
+    body = Unpacked(host, ", ".join(response.headers.getall("Content-Encoding", ())), wanted.most)
+    data = await body.all_of(response.content.iter_any())
+    return Fetched(url=way.target.url, kind=kind, data=data, charset=_charset(response))
+
+
+def _refusal(host: str, status: int) -> str:
+    hint = HINTS.get(status, "Try again later." if status >= 500 else "Try another address.")
+    return f"{host} answered {status}. {hint}"
+
+
+def _charset(response: ClientResponse) -> str:
+    try:
+        return response.charset or ""
+    except (LookupError, ValueError):
+        return ""

@@ -1,0 +1,1 @@
+"""Embedders: by an endpoint, by word vectors on this machine, by hashed words."""

@@ -1,0 +1,254 @@
+"""Language models behind any endpoint that speaks OpenAI's chat completions.
+
+What an endpoint does not take (a JSON Schema, a parameter's name) is found out by being refused, once for each model.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Any, Literal, Self, cast
+
+from agent_core.errors import ModelError, ModelRefused
+from agent_core.model.messages import Message, Reply
+from agent_core.model.usage import Usage
+from agent_core.ports.models import TokenCounter
+from agent_core.ports.world import Clock
+from agent_core.providers.clock import SystemClock
+from agent_core.providers.llm.context_windows import Windows, named
+from agent_core.providers.llm.openai_client import OPENAI_URL, Connection
+from agent_core.providers.llm.openai_errors import complaint_of, expected, told
+from agent_core.providers.llm.prices import Prices
+from agent_core.providers.llm.token_estimates import EstimatedTokens
+
+DEFAULT_MODEL = "gpt-5.4-mini"
+LISTING_SECONDS = 10
+
+Format = Literal["json_schema", "json_object", "none"]
+LOWER: Mapping[Format, Format] = {"json_schema": "json_object", "json_object": "none"}
+FORMAT_WORDS = ("response_format", "json_schema", "json_object", "json mode", "structured output", "grammar")
+TOO_LONG = ("context", "too large", "too long")
+MAY_BE_DIALECT = (400, 422, 500, 501)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What a call asks for beside its prompt."""
+
+    schema: Mapping[str, object] | None
+    max_tokens: int
+    temperature: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """How an endpoint wants to be asked for one model."""
+
+    format: Format = "json_schema"
+    limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    temperature: bool = True
+
+    def after(self, complaint: str) -> Self | None:
+        """The dialect to try next, or None when the complaint is not about the way of asking."""
+        if self.format != "none" and any(word in complaint for word in FORMAT_WORDS):
+            return replace(self, format=LOWER[self.format])
+        if self.limit in complaint and not any(word in complaint for word in TOO_LONG):
+            other: Literal["max_tokens", "max_completion_tokens"] = (
+                "max_tokens" if self.limit == "max_completion_tokens" else "max_completion_tokens"
+            )
+            return replace(self, limit=other)
+        if self.temperature and "temperature" in complaint:
+            return replace(self, temperature=False)
+        return None
+
+    def options(self, wish: Wish) -> dict[str, object]:
+        """The parameters of a request beside its model and messages."""
+        options: dict[str, object] = {self.limit: wish.max_tokens}
+        if wish.temperature is not None and self.temperature:
+            options["temperature"] = wish.temperature
+        if wish.schema is not None and self.format == "json_schema":
+            named = {"name": "turn", "schema": wish.schema, "strict": False}
+            options["response_format"] = {"type": "json_schema", "json_schema": named}
+        elif wish.schema is not None and self.format == "json_object":
+            options["response_format"] = {"type": "json_object"}
+        return options
+
+
+@dataclass(slots=True, kw_only=True)
+class OpenAIModel:
+    """An endpoint by its address. `model` is used where an agent names none; empty takes what the endpoint offers.
+
+    `context` is the operator's word on the window of every model. `seconds` bounds a whole call. Nothing is loaded and
+    nobody is asked before `prepare` or the first call.
+    """
+
+    base_url: str = OPENAI_URL
+    api_key: str = field(default="", repr=False)
+    model: str = ""
+    temperature: float | None = None
+    context: int | None = None
+    prices: Prices = field(default_factory=lambda: Prices({}))
+    seconds: float = 120
+    clock: Clock = field(default_factory=SystemClock)
+    tokens: TokenCounter = field(default_factory=EstimatedTokens)
+    _connection: Connection = field(init=False, repr=False)
+    _dialects: dict[str, Dialect] = field(default_factory=dict, init=False, repr=False)
+    _windows: Windows = field(init=False, repr=False)
+    _has_listed: bool = field(default=False, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._connection = Connection(base_url=self.base_url, api_key=self.api_key, seconds=self.seconds)
+        self._windows = Windows(base_url=self.base_url, own=self.context)
+
+    @property
+    def host(self) -> str:
+        """The endpoint as people know it; no path, no credentials."""
+        return self._connection.host
+
+    @property
+    def label(self) -> str:
+        """The model used by default and where it runs."""
+        return f"{self.model} · {self.host}" if self.model else self.host
+
+    @property
+    def default_model(self) -> str:
+        """The model given or found; empty until the endpoint was asked."""
+        return self.model
+
+    async def prepare(self) -> None:
+        """Load the SDK, find the default model and hear of windows; what goes wrong is met again at the first call."""
+        await self._connection.client()
+        with suppress(ModelError):
+            await self._named("")
+            await self._hear_of_windows()
+
+    async def close(self) -> None:
+        """Let go of the connections; a later call opens new ones."""
+        await self._connection.close()
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Mapping[str, object] | None,
+        model: str,
+        max_tokens: int,
+        temperature: float | None = None,
+    ) -> Reply:
+        """Ask in the way that this model is known to take, and learn from a refusal of the way."""
+        name = await self._named(model)
+        sent = [{"role": message.role, "content": message.content} for message in alternating(messages)]
+        chosen = temperature if self.temperature is None else self.temperature
+        wish = Wish(schema=schema, max_tokens=max_tokens, temperature=chosen)
+        answer = await self._asked({"model": name, "messages": sent}, wish)
+        with suppress(ModelError):
+            await self._hear_of_windows()
+        self._has_listed = True
+        return self._read(answer, messages)
+
+    def window(self, model: str) -> int:
+        """Tokens of one call, by the operator's word, the endpoint's, a list of models or a cautious guess."""
+        usual = DEFAULT_MODEL if self._connection.is_openai else ""
+        return self._windows.of(model or self.model or usual)
+
+    def price(self, usage: Usage, model: str) -> Decimal | None:
+        """US dollars, or None when no price is known; before the default model is found, those of the usual one."""
+        return self.prices.of(usage, model or self.model or DEFAULT_MODEL)
+
+    async def _asked(self, request: dict[str, object], wish: Wish) -> object:
+        name = str(request["model"])
+        dialect = self._dialects.get(name) or self._first_dialect()
+        client, tried = await self._connection.client(), {dialect}
+        while True:
+            options: Any = request | dialect.options(wish)
+            try:
+                async with asyncio.timeout(self.seconds):
+                    answer = await client.chat.completions.create(**options)
+            except expected() as error:
+                other = self._other_way(error, dialect)
+                if other is None or other in tried:
+                    raise self._told(error, name) from None
+            else:
+                self._dialects[name] = dialect
+                return answer
+            dialect = other
+            tried.add(dialect)
+
+    def _other_way(self, error: Exception, dialect: Dialect) -> Dialect | None:
+        status = getattr(error, "status_code", 0)
+        return dialect.after(complaint_of(error)) if status in MAY_BE_DIALECT else None
+
+    def _told(self, error: Exception, model: str) -> ModelError:
+        return told(error, host=self.host, model=model, secret=self.api_key, now=self.clock.now())
+
+    def _first_dialect(self) -> Dialect:
+        return Dialect(limit="max_completion_tokens" if self._connection.is_openai else "max_tokens")
+
+    async def _named(self, model: str) -> str:
+        if not (model or self.model):
+            offered = await self._offered()
+            self.model = offered[0] if len(offered) == 1 else DEFAULT_MODEL
+        return model or self.model
+
+    async def _hear_of_windows(self) -> None:
+        if not (self._has_listed or self._connection.is_openai):
+            await self._offered()
+
+    async def _offered(self) -> tuple[str, ...]:
+        client = await self._connection.client()
+        try:
+            async with asyncio.timeout(min(self.seconds, LISTING_SECONDS)):
+                page = await client.models.list()
+        except AttributeError:
+            return ()  # the SDK falls over a page that is no JSON
+        except expected() as error:
+            if getattr(error, "status_code", 0) in (404, 405, 501):
+                return ()
+            raise self._told(error, "") from None
+        self._has_listed = True
+        listed = tuple(named(getattr(page, "data", None)))
+        self._windows.learn(listed)
+        return tuple(name for name, _ in listed)
+
+    def _read(self, answer: object, messages: Sequence[Message]) -> Reply:
+        if not hasattr(answer, "choices"):
+            raise ModelRefused(f"{self.host} did not answer as a model does: check OPENAI_BASE_URL, usually …/v1.")
+        choices = cast("Any", answer).choices
+        text, reason = _said(choices[0]) if choices else ("", "stop")
+        return Reply(text=text, usage=self._used(answer, messages, text), finish_reason=reason)
+
+    def _used(self, answer: object, messages: Sequence[Message], text: str) -> Usage:
+        usage = getattr(answer, "usage", None)
+        prompt, completion = _told_count(usage, "prompt_tokens"), _told_count(usage, "completion_tokens")
+        if prompt is None:
+            prompt = sum(self.tokens.count(each.content) for each in messages)
+        cached = _told_count(getattr(usage, "prompt_tokens_details", None), "cached_tokens") or 0
+        return Usage(
+            prompt=prompt,
+            cached=min(cached, prompt),
+            completion=self.tokens.count(text) if completion is None else completion,
+        )
+
+
+def _told_count(told: object, name: str) -> int | None:
+    """A number of tokens where the endpoint tells one that can be."""
+    count = getattr(told, name, None)
+    return count if isinstance(count, int) and not isinstance(count, bool) and count >= 0 else None
+
+
+def _said(choice: Any) -> tuple[str, str]:
+    content = getattr(getattr(choice, "message", None), "content", None)
+    reason = getattr(choice, "finish_reason", None)
+    return content if isinstance(content, str) else "", reason if isinstance(reason, str) else "stop"
+
+
+def alternating(messages: Sequence[Message]) -> list[Message]:
+    """Neighbours of one role as one message: templates of some open models take turns only."""
+    joined: list[Message] = []
+    for message in messages:
+        if joined and joined[-1].role == message.role:
+            joined[-1] = Message(message.role, f"{joined[-1].content}\n\n{message.content}")
+        else:
+            joined.append(message)
+    return joined

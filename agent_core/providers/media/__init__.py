@@ -1,0 +1,1 @@
+"""Images, transcription, speech and posts by external services."""

@@ -1,0 +1,208 @@
+"""Pictures, transcriptions and speech by OpenAI, or by any endpoint that speaks its API.
+
+Prices are those of the price list: tokens for pictures, minutes for sounds, characters or tokens for speech. What an
+endpoint does not tell of a call is reckoned as the most it may have taken.
+"""
+
+import asyncio
+import base64
+import binascii
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from math import ceil
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from agent_core.errors import CommandError
+from agent_core.model.usage import FREE, Usage
+from agent_core.ports.media import Heard, Made, Shape
+from agent_core.ports.world import Clock
+from agent_core.providers.clock import SystemClock
+from agent_core.providers.limited_replies import MAX_MEDIA_BYTES
+from agent_core.providers.llm.openai_client import OPENAI_URL, Connection
+from agent_core.providers.llm.openai_errors import Ability, expected, told
+from agent_core.providers.llm.prices import Prices
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+T = TypeVar("T")
+IMAGE_MODEL, AUDIO_MODEL = (
+    "gpt-image-2.5-flare",
+    "gpt-transcribe",
+)  # of those the SDK of October 2026 does not deprecate
+OWN_FORMAT = ("gpt-image", "chatgpt-image")  # these give base64 and refuse to be told so
+SIZES: dict[Shape, str] = {"square": "1024x1024", "landscape": "1536x1024", "portrait": "1024x1536"}
+MOST_IMAGE_TOKENS = 8_000  # gpt-image-1 took 6,240 for its dearest picture of these sizes, gpt-image-2 about 7,000
+BYTES_A_SECOND = 1_000  # 8 kbit/s: people's sounds are seldom smaller, so a file is seldom longer than its size says
+TOKENS_A_SECOND = 20  # gpt-4o-transcribe takes about 17, of 6 dollars a million, for its 0.6 cents a minute
+WORDS_A_SECOND = 10  # in tokens: nobody speaks as fast
+SPEECH_TOKENS = 2  # a letter: gpt-4o-mini-tts takes about 1.4, of 12 dollars a million, for its 1.5 cents a minute
+IMAGES = Ability(name="images", address="OPENAI_BASE_URL", model="IMAGE_MODEL")
+AUDIO = Ability(name="audio transcriptions", address="OPENAI_BASE_URL", model="AUDIO_MODEL")
+SPEECH = Ability(name="speech", address="OPENAI_BASE_URL", model="SPEECH_MODEL")
+
+
+@dataclass(slots=True, kw_only=True)
+class OpenAIMedia:
+    """An endpoint by its address. `seconds` bounds a request; nothing is loaded before the first."""
+
+    base_url: str = OPENAI_URL
+    api_key: str = field(default="", repr=False)
+    prices: Prices = field(default_factory=lambda: Prices({}))
+    seconds: float = 300.0
+    clock: Clock = field(default_factory=SystemClock)
+    connection: Connection = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.connection = Connection(
+            base_url=self.base_url, api_key=self.api_key, seconds=self.seconds, max_reply_bytes=MAX_MEDIA_BYTES
+        )
+
+    async def close(self) -> None:
+        """Let go of the connections; a later call opens new ones."""
+        await self.connection.close()
+
+    async def asked(self, ask: "Callable[[AsyncOpenAI], Awaitable[T]]", model: str, ability: Ability) -> T:
+        """The answer; raise ModelError with the endpoint's words, without the key."""
+        client = await self.connection.client()
+        await asyncio.to_thread(lambda: (client.images, client.audio.transcriptions, client.audio.speech))  # imports
+        try:
+            async with asyncio.timeout(self.seconds):
+                return await ask(client)
+        except expected() as error:
+            now, host = self.clock.now(), self.connection.host
+            raise told(error, host=host, model=model, secret=self.api_key, now=now, ability=ability) from None
+
+    def usage(self, units: Mapping[str, int], model: str) -> Usage:
+        """These units as tokens and dollars."""
+        prompt, completion = units.get("input_tokens", 0), units.get("output_tokens", 0)
+        return Usage(prompt=prompt, completion=completion, cost=self.prices.of_units(units, model) or FREE)
+
+    def label(self, model: str) -> str:
+        """The model and where it runs."""
+        return f"{model} · {self.connection.host}"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAIImages:
+    """Pictures by one model of the endpoint."""
+
+    endpoint: OpenAIMedia
+    model: str = IMAGE_MODEL
+
+    @property
+    def label(self) -> str:
+        """The model and where it runs."""
+        return self.endpoint.label(self.model)
+
+    def price(self, prompt: str, shape: Shape) -> Decimal | None:
+        """By the most tokens that a picture takes."""
+        return self.endpoint.prices.of_units(_picture_units(prompt), self.model)
+
+    async def draw(self, prompt: str, shape: Shape) -> Made:
+        """One picture, as PNG where the endpoint lets choose."""
+        way: Any = {"output_format": "png"} if self.model.startswith(OWN_FORMAT) else {"response_format": "b64_json"}
+        wish: Any = {"model": self.model, "prompt": prompt, "size": SIZES[shape], "n": 1, **way}
+        answer = await self.endpoint.asked(lambda client: client.images.generate(**wish), self.model, IMAGES)
+        units = _told_tokens(getattr(answer, "usage", None)) or _picture_units(prompt)
+        packed = getattr(next(iter(getattr(answer, "data", None) or ()), None), "b64_json", None)
+        try:
+            data = base64.b64decode(packed or "", validate=True)
+        except (binascii.Error, ValueError, TypeError):
+            data = b""
+        return Made(data=data, usage=self.endpoint.usage(units, self.model))
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAITranscriber:
+    """Transcriptions by one model of the endpoint."""
+
+    endpoint: OpenAIMedia
+    model: str = AUDIO_MODEL
+
+    @property
+    def label(self) -> str:
+        """The model and where it runs."""
+        return self.endpoint.label(self.model)
+
+    def price(self, size: int) -> Decimal | None:
+        """By the longest sound that fits into so many bytes."""
+        return self.endpoint.prices.of_units(_sound_units(size / BYTES_A_SECOND), self.model)
+
+    async def transcribe(self, name: str, data: bytes) -> Heard:
+        """The words that the model hears."""
+        wish: Any = {"model": self.model, "file": (name.rpartition("/")[2], data), "response_format": "json"}
+        answer = await self.endpoint.asked(lambda client: client.audio.transcriptions.create(**wish), self.model, AUDIO)
+        text = getattr(answer, "text", None)
+        if not isinstance(text, str):
+            raise CommandError(f"{self.label} answered without a transcription.")
+        usage = getattr(answer, "usage", None)
+        units = {**_sound_units(_heard_seconds(usage, len(data))), **_heard_tokens(usage)}
+        return Heard(text=text, usage=self.endpoint.usage(units, self.model))
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAIVoice:
+    """Speech by one model of the endpoint, in one of its voices."""
+
+    endpoint: OpenAIMedia
+    model: str
+    voice: str = "alloy"
+
+    @property
+    def label(self) -> str:
+        """The model and where it runs."""
+        return self.endpoint.label(self.model)
+
+    def price(self, text: str) -> Decimal | None:
+        """By the characters, or the most tokens that they take."""
+        return self.endpoint.prices.of_units(_speech_units(text), self.model)
+
+    async def speak(self, text: str) -> Made:
+        """The text as MP3."""
+        wish: Any = {"model": self.model, "voice": self.voice, "input": text, "response_format": "mp3"}
+        answer = await self.endpoint.asked(lambda client: client.audio.speech.create(**wish), self.model, SPEECH)
+        return Made(data=answer.content, usage=self.endpoint.usage(_speech_units(text), self.model))
+
+
+def _picture_units(prompt: str) -> dict[str, int]:
+    return {"input_tokens": len(prompt), "output_tokens": MOST_IMAGE_TOKENS}
+
+
+def _speech_units(text: str) -> dict[str, int]:
+    return {"input_characters": len(text), "input_tokens": len(text), "output_tokens": SPEECH_TOKENS * len(text)}
+
+
+def _sound_units(seconds: float) -> dict[str, int]:
+    whole, tokens = ceil(seconds), ceil(seconds * TOKENS_A_SECOND)
+    return {
+        "audio_seconds": whole,
+        "input_audio_seconds": whole,
+        "input_tokens": tokens,
+        "input_audio_tokens": tokens,
+        "output_tokens": ceil(seconds * WORDS_A_SECOND),
+    }
+
+
+def _told_tokens(usage: object) -> dict[str, int]:
+    """The tokens that an endpoint tells of a call; nothing where it tells none that can be."""
+    counts = {name: getattr(usage, name, None) for name in ("input_tokens", "output_tokens")}
+    told = {name: count for name, count in counts.items() if isinstance(count, int) and 0 <= count < 10**9}
+    return told if len(told) == len(counts) else {}
+
+
+def _heard_tokens(usage: object) -> dict[str, int]:
+    """The same with those of the sound, which are dearer than those of words; all of them where it is not told."""
+    told = _told_tokens(usage)
+    heard = getattr(getattr(usage, "input_token_details", None), "audio_tokens", None)
+    most = told.get("input_tokens", 0)
+    sound = heard if isinstance(heard, int) and 0 <= heard <= most else most
+    return {**told, "input_audio_tokens": sound} if told else {}
+
+
+def _heard_seconds(usage: object, size: int) -> float:
+    """How long the endpoint says that the sound is, else the longest that it can be."""
+    seconds = getattr(usage, "seconds", None)
+    is_told = isinstance(seconds, int | float) and 0 <= seconds <= size
+    return float(seconds) if is_told and seconds is not None else size / BYTES_A_SECOND

@@ -1,0 +1,63 @@
+"""Pictures by a Stable Diffusion WebUI that the operator runs, which costs nothing a call."""
+
+import base64
+import json
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from agent_core.errors import CommandError
+from agent_core.model.usage import FREE, Usage
+from agent_core.ports.media import Made, Shape
+from agent_core.providers.media.media_http import Service
+
+NAME = "Stable Diffusion"
+SIZES: dict[Shape, tuple[int, int]] = {"square": (512, 512), "landscape": (768, 512), "portrait": (512, 768)}
+STEPS = 30
+WHY = {
+    401: "it wants a user's name and password: the operator should check SD_WEBUI_AUTH.",
+    403: "it does not let this in: the operator should check SD_WEBUI_AUTH.",
+    404: "it has no API there: the operator should start it with --api and check SD_WEBUI_URL.",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StableDiffusion:
+    """The WebUI at an address; `auth` is `user:password` where it was started with --api-auth."""
+
+    url: str
+    auth: str = field(default="", repr=False)
+    seconds: float = 300.0
+
+    @property
+    def label(self) -> str:
+        """It and where it runs."""
+        return f"{NAME} · {self._service.host}"
+
+    def price(self, prompt: str, shape: Shape) -> Decimal | None:
+        """Nothing."""
+        return FREE
+
+    async def draw(self, prompt: str, shape: Shape) -> Made:
+        """One picture by whichever model is loaded there."""
+        width, height = SIZES[shape]
+        wish = {"prompt": prompt, "width": width, "height": height, "steps": STEPS, "batch_size": 1}
+        answer = await self._service.post("/sdapi/v1/txt2img", json=wish)
+        if answer.status != 200:
+            why = WHY.get(answer.status, "try again later, or with another prompt.")
+            raise CommandError(f"{NAME} answered {answer.status}: {why}")
+        return Made(data=_picture(answer.data), usage=Usage())
+
+    @property
+    def _service(self) -> Service:
+        packed = base64.b64encode(self.auth.encode()).decode()
+        headers = {"Authorization": f"Basic {packed}"} if self.auth else {}
+        return Service(name=NAME, url=self.url, headers=headers, seconds=self.seconds)
+
+
+def _picture(body: bytes) -> bytes:
+    try:
+        answer = json.loads(body)
+        packed = answer["images"][0]
+        return base64.b64decode(packed.rpartition(",")[2], validate=True)
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        raise CommandError(f"{NAME} answered without a picture.") from None

@@ -1,0 +1,147 @@
+"""Posts on X by its API v2, through a library that waits and is therefore asked in a thread."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from agent_core.errors import CommandError
+from agent_core.providers.limited_replies import CHUNK_BYTES, MAX_JSON_BYTES, ReplyTooLong
+from agent_core.providers.llm.openai_errors import tidied
+from agent_core.providers.llm.prices import is_loopback
+
+if TYPE_CHECKING:
+    from requests import Response
+    from tweepy import Client
+    from tweepy.errors import HTTPException
+
+X_API_URL = "https://api.twitter.com"  # what the library asks; https://api.x.com is the same
+POST_URL = "https://x.com/i/web/status/"
+SETTINGS = "X_API_KEY, X_API_SECRET, X_ACCESS_TOKEN and X_ACCESS_TOKEN_SECRET"
+MAYBE = "It is not known whether the text was posted: have somebody look before it is sent again."
+NOTHING_SENT = "Nothing was posted; try again later."
+UNREADABLE = (ValueError, AttributeError, TypeError, LookupError)  # by an answer of another shape
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class XPosts:
+    """One account, by the four keys that X gives for it. `seconds` bound a post."""
+
+    api_key: str = field(repr=False)
+    api_secret: str = field(repr=False)
+    access_token: str = field(repr=False)
+    access_token_secret: str = field(repr=False)
+    url: str = X_API_URL
+    seconds: float = 30.0
+
+    @property
+    def label(self) -> str:
+        """X, and where it is if that is not its own place."""
+        host = urlsplit(self.url).netloc.rpartition("@")[2]
+        return "X" if host in ("api.twitter.com", "api.x.com") else f"X at {host}"
+
+    async def post(self, text: str) -> str:
+        """Post the text and give its address."""
+        try:
+            async with asyncio.timeout(self.seconds):
+                return await asyncio.to_thread(self._post, text)
+        except TimeoutError:
+            raise CommandError(f"X did not answer in time. {MAYBE}") from None
+
+    def _post(self, text: str) -> str:
+        from requests import ConnectionError as NoConnection  # loaded when first asked
+        from requests import JSONDecodeError, RequestException
+        from tweepy.errors import HTTPException, TooManyRequests
+
+        client = self._client()
+        try:
+            answer: Any = client.create_tweet(text=text)
+            number = str(answer.data["id"])
+        except TooManyRequests as refused:
+            raise CommandError(f"X takes no more posts for now{_until(refused.reset_time)}.") from None
+        except HTTPException as refused:
+            raise CommandError(self._why(refused)) from None
+        except NoConnection as fault:
+            raise CommandError(f"X cannot be reached ({type(fault).__name__}). {_sent(fault)}") from None
+        except ReplyTooLong:
+            raise CommandError(f"X answered more than can be read. {MAYBE}") from None
+        except (JSONDecodeError, *UNREADABLE):
+            raise CommandError(f"X answered something that cannot be read. {MAYBE}") from None
+        except RequestException as fault:
+            raise CommandError(f"X broke off ({type(fault).__name__}). {MAYBE}") from None
+        finally:
+            client.session.close()
+        return f"{POST_URL}{number}" if number.isascii() and number.isdigit() else ""
+
+    def _client(self) -> "Client":
+        from requests import Session
+        from tweepy import Client
+
+        session: Any = Session()
+        session.trust_env = not is_loopback(self.url)  # proxies of the machine
+        session.request = partial(self._ask, session.request)
+        client = Client(
+            consumer_key=self.api_key,
+            consumer_secret=self.api_secret,
+            access_token=self.access_token,
+            access_token_secret=self.access_token_secret,
+        )
+        client.session = session
+        return client
+
+    def _ask(self, usual: "Callable[..., Response]", method: str, url: str, **options: Any) -> "Response":
+        """Ask the address that was set, which is what gets signed, and follow nothing from there."""
+        asked = f"{self.url.rstrip('/')}{urlsplit(url).path}"
+        answer = usual(method, asked, **{**options, "timeout": self.seconds, "allow_redirects": False, "stream": True})
+        with closing(answer):
+            body = b"".join(_limited(answer.iter_content(CHUNK_BYTES)))
+        whole = type(answer)()
+        whole.status_code, whole.reason, whole.headers = answer.status_code, answer.reason, answer.headers
+        whole.url, whole.encoding, whole.raw = answer.url, answer.encoding, BytesIO(body)
+        return whole
+
+    def _why(self, refused: "HTTPException") -> str:
+        status = int(getattr(refused.response, "status_code", 0))
+        words = " ".join(str(message) for message in refused.api_messages)
+        for secret in (self.api_key, self.api_secret, self.access_token, self.access_token_secret):
+            words = tidied(words, secret)
+        match status:
+            case 401:
+                return f"X does not accept the keys (401): the operator should check {SETTINGS}."
+            case 403 if "duplicate" in words.lower():
+                return "X refused it as a duplicate: this text was posted before. Say it in other words."
+            case 403:
+                return f"X refused the post (403): {words} The app may need the right to write, at developer.x.com."
+            case _ if status >= 500:
+                return f"X answered {status}. {MAYBE}"
+            case _:
+                return f"X refused the post ({status}): {words or 'it did not say why.'}"
+
+
+def _limited(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    left = MAX_JSON_BYTES
+    for chunk in chunks:
+        left -= len(chunk)
+        if left < 0:
+            raise ReplyTooLong(MAX_JSON_BYTES)
+        yield chunk
+
+
+def _until(reset_time: int | None) -> str:
+    try:
+        return f", until {datetime.fromtimestamp(reset_time, UTC):%H:%M UTC on %d %B}" if reset_time else ""
+    except (OverflowError, ValueError, OSError):
+        return ""
+
+
+def _sent(fault: Exception) -> str:
+    """What is to be said of a text when the connection failed: before it stood, nothing was sent."""
+    from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
+
+    reason = getattr(next(iter(fault.args), None), "reason", None)
+    return NOTHING_SENT if isinstance(reason, ConnectTimeoutError | NewConnectionError) else MAYBE

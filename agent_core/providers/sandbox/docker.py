@@ -1,0 +1,207 @@
+"""Programs shut in by Docker: each in a container of an image that is there already, in gVisor where Docker has it."""
+
+import asyncio
+import logging
+import os
+import shutil
+from asyncio import StreamReader
+from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from uuid import uuid4
+
+from agent_core.ports.sandbox import NOTHING_SEALED
+from agent_core.providers.sandbox.backend import LIMITS, NotStarted, ProgramLimits, user_for
+
+IMAGE = "python:3.12-slim"
+GVISOR = "runsc"
+LABEL = "signoff.sandbox"
+PASSED_ON = ("PATH", "HOME", "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_CERT_PATH", "DOCKER_TLS_VERIFY")
+LONGEST_ANSWER, NEXT_TRY, MOST_TRIES = 20.0, 1.0, 30
+FAILED_ITSELF, KILLED = 125, 137  # https://docs.docker.com/reference/cli/docker/container/run/#exit-status
+SPARE_SECONDS = 60
+SEALED = "sealed-"  # folders with copies of approved programs
+NO_DUMP = 1  # core(5): the one limit that a program which cores are piped to keeps as well
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, kw_only=True)
+class Contained:
+    """A program in a container of that name; `client` is the process that shows what it prints."""
+
+    client: Process
+    name: str
+    docker: "Docker"
+    sealed: "TemporaryDirectory[str] | None" = None
+    is_over: bool = False
+
+    @property
+    def output(self) -> StreamReader:
+        """Both streams."""
+        if self.client.stdout is None:
+            raise LookupError("The program has no output.")
+        return self.client.stdout
+
+    async def ended(self) -> int:
+        """The exit code that Docker passes on."""
+        code = await self.client.wait()
+        return code if code >= 0 else 128 - code
+
+    async def kill(self) -> None:
+        """Remove the container, also one that is only just being made, until its client has nothing to show."""
+        if self.is_over:
+            return
+        self.is_over = True
+        try:
+            await self._remove()
+        finally:
+            if self.sealed:
+                self.sealed.cleanup()
+
+    async def _remove(self) -> None:
+        for _ in range(MOST_TRIES):
+            if self.client.returncode is not None:
+                return
+            await self.docker.ask("rm", "--force", self.name)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.client.wait(), NEXT_TRY)
+        logger.warning("container not removed", extra={"container": self.name})
+        with suppress(ProcessLookupError):
+            self.client.kill()
+
+    def fate(self) -> str:
+        """What Docker says of its end."""
+        if self.client.returncode == FAILED_ITSELF:
+            return "Docker could not start it"
+        most = self.docker.limits.memory_bytes
+        return f"it was killed, as what takes more than {most:,} bytes is" if self.client.returncode == KILLED else ""
+
+    def excess(self) -> str:
+        """Nothing: Docker counts by itself."""
+        return ""
+
+
+@dataclass(slots=True, kw_only=True)
+class Docker:
+    """The command line of Docker. `data` tells the containers of one Signoff from those of another."""
+
+    data: Path
+    file_bytes: int
+    limits: ProgramLimits = LIMITS
+    image: str = IMAGE
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
+    runtime: str = ""
+
+    async def missing(self) -> str:
+        """What keeps it from working; what an earlier process left running is removed."""
+        if shutil.which("docker", path=self.environ.get("PATH")) is None:
+            return "docker is not installed. Install Docker, or set SANDBOX=bubblewrap."
+        code, said = await self.ask("info", "--format", "{{range $name, $_ := .Runtimes}}{{$name}} {{end}}")
+        if code:
+            return f"Docker does not answer: {said[-200:]}. Start it, or set SANDBOX=bubblewrap."
+        self.runtime = GVISOR if GVISOR in said.split() else ""
+        if (await self.ask("image", "inspect", "--format", "{{.Id}}", self.image))[0]:
+            return f"Docker has no image {self.image}. Fetch it: docker pull {self.image}"
+        _, left = await self.ask("ps", "--all", "--quiet", "--filter", f"label={LABEL}={self._owner}")
+        if names := left.split():
+            await self.ask("rm", "--force", *names)
+        for folder in self.data.glob(f"{SEALED}*"):
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+        return ""
+
+    def owner_of(self, name: str) -> int | None:
+        """As with bubblewrap, so that workspaces stay usable when the setting changes."""
+        return user_for(name)
+
+    async def enter(self, argv: Sequence[str], folder: Path, sealed: Mapping[str, bytes] = NOTHING_SEALED) -> Contained:
+        """Start a container. Sealed files are copied into a folder of its own, which goes with the container."""
+        name = f"signoff-{uuid4().hex}"
+        copied = _copied(self.data, sealed) if sealed else None
+        mounts = {folder: "/workspace:rw"} | ({Path(copied.name, "files"): "/sealed:ro"} if copied else {})
+        try:
+            client = await asyncio.create_subprocess_exec(
+                *self._line(name, mounts, folder.name),
+                *argv,
+                stdin=DEVNULL,
+                stdout=PIPE,
+                stderr=STDOUT,
+                env=self._passed_on,
+            )
+        except BaseException as error:
+            if copied:
+                copied.cleanup()
+            if not isinstance(error, OSError | ValueError):
+                raise
+            logger.warning("sandbox not started", extra={"why": str(error)})
+            raise NotStarted(str(error)) from None
+        return Contained(client=client, name=name, docker=self, sealed=copied)
+
+    async def ask(self, *words: str) -> tuple[int, str]:
+        """Run a short command of Docker and give its exit code and what it says."""
+        try:
+            process = await asyncio.create_subprocess_exec(
+                "docker", *words, stdin=DEVNULL, stdout=PIPE, stderr=STDOUT, env=self._passed_on
+            )
+        except OSError as error:
+            return 127, str(error)
+        try:
+            said, _ = await asyncio.wait_for(process.communicate(), LONGEST_ANSWER)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+            return 124, f"no answer after {LONGEST_ANSWER:.0f} seconds"
+        return process.returncode or 0, said.decode(errors="replace").strip()
+
+    @property
+    def _passed_on(self) -> dict[str, str]:
+        return {name: value for name, value in self.environ.items() if name in PASSED_ON}
+
+    @property
+    def _owner(self) -> str:
+        return sha256(str(self.data.resolve()).encode()).hexdigest()[:16]
+
+    def _line(self, name: str, mounts: Mapping[Path, str], workspace: str) -> Iterator[str]:
+        limits, user = self.limits, user_for(workspace)
+        yield from ("docker", "run", "--rm", "--init", "--pull", "never", "--name", name)
+        yield from ("--label", f"{LABEL}={self._owner}", "--log-driver", "none")
+        yield from ("--runtime", self.runtime) if self.runtime else ()
+        yield from ("--network", "none", "--hostname", "sandbox", "--read-only", "--cap-drop", "ALL")
+        yield from ("--security-opt", "no-new-privileges", "--ipc", "private")
+        yield from ("--user", f"{user}:{user}" if user is not None else f"{os.getuid()}:{os.getgid()}")
+        yield from ("--pids-limit", str(limits.processes), "--cpus", "1")
+        yield from ("--memory", str(limits.memory_bytes), "--memory-swap", str(limits.memory_bytes))
+        yield from ("--shm-size", str(limits.scratch_bytes))
+        sizes = f"size={limits.scratch_bytes},nr_inodes={limits.scratch_files},mode=1777"
+        yield from ("--tmpfs", f"/tmp:rw,nosuid,nodev,{sizes}")  # noqa: S108 - inside it is its own
+        counted = {
+            "core": NO_DUMP,
+            "cpu": f"{limits.processor_seconds}:{limits.processor_seconds + 1}",
+            "fsize": self.file_bytes,
+            "nofile": limits.open_files,
+        }
+        for limit, most in counted.items():
+            yield from ("--ulimit", f"{limit}={most}")
+        yield from ("--env", "HOME=/tmp", "--env", "LANG=C.UTF-8")
+        for folder, place in mounts.items():
+            yield from ("--volume", f"{folder}:{place}")
+        yield from ("--workdir", "/workspace", self.image)
+        # A container does not end with the process that started it: this one ends in time, whatever becomes of that.
+        yield from ("timeout", "-s", "KILL", str(int(limits.background_seconds) + SPARE_SECONDS))
+
+
+def _copied(data: Path, sealed: Mapping[str, bytes]) -> "TemporaryDirectory[str]":
+    """The files in a new folder, which no other account of this machine can enter; the container's user reads them."""
+    copied = TemporaryDirectory(prefix=SEALED, dir=data, ignore_cleanup_errors=True)
+    top = Path(copied.name, "files")
+    top.mkdir()
+    for path, content in sealed.items():
+        (top / path).parent.mkdir(parents=True, exist_ok=True)
+        (top / path).write_bytes(content)
+    for each in (top, *top.rglob("*")):
+        each.chmod(0o755 if each.is_dir() else 0o444)
+    return copied

@@ -1,0 +1,1 @@
+"""Memory indexes: nearest-neighbour search on this machine, or in Pinecone."""

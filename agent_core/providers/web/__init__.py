@@ -1,0 +1,1 @@
+"""Pages, the headless browser, git clones and web search."""

@@ -1,0 +1,94 @@
+"""The web as agents reach it: by the one door, with pages read apart, and drawn by a browser where that is needed."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
+from typing import Self
+
+from agent_core.errors import CommandError
+from agent_core.model.sites import Sites
+from agent_core.ports.documents import Documents
+from agent_core.ports.web import Cloned, Fetched, Page
+from agent_core.providers.documents.page_reader import is_page, read_page
+from agent_core.providers.egress.address_policy import InternalHosts
+from agent_core.providers.egress.gateway import Door, Wanted
+from agent_core.providers.egress.urls import shown_host, target_of
+from agent_core.providers.web.browser_pages import BrowserPages, browser_fault
+from agent_core.providers.web.git_clone import Clones
+
+MOST_PAGE = 5_000_000
+PDF, PDF_MARK = "application/pdf", b"%PDF-"
+UNDRAWN = "The page needs JavaScript, which is not run here: little of it could be read."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoorWeb:
+    """See `Web` in the ports. Holds nothing open between calls, so there is nothing to close.
+
+    `documents` reads PDF; `browser` draws pages that scripts put together. Without them such pages are told as such.
+    """
+
+    door: Door
+    clones: Clones
+    documents: Documents | None = None
+    browser: BrowserPages | None = None
+
+    @classmethod
+    def of(cls, allow_internal: Iterable[str] = (), about: str = "", documents: Documents | None = None) -> Self:
+        """With what this machine has. `about` is an address that tells site owners who asks.
+
+        Raise ValueError with a sentence for an entry of `allow_internal` that is no host, address or network.
+        """
+        door = Door(internal=InternalHosts.of(allow_internal), agent=user_agent(about))
+        browser = None if browser_fault() else BrowserPages(door=door)
+        return cls(door=door, clones=Clones(door=door), documents=documents, browser=browser)
+
+    def host_of(self, url: str, sites: Sites) -> str:
+        """By what is written alone."""
+        self.door.check_target(target_of(url), sites)
+        return shown_host(url)
+
+    async def fetch(self, url: str, sites: Sites, most: int) -> Fetched:
+        """Whatever is there."""
+        return await self.door.fetch(url, sites, Wanted(most=most))
+
+    async def page(self, url: str, sites: Sites) -> Page:
+        """The page as text."""
+        fetched = await self.door.fetch(url, sites, Wanted(most=MOST_PAGE, kinds=is_page))
+        if fetched.kind == PDF or fetched.data.startswith(PDF_MARK):
+            return await self._pdf(fetched)
+        read = await read_page(fetched.data, fetched.url, charset=fetched.charset, kind=fetched.kind)
+        page = Page(url=fetched.url, title=read.title, text=read.text, links=read.links, hosts=fetched.hosts)
+        if not read.needs_scripts:
+            return page
+        return await self._drawn(page, sites) if self.browser else replace(page, remark=UNDRAWN)
+
+    async def clone(self, url: str, sites: Sites, most: int) -> Cloned:
+        """By the machine's git."""
+        return await self.clones.clone(url, sites, most)
+
+    async def _pdf(self, fetched: Fetched) -> Page:
+        if self.documents is None:
+            raise CommandError(f"{fetched.url} is a PDF. download_file can fetch it, and read_file read it.")
+        reading = await self.documents.text_of("page.pdf", fetched.data)
+        return Page(url=fetched.url, title="", text=reading.text, remark=reading.note, hosts=fetched.hosts)
+
+    async def _drawn(self, page: Page, sites: Sites) -> Page:
+        if self.browser is None:
+            return page
+        try:
+            drawn = await self.browser.draw(page.url, sites)
+            read = await read_page(drawn.html.encode("utf-8", "replace"), drawn.url, charset="utf-8")
+        except CommandError as fault:
+            return replace(page, remark=f"The page needs JavaScript. {fault}")
+        hosts = tuple(dict.fromkeys((*page.hosts, *drawn.hosts)))
+        return Page(url=drawn.url, title=read.title or page.title, text=read.text, links=read.links, hosts=hosts)
+
+
+def user_agent(about: str = "") -> str:
+    """How requests say who sends them, in the form that robots use."""
+    try:
+        number = version("signoff")
+    except PackageNotFoundError:
+        number = "0"
+    return f"Mozilla/5.0 (compatible; Signoff/{number}{f'; +{about}' if about else ''})"

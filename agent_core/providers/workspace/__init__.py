@@ -1,0 +1,1 @@
+"""Workspaces as folders on disk, opened without following links."""

@@ -1,0 +1,107 @@
+"""The command in a reply's object, in whichever of the shapes that models use. Nothing is checked against a schema."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from agent_core.errors import UnusableReply
+from agent_core.model.command import CommandCall
+from agent_core.replies.json_extraction import strict_object
+from agent_core.replies.lenient_json import joined
+
+COMMANDS = ("command", "tool_call", "tool_calls", "function_call", "action", "function", "tool")
+NAMES = ("name", "command_name", "tool_name", "function", "command", "action", "tool")
+ARGUMENTS = ("args", "arguments", "parameters", "params", "input", "action_input", "tool_input", "command_args")
+NOISE = ("type", "id", "index")
+NAME = re.compile(r"[A-Za-z_][\w.-]{0,79}")
+NO_COMMAND = 'it held no "command" object.'
+TWO_COMMANDS = "it held two different commands. Give one."
+
+
+def is_whole(answer: Mapping[str, object]) -> bool:
+    """Whether the command is an object of its own inside the answer, so that nothing of it is left open outside."""
+    return isinstance(_first(_lowered(answer), COMMANDS), dict)
+
+
+def call_in(answer: Mapping[str, object]) -> CommandCall | None:
+    """The call that an object holds, or None; raise UnusableReply with what is wrong with it."""
+    given = _lowered(answer)
+    command = _first(given, COMMANDS)
+    if isinstance(command, str) and not command.lstrip().startswith("{"):
+        return _named(command, given)
+    if command is not None:
+        return _call(command)
+    if "name" in given and any(name in given for name in ARGUMENTS):
+        return _call(given)
+    if set(given) & set(COMMANDS):
+        raise UnusableReply(NO_COMMAND)
+    return None
+
+
+def _named(name: str, given: Mapping[str, object]) -> CommandCall:
+    if not NAME.fullmatch(name.strip()):
+        raise UnusableReply('"command" was not an object.')
+    return CommandCall(name.strip(), _arguments(_only(given, ARGUMENTS)))
+
+
+def _call(command: object) -> CommandCall:
+    match command:
+        case str():
+            inner = strict_object(command)
+            if inner is None:
+                raise UnusableReply('"command" was not an object.')
+            return _call(inner)
+        case [*several]:
+            return one_of([_call(each) for each in several])
+        case dict():
+            return _of_object(_lowered(cast("dict[str, object]", command)))
+        case _:
+            raise UnusableReply('"command" was not an object.')
+
+
+def one_of(calls: Sequence[CommandCall]) -> CommandCall:
+    """The call that all of them are; raise UnusableReply when they are two."""
+    if len({call.canonical for call in calls}) != 1:
+        raise UnusableReply(TWO_COMMANDS if calls else NO_COMMAND)
+    return calls[0]
+
+
+def _of_object(given: Mapping[str, object]) -> CommandCall:
+    if isinstance(wrapped := given.get("function"), dict):
+        return _call(wrapped)
+    name = next((given[key] for key in NAMES if isinstance(given.get(key), str)), "")
+    if isinstance(name, str) and name.strip():
+        if any(key in given for key in ARGUMENTS):
+            return CommandCall(name.strip(), _arguments(_only(given, ARGUMENTS)))
+        return CommandCall(name.strip(), {key: given[key] for key in given if key not in (*NAMES, *NOISE)})
+    match list(given.items()):
+        case [(key, dict(arguments))] if key not in (*NAMES, *ARGUMENTS):
+            return CommandCall(key, arguments)
+        case _:
+            raise UnusableReply('the command had no "name".')
+
+
+def _arguments(given: object) -> Mapping[str, object]:
+    match given:
+        case dict():
+            return cast("Mapping[str, object]", given)
+        case None | "" | []:
+            return {}
+        case str() if (arguments := strict_object(given)) is not None:
+            return arguments
+        case _:
+            raise UnusableReply('"args" of the command was not an object.')
+
+
+def _lowered(given: Mapping[str, object]) -> dict[str, object]:
+    """The object with its names as they are meant, whatever their case."""
+    return joined((name.strip().casefold().replace("-", "_"), value) for name, value in given.items())
+
+
+def _first(given: Mapping[str, object], names: Sequence[str]) -> object:
+    return next((given[name] for name in names if given.get(name) not in (None, "", [])), None)
+
+
+def _only(given: Mapping[str, object], names: Sequence[str]) -> object:
+    """The value under one of the names; raise UnusableReply when two of them differ."""
+    return joined(("args", given[name]) for name in names if given.get(name) is not None).get("args")

@@ -1,0 +1,133 @@
+"""From a model's text to thoughts and a command call, or to a sentence that tells it what was wrong.
+
+A spelling may be mended but never a command completed: a reply that was cut off is not used.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+
+from agent_core.errors import UnusableReply
+from agent_core.model.command import CommandCall, CommandSpec, Thoughts
+from agent_core.model.messages import Reply
+from agent_core.replies.command_extraction import call_in, is_whole, one_of
+from agent_core.replies.json_extraction import Found, objects_in
+from agent_core.replies.lenient_json import CUT_OFF, NOT_JSON
+from agent_core.replies.verbatim_check import is_grounded
+
+__all__ = ["CUT_OFF", "json_object", "parse", "reply_schema", "require_whole"]
+
+THOUGHTS = ("text", "reasoning", "plan", "criticism", "speak")
+WIDEST = 1000  # llama.cpp of 2025 and 2026 refuses a schema for one bound of 2000 (its issues 17473, 25746, 27087)
+BOUNDS = ("maxLength", "minLength", "maxItems", "minItems")
+CUT_SHORT = ("length", "content_filter")
+
+
+def reply_schema(commands: Sequence[CommandSpec]) -> Mapping[str, object]:
+    """The JSON Schema of a reply: five thoughts, and one of the commands with its own arguments.
+
+    Bounds that some servers cannot take are left out; a call is checked against all of them when it is read.
+    """
+    choices = [
+        {
+            "type": "object",
+            "properties": {"name": {"const": command.name}, "args": _narrow(command.parameters)},
+            "required": ["name", "args"],
+            "additionalProperties": False,
+        }
+        for command in commands
+    ]
+    thoughts = {
+        "type": "object",
+        "properties": {part: {"type": "string", "maxLength": WIDEST} for part in THOUGHTS},
+        "required": list(THOUGHTS),
+        "additionalProperties": False,
+    }
+    return {
+        "type": "object",
+        "properties": {"thoughts": thoughts, "command": {"anyOf": choices}},
+        "required": ["thoughts", "command"],
+        "additionalProperties": False,
+    }
+
+
+def parse(reply: Reply) -> tuple[Thoughts, CommandCall]:
+    """Read a reply; raise UnusableReply with a sentence for the model.
+
+    A reply is cut off when the endpoint says so, or when its text ends inside a string, inside the command or after
+    a comma. Only the last brace of the object around a whole command may be missing: it adds nothing to the command.
+    """
+    require_whole(reply)
+    objects = objects_in(reply.text)
+    if not objects:
+        raise UnusableReply("it held no JSON object.")
+    calls = [call for found in objects if (call := _call_of(found, reply.text))]
+    return _thoughts_in(objects), one_of(calls)
+
+
+def require_whole(reply: Reply) -> None:
+    """Raise UnusableReply when the endpoint says that the reply was cut off."""
+    if reply.finish_reason in CUT_SHORT:
+        raise UnusableReply(CUT_OFF)
+
+
+def json_object(text: str) -> Mapping[str, object]:
+    """The first JSON object in a text, read where nothing is to be guessed; raise UnusableReply for none."""
+    objects = objects_in(text)
+    if not objects:
+        raise UnusableReply("it held no JSON object.")
+    if not objects[0].is_closed:
+        raise UnusableReply(CUT_OFF)
+    return objects[0].value
+
+
+def _call_of(found: Found, text: str) -> CommandCall | None:
+    call = call_in(found.value)
+    if call and not found.is_closed and not is_whole(found.value):
+        raise UnusableReply(CUT_OFF)
+    if call and not found.is_strict and not is_grounded(call, text):
+        raise UnusableReply(f"{NOT_JSON}, and it is not clear where its strings begin and end.")
+    return call
+
+
+def _thoughts_in(objects: Sequence[Found]) -> Thoughts:
+    """The thoughts of the first object that has some, under their own name or beside the command."""
+    for found in objects:
+        given = {name.strip().casefold(): value for name, value in found.value.items()}
+        thoughts = given.get("thoughts") or given.get("thought")
+        if thoughts or any(part in given for part in THOUGHTS):
+            return _thoughts(thoughts or given)
+    return Thoughts()
+
+
+def _thoughts(given: object) -> Thoughts:
+    if not isinstance(given, dict):
+        return Thoughts(text=_as_text(given))
+    parts = {str(name).strip().casefold(): value for name, value in given.items()}
+    return Thoughts(**{part: _as_text(parts.get(part)) for part in THOUGHTS})
+
+
+def _as_text(part: object) -> str:
+    match part:
+        case None:
+            return ""
+        case str():
+            return part.strip()
+        case list():
+            return "\n".join(f"- {_as_text(item)}" for item in part)
+        case _:
+            return json.dumps(part, ensure_ascii=False)
+
+
+def _narrow(schema: object) -> object:
+    """The schema without its wide bounds."""
+    match schema:
+        case dict():
+            return {name: _narrow(value) for name, value in schema.items() if not _is_wide(name, value)}
+        case list() | tuple():
+            return [_narrow(item) for item in schema]
+        case _:
+            return schema
+
+
+def _is_wide(name: str, value: object) -> bool:
+    return name in BOUNDS and isinstance(value, int) and value > WIDEST

@@ -1,0 +1,83 @@
+"""Whether a call that was not read from plain JSON says what the text says: nothing added, lost or joined."""
+
+import re
+from collections.abc import Iterator
+
+from agent_core.model.command import CommandCall, in_whole_characters
+from agent_core.replies.command_extraction import ARGUMENTS
+from agent_core.replies.lenient_json import ANY_QUOTE, KEY, SPACE, unescaped
+
+WORD = re.compile(r"""\w+|[^\w\s"'`\\{}\[\]:,]""")
+NEAR = 600  # characters around a string in which its delimiters are looked for
+QUOTE = rf"(?:[{ANY_QUOTE}]{{3}}|[{ANY_QUOTE}])"
+OPENS = r"(?:[:\uff1a\[\uff3b{\uff5b,\uff0c\n]|\*/)\s*"
+CLOSES = rf"{SPACE.pattern}(?:[:\uff1a,\uff0c}}\]\uff5d\uff3d]|{KEY.pattern})"
+QUOTED = re.compile(rf"{OPENS}{QUOTE}\Z"), re.compile(rf"{QUOTE}{CLOSES}")
+BARE = re.compile(rf"{OPENS}\Z"), re.compile(CLOSES)
+
+
+def is_grounded(call: CommandCall, text: str) -> bool:
+    """Whether every string of the arguments stands in the text from delimiter to delimiter, blanks and all.
+
+    JSON's escapes may be resolved once, or twice for JSON inside a string. The end of the text delimits nothing.
+    """
+    once = unescaped(text)
+    readings = [str(in_whole_characters(reading)) for reading in (text, once, unescaped(once))]
+    return all(any(_stands(string, reading) for reading in readings) for string in _strings(dict(call.arguments)))
+
+
+def accounts_for(call: CommandCall, text: str) -> bool:
+    """Whether the text from the command's name on, to its end or to the thoughts, says what the call says and no more.
+
+    Quotes, blanks, backslashes and JSON's own punctuation do not count: where strings end is for `is_grounded`.
+    """
+    wanted, told = _words(call.name), _words(unescaped(text))
+    expected = [word for name, value in call.arguments.items() for word in (*_words(name), *_told(value))]
+    return any(
+        told[at : at + len(wanted)] == wanted and _is_rest(told[at + len(wanted) :], expected)
+        for at in range(len(told))
+    )
+
+
+def _is_rest(rest: list[str], expected: list[str]) -> bool:
+    after_label = rest[1:] if rest and rest[0] in ARGUMENTS else rest
+    return after_label[: len(expected)] == expected and after_label[len(expected) :][:1] in ([], ["thoughts"])
+
+
+def _stands(string: str, text: str) -> bool:
+    at = text.find(string) if string else -1
+    while at >= 0:
+        before, after = text[max(at - NEAR, 0) : at], text[at + len(string) : at + len(string) + NEAR]
+        for opens, closes in (QUOTED, BARE) if string == string.strip() else (QUOTED,):
+            if closes.match(after) and opens.search(before):
+                return True
+        at = text.find(string, at + 1)
+    return not string
+
+
+def _strings(value: object) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case dict():
+            for inner in value.values():
+                yield from _strings(inner)
+        case list():
+            for inner in value:
+                yield from _strings(inner)
+        case _:
+            pass
+
+
+def _told(value: object) -> list[str]:
+    match value:
+        case dict():
+            return [word for name, inner in value.items() for word in (*_words(name), *_told(inner))]
+        case list():
+            return [word for inner in value for word in _told(inner)]
+        case _:
+            return _words(str(value))
+
+
+def _words(text: str) -> list[str]:
+    return ["none" if word == "null" else word for word in WORD.findall(text.casefold())]

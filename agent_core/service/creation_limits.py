@@ -1,0 +1,39 @@
+"""What limits the making of agents: rights that the operator grants, and how many there may be."""
+
+from dataclasses import dataclass
+
+from agent_core.errors import NotPossible
+from agent_core.model.actors import Origin
+from agent_core.model.agent import Agent
+from agent_core.ports.database import UnitOfWork
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreationLimits:
+    """As the operator set them. Helpers count in the channel, and for nobody."""
+
+    guests_may_create: bool = False
+    agents_per_channel: int = 200
+    agents_per_person: int = 50
+
+
+DEFAULT_LIMITS = CreationLimits()
+
+
+async def require_room(work: UnitOfWork, origin: Origin, limits: CreationLimits) -> None:
+    """Raise NotPossible where the channel, or the person in this workspace, has as many agents as there may be."""
+    here = len(await work.agents.of(origin.channel))
+    if here >= limits.agents_per_channel:
+        raise NotPossible(f"This channel has {here} agents, which is the most. Delete one first: /agent delete.")
+    made = await work.agents.owned(origin.channel.surface, origin.channel.workspace, origin.by.id)
+    own = sum(agent.parent is None for agent in made)
+    if own >= limits.agents_per_person:
+        raise NotPossible(
+            f"You have made {own} agents, which is the most for one person. Delete one first: /agent delete."
+        )
+
+
+def created_text(agent: Agent) -> str:
+    """What the decision log says of a new agent: role, goals, and what runs without asking."""
+    free = f" · runs without asking: {', '.join(agent.policy.free)}" if agent.policy.free else ""
+    return f"{agent.role} · {'; '.join(agent.goals)}{free}"

@@ -1,0 +1,80 @@
+"""Self-review: the model criticises its own proposal on the card, for people and for the agent's next thought."""
+
+import asyncio
+from dataclasses import dataclass, field
+from weakref import WeakValueDictionary
+
+from agent_core.errors import ModelError, NotPossible
+from agent_core.model.actors import Origin
+from agent_core.model.agent import Agent
+from agent_core.model.audit import AuditEntry
+from agent_core.model.ids import TurnId
+from agent_core.model.turn import Turn
+from agent_core.oversight.policy import require_may_decide
+from agent_core.ports.database import Database, UnitOfWork, in_one_unit
+from agent_core.ports.engine import Waker
+from agent_core.ports.world import Clock
+from agent_core.prompt.model_client import Asker, Question
+from agent_core.prompt.self_review import MOST_REPLY, review_messages, review_of
+from agent_core.spending.budget_ledger import Treasury
+
+PATIENCE = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelfReview:
+    """One more call to a model, paid by the agent. The proposal stays open, and people still decide."""
+
+    database: Database
+    asker: Asker
+    treasury: Treasury
+    waker: Waker
+    clock: Clock
+    under_way: WeakValueDictionary[TurnId, asyncio.Lock] = field(default_factory=WeakValueDictionary)
+
+    async def review(self, turn_id: TurnId, origin: Origin) -> tuple[Agent, Turn]:
+        """Put a criticism on the card of an open proposal; raise NotAllowed or NotPossible with a sentence.
+
+        Two people who ask at once get the same one.
+        """
+        async with self.under_way.setdefault(turn_id, asyncio.Lock()):
+            return await self._reviewed(turn_id, origin)
+
+    async def _reviewed(self, turn_id: TurnId, origin: Origin) -> tuple[Agent, Turn]:
+        async with self.database.begin() as work:
+            turn = await work.turns.get(origin.channel, turn_id)
+            agent = await work.agents.get(origin.channel, turn.agent_id)
+        require_may_decide(agent, origin.by, "ask for a self-review here")
+        _must_be_open(turn)
+        said = turn.review or await self._asked(agent, turn)
+
+        async def act(work: UnitOfWork) -> tuple[Agent, Turn]:
+            present = await work.turns.get(origin.channel, turn_id)
+            reviewed = present.reviewed(said)
+            if not present.review:
+                work.turns.save(reviewed)
+                entry = AuditEntry.on(agent, "self-review", by=origin.by, at=self.clock.now(), turn=present)
+                work.audit.append(entry)
+            return await work.agents.get(origin.channel, present.agent_id), reviewed
+
+        reviewed = await in_one_unit(self.database, act)
+        self.waker.wake(agent.id)
+        return reviewed
+
+    async def _asked(self, agent: Agent, turn: Turn) -> str:
+        question = Question(kind="review", prompt=review_messages(agent, turn), most=MOST_REPLY)
+        try:
+            async with asyncio.timeout(PATIENCE), self.treasury.spending(agent) as purse:
+                said = review_of(await self.asker.ask(question, agent.model, purse))
+        except ModelError as error:
+            raise NotPossible(f"No self-review: {error}") from error
+        except TimeoutError:
+            raise NotPossible("No self-review: the model did not answer in time.") from None
+        if not said:
+            raise NotPossible("No self-review: the model said nothing.")
+        return said
+
+
+def _must_be_open(turn: Turn) -> None:
+    if turn.state != "proposed":
+        raise NotPossible(f"Turn {turn.number} is {turn.state}: only what waits for a decision can be reviewed.")

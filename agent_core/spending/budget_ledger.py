@@ -1,0 +1,86 @@
+"""The purses of all agents at work in this process."""
+
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+
+from agent_core.model.agent import Agent
+from agent_core.model.channels import ChannelScope
+from agent_core.model.usage import FREE, Budget, CallKind, Usage
+from agent_core.ports.database import Database, UnitOfWork, in_one_unit
+from agent_core.spending.helper_tree import budget_of, charge_family
+from agent_core.spending.spending_tracker import NOTHING, Purse
+
+
+@dataclass(frozen=True, slots=True)
+class Treasury:
+    """Knows the open purses of each channel, so that two agents never both spend its last dollar."""
+
+    database: Database
+    at_work: dict[ChannelScope, list[Purse]] = field(default_factory=dict)
+
+    @contextmanager
+    def purse(self, agent: Agent, own: Budget, channel: Budget) -> Iterator[Purse]:
+        """A purse for one step of an agent that may spend `own`; whoever opens it saves what was spent."""
+        with self._opened(agent.channel, own, channel, agent.home) as purse:
+            yield purse
+
+    @asynccontextmanager
+    async def spending(self, agent: Agent) -> AsyncIterator[Purse]:
+        """A purse whose spending is saved at the end, whatever went wrong."""
+        async with self.database.begin() as work:
+            own, channel = await budget_of(work, agent), await work.budgets.of(agent.channel)
+        with self.purse(agent, own, channel) as purse:
+            try:
+                yield purse
+            finally:
+                await self._pay(agent, purse)
+
+    @asynccontextmanager
+    async def spending_in(self, channel: ChannelScope) -> AsyncIterator[Purse]:
+        """The same for what belongs to no agent yet: the draft of one."""
+        async with self.database.begin() as work:
+            budget = await work.budgets.of(channel)
+        with self._opened(channel, NOTHING, budget) as purse:
+            try:
+                yield purse
+            finally:
+                await self._charge(channel, purse.settle())
+
+    @contextmanager
+    def _opened(self, channel: ChannelScope, own: Budget, shared: Budget, head: str = "") -> Iterator[Purse]:
+        others = self.at_work.setdefault(channel, [])
+        purse = Purse(own, shared, others=others, head=head)
+        others.append(purse)
+        try:
+            yield purse
+        finally:
+            others[:] = [each for each in others if each is not purse]
+            if not others:
+                self.at_work.pop(channel, None)
+
+    async def _charge(self, channel: ChannelScope, spent: Mapping[CallKind, Usage]) -> None:
+        async def act(work: UnitOfWork) -> None:
+            charge(work, channel, spent)
+
+        if spent:
+            await in_one_unit(self.database, act)
+
+    async def _pay(self, agent: Agent, purse: Purse) -> None:
+        spent = purse.settle()
+
+        async def act(work: UnitOfWork) -> None:
+            present = await work.agents.get(agent.channel, agent.id)
+            work.agents.save(present.pay(spent))
+            await charge_family(work, present, spent)
+            charge(work, agent.channel, spent)
+
+        if spent:
+            await in_one_unit(self.database, act)
+
+
+def charge(work: UnitOfWork, channel: ChannelScope, spent: Mapping[CallKind, Usage]) -> None:
+    """Add what calls cost to what the channel has spent."""
+    cost = sum(spent.values(), Usage()).cost
+    if cost > FREE:
+        work.budgets.spend(channel, cost)

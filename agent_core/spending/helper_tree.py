@@ -1,0 +1,87 @@
+"""Agents and their helpers: who belongs together, who pays, and how a helper reports."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from agent_core.errors import NotFound
+from agent_core.model.actors import Actor
+from agent_core.model.agent import Agent, Finished, Paused, Stopped, Thinking
+from agent_core.model.ids import AgentId
+from agent_core.model.note import Note
+from agent_core.model.usage import FREE, Budget, CallKind, Usage
+from agent_core.oversight.untrusted_content import expose
+from agent_core.ports.database import UnitOfWork
+
+
+async def family_below(work: UnitOfWork, agent: Agent) -> tuple[Agent, ...]:
+    """Every helper that works for this agent or for a helper of it, oldest first."""
+    below, ids = [], {agent.id}
+    for each in await work.agents.of(agent.channel):
+        if each.parent in ids:
+            ids.add(each.id)
+            below.append(each)
+    return tuple(below)
+
+
+async def budget_of(work: UnitOfWork, agent: Agent) -> Budget:
+    """What the agent may spend: a helper spends what is left to the agent it helps."""
+    if agent.head is None:
+        return agent.budget
+    try:
+        return (await work.agents.get(agent.channel, agent.head)).budget
+    except NotFound:
+        return Budget(limit=FREE)
+
+
+async def charge_family(work: UnitOfWork, agent: Agent, spent: Mapping[CallKind, Usage]) -> None:
+    """Have the agent that people made pay for what a helper spent. Both are saved in one unit of work."""
+    cost = sum(spent.values(), Usage()).cost
+    if agent.head is None or cost <= FREE:
+        return
+    head = await work.agents.get(agent.channel, agent.head)
+    work.agents.save(replace(head, budget=head.budget.spend(cost)))
+
+
+async def report(work: UnitOfWork, helper: Agent, now: datetime) -> AgentId | None:
+    """Tell an agent how its helper came to rest, and let it go on if it waits; return whom to wake."""
+    if helper.parent is None:
+        return None
+    parent = await work.agents.get(helper.channel, helper.parent)
+    work.notes.add(Note.to(parent, _report(helper), by=as_actor(helper), at=now))
+    if helper.is_tainted:  # its words may be others'
+        parent, notices = expose(parent, f"the report of {helper.name}", now)
+        for notice in notices:
+            work.notes.announce(notice)
+    work.agents.save(let_go_on(parent, now))
+    return parent.id
+
+
+async def taint_shared_folder(work: UnitOfWork, agent: Agent) -> None:
+    """Mark the folder that the agent works in as tainted for all who share it."""
+    for each in await work.agents.of(agent.channel):
+        if each.home == agent.home and each.id != agent.id and not each.folder_tainted:
+            work.agents.save(replace(each, folder_tainted=True))
+
+
+def let_go_on(agent: Agent, now: datetime) -> Agent:
+    """The agent without waiting for helpers; any other as it is."""
+    waits = isinstance(agent.status, Thinking) and agent.status.waits_for
+    return agent.become(Thinking(), now) if waits else agent
+
+
+def as_actor(agent: Agent) -> Actor:
+    """An agent as the writer of a note."""
+    return Actor(id=agent.id, display=agent.name, kind="bot", workspace=agent.channel.workspace)
+
+
+def _report(helper: Agent) -> str:
+    match helper.status:
+        case Finished(reason):
+            return f"I am done. {reason}"
+        case Paused(reason):
+            return f"I am paused. {reason}"
+        case Stopped(by):
+            return f"{by} stopped me."
+        case _:
+            return "I stand still."

@@ -1,0 +1,48 @@
+"""An embedder for tests: quick, and the same every time."""
+
+import hashlib
+import math
+import re
+import struct
+from collections.abc import Sequence
+from decimal import Decimal
+
+from agent_core.model.memory import Vector
+from agent_core.model.usage import FREE, Usage
+from agent_core.ports.models import Embedding
+from agent_core.providers.llm.token_estimates import EstimatedTokens
+
+DIMENSION = 64
+
+
+class WordEmbedder:
+    """Texts that share words are near. Keeps what it was given; errors put into `faults` are raised, one each call."""
+
+    def __init__(self, *, name: str = "words", is_semantic: bool = True, price: Decimal | None = FREE) -> None:
+        self.name, self.is_semantic, self._price = name, is_semantic, price
+        self.calls: list[tuple[str, ...]] = []
+        self.faults: list[Exception] = []
+
+    async def embed(self, texts: Sequence[str]) -> Embedding:
+        """A vector of hashed words for each."""
+        if self.faults:
+            raise self.faults.pop(0)
+        self.calls.append(tuple(texts))
+        tokens = sum(EstimatedTokens().count(text) for text in texts)
+        return Embedding(tuple(map(vector_of, texts)), Usage(prompt=tokens))
+
+    def price(self, usage: Usage) -> Decimal | None:
+        """So much for a thousand tokens."""
+        return None if self._price is None else self._price * usage.prompt / 1000
+
+
+def vector_of(text: str) -> Vector:
+    """The unit vector of a text's words."""
+    numbers = [0.0] * DIMENSION
+    for word in re.findall(r"\w+", text.casefold()) or [""]:
+        digest = hashlib.sha256(word.encode(errors="replace")).digest()
+        numbers[digest[0] % DIMENSION] += 1.0 if digest[1] & 1 else -1.0
+    length = math.sqrt(sum(number * number for number in numbers)) or 1.0
+    if length == 1.0 and not any(numbers):
+        numbers[0] = 1.0
+    return Vector(struct.pack(f"<{DIMENSION}f", *(number / length for number in numbers)))

@@ -1,0 +1,101 @@
+"""A language model that says what a test wrote for it."""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import TypeAlias
+
+from agent_core.errors import ModelRefused
+from agent_core.model.messages import Message, Reply
+from agent_core.model.usage import FREE, Usage
+from agent_core.providers.llm.token_estimates import EstimatedTokens
+
+Scripted: TypeAlias = str | Reply | Exception
+
+
+def reply_text(command: str, args: Mapping[str, object] | None = None, text: str = "I take the next step.") -> str:
+    """A whole reply as a model would write it: five thoughts and the command."""
+    thoughts = {
+        "text": text,
+        "reasoning": "It serves the goal.",
+        "plan": "- go on",
+        "criticism": "None.",
+        "speak": f"I want to use {command}.",
+    }
+    return json.dumps({"thoughts": thoughts, "command": {"name": command, "args": dict(args or {})}})
+
+
+class ScriptedModel:
+    """Plays its replies in order, raises those that are exceptions, and keeps what it was asked with each prompt.
+
+    Without a reply left it refuses, or waits for `say` when it is made with `waits`. Every call costs `cost`.
+    """
+
+    def __init__(
+        self,
+        *replies: Scripted,
+        cost: Decimal | None = FREE,
+        label: str = "Scripted",
+        default_model: str = "scripted",
+        waits: bool = False,
+        window: int = 16_000,
+    ) -> None:
+        self.cost, self.label, self.default_model, self.waits = cost, label, default_model, waits
+        self.prompts: list[tuple[Message, ...]] = []
+        self.models: list[str] = []
+        self.schemas: list[Mapping[str, object] | None] = []
+        self.temperatures: list[float | None] = []
+        self._window = window
+        self._replies: asyncio.Queue[Scripted] = asyncio.Queue()
+        self.say(*replies)
+
+    def say(self, *replies: Scripted) -> None:
+        """Add replies at the end."""
+        for reply in replies:
+            self._replies.put_nowait(reply)
+
+    @property
+    def left(self) -> int:
+        """How many replies were not asked for yet."""
+        return self._replies.qsize()
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Mapping[str, object] | None,
+        model: str,
+        max_tokens: int,
+        temperature: float | None = None,
+    ) -> Reply:
+        """The next reply."""
+        self.prompts.append(tuple(messages))
+        self.models.append(model or self.default_model)
+        self.schemas.append(schema)
+        self.temperatures.append(temperature)
+        match await self._next():
+            case Reply() as reply:
+                return reply
+            case str() as text:
+                return Reply(text=text, usage=_estimated(messages, text))
+            case Exception() as error:
+                raise error
+
+    def window(self, model: str) -> int:
+        """What was configured, whatever the model."""
+        return self._window
+
+    def price(self, usage: Usage, model: str) -> Decimal | None:
+        """What was configured, whatever was used."""
+        return self.cost
+
+    async def _next(self) -> Scripted:
+        if self.waits or not self._replies.empty():
+            return await self._replies.get()
+        raise ModelRefused("The script has no reply left.")
+
+
+def _estimated(messages: Sequence[Message], text: str) -> Usage:
+    count = EstimatedTokens().count
+    return Usage(prompt=sum(count(message.content) for message in messages), completion=count(text))

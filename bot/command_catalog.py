@@ -1,0 +1,89 @@
+"""Every command there is, and which of them agents have: what settings and the machine do not allow is off."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from agent_core.commands.agents import AgentCommands
+from agent_core.commands.files import FileCommands
+from agent_core.commands.finish import FINISH_COMMANDS
+from agent_core.commands.functions import FunctionCommands
+from agent_core.commands.history import HistoryCommands
+from agent_core.commands.media import MediaCommands
+from agent_core.commands.memory import MemoryCommands
+from agent_core.commands.programs import ProgramCommands
+from agent_core.commands.publish import PublishCommands
+from agent_core.commands.redaction import hiding
+from agent_core.commands.registry import Command, Commands
+from agent_core.commands.web import WebCommands
+from agent_core.errors import SettingsError
+from agent_core.memory.long_term import LongTermMemory
+from agent_core.oversight.secrets import Secrets
+from agent_core.ports.helpers import Helpers
+from agent_core.ports.world import Clock, Search
+from agent_core.prompt.model_client import Asker
+from bot.settings import Settings
+from bot.tool_wiring import Tools
+
+NO_DOWNLOADS = "the operator allows no downloads here (ALLOW_DOWNLOADS)."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repertoire:
+    """What commands take, and what is made of it."""
+
+    settings: Settings
+    tools: Tools
+    search: Search
+    memory: LongTermMemory
+    helpers: Helpers
+    asker: Asker
+    clock: Clock
+
+    @property
+    def commands(self) -> Commands:
+        """Those that agents have, those that are off with the reason; raise SettingsError for a name that is none.
+
+        What the operator took away is not there at all.
+        """
+        every, settings = self.every, self.settings
+        _must_be_known("DISABLED_COMMANDS", settings.disabled_commands, {each.spec.name for each in every})
+        _must_be_known("DISABLED_CATEGORIES", settings.disabled_categories, {each.spec.category for each in every})
+        disabled = {*settings.disabled_commands, *settings.disabled_categories}
+        secrets = Secrets.of(settings.secrets)
+        kept = (each for each in every if not disabled & {each.spec.name, each.spec.category})
+        return Commands.of(*(hiding(each, secrets) for each in kept))
+
+    @property
+    def every(self) -> tuple[Command, ...]:
+        """All there are, in the order in which models are told of them."""
+        tools = self.tools
+        return (
+            *FileCommands(tools.documents).commands,
+            *self._web,
+            *MemoryCommands(self.memory, self.clock, tools.documents).commands,
+            *HistoryCommands(self.memory.database).commands,
+            *AgentCommands(self.helpers).commands,
+            *FunctionCommands(self.asker).commands,
+            *_switched(ProgramCommands(sandbox=tools.sandbox).commands, tools.no_programs),
+            *MediaCommands(images=tools.images, transcriber=tools.transcriber, voice=tools.voice).commands,
+            *PublishCommands(tools.publisher).commands,
+            *FINISH_COMMANDS,
+        )
+
+    @property
+    def _web(self) -> tuple[Command, ...]:
+        commands = WebCommands(self.search, self.tools.web, self.asker, self.memory.database).commands
+        reasons = {"clone_repository": self.tools.no_clones}
+        if not self.settings.allow_downloads:
+            reasons["download_file"] = NO_DOWNLOADS
+        return tuple(each.switched(reasons.get(each.spec.name, "")) for each in commands)
+
+
+def _switched(commands: Sequence[Command], off: str) -> tuple[Command, ...]:
+    return tuple(each.switched(off) for each in commands)
+
+
+def _must_be_known(variable: str, names: Iterable[str], known: Collection[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise SettingsError(variable, f"{name!r} is none of {', '.join(sorted(known))}.", min(known))

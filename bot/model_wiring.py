@@ -1,0 +1,148 @@
+"""What thinks, remembers and looks up, as the settings say: model, token counts, embedder, index, search.
+
+With `bot.bootstrap` the composition root. Everything here is loaded only where a setting asks for it.
+"""
+
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from inspect import isawaitable
+from pathlib import Path
+
+from agent_core.errors import SettingsError
+from agent_core.ports.database import Database
+from agent_core.ports.models import Embedder, LanguageModel, MemoryIndex, TokenCounters
+from agent_core.ports.world import Search
+from agent_core.prompt.profiles import ProfileName
+from agent_core.providers.llm.prices import Prices
+from agent_core.providers.llm.rehearsal import RehearsalModel
+from bot.settings import Settings
+from bot.variables import VARIABLES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Minds:
+    """All of them."""
+
+    model: LanguageModel
+    tokens: TokenCounters
+    embedder: Embedder
+    index: MemoryIndex
+    search: Search
+
+    @classmethod
+    def of(cls, settings: Settings, database: Database) -> "Minds":
+        """What the settings say; nothing found by itself is used unasked."""
+        return cls(
+            model=make_model(settings),
+            tokens=make_counters(settings),
+            embedder=make_embedder(settings),
+            index=make_index(settings, database),
+            search=make_search(settings),
+        )
+
+    async def prepare(self) -> None:
+        """Find the default model and load its tokenizer, so that the first turn does not wait for them."""
+        for each, arguments in ((self.model, ()), (self.tokens, (self.model.default_model,))):
+            if prepare := getattr(each, "prepare", None):
+                await prepare(*arguments)
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        for each in (self.model, self.embedder, self.index):
+            if close := getattr(each, "close", None):
+                closing: Awaitable[None] | None = close()
+                if isawaitable(closing):
+                    await closing
+
+
+def make_model(settings: Settings) -> LanguageModel:
+    """The model in a file where one is named, else the endpoint, else the rehearsal model."""
+    if settings.local_model:
+        return make_local_model(settings, settings.local_model)
+    if settings.endpoint is None:
+        return RehearsalModel()
+    from agent_core.providers.llm.openai_model import OpenAIModel
+
+    return OpenAIModel(
+        base_url=settings.endpoint.url,
+        api_key=settings.endpoint.key,
+        model=settings.smart_model,
+        temperature=settings.temperature,
+        context=settings.context_window,
+        prices=Prices.at(settings.endpoint.url, settings.model_prices),
+    )
+
+
+def make_local_model(settings: Settings, path: Path) -> LanguageModel:
+    """The model in a file; raise SettingsError when it cannot be served."""
+    from agent_core.providers.llm.local_model import LocalModel
+
+    if fault := local_fault(path):
+        raise SettingsError("LOCAL_MODEL", fault, VARIABLES["LOCAL_MODEL"].example)
+    return LocalModel(path=path, context=settings.context_window, temperature=settings.temperature)
+
+
+def local_fault(path: Path) -> str:
+    """Why a model's file cannot be served, as a sentence, or ""."""
+    from agent_core.providers.llm.local_model import fault_of
+
+    return fault_of(path)
+
+
+def wanted_profile(settings: Settings) -> ProfileName:
+    """How agents are to be instructed; the rehearsal's script reads the full prompt only."""
+    return settings.prompt_profile if settings.has_endpoint or settings.local_model else "full"
+
+
+def make_counters(settings: Settings) -> TokenCounters:
+    """OpenAI's tokenizers where a model is asked; the rehearsal needs no more than an estimate."""
+    from agent_core.providers.llm.tiktoken_counter import TiktokenCounters
+    from agent_core.providers.llm.token_estimates import Estimates
+
+    return TiktokenCounters(settings.tokenizers) if settings.has_endpoint else Estimates()
+
+
+def make_embedder(settings: Settings) -> Embedder:
+    """The endpoint's where it is named, or where it is OpenAI's own; else word vectors on this machine."""
+    if settings.embedding_endpoint is None:
+        from agent_core.providers.embeddings.hashing_embedder import HashingEmbedder
+        from agent_core.providers.embeddings.local_embedder import LocalEmbedder
+
+        return LocalEmbedder() if LocalEmbedder.is_installed() else HashingEmbedder()
+    from agent_core.providers.embeddings.openai_embedder import OpenAIEmbedder
+
+    return OpenAIEmbedder(
+        model=settings.embedding_name,
+        base_url=settings.embedding_endpoint.url,
+        api_key=settings.embedding_endpoint.key,
+        prices=Prices.at(settings.embedding_endpoint.url, settings.model_prices),
+    )
+
+
+def make_index(settings: Settings, database: Database) -> MemoryIndex:
+    """Pinecone where there is a key for it, else one beside the database."""
+    if key := settings.pinecone_api_key.get_secret_value():
+        from agent_core.providers.vector_index.pinecone_index import PineconeIndex
+
+        return PineconeIndex(
+            api_key=key,
+            index=settings.pinecone_index,
+            host=settings.pinecone_host,
+            controller_host=settings.pinecone_controller_host,
+        )
+    from agent_core.providers.vector_index.embedded_index import EmbeddedIndex
+
+    return EmbeddedIndex(database, settings.home / "vectors")
+
+
+def make_search(settings: Settings) -> Search:
+    """Google where there is a key or an address for it, else several engines at once."""
+    from agent_core.providers.web.web_search import GOOGLE_URL, GoogleSearch, MetaSearch
+
+    if not (settings.has_google or settings.google_search_url):
+        return MetaSearch()
+    return GoogleSearch(
+        api_key=settings.google_api_key.get_secret_value(),
+        engine=settings.google_cse_id,
+        url=settings.google_search_url or GOOGLE_URL,
+    )

@@ -1,0 +1,131 @@
+"""What one setting asks of those before it: each rule gives its complaint in words, or None."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+from urllib.parse import urlsplit
+
+from bot.value_types import LOOPBACK
+
+LOCAL = "local"
+TOKEN_LENGTH = 16
+TOO_SHORT = "must have at least 16 characters, because HOST opens the page to others."
+UNGUARDED = "opens the page to others, so WEB_TOKEN must be set too."
+TWO_ENDPOINTS = "is one endpoint and OPENAI_BASE_URL another: set one of the two."
+NO_DEPLOYMENT = "needs SMART_MODEL beside it, the name of the deployment."
+TWO_MODELS = "is one model and the endpoint of OPENAI_BASE_URL or AZURE_OPENAI_ENDPOINT another: set one of the two."
+NO_EMBEDDINGS = "names a model, so OPENAI_API_KEY, OPENAI_BASE_URL or EMBEDDING_BASE_URL must say where it is."
+ONE_OR_MANY = "is for one workspace and SLACK_CLIENT_ID for many: set one of the two."
+NO_WAY_IN = "needs SLACK_APP_TOKEN (Socket Mode) or SLACK_SIGNING_SECRET (HTTP) beside it."
+
+# `value` is that of the setting, of whatever type; `given` has the settings before it that are right by themselves.
+Given: TypeAlias = Mapping[str, Any]
+
+
+def _web_token(value: Any, given: Given) -> str | None:
+    is_open = given.get("host", "localhost") not in LOOPBACK
+    return TOO_SHORT if is_open and len(value) < TOKEN_LENGTH else None
+
+
+def _public_url(value: Any, given: Given) -> str | None:
+    is_open = urlsplit(value).hostname not in (None, *LOOPBACK)
+    return UNGUARDED if is_open and not given.get("web_token") else None
+
+
+def _azure_openai_endpoint(value: Any, given: Given) -> str | None:
+    if value and given.get("openai_base_url"):
+        return TWO_ENDPOINTS
+    if value and not given.get("azure_openai_api_key"):
+        return "needs AZURE_OPENAI_API_KEY beside it."
+    return NO_DEPLOYMENT if value and not given.get("smart_model") else None
+
+
+def _local_model(value: Any, given: Given) -> str | None:
+    return TWO_MODELS if value and (given.get("openai_base_url") or given.get("azure_openai_endpoint")) else None
+
+
+def _embedding_model(value: Any, given: Given) -> str | None:
+    has_own = bool(given.get("embedding_base_url"))
+    if value in ("", LOCAL):
+        return "must name a model of EMBEDDING_BASE_URL." if has_own else None
+    places = ("openai_api_key", "openai_base_url", "azure_openai_endpoint")
+    return None if has_own or any(given.get(place) for place in places) else NO_EMBEDDINGS
+
+
+def _pinecone(value: Any, given: Given) -> str | None:
+    return "needs PINECONE_API_KEY beside it." if value and not given.get("pinecone_api_key") else None
+
+
+def _google_cse_id(value: Any, given: Given) -> str | None:
+    return "needs GOOGLE_API_KEY beside it." if value and not given.get("google_api_key") else None
+
+
+def _slack_app_token(value: Any, _given: Given) -> str | None:
+    return _slack_kind(value, "xapp-")
+
+
+def _slack_client_id(value: Any, given: Given) -> str | None:
+    is_sent_back = value and not given.get("public_url")
+    return "needs PUBLIC_URL beside it, to which Slack sends people back." if is_sent_back else None
+
+
+def _slack_client_secret(value: Any, given: Given) -> str | None:
+    return "must be set beside SLACK_CLIENT_ID." if given.get("slack_client_id") and not value else None
+
+
+def _slack_bot_token(value: Any, given: Given) -> str | None:
+    if wrong := _slack_kind(value, "xoxb-"):
+        return wrong
+    has_many = bool(given.get("slack_client_id"))
+    has_way_in = bool(given.get("slack_app_token") or given.get("slack_signing_secret"))
+    if value and has_many:
+        return ONE_OR_MANY
+    if has_way_in and not (value or has_many):
+        return "is missing beside the other settings of Slack."
+    return NO_WAY_IN if (value or has_many) and not has_way_in else None
+
+
+def _beside(value: Any, given: Given, field: str) -> str | None:
+    return f"needs {field.upper()} beside it." if value and not given.get(field) else None
+
+
+def _sd_webui_auth(value: Any, given: Given) -> str | None:
+    if value and ":" not in value.get_secret_value():
+        return "must be a user, a colon and a password, without blanks."
+    return _beside(value, given, "sd_webui_url")
+
+
+def _huggingface(value: Any, given: Given) -> str | None:
+    return _beside(value, given, "huggingface_api_token")
+
+
+def _x_access_token_secret(value: Any, given: Given) -> str | None:
+    names = ("x_api_key", "x_api_secret", "x_access_token")
+    missing = [name.upper() for name in names if not given.get(name)]
+    if value:
+        return f"needs {', '.join(missing)} beside it." if missing else None
+    return "is missing beside the other keys of X." if len(missing) < len(names) else None
+
+
+def _slack_kind(token: Any, prefix: str) -> str | None:
+    is_other = token and not token.get_secret_value().startswith(prefix)
+    return f"must begin with {prefix}: Slack has several kinds of tokens." if is_other else None
+
+
+RULES: Mapping[str, Callable[[Any, Given], str | None]] = {
+    "web_token": _web_token,
+    "public_url": _public_url,
+    "azure_openai_endpoint": _azure_openai_endpoint,
+    "local_model": _local_model,
+    "embedding_model": _embedding_model,
+    "pinecone_host": _pinecone,
+    "pinecone_controller_host": _pinecone,
+    "google_cse_id": _google_cse_id,
+    "sd_webui_auth": _sd_webui_auth,
+    "huggingface_image_model": _huggingface,
+    "huggingface_audio_model": _huggingface,
+    "x_access_token_secret": _x_access_token_secret,
+    "slack_app_token": _slack_app_token,
+    "slack_client_id": _slack_client_id,
+    "slack_client_secret": _slack_client_secret,
+    "slack_bot_token": _slack_bot_token,
+}

@@ -1,0 +1,208 @@
+"""What commands reach outside of Signoff, as the settings say: documents, programs, pictures, sound, posts.
+
+With `bot.bootstrap` and `bot.model_wiring` the composition root. Each part is loaded only where a setting asks for it.
+"""
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from agent_core.errors import SettingsError
+from agent_core.ports.documents import Documents
+from agent_core.ports.media import Images, Transcriber, Voice
+from agent_core.ports.sandbox import Sandbox
+from agent_core.ports.social_posts import Publisher
+from agent_core.ports.web import Web
+from agent_core.ports.world import Clock
+from agent_core.providers.clock import SystemClock
+from agent_core.providers.documents.document_reader import ReadDocuments
+from agent_core.providers.llm.prices import Prices
+from agent_core.providers.sandbox.disabled import ShutSandbox
+from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
+from bot.settings import Settings
+from bot.tool_findings import ToolProbes
+from bot.variables import VARIABLES
+
+if TYPE_CHECKING:
+    from agent_core.providers.media.huggingface import HuggingFace
+    from agent_core.providers.media.openai_media import OpenAIMedia
+    from agent_core.providers.sandbox.process_sandbox import ConfinedSandbox
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tools:
+    """All of them. `no_programs` and `no_clones` say why there are none, where that is so."""
+
+    documents: Documents
+    web: Web
+    no_clones: str
+    sandbox: Sandbox
+    no_programs: str
+    images: Images | None
+    transcriber: Transcriber | None
+    voice: Voice | None
+    publisher: Publisher | None
+
+    @classmethod
+    async def of(cls, settings: Settings, workspaces: FolderWorkspaces, clock: Clock) -> "Tools":
+        """What the settings say. Where programs are allowed, the sandbox is tried first, for a second or two."""
+        sandbox, why = await make_sandbox(settings, workspaces, clock)
+        return cls.around(settings, sandbox, why)
+
+    @classmethod
+    def around(cls, settings: Settings, sandbox: Sandbox, no_programs: str) -> "Tools":
+        """The same with a sandbox that was tried, or is shut."""
+        documents = ReadDocuments()
+        web, no_clones = make_web(settings, documents)
+        return cls(
+            documents=documents,
+            web=web,
+            no_clones=no_clones,
+            sandbox=sandbox,
+            no_programs=no_programs,
+            images=make_images(settings),
+            transcriber=make_transcriber(settings),
+            voice=make_voice(settings),
+            publisher=make_publisher(settings),
+        )
+
+    async def close(self) -> None:
+        """End programs and let go of connections."""
+        await self.sandbox.close()
+        for each in (self.images, self.transcriber, self.voice):
+            if close := getattr(getattr(each, "endpoint", None), "close", None):
+                await close()
+
+
+NOT_ALLOWED = "the operator allows no programs here (EXECUTE_LOCAL_COMMANDS)."
+
+
+async def make_sandbox(settings: Settings, workspaces: FolderWorkspaces, clock: Clock) -> tuple[Sandbox, str]:
+    """The sandbox, or one that is shut and why: programs run confined or not at all."""
+    if not settings.execute_local_commands:
+        return ShutSandbox(NOT_ALLOWED), NOT_ALLOWED
+    sandbox = confined(settings, workspaces, clock)
+    if fault := await sandbox.self_test():
+        logger.error("no program of an agent will run", extra={"why": fault})
+        why = f"the sandbox did not stand its test. {fault}"
+        return ShutSandbox(why), why
+    return sandbox, ""
+
+
+def confined(settings: Settings, workspaces: FolderWorkspaces, clock: Clock) -> "ConfinedSandbox":
+    """The sandbox of the settings, not tried yet."""
+    from agent_core.providers.sandbox.process_sandbox import bubblewrap_sandbox, docker_sandbox
+
+    if settings.sandbox == "docker":
+        return docker_sandbox(workspaces, clock, settings.home, image=settings.sandbox_image)
+    return bubblewrap_sandbox(workspaces, clock, settings.home)
+
+
+def make_web(settings: Settings, documents: Documents) -> tuple[Web, str]:
+    """The web by the one door, and why no repository can be copied; raise SettingsError for a host that is none."""
+    from agent_core.providers.web.gateway_web import DoorWeb
+    from agent_core.providers.web.git_clone import git_fault
+
+    try:
+        web = DoorWeb.of(settings.allow_internal_hosts, settings.public_url, documents)
+    except ValueError as fault:
+        raise SettingsError("ALLOW_INTERNAL_HOSTS", str(fault), VARIABLES["ALLOW_INTERNAL_HOSTS"].example) from None
+    return web, git_fault()
+
+
+def make_images(settings: Settings) -> Images | None:
+    """Stable Diffusion or Hugging Face where they are named, else OpenAI's own or a named model of the endpoint."""
+    if settings.sd_webui_url:
+        from agent_core.providers.media.stable_diffusion import StableDiffusion
+
+        return StableDiffusion(url=settings.sd_webui_url, auth=settings.sd_webui_auth.get_secret_value())
+    if settings.huggingface_image_model:
+        from agent_core.providers.media.huggingface import HuggingFaceImages
+
+        return HuggingFaceImages(_hugging_face(settings, "HUGGINGFACE_IMAGE_MODEL"))
+    if not (settings.image_model or settings.is_openai):
+        return None
+    from agent_core.providers.media.openai_media import IMAGE_MODEL, OpenAIImages
+
+    endpoint = _openai(settings)
+    return OpenAIImages(endpoint, settings.image_model or IMAGE_MODEL) if endpoint else None
+
+
+def make_transcriber(settings: Settings) -> Transcriber | None:
+    """Hugging Face where a model of it is named, else OpenAI's own or a named model of the endpoint."""
+    if settings.huggingface_audio_model:
+        from agent_core.providers.media.huggingface import HuggingFaceTranscriber
+
+        return HuggingFaceTranscriber(_hugging_face(settings, "HUGGINGFACE_AUDIO_MODEL"))
+    if not (settings.audio_model or settings.is_openai):
+        return None
+    from agent_core.providers.media.openai_media import AUDIO_MODEL, OpenAITranscriber
+
+    endpoint = _openai(settings)
+    return OpenAITranscriber(endpoint, settings.audio_model or AUDIO_MODEL) if endpoint else None
+
+
+def make_voice(settings: Settings) -> Voice | None:
+    """A named model of the endpoint."""
+    if not settings.speech_model:
+        return None
+    from agent_core.providers.media.openai_media import OpenAIVoice
+
+    endpoint = _openai(settings)
+    return OpenAIVoice(endpoint, settings.speech_model) if endpoint else None
+
+
+def make_publisher(settings: Settings) -> Publisher | None:
+    """X, where its four keys are set."""
+    if not settings.has_x:
+        return None
+    from agent_core.providers.media.x_posts import X_API_URL, XPosts
+
+    return XPosts(
+        api_key=settings.x_api_key.get_secret_value(),
+        api_secret=settings.x_api_secret.get_secret_value(),
+        access_token=settings.x_access_token.get_secret_value(),
+        access_token_secret=settings.x_access_token_secret.get_secret_value(),
+        url=settings.x_api_url or X_API_URL,
+    )
+
+
+def _openai(settings: Settings) -> "OpenAIMedia | None":
+    from agent_core.providers.media.openai_media import OpenAIMedia
+
+    if settings.endpoint is None:
+        return None
+    prices = Prices.at(settings.endpoint.url, settings.model_prices)
+    return OpenAIMedia(base_url=settings.endpoint.url, api_key=settings.endpoint.key, prices=prices)
+
+
+def _hugging_face(settings: Settings, variable: str) -> "HuggingFace":
+    from agent_core.providers.media.huggingface import HUGGINGFACE_URL, HuggingFace
+
+    url = settings.huggingface_api_url or HUGGINGFACE_URL
+    return HuggingFace(
+        model=getattr(settings, variable.lower()),
+        setting=variable,
+        token=settings.huggingface_api_token.get_secret_value(),
+        url=url,
+        prices=Prices.at(url, settings.model_prices),
+    )
+
+
+def tool_probes(settings: Settings) -> ToolProbes:
+    """How the doctor looks at what agents can reach."""
+    from agent_core.providers.web.browser_pages import browser_fault
+    from agent_core.providers.web.git_clone import git_fault
+
+    async def sandbox() -> str:
+        tried = confined(settings, FolderWorkspaces(settings.home / "workspaces"), SystemClock())
+        return await tried.self_test()
+
+    def media() -> tuple[str, str, str]:
+        made = (make_images(settings), make_transcriber(settings), make_voice(settings))
+        drawn, heard, spoken = (each.label if each else "" for each in made)
+        return drawn, heard, spoken
+
+    return ToolProbes(sandbox=sandbox, browser=browser_fault, git=git_fault, media=media)
