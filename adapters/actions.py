@@ -8,23 +8,23 @@ from typing import cast, get_args
 from adapters.answers import Answer
 from adapters.buttons import Button
 from adapters.cards import spend_text, status_text
-from adapters.thread_commands import Wishes, WishVerb
-from adapters.ui_text import Help, first_word
+from adapters.thread_commands import ThreadCommands, ThreadVerb
+from adapters.ui_text import HelpText, first_word
 from agent_core.errors import ChangedSinceShown, InvalidInput, NotPossible, PersonError
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent, Awaiting
 from agent_core.model.decision import Approve, ApproveEdited, Reject, Settlement
 from agent_core.model.ids import AgentId, TurnId
-from agent_core.model.seen_proposal import UNKNOWN, Seen
+from agent_core.model.seen_proposal import UNKNOWN, SeenProposal
 from agent_core.model.turn import Turn
-from agent_core.service.agent_settings import AgentTuning
-from agent_core.service.agents import AgentService, Asked, Kept
+from agent_core.service.agent_settings import AgentSettings
+from agent_core.service.agents import AgentService, NoteKept, QuestionAsked
 from agent_core.service.memories import AgentMemories
 from agent_core.service.self_review import SelfReview
 from agent_core.service.views import AgentViews
 
 ASKED = "Asked: the answer comes in this thread, and nothing is decided."
-HELP = Help(
+HELP = HelpText(
     "In the agent's thread",
     (
         ("!approve", "the command runs as shown"),
@@ -53,7 +53,7 @@ HELP = Help(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Filled:
+class FormInput:
     """What was filled in beside a button: a reason or reply, or changed arguments."""
 
     text: str = ""
@@ -61,21 +61,21 @@ class Filled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Intents:
+class ActionDispatcher:
     """Carries out what people want. Every fault of theirs is a PersonError with a sentence to show."""
 
     service: AgentService
     views: AgentViews
-    tuning: AgentTuning
+    tuning: AgentSettings
     memories: AgentMemories
     review: SelfReview
 
     @property
-    def wishes(self) -> Wishes:
+    def wishes(self) -> ThreadCommands:
         """What people ask of an agent besides decisions."""
-        return Wishes(views=self.views, tuning=self.tuning, memories=self.memories)
+        return ThreadCommands(views=self.views, tuning=self.tuning, memories=self.memories)
 
-    async def press(self, button: Button, filled: Filled, origin: Origin) -> Answer:
+    async def press(self, button: Button, filled: FormInput, origin: Origin) -> Answer:
         """Do what a button says. A self-review asks a model: it may take a minute."""
         if button.verb in ("stop", "resume", "revoke", "reply"):
             return await self._on_agent(button, filled, origin)
@@ -97,7 +97,7 @@ class Intents:
                 await self.service.decide(turn_id, Approve(button.times), origin, shown=button.shown)
                 return Answer("approved" if button.times == 1 else f"approved ×{button.times}")
 
-    async def say(self, agent_id: AgentId, text: str, origin: Origin, seen: Seen = UNKNOWN) -> Answer:
+    async def say(self, agent_id: AgentId, text: str, origin: Origin, seen: SeenProposal = UNKNOWN) -> Answer:
         """Do what a line typed in the thread says: a `!verb`, or a reply.
 
         A line that begins with @ and a helper's name is for that helper. A line decides only on a proposal that its
@@ -112,15 +112,15 @@ class Intents:
             case "approve" | "reject" | "review":
                 turn = await self._open_turn(agent_id, origin, seen, approves=verb == "approve")
                 times = _times(rest) if verb == "approve" else 1
-                return await self.press(Button(verb, turn.id, times, turn.control_hash), Filled(text=rest), origin)
+                return await self.press(Button(verb, turn.id, times, turn.control_hash), FormInput(text=rest), origin)
             case "ask":
                 await self.service.ask(agent_id, rest, origin)
                 return Answer(ASKED, is_asked=True)
             case "stop" | "resume" as word:
-                return await self._on_agent(Button(word, agent_id), Filled(), origin)
-            case word if word in get_args(WishVerb):
+                return await self._on_agent(Button(word, agent_id), FormInput(), origin)
+            case word if word in get_args(ThreadVerb):
                 agent = await self.views.agent(origin.channel, agent_id)
-                return await self.wishes.grant(cast("WishVerb", word), agent, rest, origin)
+                return await self.wishes.grant(cast("ThreadVerb", word), agent, rest, origin)
             case word:
                 return Answer(await self._shown(word, agent_id, origin), is_wanted=True)
 
@@ -135,7 +135,7 @@ class Intents:
             case _:
                 return HELP.text
 
-    async def _open_turn(self, agent_id: AgentId, origin: Origin, seen: Seen, *, approves: bool) -> Turn:
+    async def _open_turn(self, agent_id: AgentId, origin: Origin, seen: SeenProposal, *, approves: bool) -> Turn:
         """The newest turn, if the line may be meant for it; a helper's where only that one asks.
 
         Raise ChangedSinceShown or NotPossible for a line written before it, and for an approval whose writer had not
@@ -170,7 +170,7 @@ class Intents:
                 return helper.id, text[named.end() :]
         return agent_id, text
 
-    async def _on_agent(self, button: Button, filled: Filled, origin: Origin) -> Answer:
+    async def _on_agent(self, button: Button, filled: FormInput, origin: Origin) -> Answer:
         agent_id = AgentId(button.subject)
         match button.verb:
             case "stop":
@@ -183,17 +183,17 @@ class Intents:
                 await self.service.revoke(agent_id, origin)
                 return Answer("revoked")
             case _:
-                seen = Seen(hashes=(button.shown,) if button.shown else ())
+                seen = SeenProposal(hashes=(button.shown,) if button.shown else ())
                 return await self.say(agent_id, filled.text, origin, seen)
 
-    async def _reply(self, agent_id: AgentId, text: str, origin: Origin, seen: Seen) -> Answer:
+    async def _reply(self, agent_id: AgentId, text: str, origin: Origin, seen: SeenProposal) -> Answer:
         outcome = await self.service.reply(agent_id, text, origin, seen)
         match outcome:
-            case Kept(agent) if agent.is_at_rest:
+            case NoteKept(agent) if agent.is_at_rest:
                 return Answer(f"Kept. {_at_rest(agent)}", outcome)
-            case Kept(agent):
+            case NoteKept(agent):
                 return Answer(f"Kept: {agent.name} reads it at its next turn.", outcome)
-            case Asked():
+            case QuestionAsked():
                 return Answer(ASKED, is_asked=True)
             case _:
                 return Answer("rejected with your words")

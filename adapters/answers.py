@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from agent_core.service.agents import Kept
+from agent_core.service.agents import NoteKept
 from agent_core.service.decision_log import LogRow
 
 
@@ -24,7 +24,7 @@ class Answer:
     """
 
     text: str
-    kept: Kept | None = None
+    kept: NoteKept | None = None
     is_wanted: bool = False
     is_asked: bool = False
     files: tuple[Attachment, ...] = ()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from agent_core.model.actors import Actor
 from agent_core.model.decision import ApproveEdited
-from agent_core.model.diffs import Change, change_of
+from agent_core.model.diffs import TextDiff, diff_of
 from agent_core.model.turn import Turn
 
 SHORT = 60  # characters of a value that stands in a sentence
@@ -19,7 +19,7 @@ class ArgumentChange:
     name: str
     before: str | None
     after: str | None
-    change: Change
+    change: TextDiff
 
     @property
     def brief(self) -> str:
@@ -53,7 +53,7 @@ def argument_changes(turn: Turn, as_text: Callable[[object], str]) -> tuple[Argu
 
 
 def _change(name: str, before: str | None, after: str | None) -> ArgumentChange:
-    return ArgumentChange(name, before, after, change_of(before or "", after or ""))
+    return ArgumentChange(name, before, after, diff_of(before or "", after or ""))
 
 
 def _is_short(text: str | None) -> bool:

@@ -31,8 +31,8 @@ CARRIED = re.compile(
     rf"(?P<verb>[^:]+):(?P<subject>.+?):(?P<number>[0-9]+)(?::(?P<shown>[0-9a-f]{{{DIGEST_LENGTH}}}))?", re.DOTALL
 )
 # What only opens something, and is nothing that the service is asked to do.
-OpeningVerb = Literal["show all", "show reply", "thoughts", "another number", "new agent", "open"]
-OPENING_LABELS: dict[OpeningVerb, str] = {
+ViewVerb = Literal["show all", "show reply", "thoughts", "another number", "new agent", "open"]
+VIEW_LABELS: dict[ViewVerb, str] = {
     "show all": "Show all",
     "show reply": "Show reply",
     "thoughts": "Thoughts",
@@ -70,13 +70,13 @@ class Button:
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class ViewButton:
     """A button that shows more or opens a form; `part` tells which part of something long.
 
     `shown` as in `Button`, where the form decides.
     """
 
-    verb: OpeningVerb
+    verb: ViewVerb
     subject: str
     part: int = 1
     shown: str = ""
@@ -84,7 +84,7 @@ class Opening:
     @property
     def label(self) -> str:
         """The words on the button."""
-        return OPENING_LABELS[self.verb]
+        return VIEW_LABELS[self.verb]
 
     def __str__(self) -> str:
         return _text(self.verb, self.subject, self.part, self.shown)
@@ -92,8 +92,8 @@ class Opening:
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read back what `str` gave; raise InvalidInput for anything else."""
-        verb, subject, part, shown = _parts(text, OpeningVerb)
-        return cls(cast("OpeningVerb", verb), subject, part, shown)
+        verb, subject, part, shown = _parts(text, ViewVerb)
+        return cls(cast("ViewVerb", verb), subject, part, shown)
 
 
 def _text(verb: str, subject: str, number: int, shown: str) -> str:

@@ -8,18 +8,18 @@ from adapters.ui_text import first_word
 from agent_core.errors import InvalidInput
 from agent_core.model.actors import Origin
 from agent_core.model.sites import Sites
-from agent_core.service.agent_settings import AgentTuning
+from agent_core.service.agent_settings import AgentSettings
 
 HOW = "Sites: write allow HOST, deny HOST or clear. A host stands for its subdomains too, as in allow example.org."
 HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*")
 MOST = 100
 
 
-async def sites_set(tuning: AgentTuning, said: str, origin: Origin) -> str:
+async def set_sites(tuning: AgentSettings, said: str, origin: Origin) -> str:
     """Change the channel's sites as was said, and tell how they are; raise InvalidInput, NotAllowed."""
     sites = await tuning.sites(origin.channel)
     if not said:
-        return told(sites)
+        return sites_text(sites)
     verb, rest = first_word(said)
     match verb:
         case "clear" if not rest:
@@ -28,10 +28,10 @@ async def sites_set(tuning: AgentTuning, said: str, origin: Origin) -> str:
             changed = _with(sites, verb, tuple(map(_host, re.split(r"[\s,;]+", rest))))
         case _:
             raise InvalidInput({"sites": HOW})
-    return told(await tuning.set_sites(changed, origin))
+    return sites_text(await tuning.set_sites(changed, origin))
 
 
-def told(sites: Sites) -> str:
+def sites_text(sites: Sites) -> str:
     """What holds, in a sentence or two."""
     most = f"Agents here may reach only these sites: {', '.join(sites.allow)}." if sites.allow else ""
     most = most or "Agents here may reach every public site."

@@ -7,8 +7,8 @@ from typing import Literal, TypeAlias, cast, get_args
 
 from adapters.answers import Answer
 from adapters.settings_file import is_settings, pasted_draft
-from adapters.thread_commands import Wishes, WishVerb, begins_wish
-from adapters.ui_text import Help, first_word
+from adapters.thread_commands import ThreadCommands, ThreadVerb, begins_thread_command
+from adapters.ui_text import HelpText, first_word
 from agent_core.errors import InvalidInput
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
@@ -17,8 +17,8 @@ from agent_core.model.draft import AgentDraft
 from agent_core.service.views import AgentViews
 
 AgentVerb = Literal["show", "stop", "resume", "delete", "files"]
-WORDS = ("new", "list", *get_args(AgentVerb), *get_args(WishVerb), "help")
-HELP = Help(
+WORDS = ("new", "list", *get_args(AgentVerb), *get_args(ThreadVerb), "help")
+HELP = HelpText(
     "In a channel",
     (
         ("/agent new", "opens the form of a new agent"),
@@ -64,10 +64,10 @@ class NewSentence:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ThreadSubcommand:
     """Goals, budget, memory or export; `text` begins with an agent's name, where it names one."""
 
-    verb: WishVerb
+    verb: ThreadVerb
     text: str
 
 
@@ -91,7 +91,7 @@ class Helping:
     said: str = ""
 
 
-Subcommand: TypeAlias = NewForm | NewFrom | NewSentence | OnAgent | Wish | Listing | Helping
+Subcommand: TypeAlias = NewForm | NewFrom | NewSentence | OnAgent | ThreadSubcommand | Listing | Helping
 
 
 def subcommand_of(text: str) -> Subcommand:
@@ -103,8 +103,8 @@ def subcommand_of(text: str) -> Subcommand:
         return Listing()
     if verb in get_args(AgentVerb):
         return OnAgent(cast("AgentVerb", verb), rest)
-    if verb in get_args(WishVerb):
-        return Wish(cast("WishVerb", verb), rest)
+    if verb in get_args(ThreadVerb):
+        return ThreadSubcommand(cast("ThreadVerb", verb), rest)
     return Helping() if verb in ("", "help") else Helping(_not_understood(verb))
 
 
@@ -124,15 +124,17 @@ async def agent_called(views: AgentViews, channel: ChannelScope, name: str) -> A
     raise InvalidInput({"name": f"{said} {hint}"})
 
 
-async def granted(wishes: Wishes, wish: Wish, origin: Origin) -> tuple[Answer, Agent | None]:
+async def grant_to_agent(wishes: ThreadCommands, wish: ThreadSubcommand, origin: Origin) -> tuple[Answer, Agent | None]:
     """Do what was asked, with whose agent it is about; the log of a channel, or of a deleted agent, is nobody's."""
     if wish.verb == "audit":
         return await wishes.audit(wish.text, origin), None
-    agent, said = await agent_of_wish(wishes.views, origin.channel, wish)
+    agent, said = await agent_of_thread_command(wishes.views, origin.channel, wish)
     return await wishes.grant(wish.verb, agent, said, origin), agent
 
 
-async def agent_of_wish(views: AgentViews, channel: ChannelScope, wish: Wish) -> tuple[Agent, str]:
+async def agent_of_thread_command(
+    views: AgentViews, channel: ChannelScope, wish: ThreadSubcommand
+) -> tuple[Agent, str]:
     """Whose wish it is, by the longest name that it begins with, and what stands behind the name.
 
     Where the channel has one agent its name may be left out, if what is written then is a wish.
@@ -145,7 +147,7 @@ async def agent_of_wish(views: AgentViews, channel: ChannelScope, wish: Wish) ->
     if named:
         end, agent = max(named, key=lambda each: each[0])
         return agent, wish.text[end:].strip()
-    if wish.text and not (len(agents) == 1 and begins_wish(wish.verb, wish.text)):
+    if wish.text and not (len(agents) == 1 and begins_thread_command(wish.verb, wish.text)):
         return await agent_called(views, channel, wish.text), ""
     return await agent_called(views, channel, ""), wish.text
 

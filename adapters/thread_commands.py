@@ -10,7 +10,7 @@ from adapters.cards import money
 from adapters.decision_log import newest_rows
 from adapters.forms import dollars
 from adapters.settings_file import FILENAME, settings_text
-from adapters.site_settings import sites_set
+from adapters.site_settings import set_sites
 from adapters.ui_text import age, first_word
 from adapters.visible_text import readable
 from agent_core.errors import InvalidInput
@@ -20,12 +20,12 @@ from agent_core.model.ids import MemoryId
 from agent_core.model.lines import one_line
 from agent_core.model.memory import Memory
 from agent_core.model.usage import Budget, CallKind
-from agent_core.service.agent_settings import AgentTuning
+from agent_core.service.agent_settings import AgentSettings
 from agent_core.service.decision_log import LogFilter
 from agent_core.service.memories import AgentMemories
 from agent_core.service.views import AgentViews
 
-WishVerb: TypeAlias = Literal["goals", "budget", "memory", "sites", "export", "audit"]
+ThreadVerb: TypeAlias = Literal["goals", "budget", "memory", "sites", "export", "audit"]
 MEMORY_FILE = "memory.jsonl"
 SHORT, SOURCE = 120, 50
 NO_LIMIT = ("none", "no limit", "unlimited")
@@ -43,7 +43,7 @@ CALLS: dict[CallKind, str] = {
     "audio": "audio",
 }
 # How a wish goes on that is told from other words: a name, or a reply that happens to begin alike.
-BEGINNINGS: dict[WishVerb, str] = {
+BEGINNINGS: dict[ThreadVerb, str] = {
     "goals": r"set\b",
     "budget": r"(channel|none|no limit)\b|\$?\s*\d",
     "memory": r"(list|search|add|forget|export)\b",
@@ -57,14 +57,14 @@ HOW_MEMORY = "Memory: write search WORDS, add TEXT, forget ID, forget all or exp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
+class ThreadCommands:
     """Grants what was asked in words. Who may is the service's to say; every fault is a PersonError."""
 
     views: AgentViews
-    tuning: AgentTuning
+    tuning: AgentSettings
     memories: AgentMemories
 
-    async def grant(self, verb: WishVerb, agent: Agent, said: str, origin: Origin) -> Answer:
+    async def grant(self, verb: ThreadVerb, agent: Agent, said: str, origin: Origin) -> Answer:
         """Do what stands behind the verb, or show how things are where nothing does."""
         match verb:
             case "goals":
@@ -74,7 +74,7 @@ class Wishes:
             case "memory":
                 return await self._memory(agent, said.strip(), origin)
             case "sites":
-                return _wanted(await sites_set(self.tuning, said.strip(), origin))
+                return _wanted(await set_sites(self.tuning, said.strip(), origin))
             case "export":
                 text = settings_text(agent)
                 return _wanted(text, Attachment(FILENAME, text.encode()))
@@ -177,15 +177,15 @@ class Wishes:
         return f"• {_brief(memory.text)} · {_brief(memory.source, SOURCE)} · {when} · {memory.id}"
 
 
-def begins_wish(verb: WishVerb, said: str) -> bool:
+def begins_thread_command(verb: ThreadVerb, said: str) -> bool:
     """Whether the words behind the verb go on as a wish does."""
     return re.match(BEGINNINGS[verb], said, re.IGNORECASE) is not None
 
 
-def is_wish(line: str) -> bool:
+def is_thread_command(line: str) -> bool:
     """Whether a line without a mark before it is meant as a wish, not as a reply: `memory search tea`."""
     word, rest = first_word(line)
-    return word in get_args(WishVerb) and (not rest or begins_wish(cast("WishVerb", word), rest))
+    return word in get_args(ThreadVerb) and (not rest or begins_thread_command(cast("ThreadVerb", word), rest))
 
 
 def _wanted(text: str, file: Attachment | None = None) -> Answer:

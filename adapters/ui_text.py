@@ -29,7 +29,7 @@ TOO_LONG_TO_EDIT = "The arguments are too long for a form here: reject with what
 
 
 @dataclass(frozen=True, slots=True)
-class Help:
+class HelpText:
     """What can be typed in one place, each with what it does; surfaces draw it in their own way."""
 
     title: str

@@ -21,7 +21,7 @@ from agent_core.model.command import RISK_CLASSES
 from agent_core.model.draft import AgentDraft
 from benchmarks.tokens import verdict
 from benchmarks.tokens_run import carried, running
-from bot.bootstrap import Signoff, assembled
+from bot.bootstrap import Signoff, assemble
 from bot.settings import load
 
 FILLER = "Nothing else of this page matters for the work, and most of it repeats what everybody knows about the town. "
@@ -135,7 +135,7 @@ async def scripted(turns: int = MOST_TURNS) -> Kept:
 async def with_a_model(environment: dict[str, str]) -> Kept:
     """The same goal for a real model, within a budget."""
     with tempfile.TemporaryDirectory() as folder:
-        async with assembled(load({**environment, "SIGNOFF_HOME": folder}, None), WebSurface()) as signoff:
+        async with assemble(load({**environment, "SIGNOFF_HOME": folder}, None), WebSurface()) as signoff:
             await signoff.minds.prepare()
             goal = f"Read page_1.txt to page_{PAGES}.txt one by one, then write report.md about roofs in 25 short steps"
             return await _worked(signoff, goal)
@@ -153,9 +153,9 @@ async def _worked(signoff: Signoff, goal: str) -> Kept:
     agent = await carried(signoff, draft, prepared=with_pages)
     summary = " ".join((agent.digest.summary, *agent.digest.recalled))
     recalled = set()
-    async with signoff.loop.treasury.spending(agent) as purse:
+    async with signoff.loop.ledger.spending(agent) as tracker:
         for fact in FACTS:
-            found = await signoff.loop.mind.memory.recall(agent, fact.asked, MOST_FOUND, purse)
+            found = await signoff.loop.mind.memory.recall(agent, fact.asked, MOST_FOUND, tracker)
             if any(fact.kept in one.memory.text for one in found):
                 recalled.add(fact)
     files = signoff.received.workspaces.of(agent)

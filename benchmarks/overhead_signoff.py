@@ -21,8 +21,8 @@ from agent_core.commands.registry import Commands
 from agent_core.engines.local import LocalEngine
 from agent_core.errors import ModelRefused
 from agent_core.loop.advance import AgentLoop
-from agent_core.loop.command_runner import Hands
-from agent_core.loop.proposing import Mind
+from agent_core.loop.command_runner import CommandRunner
+from agent_core.loop.proposing import Proposer
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent
@@ -35,14 +35,14 @@ from agent_core.model.turn import Turn
 from agent_core.model.usage import FREE, Usage
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade
-from agent_core.prompt.model_client import Asker
+from agent_core.prompt.model_client import MeteredModel
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.embeddings.local_embedder import LocalEmbedder
 from agent_core.providers.llm.token_estimates import Estimates
 from agent_core.providers.vector_index.embedded_index import EmbeddedIndex
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.service.agents import AgentService
-from agent_core.spending.budget_ledger import Treasury
+from agent_core.spending.budget_ledger import BudgetLedger
 
 ADA = Actor(id="ada", display="ada", workspace="local")
 CHANNEL = ChannelScope("web", "local", "general")
@@ -156,12 +156,12 @@ async def office(folder: Path, replies: Sequence[Mapping[str, Any]]) -> AsyncIte
     memory = LongTermMemory(
         database=database, embedder=LocalEmbedder(), index=EmbeddedIndex(database, folder / "vectors")
     )
-    asker = Asker(model=ScriptedModel(iter(replies)), tokens=Estimates())
-    mind = Mind(asker=asker, memory=memory, clock=clock, **shared)
-    hands, surfaces, treasury = Hands(**shared), {surface.name: surface}, Treasury(database)
+    metered_model = MeteredModel(model=ScriptedModel(iter(replies)), tokens=Estimates())
+    mind = Proposer(metered_model=metered_model, memory=memory, clock=clock, **shared)
+    hands, surfaces, ledger = CommandRunner(**shared), {surface.name: surface}, BudgetLedger(database)
     engine = LocalEngine(database=database, clock=clock, surfaces=tuple(surfaces))
     kept: dict[str, Any] = {"database": database, "waker": engine, "clock": clock}
-    loop = AgentLoop(mind=mind, hands=hands, surfaces=surfaces, treasury=treasury, **kept)
+    loop = AgentLoop(mind=mind, runner=hands, surfaces=surfaces, ledger=ledger, **kept)
     at = Office(service=AgentService(memory=memory, **kept, **shared), surface=surface)
 
     async def advance(agent_id: AgentId) -> None:

@@ -13,7 +13,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.model.draft import AgentDraft
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.sandbox.process_sandbox import ConfinedSandbox, bubblewrap_sandbox
+from agent_core.providers.sandbox.process_sandbox import ProcessSandbox, bubblewrap_sandbox
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 
 RUNS, WARM = 100, 5
@@ -44,7 +44,7 @@ async def measured(data: Path) -> None:
     _say(f"promise: started and ended in at most 60 ms: {start:.1f} · {'met' if start <= PROMISE else 'NOT MET'}")
 
 
-async def compared(line: str, sandbox: ConfinedSandbox, agent: Agent, where: str = "") -> float:
+async def compared(line: str, sandbox: ProcessSandbox, agent: Agent, where: str = "") -> float:
     """Run a line in the sandbox and as it is, in turn; print both, and give the sandbox's median."""
     argv, shut_in, plain = line.split(), list[float](), list[float]()
     for number in range(WARM + RUNS):
@@ -60,7 +60,7 @@ async def compared(line: str, sandbox: ConfinedSandbox, agent: Agent, where: str
     return middle
 
 
-async def confined(sandbox: ConfinedSandbox, argv: Sequence[str], agent: Agent) -> None:
+async def confined(sandbox: ProcessSandbox, argv: Sequence[str], agent: Agent) -> None:
     """Run it in the sandbox, to its end and the end of all it started."""
     run = await sandbox.run(argv, agent, seconds=LONGEST)
     if run.exit_code or run.ended_because:

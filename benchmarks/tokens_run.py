@@ -16,7 +16,7 @@ from agent_core.model.draft import AgentDraft
 from benchmarks.tokens_figures import Call
 from benchmarks.tokens_script import Played
 from benchmarks.tokens_stub import Stub, stub
-from bot.bootstrap import Signoff, assembled
+from bot.bootstrap import Signoff, assemble
 from bot.settings import load
 from bot.worker import work
 
@@ -53,7 +53,7 @@ async def running(script: Played, turns: int, **settings: str) -> AsyncIterator[
                 "GOOGLE_SEARCH_URL": f"{endpoint.url}/customsearch/v1",
                 **settings,
             }
-            async with assembled(load(given, None), WebSurface()) as signoff:
+            async with assemble(load(given, None), WebSurface()) as signoff:
                 await signoff.minds.prepare()
                 yield signoff, endpoint
 
@@ -70,15 +70,15 @@ async def carried(
     `prepared` is done before it begins to think.
     """
     origin = Origin(by=ADA, channel=CHANNEL)
-    agent = await signoff.intents.service.create(draft, origin)
+    agent = await signoff.actions.service.create(draft, origin)
     if prepared:
         await prepared(agent)
     engine = asyncio.create_task(work(signoff.engine, signoff.loop))
     try:
         async with asyncio.timeout(LONGEST):
             agent = await _rested(signoff, agent)
-            if lease and (turn := await signoff.intents.views.newest_turn(CHANNEL, agent.id)):
-                await signoff.intents.service.decide(turn.id, Approve(lease), origin, shown=turn.control_hash)
+            if lease and (turn := await signoff.actions.views.newest_turn(CHANNEL, agent.id)):
+                await signoff.actions.service.decide(turn.id, Approve(lease), origin, shown=turn.control_hash)
                 agent = await _rested(signoff, agent)
     finally:
         engine.cancel()
@@ -88,7 +88,7 @@ async def carried(
 
 async def _rested(signoff: Signoff, agent: Agent) -> Agent:
     while True:
-        agent = await signoff.intents.views.agent(CHANNEL, agent.id)
+        agent = await signoff.actions.views.agent(CHANNEL, agent.id)
         if agent.is_at_rest or isinstance(agent.status, Awaiting):
             return agent
         await signoff.clock.sleep(0.1)

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from adapters.actions import Intents
+from adapters.actions import ActionDispatcher
 from agent_core.engines.local import LocalEngine
 from agent_core.errors import SettingsError, SurfaceError
 from agent_core.loop.advance import AgentLoop
-from agent_core.loop.command_runner import Hands
-from agent_core.loop.proposing import Mind
+from agent_core.loop.command_runner import CommandRunner
+from agent_core.loop.proposing import Proposer
 from agent_core.memory.long_term import LongTermMemory
-from agent_core.memory.reindexing import Renewal
+from agent_core.memory.reindexing import Reindexer
 from agent_core.model.channels import SurfaceName
 from agent_core.oversight.secrets import Secrets
 from agent_core.persistence.database import SqlDatabase
@@ -25,24 +25,24 @@ from agent_core.ports.engine import Waker
 from agent_core.ports.models import LanguageModel
 from agent_core.ports.surface import ChatSurface
 from agent_core.ports.world import Clock
-from agent_core.ports.write_priority import Precedence
-from agent_core.prompt.model_client import Asker
+from agent_core.ports.write_priority import WritePriority
+from agent_core.prompt.model_client import MeteredModel
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.llm.server_discovery import local_servers
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
-from agent_core.service.agent_settings import AgentTuning
+from agent_core.service.agent_settings import AgentSettings
 from agent_core.service.agents import AgentService
 from agent_core.service.creation_limits import CreationLimits
 from agent_core.service.drafting import AgentDrafting
 from agent_core.service.helpers import AgentHelpers
 from agent_core.service.memories import AgentMemories
 from agent_core.service.self_review import SelfReview
-from agent_core.service.uploads import ReceivedFiles
+from agent_core.service.uploads import FileUploads
 from agent_core.service.views import AgentViews
-from agent_core.spending.budget_ledger import Treasury
-from bot.command_catalog import Repertoire
+from agent_core.spending.budget_ledger import BudgetLedger
+from bot.command_catalog import CommandCatalog
 from bot.doctor import Probes, Tables, endpoint_fault
-from bot.model_wiring import Minds, local_fault, wanted_profile
+from bot.model_wiring import Models, local_fault, wanted_profile
 from bot.private_files import close_to_others
 from bot.settings import Settings
 from bot.tool_wiring import Tools, tool_probes
@@ -60,14 +60,14 @@ class Signoff:
 
     settings: Settings
     clock: Clock
-    minds: Minds
+    minds: Models
     surfaces: Mapping[SurfaceName, ChatSurface]
     engine: LocalEngine
     loop: AgentLoop
-    renewal: Renewal
-    intents: Intents
+    reindexer: Reindexer
+    actions: ActionDispatcher
     drafting: AgentDrafting
-    received: ReceivedFiles
+    received: FileUploads
     slack: "SlackSide | None" = None
     discord: "DiscordSide | None" = None
 
@@ -78,21 +78,21 @@ class Signoff:
 
     def slack_connection(self) -> "SlackConnection | None":
         """What takes in what people do in Slack, where Slack is on."""
-        return self.slack.connected(self.intents, self.drafting, self.received) if self.slack else None
+        return self.slack.connected(self.actions, self.drafting, self.received) if self.slack else None
 
     def discord_connection(self) -> "DiscordConnection | None":
         """What takes in what people do in Discord, where Discord is on."""
-        return self.discord.connected(self.intents, self.drafting, self.received) if self.discord else None
+        return self.discord.connected(self.actions, self.drafting, self.received) if self.discord else None
 
 
 @asynccontextmanager
-async def assembled(settings: Settings, *surfaces: ChatSurface, with_chats: bool = False) -> AsyncIterator[Signoff]:
+async def assemble(settings: Settings, *surfaces: ChatSurface, with_chats: bool = False) -> AsyncIterator[Signoff]:
     """Bring the tables up to date and wire everything for these surfaces; let go of it at the end.
 
     `with_chats`: for Slack and Discord too, where they are on.
     """
     make_home(settings)
-    await migrated(settings)
+    await migrate_database(settings)
     close_to_others(settings)
     ground, sides = await _Ground.of(settings), _Sides()
     try:
@@ -106,7 +106,7 @@ async def assembled(settings: Settings, *surfaces: ChatSurface, with_chats: bool
         await ground.close()
 
 
-async def migrated(settings: Settings) -> None:
+async def migrate_database(settings: Settings) -> None:
     """Bring the database up to date; raise SettingsError when it cannot be reached or is newer."""
     try:
         await upgrade(settings.database_url)
@@ -152,11 +152,11 @@ async def _tables(settings: Settings) -> Tables:
 
 
 async def _slack_fault(settings: Settings) -> str | None:
-    from adapters.slack.api.tokens import Tokens  # loads Slack's SDK
+    from adapters.slack.api.tokens import SlackTokens  # loads Slack's SDK
     from adapters.slack.api.web_api import SLACK_API
 
     base_url = settings.slack_api_url or SLACK_API
-    tokens = Tokens.single(bot_token=settings.slack_bot_token.get_secret_value(), base_url=base_url)
+    tokens = SlackTokens.single(bot_token=settings.slack_bot_token.get_secret_value(), base_url=base_url)
     try:
         await tokens.prepare()
     except SettingsError as error:
@@ -182,14 +182,14 @@ class _Ground:
     database: SqlDatabase
     clock: Clock
     workspaces: FolderWorkspaces
-    minds: Minds
+    minds: Models
     tools: Tools
 
     @classmethod
     async def of(cls, settings: Settings) -> "_Ground":
         database, clock = SqlDatabase(settings.database_url), SystemClock()
         workspaces = FolderWorkspaces(settings.home / "workspaces")
-        minds, tools = Minds.of(settings, database), await Tools.of(settings, workspaces, clock)
+        minds, tools = Models.of(settings, database), await Tools.of(settings, workspaces, clock)
         return cls(settings=settings, database=database, clock=clock, workspaces=workspaces, minds=minds, tools=tools)
 
     async def close(self) -> None:
@@ -230,14 +230,16 @@ def _wired(ground: _Ground, surfaces: Mapping[SurfaceName, ChatSurface], sides: 
     engine = LocalEngine(database=database, clock=clock, surfaces=tuple(surfaces))
     fast_model = settings.fast_model if settings.has_endpoint else ""  # a file holds one model
     secrets = Secrets.of(settings.secrets)
-    asker = Asker(model=minds.model, tokens=minds.tokens, fast_model=fast_model, secrets=secrets)
-    treasury, precedence = Treasury(database), Precedence()
+    metered_model = MeteredModel(model=minds.model, tokens=minds.tokens, fast_model=fast_model, secrets=secrets)
+    ledger, write_priority = BudgetLedger(database), WritePriority()
     kept: dict[str, Any] = {"database": database, "clock": clock}
-    commands = _repertoire(ground, memory, engine, asker).commands
+    commands = _repertoire(ground, memory, engine, metered_model).commands
     carried: dict[str, Any] = {"commands": commands, "workspaces": ground.workspaces}
-    mind = Mind(asker=asker, memory=memory, clock=clock, wanted_profile=wanted_profile(settings), **carried)
-    moved: dict[str, Any] = {"surfaces": surfaces, "treasury": treasury, "precedence": precedence}
-    saving: dict[str, Any] = {**kept, "waker": engine, "precedence": precedence}
+    mind = Proposer(
+        metered_model=metered_model, memory=memory, clock=clock, wanted_profile=wanted_profile(settings), **carried
+    )
+    moved: dict[str, Any] = {"surfaces": surfaces, "ledger": ledger, "write_priority": write_priority}
+    saving: dict[str, Any] = {**kept, "waker": engine, "write_priority": write_priority}
     created: dict[str, Any] = {"default_budget": settings.default_budget_usd, "limits": _limits(settings)}
     return Signoff(
         settings=settings,
@@ -245,17 +247,19 @@ def _wired(ground: _Ground, surfaces: Mapping[SurfaceName, ChatSurface], sides: 
         minds=minds,
         surfaces=surfaces,
         engine=engine,
-        loop=AgentLoop(mind=mind, hands=Hands(sandbox=ground.tools.sandbox, **carried), waker=engine, **moved, **kept),
-        renewal=Renewal(memory=memory, treasury=treasury, **kept),
-        intents=Intents(
+        loop=AgentLoop(
+            mind=mind, runner=CommandRunner(sandbox=ground.tools.sandbox, **carried), waker=engine, **moved, **kept
+        ),
+        reindexer=Reindexer(memory=memory, ledger=ledger, **kept),
+        actions=ActionDispatcher(
             service=AgentService(memory=memory, **created, **saving, **carried),
             views=AgentViews(**kept, **carried),
-            tuning=AgentTuning(**saving),
-            memories=AgentMemories(memory=memory, treasury=treasury, **kept),
-            review=SelfReview(asker=asker, treasury=treasury, waker=engine, **kept),
+            tuning=AgentSettings(**saving),
+            memories=AgentMemories(memory=memory, ledger=ledger, **kept),
+            review=SelfReview(metered_model=metered_model, ledger=ledger, waker=engine, **kept),
         ),
-        drafting=AgentDrafting(asker, treasury, created["limits"]),
-        received=ReceivedFiles(waker=engine, workspaces=ground.workspaces, **kept),
+        drafting=AgentDrafting(metered_model, ledger, created["limits"]),
+        received=FileUploads(waker=engine, workspaces=ground.workspaces, **kept),
         slack=sides.slack,
         discord=sides.discord,
     )
@@ -269,13 +273,13 @@ def _limits(settings: Settings) -> CreationLimits:
     )
 
 
-def _repertoire(ground: _Ground, memory: LongTermMemory, waker: Waker, asker: Asker) -> Repertoire:
-    return Repertoire(
+def _repertoire(ground: _Ground, memory: LongTermMemory, waker: Waker, metered_model: MeteredModel) -> CommandCatalog:
+    return CommandCatalog(
         settings=ground.settings,
         tools=ground.tools,
         search=ground.minds.search,
         memory=memory,
         helpers=AgentHelpers(database=ground.database, clock=ground.clock, waker=waker, memory=memory),
-        asker=asker,
+        metered_model=metered_model,
         clock=ground.clock,
     )

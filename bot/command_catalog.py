@@ -12,7 +12,7 @@ from agent_core.commands.media import MediaCommands
 from agent_core.commands.memory import MemoryCommands
 from agent_core.commands.programs import ProgramCommands
 from agent_core.commands.publish import PublishCommands
-from agent_core.commands.redaction import hiding
+from agent_core.commands.redaction import redacting
 from agent_core.commands.registry import Command, Commands
 from agent_core.commands.web import WebCommands
 from agent_core.errors import SettingsError
@@ -20,7 +20,7 @@ from agent_core.memory.long_term import LongTermMemory
 from agent_core.oversight.secrets import Secrets
 from agent_core.ports.helpers import Helpers
 from agent_core.ports.world import Clock, Search
-from agent_core.prompt.model_client import Asker
+from agent_core.prompt.model_client import MeteredModel
 from bot.settings import Settings
 from bot.tool_wiring import Tools
 
@@ -28,7 +28,7 @@ NO_DOWNLOADS = "the operator allows no downloads here (ALLOW_DOWNLOADS)."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Repertoire:
+class CommandCatalog:
     """What commands take, and what is made of it."""
 
     settings: Settings
@@ -36,7 +36,7 @@ class Repertoire:
     search: Search
     memory: LongTermMemory
     helpers: Helpers
-    asker: Asker
+    metered_model: MeteredModel
     clock: Clock
 
     @property
@@ -51,7 +51,7 @@ class Repertoire:
         disabled = {*settings.disabled_commands, *settings.disabled_categories}
         secrets = Secrets.of(settings.secrets)
         kept = (each for each in every if not disabled & {each.spec.name, each.spec.category})
-        return Commands.of(*(hiding(each, secrets) for each in kept))
+        return Commands.of(*(redacting(each, secrets) for each in kept))
 
     @property
     def every(self) -> tuple[Command, ...]:
@@ -63,7 +63,7 @@ class Repertoire:
             *MemoryCommands(self.memory, self.clock, tools.documents).commands,
             *HistoryCommands(self.memory.database).commands,
             *AgentCommands(self.helpers).commands,
-            *FunctionCommands(self.asker).commands,
+            *FunctionCommands(self.metered_model).commands,
             *_switched(ProgramCommands(sandbox=tools.sandbox).commands, tools.no_programs),
             *MediaCommands(images=tools.images, transcriber=tools.transcriber, voice=tools.voice).commands,
             *PublishCommands(tools.publisher).commands,
@@ -72,7 +72,7 @@ class Repertoire:
 
     @property
     def _web(self) -> tuple[Command, ...]:
-        commands = WebCommands(self.search, self.tools.web, self.asker, self.memory.database).commands
+        commands = WebCommands(self.search, self.tools.web, self.metered_model, self.memory.database).commands
         reasons = {"clone_repository": self.tools.no_clones}
         if not self.settings.allow_downloads:
             reasons["download_file"] = NO_DOWNLOADS

@@ -13,15 +13,15 @@ from aiohttp import web
 from filelock import FileLock, Timeout
 
 from adapters.http_body import BODY_TIMEOUT
-from adapters.web.app import Badge, Workspace
+from adapters.web.app import Badge, WebContext
 from adapters.web.guard import Guard
 from adapters.web.surface import WebSurface
 from agent_core.errors import SettingsError
-from bot.bootstrap import Signoff, assembled, make_home, migrated, probes
+from bot.bootstrap import Signoff, assemble, make_home, migrate_database, probes
 from bot.doctor import findings, report
 from bot.finding import Finding
 from bot.http_server import LimitedSite, ServerLimits
-from bot.model_wiring import Minds
+from bot.model_wiring import Models
 from bot.settings import Settings
 from bot.web import application
 from bot.worker import until_told, work
@@ -62,12 +62,12 @@ async def run(settings: Settings, _rest: Sequence[str]) -> int:
     """Everything in one process."""
     surface = WebSurface()
     with _only_one(settings):
-        async with assembled(settings, surface, with_chats=True) as signoff:
+        async with assemble(settings, surface, with_chats=True) as signoff:
             chats = await _prepared(signoff)
             async with _serving(signoff, surface, chats) as workspace:
                 await until_told(
                     work(signoff.engine, signoff.loop),
-                    signoff.renewal.run(),
+                    signoff.reindexer.run(),
                     _tell(signoff, workspace),
                     *chats.listening,
                 )
@@ -78,7 +78,7 @@ async def serve(settings: Settings, _rest: Sequence[str]) -> int:
     """The web pages; a worker elsewhere advances the agents."""
     _needs_postgres("web", settings)
     surface = WebSurface()
-    async with assembled(settings, surface, with_chats=True) as signoff:
+    async with assemble(settings, surface, with_chats=True) as signoff:
         chats = await _prepared(signoff)
         async with _serving(signoff, surface, chats) as workspace:
             await until_told(_tell(signoff, workspace), *chats.listening)
@@ -89,16 +89,16 @@ async def advance(settings: Settings, _rest: Sequence[str]) -> int:
     """The worker; its agents' pages are served elsewhere."""
     _needs_postgres("worker", settings)
     with _only_one(settings):
-        async with assembled(settings, WebSurface(), with_chats=True) as signoff:
+        async with assemble(settings, WebSurface(), with_chats=True) as signoff:
             await _prepared(signoff)
             _say("The worker runs. Ctrl-C stops it.")
-            await until_told(work(signoff.engine, signoff.loop), signoff.renewal.run())
+            await until_told(work(signoff.engine, signoff.loop), signoff.reindexer.run())
     return 0
 
 
 async def migrate(settings: Settings, _rest: Sequence[str]) -> int:
     """Bring the database up to date and say so."""
-    await migrated(settings)
+    await migrate_database(settings)
     _say("The database is up to date.")
     return 0
 
@@ -128,12 +128,12 @@ BY_NAME: dict[str, Command] = {
 
 
 @asynccontextmanager
-async def _serving(signoff: Signoff, surface: WebSurface, chats: Chats) -> AsyncIterator[Workspace]:
+async def _serving(signoff: Signoff, surface: WebSurface, chats: Chats) -> AsyncIterator[WebContext]:
     """Serve the pages while the block lasts; raise SettingsError when the port is taken."""
     settings = signoff.settings
     guard = Guard(token=settings.web_token.get_secret_value(), public_url=settings.public_url)
     badge = Badge(signoff.model.label)
-    workspace = Workspace(intents=signoff.intents, hub=surface.hub, guard=guard, clock=signoff.clock, badge=badge)
+    workspace = WebContext(actions=signoff.actions, hub=surface.hub, guard=guard, clock=signoff.clock, badge=badge)
     limits = ServerLimits.for_process()
     app = application(workspace, chats.routes, chats.heard)
     app[BODY_TIMEOUT] = limits.body_seconds
@@ -158,7 +158,7 @@ async def _prepared(signoff: Signoff) -> Chats:
     return chats
 
 
-async def _tell(signoff: Signoff, workspace: Workspace) -> None:
+async def _tell(signoff: Signoff, workspace: WebContext) -> None:
     """Say where the page is, then what is on and off; what was found is shown on the page too. Ends when cancelled."""
     _say(f"Signoff is at {signoff.settings.address}")
     await signoff.minds.prepare()
@@ -169,7 +169,7 @@ async def _tell(signoff: Signoff, workspace: Workspace) -> None:
     await asyncio.Event().wait()
 
 
-def memory_hints(minds: Minds) -> tuple[str, ...]:
+def memory_hints(minds: Models) -> tuple[str, ...]:
     """What people at the page should know of how memories are found, and how tokens are counted."""
     meaning = "Found by words, not by meaning: nothing here embeds texts. EMBEDDING_MODEL changes that."
     counted = "Tokens are estimated here."

@@ -3,19 +3,19 @@
 from dataclasses import dataclass
 from typing import Self
 
-from adapters.actions import Intents
-from adapters.discord.api.base_urls import Addresses
-from adapters.discord.api.client import Calls
+from adapters.actions import ActionDispatcher
+from adapters.discord.api.base_urls import BaseUrls
+from adapters.discord.api.client import DiscordApi
 from adapters.discord.connection import DiscordConnection, SignoffClient
-from adapters.discord.inbound.context import Desk
-from adapters.discord.inbound.expiring import Kept
-from adapters.discord.outbound.posted import Sending
+from adapters.discord.inbound.context import DiscordContext
+from adapters.discord.inbound.expiring import ExpiringStore
+from adapters.discord.outbound.posted import DiscordSender
 from adapters.discord.outbound.surface import DiscordSurface
 from agent_core.ports.database import Database
 from agent_core.ports.world import Clock
 from agent_core.service.drafting import AgentDrafting
-from agent_core.service.inbound_log import Hearing
-from agent_core.service.uploads import ReceivedFiles
+from agent_core.service.inbound_log import InboundLog
+from agent_core.service.uploads import FileUploads
 from bot.settings import Settings
 
 
@@ -25,34 +25,34 @@ class DiscordSide:
 
     database: Database
     clock: Clock
-    addresses: Addresses
+    addresses: BaseUrls
     client: SignoffClient
-    calls: Calls
+    calls: DiscordApi
     surface: DiscordSurface
 
     @classmethod
     def of(cls, settings: Settings, database: Database, clock: Clock, model: str) -> Self:
         """For every server that the bot is in, by its token."""
-        addresses = Addresses(settings.discord_api_url, settings.discord_gateway_url)
+        addresses = BaseUrls(settings.discord_api_url, settings.discord_gateway_url)
         client = SignoffClient(addresses)
-        calls = Calls(client=client, token=settings.discord_token.get_secret_value())
-        surface = DiscordSurface(sending=Sending(calls=calls), clock=clock, model=model)
+        calls = DiscordApi(client=client, token=settings.discord_token.get_secret_value())
+        surface = DiscordSurface(sending=DiscordSender(calls=calls), clock=clock, model=model)
         return cls(database=database, clock=clock, addresses=addresses, client=client, calls=calls, surface=surface)
 
-    def connected(self, intents: Intents, drafting: AgentDrafting, received: ReceivedFiles) -> DiscordConnection:
+    def connected(self, actions: ActionDispatcher, drafting: AgentDrafting, received: FileUploads) -> DiscordConnection:
         """The listeners, and the gateway they hear by."""
-        desk = Desk(
-            intents=intents,
+        context = DiscordContext(
+            actions=actions,
             drafting=drafting,
             received=received,
-            hearing=Hearing(self.database, self.clock),
+            hearing=InboundLog(self.database, self.clock),
             surface=self.surface,
-            drafts=Kept(self.clock),
-            edits=Kept(self.clock),
+            drafts=ExpiringStore(self.clock),
+            edits=ExpiringStore(self.clock),
             clock=self.clock,
         )
         return DiscordConnection(
-            client=self.client, calls=self.calls, desk=desk, database=self.database, addresses=self.addresses
+            client=self.client, calls=self.calls, context=context, database=self.database, addresses=self.addresses
         )
 
     async def close(self) -> None:

@@ -100,7 +100,7 @@ class ConnectionTable:
         return False
 
 
-class Connection(web.RequestHandler):
+class HttpConnection(web.RequestHandler):
     """One connection of a client, as aiohttp serves it, within the limits."""
 
     __slots__ = ("_head_timer", "_limits", "_peer", "_table", "is_busy")
@@ -202,13 +202,13 @@ class LimitedSite(web.BaseSite):
             with socket.fromfd(listening.fileno(), listening.family, listening.type) as same:
                 same.listen(LISTEN_BACKLOG)
 
-    def _factory(self) -> Callable[[], Connection]:
+    def _factory(self) -> Callable[[], HttpConnection]:
         server, table, limits = self._runner.server, ConnectionTable(self._limits), self._limits
         if server is None:
             raise RuntimeError("The runner is set up before its site.")
         server.request_handler = _announced(server.request_handler)
         times = {"keepalive_timeout": limits.keepalive_seconds, "lingering_time": limits.linger_seconds}
-        return lambda: Connection(server, table, access_log=None, **times)
+        return lambda: HttpConnection(server, table, access_log=None, **times)
 
 
 def source_of(address: str) -> str:
@@ -228,7 +228,7 @@ def _announced(handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse
     """The same handler, which first tells the connection that its request is whole."""
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        if isinstance(request.protocol, Connection):
+        if isinstance(request.protocol, HttpConnection):
             request.protocol.begin_request()
         return await handler(request)
 

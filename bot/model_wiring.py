@@ -20,7 +20,7 @@ from bot.variables import VARIABLES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Minds:
+class Models:
     """All of them."""
 
     model: LanguageModel
@@ -30,7 +30,7 @@ class Minds:
     search: Search
 
     @classmethod
-    def of(cls, settings: Settings, database: Database) -> "Minds":
+    def of(cls, settings: Settings, database: Database) -> "Models":
         """What the settings say; nothing found by itself is used unasked."""
         return cls(
             model=make_model(settings),

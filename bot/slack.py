@@ -6,26 +6,26 @@ from urllib.parse import urlsplit
 
 from slack_bolt.oauth.async_oauth_flow import AsyncOAuthFlow
 
-from adapters.actions import Intents
-from adapters.slack.api.client import Calls
+from adapters.actions import ActionDispatcher
+from adapters.slack.api.client import SlackApi
 from adapters.slack.api.directory import SlackDirectory
-from adapters.slack.api.tokens import Tokens
+from adapters.slack.api.tokens import SlackTokens
 from adapters.slack.api.web_api import SLACK_API
 from adapters.slack.connection import SlackConnection
-from adapters.slack.inbound.background import Soon
-from adapters.slack.inbound.catchup import CatchUp
-from adapters.slack.inbound.context import Desk
-from adapters.slack.inbound.downloads import Downloads
-from adapters.slack.inbound.messages import Words
-from adapters.slack.inbound.routing import SCOPES, Events
-from adapters.slack.install.installations import Installed
+from adapters.slack.inbound.background import BackgroundTasks
+from adapters.slack.inbound.catchup import SlackCatchUp
+from adapters.slack.inbound.context import SlackContext
+from adapters.slack.inbound.downloads import SlackDownloads
+from adapters.slack.inbound.messages import SlackMessageListener
+from adapters.slack.inbound.routing import SCOPES, EventRouter
+from adapters.slack.install.installations import InstallationStore
 from adapters.slack.install.oauth import SlackApp, oauth_flow
 from adapters.slack.outbound.surface import SlackSurface
 from agent_core.ports.database import Database
 from agent_core.ports.world import Clock
 from agent_core.service.drafting import AgentDrafting
-from agent_core.service.inbound_log import Hearing
-from agent_core.service.uploads import ReceivedFiles
+from agent_core.service.inbound_log import InboundLog
+from agent_core.service.uploads import FileUploads
 from bot.settings import Settings
 
 
@@ -36,25 +36,25 @@ class SlackSide:
     settings: Settings
     database: Database
     clock: Clock
-    installed: Installed | None
-    calls: Calls
-    soon: Soon
+    installed: InstallationStore | None
+    calls: SlackApi
+    soon: BackgroundTasks
     surface: SlackSurface
 
     @classmethod
     def of(cls, settings: Settings, database: Database, clock: Clock, model: str) -> Self:
         """For one workspace by its token, or for many by the app's client id."""
-        soon, base_url = Soon(), settings.slack_api_url or SLACK_API
+        soon, base_url = BackgroundTasks(), settings.slack_api_url or SLACK_API
         secret = settings.slack_client_secret.get_secret_value()
-        installed = Installed(database=database, clock=clock, client_secret=secret) if secret else None
+        installed = InstallationStore(database=database, clock=clock, client_secret=secret) if secret else None
         if installed:
             client_id = settings.slack_client_id
-            tokens = Tokens.many(
+            tokens = SlackTokens.many(
                 installed=installed, clock=clock, client_id=client_id, client_secret=secret, base_url=base_url
             )
         else:
-            tokens = Tokens.single(bot_token=settings.slack_bot_token.get_secret_value(), base_url=base_url)
-        calls = Calls(tokens=tokens, clock=clock)
+            tokens = SlackTokens.single(bot_token=settings.slack_bot_token.get_secret_value(), base_url=base_url)
+        calls = SlackApi(tokens=tokens, clock=clock)
         directory = SlackDirectory(calls=calls, soon=soon, clock=clock)
         surface = SlackSurface(calls=calls, soon=soon, model=model, directory=directory)
         return cls(
@@ -67,24 +67,24 @@ class SlackSide:
             surface=surface,
         )
 
-    def connected(self, intents: Intents, drafting: AgentDrafting, received: ReceivedFiles) -> SlackConnection:
+    def connected(self, actions: ActionDispatcher, drafting: AgentDrafting, received: FileUploads) -> SlackConnection:
         """The listeners, with the routes and the socket they hear by."""
-        desk = Desk(
-            intents=intents,
+        context = SlackContext(
+            actions=actions,
             drafting=drafting,
             received=received,
-            hearing=Hearing(self.database, self.clock),
+            hearing=InboundLog(self.database, self.clock),
             surface=self.surface,
             directory=self.surface.directory,
             calls=self.calls,
             soon=self.soon,
             clock=self.clock,
         )
-        words = Words(desk, Downloads(self.calls, urlsplit(self.calls.tokens.base_url).netloc))
+        words = SlackMessageListener(context, SlackDownloads(self.calls, urlsplit(self.calls.tokens.base_url).netloc))
         return SlackConnection(
-            desk=desk,
-            events=Events(desk=desk, words=words, installed=self.installed),
-            catch_up=CatchUp(desk, words),
+            context=context,
+            events=EventRouter(context=context, words=words, installed=self.installed),
+            catch_up=SlackCatchUp(context, words),
             signing_secret=self.settings.slack_signing_secret.get_secret_value(),
             app_token=self.settings.slack_app_token.get_secret_value(),
             oauth=self._flow(),

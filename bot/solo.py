@@ -11,7 +11,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import NoReturn, Protocol
 
-from adapters.actions import Intents, sentence
+from adapters.actions import ActionDispatcher, sentence
 from adapters.cards import status_text
 from adapters.settings_file import read_settings, write_settings
 from adapters.terminal.console import DONE, Console
@@ -29,7 +29,7 @@ from agent_core.model.ids import AgentId
 from agent_core.ports.models import LanguageModel
 from agent_core.ports.surface import ChatSurface
 from agent_core.service.views import AgentViews
-from bot.bootstrap import assembled
+from bot.bootstrap import assemble
 from bot.settings import Settings
 from bot.worker import Advancing, WakingEngine, work
 
@@ -61,7 +61,7 @@ class Parts(Protocol):
     """The parts of Signoff that a solo run uses."""
 
     @property
-    def intents(self) -> Intents:
+    def actions(self) -> ActionDispatcher:
         """What people press, type and look at."""
         ...
 
@@ -110,9 +110,9 @@ async def run(settings: Settings, arguments: Sequence[str]) -> int:
     """Talk through the process's own streams; return its exit code."""
     options = parse(arguments)
     try:
-        async with assembled(settings, TerminalSurface()) as signoff:
+        async with assemble(settings, TerminalSurface()) as signoff:
             if options.export:
-                return await export(signoff.intents.views, options.draft.name, options.export)
+                return await export(signoff.actions.views, options.draft.name, options.export)
             await signoff.minds.prepare()
             return await solo(signoff, options, standard(json=options.json))
     except PersonError as error:
@@ -128,11 +128,11 @@ async def solo(parts: Parts, options: SoloOptions, streams: Streams) -> int:
     origin = Origin(by=person(), channel=CHANNEL)
     agent = await _started(parts, options.draft, streams, origin)
     if (options.draft.budget or options.is_unlimited) and options.draft.budget != agent.budget.limit:
-        agent = await parts.intents.tuning.set_budget(agent.id, options.draft.budget, origin)
+        agent = await parts.actions.tuning.set_budget(agent.id, options.draft.budget, origin)
     if options.continuous:
-        agent = await parts.intents.service.lend(agent.id, options.continuous, origin)
+        agent = await parts.actions.service.lend(agent.id, options.continuous, origin)
     console = Console(
-        intents=parts.intents,
+        actions=parts.actions,
         surface=surface,
         streams=streams,
         origin=origin,
@@ -169,7 +169,7 @@ class _Telling:
 
 
 async def _conversation(parts: Parts, console: Console) -> int:
-    helpers = await parts.intents.views.family(CHANNEL, console.agent.id)
+    helpers = await parts.actions.views.family(CHANNEL, console.agent.id)
     parts.engine.only = {console.agent.id, *(helper.id for helper in helpers)}
     with _interrupts(console.halt):
         async with asyncio.TaskGroup() as group:
@@ -181,9 +181,9 @@ async def _conversation(parts: Parts, console: Console) -> int:
 
 async def _started(parts: Parts, draft: AgentDraft, streams: Streams, origin: Origin) -> Agent:
     named = await ask_name(draft, streams)
-    if known := await parts.intents.views.named(origin.channel, " ".join(named.name.split())):
+    if known := await parts.actions.views.named(origin.channel, " ".join(named.name.split())):
         return await _resumed(parts, known, named, streams, origin)
-    agent = await parts.intents.service.create(await ask_rest(named, streams), origin)
+    agent = await parts.actions.service.create(await ask_rest(named, streams), origin)
     goals = (f"{number}. {goal}" for number, goal in enumerate(agent.goals, 1))
     told = "\n".join((f"{agent.name}, {agent.role}", *goals, _model(parts, agent)))
     streams.write(said_text(told, streams.look))
@@ -201,7 +201,7 @@ async def _resumed(parts: Parts, known: Agent, draft: AgentDraft, streams: Strea
     if ignored:
         text += f" Its own {', '.join(ignored)} stay; another name makes another agent."
     streams.write(said_text(f"{text}\n{_model(parts, known)}", streams.look))
-    return await parts.intents.service.resume(known.id, origin) if known.is_at_rest else known
+    return await parts.actions.service.resume(known.id, origin) if known.is_at_rest else known
 
 
 @contextmanager

@@ -11,13 +11,13 @@ from agent_core.errors import SettingsError
 from agent_core.ports.documents import Documents
 from agent_core.ports.media import Images, Transcriber, Voice
 from agent_core.ports.sandbox import Sandbox
-from agent_core.ports.social_posts import Publisher
+from agent_core.ports.social_posts import PostPublisher
 from agent_core.ports.web import Web
 from agent_core.ports.world import Clock
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.documents.document_reader import ReadDocuments
+from agent_core.providers.documents.document_reader import DocumentReader
 from agent_core.providers.llm.prices import Prices
-from agent_core.providers.sandbox.disabled import ShutSandbox
+from agent_core.providers.sandbox.disabled import DisabledSandbox
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from bot.settings import Settings
 from bot.tool_findings import ToolProbes
@@ -26,7 +26,7 @@ from bot.variables import VARIABLES
 if TYPE_CHECKING:
     from agent_core.providers.media.huggingface import HuggingFace
     from agent_core.providers.media.openai_media import OpenAIMedia
-    from agent_core.providers.sandbox.process_sandbox import ConfinedSandbox
+    from agent_core.providers.sandbox.process_sandbox import ProcessSandbox
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ class Tools:
     images: Images | None
     transcriber: Transcriber | None
     voice: Voice | None
-    publisher: Publisher | None
+    publisher: PostPublisher | None
 
     @classmethod
     async def of(cls, settings: Settings, workspaces: FolderWorkspaces, clock: Clock) -> "Tools":
@@ -54,7 +54,7 @@ class Tools:
     @classmethod
     def around(cls, settings: Settings, sandbox: Sandbox, no_programs: str) -> "Tools":
         """The same with a sandbox that was tried, or is shut."""
-        documents = ReadDocuments()
+        documents = DocumentReader()
         web, no_clones = make_web(settings, documents)
         return cls(
             documents=documents,
@@ -82,16 +82,16 @@ NOT_ALLOWED = "the operator allows no programs here (EXECUTE_LOCAL_COMMANDS)."
 async def make_sandbox(settings: Settings, workspaces: FolderWorkspaces, clock: Clock) -> tuple[Sandbox, str]:
     """The sandbox, or one that is shut and why: programs run confined or not at all."""
     if not settings.execute_local_commands:
-        return ShutSandbox(NOT_ALLOWED), NOT_ALLOWED
+        return DisabledSandbox(NOT_ALLOWED), NOT_ALLOWED
     sandbox = confined(settings, workspaces, clock)
     if fault := await sandbox.self_test():
         logger.error("no program of an agent will run", extra={"why": fault})
         why = f"the sandbox did not stand its test. {fault}"
-        return ShutSandbox(why), why
+        return DisabledSandbox(why), why
     return sandbox, ""
 
 
-def confined(settings: Settings, workspaces: FolderWorkspaces, clock: Clock) -> "ConfinedSandbox":
+def confined(settings: Settings, workspaces: FolderWorkspaces, clock: Clock) -> "ProcessSandbox":
     """The sandbox of the settings, not tried yet."""
     from agent_core.providers.sandbox.process_sandbox import bubblewrap_sandbox, docker_sandbox
 
@@ -102,11 +102,11 @@ def confined(settings: Settings, workspaces: FolderWorkspaces, clock: Clock) -> 
 
 def make_web(settings: Settings, documents: Documents) -> tuple[Web, str]:
     """The web by the one door, and why no repository can be copied; raise SettingsError for a host that is none."""
-    from agent_core.providers.web.gateway_web import DoorWeb
+    from agent_core.providers.web.gateway_web import GatewayWeb
     from agent_core.providers.web.git_clone import git_fault
 
     try:
-        web = DoorWeb.of(settings.allow_internal_hosts, settings.public_url, documents)
+        web = GatewayWeb.of(settings.allow_internal_hosts, settings.public_url, documents)
     except ValueError as fault:
         raise SettingsError("ALLOW_INTERNAL_HOSTS", str(fault), VARIABLES["ALLOW_INTERNAL_HOSTS"].example) from None
     return web, git_fault()
@@ -154,7 +154,7 @@ def make_voice(settings: Settings) -> Voice | None:
     return OpenAIVoice(endpoint, settings.speech_model) if endpoint else None
 
 
-def make_publisher(settings: Settings) -> Publisher | None:
+def make_publisher(settings: Settings) -> PostPublisher | None:
     """X, where its four keys are set."""
     if not settings.has_x:
         return None

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from aiohttp import web
 
-from adapters.web.app import Workspace
+from adapters.web.app import WebContext
 from adapters.web.guard import Guard
 from adapters.web.listeners import Listeners
 from adapters.web.pages import Pages
@@ -20,7 +20,7 @@ Heard: TypeAlias = Mapping[str, Callable[[], datetime | None]]
 NOBODY: Heard = MappingProxyType({})
 
 
-def application(workspace: Workspace, routes: Sequence[web.RouteDef] = (), heard: Heard = NOBODY) -> web.Application:
+def application(workspace: WebContext, routes: Sequence[web.RouteDef] = (), heard: Heard = NOBODY) -> web.Application:
     """All routes of one process; `routes` are those of surfaces that check who comes by themselves.
 
     `heard` tells when each gateway that this process listens to last sent anything.
@@ -29,7 +29,7 @@ def application(workspace: Workspace, routes: Sequence[web.RouteDef] = (), heard
         client_max_size=MOST_BODY,
         middlewares=[workspace.guard.middleware(_is_page, _takes_any_host), workspace.telling(_is_page)],
     )
-    views = workspace.intents.views
+    views = workspace.actions.views
     app.add_routes(
         [
             *Pages(workspace).routes(),
@@ -90,7 +90,7 @@ def _takes_any_host(path: str) -> bool:
     return path == SLACK_EVENTS
 
 
-def _end_streams(workspace: Workspace) -> Callable[[web.Application], Awaitable[None]]:
+def _end_streams(workspace: WebContext) -> Callable[[web.Application], Awaitable[None]]:
     async def end(_app: web.Application) -> None:
         workspace.hub.close()
 

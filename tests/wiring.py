@@ -1,13 +1,13 @@
 """What surfaces are handed, made of a stage."""
 
-from adapters.actions import Intents
+from adapters.actions import ActionDispatcher
 from agent_core.service.drafting import AgentDrafting
 from agent_core.testing.stage import Stage
 
 
-def intents_of(stage: Stage) -> Intents:
+def actions_of(stage: Stage) -> ActionDispatcher:
     """What people press and type."""
-    return Intents(
+    return ActionDispatcher(
         service=stage.service,
         views=stage.views,
         tuning=stage.tuning,
@@ -18,4 +18,4 @@ def intents_of(stage: Stage) -> Intents:
 
 def drafting_of(stage: Stage) -> AgentDrafting:
     """What makes a draft of a sentence."""
-    return AgentDrafting(stage.asker, stage.treasury)
+    return AgentDrafting(stage.metered_model, stage.ledger)

@@ -13,15 +13,15 @@ from aiohttp import ClientError
 from discord import app_commands
 from discord.webhook.async_ import async_context
 
-from adapters.discord.api.base_urls import Addresses, RedirectedAnswers
-from adapters.discord.api.client import MAKE_ANOTHER, Calls
-from adapters.discord.inbound.catchup import BEAT, CatchUp
-from adapters.discord.inbound.clicks import Clicks, is_shown, parts_of, said_by
-from adapters.discord.inbound.context import Desk
+from adapters.discord.api.base_urls import BaseUrls, RedirectedAnswers
+from adapters.discord.api.client import MAKE_ANOTHER, DiscordApi
+from adapters.discord.inbound.catchup import BEAT, DiscordCatchUp
+from adapters.discord.inbound.clicks import DiscordClickListener, is_shown, parts_of, said_by
+from adapters.discord.inbound.context import DiscordContext
 from adapters.discord.inbound.downloads import read_file
-from adapters.discord.inbound.messages import Words
-from adapters.discord.inbound.modals import Submissions
-from adapters.discord.inbound.slash import Slash, commands_of
+from adapters.discord.inbound.messages import DiscordMessageListener
+from adapters.discord.inbound.modals import DiscordModalListener
+from adapters.discord.inbound.slash import DiscordSlashListener, commands_of
 from agent_core.errors import DatabaseAway, SurfaceError
 from agent_core.model.channels import ChannelScope
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
@@ -41,7 +41,7 @@ NO_CONTENT = (
 class SignoffClient(discord.Client):
     """Listens to no more than it needs; `intents_used` may gain message content until it connects."""
 
-    def __init__(self, addresses: Addresses) -> None:
+    def __init__(self, addresses: BaseUrls) -> None:
         # discord.py would warn in the log that it cannot speak, which nobody asked for.
         discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
         self.intents_used = discord.Intents(guilds=True, guild_messages=True)
@@ -88,7 +88,7 @@ class SignoffClient(discord.Client):
     async def on_socket_event_type(self, _event: str) -> None:
         """The gateway sent something."""
         if self.connection:
-            self.connection.heard_at = self.connection.desk.clock.now()
+            self.connection.heard_at = self.connection.context.clock.now()
 
     async def on_message(self, message: discord.Message) -> None:
         """Somebody wrote something."""
@@ -114,23 +114,23 @@ class DiscordConnection:
     """
 
     client: SignoffClient
-    calls: Calls
-    desk: Desk
+    calls: DiscordApi
+    context: DiscordContext
     database: Database
-    addresses: Addresses
+    addresses: BaseUrls
     behind: int = 0
     heard_at: datetime | None = None
     looked_at: datetime | None = None
     silence: timedelta = SILENCE
-    clicks: Clicks = field(init=False)
-    words: Words = field(init=False)
-    forms: Submissions = field(init=False)
-    catch_up: CatchUp = field(init=False)
+    clicks: DiscordClickListener = field(init=False)
+    words: DiscordMessageListener = field(init=False)
+    forms: DiscordModalListener = field(init=False)
+    catch_up: DiscordCatchUp = field(init=False)
 
     def __post_init__(self) -> None:
-        slash, self.clicks = Slash(self.desk), Clicks(self.desk)
-        self.words, self.forms = Words(self.desk), Submissions(self.desk)
-        self.catch_up = CatchUp(self.desk, self.words)
+        slash, self.clicks = DiscordSlashListener(self.context), DiscordClickListener(self.context)
+        self.words, self.forms = DiscordMessageListener(self.context), DiscordModalListener(self.context)
+        self.catch_up = DiscordCatchUp(self.context, self.words)
         self.client.tree.add_command(commands_of(slash))
         self.client.add_dynamic_items(*parts_of(self.clicks))
         self.client.connection = self
@@ -149,7 +149,7 @@ class DiscordConnection:
             with suppress(SurfaceError):
                 await self.calls.prepare()
                 break
-            await self.desk.clock.sleep(PATIENCE)
+            await self.context.clock.sleep(PATIENCE)
         await self.tell_commands()
         keeping = asyncio.create_task(self._keep_time())
         try:
@@ -199,7 +199,7 @@ class DiscordConnection:
             try:
                 await self.catch_up.read(str(guild.id))
             except DatabaseAway:
-                await self.desk.clock.sleep(PATIENCE)
+                await self.context.clock.sleep(PATIENCE)
             else:
                 self.behind -= 1
                 return
@@ -209,7 +209,7 @@ class DiscordConnection:
 
         A gateway may come back silent, and then a quiet server and a deaf bot look the same.
         """
-        now = self.desk.clock.now()
+        now = self.context.clock.now()
         is_silent = self.heard_at is None or now - self.heard_at >= self.silence
         if is_silent and self.looked_at and now - self.looked_at < self.silence:
             return
@@ -219,7 +219,7 @@ class DiscordConnection:
 
     async def _keep_time(self) -> None:
         while True:
-            await self.desk.clock.sleep(BEAT)
+            await self.context.clock.sleep(BEAT)
             if not self.behind and self.client.is_ready() and not self.client.is_closed():
                 with suppress(DatabaseAway):
                     await self.look_around()

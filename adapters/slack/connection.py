@@ -13,10 +13,10 @@ from slack_bolt.oauth.async_oauth_flow import AsyncOAuthFlow
 from slack_bolt.request.async_request import AsyncBoltRequest
 
 from adapters.http_body import read_body
-from adapters.slack.api.web_api import Refused, answered
-from adapters.slack.inbound.catchup import BEAT, CatchUp
-from adapters.slack.inbound.context import Desk
-from adapters.slack.inbound.routing import Doorkeeper, Events
+from adapters.slack.api.web_api import ApiRefused, require_success
+from adapters.slack.inbound.catchup import BEAT, SlackCatchUp
+from adapters.slack.inbound.context import SlackContext
+from adapters.slack.inbound.routing import EventRouter, SlackAuthorizer
 from adapters.slack.inbound.signature import Signature
 from adapters.slack.install import oauth
 from agent_core.errors import DatabaseAway, SettingsError, SurfaceError
@@ -40,9 +40,9 @@ class SlackConnection:
     `behind` is how many times what was missed is still to be read: until then nothing counts as heard.
     """
 
-    desk: Desk
-    events: Events
-    catch_up: CatchUp
+    context: SlackContext
+    events: EventRouter
+    catch_up: SlackCatchUp
     signing_secret: str
     app_token: str
     oauth: AsyncOAuthFlow | None = None
@@ -51,12 +51,12 @@ class SlackConnection:
     ping_interval: float = 5.0
 
     def __post_init__(self) -> None:
-        door = Doorkeeper(self.desk.calls.tokens)
+        door = SlackAuthorizer(self.context.calls.tokens)
         self.bolt = AsyncApp(
             name="signoff",
             logger=quiet,
             signing_secret=self.signing_secret or "unused: nothing is received by HTTP",
-            client=self.desk.calls.tokens.without_token(),
+            client=self.context.calls.tokens.without_token(),
             before_authorize=door.find,
             authorize=door,  # type: ignore[arg-type]
             oauth_flow=self.oauth,
@@ -74,7 +74,7 @@ class SlackConnection:
     async def prepare(self) -> None:
         """Find out whether the tokens work; raise SettingsError when Slack refuses one. Slack may be away."""
         try:
-            await self.desk.calls.tokens.prepare()
+            await self.context.calls.tokens.prepare()
         except SurfaceError as fault:
             logger.warning("slack not reached, trying again", extra={"why": str(fault)})
         if self.app_token:
@@ -83,8 +83,8 @@ class SlackConnection:
     async def run(self) -> None:
         """Listen until cancelled; whatever was missed is read as soon as Slack is heard."""
         await self._prepared()
-        for install in await self.desk.calls.tokens.every():
-            self.desk.soon(self.desk.directory.warm(install.workspace))
+        for install in await self.context.calls.tokens.every():
+            self.context.soon(self.context.directory.warm(install.workspace))
         try:
             if self.app_token:
                 await self._by_socket()
@@ -93,13 +93,13 @@ class SlackConnection:
                 await self._on_hearing()
                 await self._keep_time(_always)
         finally:
-            await self.desk.soon.close()
+            await self.context.soon.close()
 
     async def _check_app_token(self) -> None:
-        client = self.desk.calls.tokens.without_token()
+        client = self.context.calls.tokens.without_token()
         try:
-            await answered(client.apps_connections_open(app_token=self.app_token))
-        except Refused as refusal:
+            await require_success(client.apps_connections_open(app_token=self.app_token))
+        except ApiRefused as refusal:
             raise SettingsError("SLACK_APP_TOKEN", WRONG_KEY.format(refusal.word), "xapp-…") from None
         except SurfaceError as fault:
             logger.warning("slack not reached, trying again", extra={"why": str(fault)})
@@ -107,12 +107,12 @@ class SlackConnection:
     async def _prepared(self) -> None:
         while True:
             try:
-                return await self.desk.calls.tokens.prepare()
+                return await self.context.calls.tokens.prepare()
             except SurfaceError:
-                await self.desk.clock.sleep(PATIENCE)
+                await self.context.clock.sleep(PATIENCE)
 
     async def _by_socket(self) -> None:
-        client = self.desk.calls.tokens.without_token()
+        client = self.context.calls.tokens.without_token()
         handler = AsyncSocketModeHandler(self.bolt, self.app_token, web_client=client, ping_interval=self.ping_interval)
         handler.client.message_listeners.append(self._heard)
         try:
@@ -125,30 +125,30 @@ class SlackConnection:
         """Slack says hello at the beginning of every connection: what was said before it never comes by itself."""
         if message.get("type") == "hello":
             self.behind += 1
-            self.desk.soon(self._on_hearing())
+            self.context.soon(self._on_hearing())
 
     async def _on_hearing(self) -> None:
         while True:
             try:
-                for install in await self.desk.calls.tokens.every():
+                for install in await self.context.calls.tokens.every():
                     await self.catch_up.read(install.workspace)
             except DatabaseAway:
-                await self.desk.clock.sleep(PATIENCE)
+                await self.context.clock.sleep(PATIENCE)
             else:
                 self.behind -= 1
                 return
 
     async def _keep_time(self, is_connected: Callable[[], Awaitable[bool]]) -> None:
         while True:
-            await self.desk.clock.sleep(BEAT)
+            await self.context.clock.sleep(BEAT)
             if not self.behind and await is_connected():
-                for install in await self.desk.calls.tokens.every():
+                for install in await self.context.calls.tokens.every():
                     await self.catch_up.keep_time(install.workspace)
 
     async def _receive(self, request: web.Request) -> web.Response:
         """Take one request. Its signature is checked on the raw bytes; before that nothing of it is parsed."""
         signature = Signature.of(request.headers)
-        if signature is None or not signature.is_fresh(self.desk.clock.now()):
+        if signature is None or not signature.is_fresh(self.context.clock.now()):
             return _unsigned()
         body = await read_body(request, MAX_REQUEST_BYTES)
         if not (self.signing_secret and signature.matches(body, self.signing_secret)):

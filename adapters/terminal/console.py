@@ -1,4 +1,4 @@
-"""The conversation at the terminal: events out as text, answers in as intents, until the agent rests."""
+"""The conversation at the terminal: events out as text, answers in as actions, until the agent rests."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,10 +6,21 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from adapters.actions import Filled, Intents, sentence
+from adapters.actions import ActionDispatcher, FormInput, sentence
 from adapters.buttons import Button
 from adapters.cards import status_text
-from adapters.terminal.input_parser import Answer, Change, Help, No, Review, Unclear, Words, Yes, settlement, understood
+from adapters.terminal.input_parser import (
+    Answer,
+    ApproveKey,
+    EditKey,
+    FreeText,
+    HelpKey,
+    ReviewKey,
+    StopKey,
+    UnclearWord,
+    settlement,
+    understood,
+)
 from adapters.terminal.json_record import ENDED, record
 from adapters.terminal.questions import ask_arguments
 from adapters.terminal.render import (
@@ -26,14 +37,22 @@ from adapters.terminal.render import (
     unclear_text,
 )
 from adapters.terminal.streams import Streams
-from adapters.terminal.surface import Advanced, Event, Halted, Shown, Standing, TerminalSurface, Told
+from adapters.terminal.surface import (
+    AdvancedEvent,
+    CardEvent,
+    Event,
+    HaltedEvent,
+    NoticeEvent,
+    StatusEvent,
+    TerminalSurface,
+)
 from adapters.ui_text import REVIEWS
 from adapters.visible_text import visible
 from agent_core.errors import NotFound, NotPossible, PersonError
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent, Finished, Thinking
 from agent_core.model.ids import AgentId, TurnId
-from agent_core.model.seen_proposal import Seen
+from agent_core.model.seen_proposal import SeenProposal
 from agent_core.model.turn import Turn
 
 DONE, STOPPED = 0, 3
@@ -44,7 +63,7 @@ NOT_COVERED = "--continuous does not cover this command, so nothing was run. Sta
 class Console:
     """One agent and the person at the terminal. With `is_unasked` it stops the agent instead of asking to decide."""
 
-    intents: Intents
+    actions: ActionDispatcher
     surface: TerminalSurface
     streams: Streams
     origin: Origin
@@ -59,9 +78,9 @@ class Console:
 
     async def run(self) -> int:
         """Talk until the agent rests: 0 when its goals are reached, 3 when it stands still before that."""
-        turn = await self.intents.views.newest_turn(self.origin.channel, self.agent.id)
+        turn = await self.actions.views.newest_turn(self.origin.channel, self.agent.id)
         if turn and turn.is_open:
-            self.surface.events.put_nowait(Shown(self.agent, turn))
+            self.surface.events.put_nowait(CardEvent(self.agent, turn))
             self.advanced()
         try:
             while not await self._take(await self.surface.events.get()):
@@ -72,31 +91,31 @@ class Console:
 
     def advanced(self) -> None:
         """Call whenever the agent was carried on as far as it goes."""
-        self.surface.events.put_nowait(Advanced())
+        self.surface.events.put_nowait(AdvancedEvent())
 
     def halt(self) -> None:
         """Stop the agent, also while a question waits for its answer."""
         self._is_halted = True
-        self.surface.events.put_nowait(Halted())
+        self.surface.events.put_nowait(HaltedEvent())
         if self._reading:
             self._reading.cancel()
 
     async def _take(self, event: Event) -> bool:
         """Deal with an event and say whether that was the end."""
         match event:
-            case Shown(agent, turn):
+            case CardEvent(agent, turn):
                 self._draw(agent, turn)
-            case Told(text, reply, is_answer):
+            case NoticeEvent(text, reply, is_answer):
                 self._say(text)
                 self.streams.write(reply_text(reply, self.streams.look))
                 self._unanswered = max(0, self._unanswered - is_answer)
-            case Standing(agent):
+            case StatusEvent(agent):
                 self._stand(agent)
-            case Halted():
+            case HaltedEvent():
                 await self._stop()
-            case Advanced() if self.agent.is_at_rest:
+            case AdvancedEvent() if self.agent.is_at_rest:
                 return True
-            case Advanced():
+            case AdvancedEvent():
                 if not self._unanswered:
                     await self._ask()
             case _:
@@ -146,13 +165,13 @@ class Console:
     async def _bring_to_end(self, turn: Turn) -> None:
         """Write the card again where another was written since: a question is about the card right above it."""
         if self._last_drawn != turn.id:
-            agent, _ = await self.intents.views.turn(self.origin.channel, turn.id)
+            agent, _ = await self.actions.views.turn(self.origin.channel, turn.id)
             self._last_drawn = turn.id
             self.streams.write(card_text(agent, turn, self.streams.look))
 
     async def _open_turn(self) -> Turn | None:
         """The turn people are asked about, its own before its helpers', once its card was written as it is now."""
-        views, channel = self.intents.views, self.origin.channel
+        views, channel = self.actions.views, self.origin.channel
         for each in (self.agent, *await views.family(channel, self.agent.id)):
             turn = await views.newest_turn(channel, each.id)
             if turn and turn.is_open and self._is_drawn(turn):
@@ -163,12 +182,12 @@ class Console:
         answer = understood(line)
         if turn.state == "interrupted" and not _is_for_any_turn(answer):
             await self._press(Button(settlement(line), turn.id, shown=turn.control_hash))
-        elif isinstance(answer, Words) and answer.text and not answer.is_verb and self.streams.can_ask:
+        elif isinstance(answer, FreeText) and answer.text and not answer.is_verb and self.streams.can_ask:
             await self._confirm(turn, answer)
         else:
             await self._decide(turn, answer)
 
-    async def _confirm(self, turn: Turn, words: Words) -> None:
+    async def _confirm(self, turn: Turn, words: FreeText) -> None:
         """Say what the words will do; an empty line sends them, another line is read in their place."""
         self.streams.forget()
         self.streams.write(confirmation(turn, is_question=words.is_question, look=self.streams.look))
@@ -182,33 +201,35 @@ class Console:
 
     async def _decide(self, turn: Turn, answer: Answer) -> None:
         match answer:
-            case No():
+            case StopKey():
                 await self._stop()
-            case Help() | Unclear():
+            case HelpKey() | UnclearWord():
                 self._explain(turn, answer)
-            case Yes(times):
+            case ApproveKey(times):
                 await self._press(Button("approve", turn.id, times, turn.control_hash))
-            case Change():
+            case EditKey():
                 await self._edit(turn)
-            case Review():
+            case ReviewKey():
                 await self._review(turn)
-            case Words(text):
+            case FreeText(text):
                 await self._send(turn, text)
 
-    def _explain(self, turn: Turn, answer: Help | Unclear) -> None:
+    def _explain(self, turn: Turn, answer: HelpKey | UnclearWord) -> None:
         look = self.streams.look
-        self.streams.write(unclear_text(answer.word, look) if isinstance(answer, Unclear) else help_text(turn, look))
+        self.streams.write(
+            unclear_text(answer.word, look) if isinstance(answer, UnclearWord) else help_text(turn, look)
+        )
 
     async def _send(self, turn: Turn, text: str) -> None:
         if text:
-            told = await self.intents.say(turn.agent_id, text, self.origin, Seen(hashes=(turn.control_hash,)))
+            told = await self.actions.say(turn.agent_id, text, self.origin, SeenProposal(hashes=(turn.control_hash,)))
             self._unanswered += told.is_asked
             self._say(told.whole)
 
     async def _review(self, turn: Turn) -> None:
         """Have the proposal reviewed; what was said of it is written as the card is shown again."""
         if turn.review:
-            agent, _ = await self.intents.views.turn(self.origin.channel, turn.id)
+            agent, _ = await self.actions.views.turn(self.origin.channel, turn.id)
             self.streams.write(review_text(agent, turn, self.streams.look))
             return
         self._say(REVIEWS)
@@ -216,18 +237,18 @@ class Console:
 
     async def _edit(self, turn: Turn) -> None:
         call = turn.proposal.call
-        schema = self.intents.views.spec(call.name).parameters
+        schema = self.actions.views.spec(call.name).parameters
         changed = await ask_arguments(call.arguments, schema, replace(self.streams, read=self._line))
         if changed is None:
             await self._stop()
         elif changed == call.arguments:
             self._say("Nothing was changed.")
         else:
-            await self._press(Button("edit", turn.id, shown=turn.control_hash), Filled(arguments=changed))
+            await self._press(Button("edit", turn.id, shown=turn.control_hash), FormInput(arguments=changed))
 
     async def _go_on(self, turn: Turn) -> None:
         """Approve what an unasked run found open where its lease covers that; else stop the agent."""
-        agent = await self.intents.views.agent(self.origin.channel, turn.agent_id)
+        agent = await self.actions.views.agent(self.origin.channel, turn.agent_id)
         if not self._is_covered(agent, turn):
             self._say(NOT_COVERED)
             await self._stop()
@@ -240,7 +261,7 @@ class Console:
 
     def _is_covered(self, agent: Agent, turn: Turn) -> bool:
         """Whether the lease lets this open turn run: as the loop would decide, and no remark asks for a person."""
-        always_asks = self.intents.views.spec(turn.call.name).always_asks
+        always_asks = self.actions.views.spec(turn.call.name).always_asks
         is_for_people = bool(turn.remark) or turn.exposed or always_asks
         return agent.lease is not None and agent.lease.covers(turn.risks) and not is_for_people
 
@@ -249,8 +270,8 @@ class Console:
         with suppress(NotPossible):
             await self._press(Button("stop", self.agent.id))
 
-    async def _press(self, button: Button, filled: Filled | None = None) -> None:
-        await self.intents.press(button, filled or Filled(), self.origin)
+    async def _press(self, button: Button, filled: FormInput | None = None) -> None:
+        await self.actions.press(button, filled or FormInput(), self.origin)
 
     async def _line(self) -> str | None:
         """The next line; None at the end of input or when the person wants out."""
@@ -276,7 +297,7 @@ class Console:
 
 
 def _is_for_any_turn(answer: Answer) -> bool:
-    return isinstance(answer, No | Help) or (isinstance(answer, Words) and answer.is_verb)
+    return isinstance(answer, StopKey | HelpKey) or (isinstance(answer, FreeText) and answer.is_verb)
 
 
 def _drawing(before: Turn | None, turn: Turn) -> Callable[[Agent, Turn, Look], str]:

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from adapters.thread_commands import is_wish
+from adapters.thread_commands import is_thread_command
 from agent_core.errors import InvalidInput
 from agent_core.model.decision import FEWEST_TIMES, MOST_TIMES, Settlement
 from agent_core.model.note import is_question
@@ -13,41 +13,41 @@ SETTLEMENTS: dict[str, Settlement] = {"r": "run again", "i": "it ran", "s": "ski
 
 
 @dataclass(frozen=True, slots=True)
-class Yes:
+class ApproveKey:
     """Approve this command, and the next ones up to `times` in all."""
 
     times: int = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class EditKey:
     """Change the arguments first."""
 
 
 @dataclass(frozen=True, slots=True)
-class Review:
+class ReviewKey:
     """Have the model criticise its proposal, then ask again."""
 
 
 @dataclass(frozen=True, slots=True)
-class No:
+class StopKey:
     """Stop the agent."""
 
 
 @dataclass(frozen=True, slots=True)
-class Help:
+class HelpKey:
     """Say what the keys do."""
 
 
 @dataclass(frozen=True, slots=True)
-class Unclear:
+class UnclearWord:
     """A single short word that is no key: it may be meant as one, so it decides nothing."""
 
     word: str
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class FreeText:
     """Something to say to the agent: a reply, a question, or a verb behind `!`."""
 
     text: str
@@ -63,14 +63,14 @@ class Words:
         return is_question(self.text)
 
 
-Answer: TypeAlias = Yes | Change | Review | No | Help | Unclear | Words
+Answer: TypeAlias = ApproveKey | EditKey | ReviewKey | StopKey | HelpKey | UnclearWord | FreeText
 KEYS: dict[str, Answer] = {
-    "y": Yes(),
-    "yes": Yes(),
-    "e": Change(),
-    "s": Review(),
-    "n": No(),
-    "?": Help(),
+    "y": ApproveKey(),
+    "yes": ApproveKey(),
+    "e": EditKey(),
+    "s": ReviewKey(),
+    "n": StopKey(),
+    "?": HelpKey(),
 }
 LONGEST_WORD = 15
 
@@ -82,9 +82,9 @@ def understood(line: str) -> Answer:
         return _times(int(more[1]))
     if key := KEYS.get(said.casefold()):
         return key
-    words = Words(f"!{said}" if is_wish(said) else said)
+    words = FreeText(f"!{said}" if is_thread_command(said) else said)
     is_word = 0 < len(said) <= LONGEST_WORD and len(said.split()) == 1
-    return Unclear(said) if is_word and not (words.is_verb or words.is_question) else words
+    return UnclearWord(said) if is_word and not (words.is_verb or words.is_question) else words
 
 
 def settlement(line: str) -> Settlement:
@@ -97,7 +97,7 @@ def settlement(line: str) -> Settlement:
     return SETTLEMENTS[said]
 
 
-def _times(times: int) -> Yes:
+def _times(times: int) -> ApproveKey:
     if not FEWEST_TIMES <= times <= MOST_TIMES:
         raise InvalidInput({"times": f"y -N: a number from {FEWEST_TIMES} to {MOST_TIMES}, not {times}."})
-    return Yes(times)
+    return ApproveKey(times)

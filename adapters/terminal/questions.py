@@ -22,11 +22,11 @@ MISSING = {
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class Unchanged:
     """Leave the argument as it is."""
 
 
-Typed: TypeAlias = str | Kept | None
+Typed: TypeAlias = str | Unchanged | None
 
 
 async def ask_name(draft: AgentDraft, streams: Streams) -> AgentDraft:
@@ -62,7 +62,7 @@ async def ask_arguments(arguments: Arguments, schema: Mapping[str, object], stre
         value = await _value(one_line(name) + ("" if is_given else " (not given)"), streams, is_text=is_text)
         if value is None:
             return None
-        if not isinstance(value, Kept):
+        if not isinstance(value, Unchanged):
             changed[name] = value
     return changed
 
@@ -94,7 +94,7 @@ async def _value(label: str, streams: Streams, *, is_text: bool) -> object:
         if not isinstance(typed, str) or is_text:
             return typed
         try:
-            return json.loads(typed) if typed != "null" else Kept()
+            return json.loads(typed) if typed != "null" else Unchanged()
         except ValueError as error:
             streams.write(f"This is not JSON: {error}.\n")
 
@@ -102,7 +102,7 @@ async def _value(label: str, streams: Streams, *, is_text: bool) -> object:
 async def _typed(read: Read) -> Typed:
     line = await read()
     if line != "<":
-        return Kept() if line == "" else line
+        return Unchanged() if line == "" else line
     lines: list[str] = []
     while (line := await read()) != ".":
         if line is None:

@@ -15,7 +15,7 @@ CHANNEL = ChannelScope("terminal", "local", "solo")
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class CardEvent:
     """A card in its present state."""
 
     agent: Agent
@@ -23,7 +23,7 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class NoticeEvent:
     """Something said to the thread.
 
     `reply` is what a model said where it could not be used; `is_answer`: to a question that somebody asked.
@@ -35,23 +35,23 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StatusEvent:
     """What the agent is doing; every card and notice before it was shown."""
 
     agent: Agent
 
 
 @dataclass(frozen=True, slots=True)
-class Advanced:
+class AdvancedEvent:
     """The agent was carried on as far as it goes: it asks, waits or rests, and all of that is saved."""
 
 
 @dataclass(frozen=True, slots=True)
-class Halted:
+class HaltedEvent:
     """The person wants out."""
 
 
-Event: TypeAlias = Shown | Told | Standing | Advanced | Halted
+Event: TypeAlias = CardEvent | NoticeEvent | StatusEvent | AdvancedEvent | HaltedEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,23 +68,23 @@ class TerminalSurface:
     async def show(self, agent: Agent, turn: Turn, *, may_stand: bool) -> str:
         """Have the card written; what a command gives while it runs would only scroll by."""
         if not (turn.state == "running" and turn.live):
-            self.events.put_nowait(Shown(agent, turn))
+            self.events.put_nowait(CardEvent(agent, turn))
         return turn.id
 
     async def notice(self, agent: Agent, notice: Notice, *, may_stand: bool) -> None:
         """Have the notice written."""
-        self.events.put_nowait(Told(notice.text, notice.reply, is_answer=notice.kind == "answer"))
+        self.events.put_nowait(NoticeEvent(notice.text, notice.reply, is_answer=notice.kind == "answer"))
 
     async def status(self, agent: Agent) -> None:
         """Have it written that the agent thinks or waits."""
-        self.events.put_nowait(Standing(agent))
+        self.events.put_nowait(StatusEvent(agent))
 
     async def lost(self, agent: Agent, reason: str) -> None:
         """Nothing: a terminal cannot lose its thread."""
 
     async def upload(self, agent: Agent, filename: str, data: bytes) -> None:
         """Say that the file is there."""
-        self.events.put_nowait(Told(f"{agent.name} offers {filename}, {len(data):,} bytes, in its workspace."))
+        self.events.put_nowait(NoticeEvent(f"{agent.name} offers {filename}, {len(data):,} bytes, in its workspace."))
 
     async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
         """The person as recorded: here people only have names."""

@@ -9,7 +9,7 @@ from typing import Any
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
-from adapters.actions import Intents
+from adapters.actions import ActionDispatcher
 from adapters.web import identity
 from adapters.web.forms import kept_of
 from adapters.web.guard import Guard, Handler
@@ -42,10 +42,10 @@ class Badge:
 
 
 @dataclass(slots=True, kw_only=True)
-class Workspace:
+class WebContext:
     """What every page of the local workspace needs."""
 
-    intents: Intents
+    actions: ActionDispatcher
     hub: Hub
     guard: Guard
     clock: Clock
@@ -64,9 +64,9 @@ class Workspace:
 
     async def answer(self, request: web.Request, template: str, *, status: int = 200, **values: Any) -> web.Response:
         """A whole page: the navigation with what waits, and the template's own part."""
-        census = await self.intents.views.census()
+        census = await self.actions.views.census()
         shown: ChannelScope | None = values.get("channel")
-        agents = await self.intents.views.agents(shown) if shown else ()
+        agents = await self.actions.views.agents(shown) if shown else ()
         person = identity.person_of(request)
         html = page(
             template,

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from aiohttp import web
 
 from adapters.decision_log import CHANNEL_PREFIX, CSV_FILE, JSON_FILE, OUTCOMES, log_files
-from adapters.web.app import Workspace
+from adapters.web.app import WebContext
 from adapters.web.requests import AGENT, CHANNEL, agent_id_of, channel_of, download
 from agent_core.errors import NotFound
 from agent_core.service.decision_log import LogFilter
@@ -21,7 +21,7 @@ MOST_TYPED = 200
 class LogPages:
     """The same page below a channel and below an agent."""
 
-    workspace: Workspace
+    workspace: WebContext
 
     def routes(self) -> list[web.RouteDef]:
         """Every route."""
@@ -31,7 +31,7 @@ class LogPages:
     async def page(self, request: web.Request) -> web.StreamResponse:
         """The newest rows that are wanted, or those before one."""
         origin, given = self.workspace.origin(request), _given(request)
-        views, before = self.workspace.intents.views, request.query.get("before", "")
+        views, before = self.workspace.actions.views, request.query.get("before", "")
         agent = await views.agent(origin.channel, agent_id_of(request)) if _is_of_agent(request) else None
         return await self.workspace.answer(
             request,
@@ -55,7 +55,7 @@ class LogPages:
         elif not _is_of_agent(request):
             raise NotFound("file", name)
         origin = self.workspace.origin(request)
-        entries = [entry async for entry in self.workspace.intents.views.log.rows(origin, wanted)]
+        entries = [entry async for entry in self.workspace.actions.views.log.rows(origin, wanted)]
         files = await log_files(entries, is_channel=is_channel)
         return download({file.name: file.data for file in files}[name], name)
 

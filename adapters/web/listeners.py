@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from adapters.actions import Filled
+from adapters.actions import FormInput
 from adapters.forms import dollars, draft_of
 from adapters.web import identity
-from adapters.web.app import Workspace
+from adapters.web.app import WebContext
 from adapters.web.forms import changed_arguments, filled_in, pressed
 from adapters.web.guard import COOKIE
-from adapters.web.memory import MemoryDesk
+from adapters.web.memory import MemoryPages
 from adapters.web.render import agent_path, channel_path
 from adapters.web.requests import (
     AGENT,
@@ -23,19 +23,19 @@ from adapters.web.requests import (
     see_other,
     upload_of,
 )
-from adapters.web.screens import Asked, channel_page, new_agent_page, thread_page
+from adapters.web.screens import FormState, channel_page, new_agent_page, thread_page
 from adapters.web.urls import local_path
 from agent_core.errors import InvalidInput
 from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import TurnId
-from agent_core.model.seen_proposal import Seen
+from agent_core.model.seen_proposal import SeenProposal
 
 
 @dataclass(frozen=True, slots=True)
 class Listeners:
     """One handler for each thing a form can send; each ends on a page."""
 
-    workspace: Workspace
+    workspace: WebContext
 
     def routes(self) -> list[web.RouteDef]:
         """Every route that changes something."""
@@ -51,7 +51,7 @@ class Listeners:
             web.post(f"{AGENT}/goals", self.set_goals),
             web.post(f"{AGENT}/budget", self.set_budget),
             web.post(f"{AGENT}/delete", self.delete),
-            *MemoryDesk(self.workspace).acting(),
+            *MemoryPages(self.workspace).acting(),
         ]
 
     async def rename(self, request: web.Request) -> web.StreamResponse:
@@ -84,9 +84,9 @@ class Listeners:
         """Make an agent; a form that cannot be used comes back as it was filled in."""
         form, origin = await form_of(request), self.workspace.own(request)
         try:
-            agent = await self.workspace.intents.service.create(draft_of(form), origin)
+            agent = await self.workspace.actions.service.create(draft_of(form), origin)
         except InvalidInput as error:
-            return await new_agent_page(self.workspace, request, Asked(form, error.problems))
+            return await new_agent_page(self.workspace, request, FormState(form, error.problems))
         return see_other(agent_path(agent))
 
     async def fill_in(self, request: web.Request) -> web.StreamResponse:
@@ -97,34 +97,34 @@ class Listeners:
             filled, problems = filled_in(file.text, file.name) if file else filled_in(form.get("settings", ""))
         except InvalidInput as error:
             said = {"settings": str(error)}
-            return await new_agent_page(self.workspace, request, Asked(read_form(request), said))
-        return await new_agent_page(self.workspace, request, Asked(filled, problems), is_filled_in=True)
+            return await new_agent_page(self.workspace, request, FormState(read_form(request), said))
+        return await new_agent_page(self.workspace, request, FormState(filled, problems), is_filled_in=True)
 
     async def set_channel_budget(self, request: web.Request) -> web.StreamResponse:
         """Raise, lower or lift what all agents of the channel may spend together."""
         form, origin = await form_of(request), self.workspace.own(request)
         try:
-            await self.workspace.intents.tuning.set_channel_budget(dollars(form.get("budget", "")), origin)
+            await self.workspace.actions.tuning.set_channel_budget(dollars(form.get("budget", "")), origin)
         except InvalidInput as error:
-            return await channel_page(self.workspace, request, Asked(form, error.problems))
+            return await channel_page(self.workspace, request, FormState(form, error.problems))
         return one_up(request)
 
     async def press(self, request: web.Request) -> web.StreamResponse:
         """A button on a card, with what was filled in beside it."""
         form, origin = await form_of(request), self.workspace.own(request)
-        button, views = pressed(form), self.workspace.intents.views
-        filled = Filled(text=form.get("text", ""))
+        button, views = pressed(form), self.workspace.actions.views
+        filled = FormInput(text=form.get("text", ""))
         if button.verb == "edit":
             _, turn = await views.turn(origin.channel, TurnId(button.subject))
-            filled = Filled(arguments=changed_arguments(form, turn, views.spec(turn.proposal.call.name)))
-        await self.workspace.intents.press(button, filled, origin)
+            filled = FormInput(arguments=changed_arguments(form, turn, views.spec(turn.proposal.call.name)))
+        await self.workspace.actions.press(button, filled, origin)
         return one_up(request)
 
     async def say(self, request: web.Request) -> web.StreamResponse:
         """The reply box; what was asked by a `!verb` is answered on the page."""
         form, origin = await form_of(request), self.workspace.own(request)
-        seen = Seen(hashes=form.get("seen", "").split())
-        answer = await self.workspace.intents.say(agent_id_of(request), form.get("text", "").strip(), origin, seen)
+        seen = SeenProposal(hashes=form.get("seen", "").split())
+        answer = await self.workspace.actions.say(agent_id_of(request), form.get("text", "").strip(), origin, seen)
         return await thread_page(self.workspace, request, told=answer) if answer.is_wanted else one_up(request)
 
     async def set_goals(self, request: web.Request) -> web.StreamResponse:
@@ -132,9 +132,9 @@ class Listeners:
         form, origin = await form_of(request), self.workspace.own(request)
         try:
             goals = tuple(form.get("goals", "").splitlines())
-            await self.workspace.intents.tuning.set_goals(agent_id_of(request), goals, origin)
+            await self.workspace.actions.tuning.set_goals(agent_id_of(request), goals, origin)
         except InvalidInput as error:
-            return await thread_page(self.workspace, request, Asked(form, error.problems))
+            return await thread_page(self.workspace, request, FormState(form, error.problems))
         return one_up(request)
 
     async def set_budget(self, request: web.Request) -> web.StreamResponse:
@@ -142,16 +142,16 @@ class Listeners:
         form, origin = await form_of(request), self.workspace.own(request)
         try:
             limit = dollars(form.get("budget", ""))
-            await self.workspace.intents.tuning.set_budget(agent_id_of(request), limit, origin)
+            await self.workspace.actions.tuning.set_budget(agent_id_of(request), limit, origin)
         except InvalidInput as error:
-            return await thread_page(self.workspace, request, Asked(form, error.problems))
+            return await thread_page(self.workspace, request, FormState(form, error.problems))
         return one_up(request)
 
     async def delete(self, request: web.Request) -> web.StreamResponse:
         """Remove the agent, once its name was typed to confirm."""
         form, origin = await form_of(request), self.workspace.own(request)
-        agent = await self.workspace.intents.views.agent(origin.channel, agent_id_of(request))
+        agent = await self.workspace.actions.views.agent(origin.channel, agent_id_of(request))
         if form.get("name", "").strip().casefold() != agent.name.casefold():
             raise InvalidInput({"name": f"To delete {agent.name}, type its name."})
-        await self.workspace.intents.service.delete(agent.id, origin)
+        await self.workspace.actions.service.delete(agent.id, origin)
         return see_other(channel_path(origin.channel))

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from aiohttp import web
 
 from adapters.thread_commands import MEMORY_FILE
-from adapters.web.app import Workspace
+from adapters.web.app import WebContext
 from adapters.web.requests import (
     AGENT,
-    Upload,
+    FormFile,
     agent_id_of,
     channel_of,
     download,
@@ -20,10 +20,10 @@ from adapters.web.requests import (
     see_other,
     upload_of,
 )
-from adapters.web.screens import NOTHING, Asked
+from adapters.web.screens import NOTHING, FormState
 from agent_core.errors import InvalidInput
 from agent_core.model.ids import MemoryId
-from agent_core.service.memories import AgentMemories, Found
+from agent_core.service.memories import AgentMemories, MemorySearchResult
 from agent_core.service.uploads import tidy_name
 
 MEMORY = f"{AGENT}/memory"
@@ -32,15 +32,15 @@ Act = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryDesk:
+class MemoryPages:
     """One handler for each thing a person does there. What is remembered was written by anybody."""
 
-    workspace: Workspace
+    workspace: WebContext
 
     @property
     def memories(self) -> AgentMemories:
         """What can be done."""
-        return self.workspace.intents.memories
+        return self.workspace.actions.memories
 
     def looking(self) -> list[web.RouteDef]:
         """Every route that only shows."""
@@ -78,7 +78,7 @@ class MemoryDesk:
         """What is like some words. It costs the agent a call, so it is sent as everything that changes something."""
         form, origin = await form_of(request), self.workspace.own(request)
         found = await self.memories.search(agent_id_of(request), form.get("words", ""), origin)
-        return await self._page(request, Asked(form), found)
+        return await self._page(request, FormState(form), found)
 
     async def add(self, request: web.Request) -> web.StreamResponse:
         """Remember a text."""
@@ -102,7 +102,7 @@ class MemoryDesk:
     async def forget_all(self, request: web.Request) -> web.StreamResponse:
         """Remove all memories, once the agent's name was typed to confirm."""
         form, origin = await form_of(request), self.workspace.own(request)
-        agent = await self.workspace.intents.views.agent(origin.channel, agent_id_of(request))
+        agent = await self.workspace.actions.views.agent(origin.channel, agent_id_of(request))
         if " ".join(form.get("name", "").split()).casefold() != agent.name.casefold():
             raise InvalidInput({"name": f"To have {agent.name} forget everything, type its name."})
         return _did(request, f"forgotten={await self.memories.forget_all(agent.id, origin)}")
@@ -114,11 +114,13 @@ class MemoryDesk:
             try:
                 return await act(request)
             except InvalidInput as error:
-                return await self._page(request, Asked(read_form(request), error.problems))
+                return await self._page(request, FormState(read_form(request), error.problems))
 
         return handle
 
-    async def _page(self, request: web.Request, asked: Asked = NOTHING, found: Found | None = None) -> web.Response:
+    async def _page(
+        self, request: web.Request, asked: FormState = NOTHING, found: MemorySearchResult | None = None
+    ) -> web.Response:
         channel, agent_id = channel_of(request), agent_id_of(request)
         before = request.query.get("before", "")
         return await self.workspace.answer(
@@ -127,7 +129,7 @@ class MemoryDesk:
             status=asked.status,
             said=asked.said,
             channel=channel,
-            agent=await self.workspace.intents.views.agent(channel, agent_id),
+            agent=await self.workspace.actions.views.agent(channel, agent_id),
             kept=await self.memories.page(channel, agent_id, MemoryId(before) if before else None),
             is_newest=not before,
             found=found,
@@ -138,7 +140,7 @@ class MemoryDesk:
         )
 
 
-def _text_of(file: Upload | None) -> str:
+def _text_of(file: FormFile | None) -> str:
     if file is None:
         raise InvalidInput({"file": "Choose a text file first."})
     if len(file.data) > MOST_BYTES:

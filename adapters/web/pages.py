@@ -7,11 +7,11 @@ from aiohttp.client_exceptions import ClientConnectionResetError
 
 from adapters.forms import fields_of
 from adapters.settings_file import FILENAME, settings_text
-from adapters.web.app import GENERAL, STATIC, Workspace
+from adapters.web.app import GENERAL, STATIC, WebContext
 from adapters.web.decision_log import LogPages
-from adapters.web.memory import MemoryDesk
+from adapters.web.memory import MemoryPages
 from adapters.web.requests import AGENT, CHANNEL, agent_id_of, channel_of, download, one_up
-from adapters.web.screens import Asked, channel_page, new_agent_page, thread_page
+from adapters.web.screens import FormState, channel_page, new_agent_page, thread_page
 from adapters.web.urls import local_path
 from agent_core.model.ids import TurnId
 
@@ -20,7 +20,7 @@ from agent_core.model.ids import TurnId
 class Pages:
     """One handler for each page."""
 
-    workspace: Workspace
+    workspace: WebContext
 
     def routes(self) -> list[web.RouteDef | web.StaticDef]:
         """Every route that only shows."""
@@ -37,13 +37,13 @@ class Pages:
             web.get(f"{AGENT}/{{form:goals|budget|say|press}}", self.form),
             web.get(f"{AGENT}/{FILENAME}", self.settings),
             web.get(f"{AGENT}/files/{{path:.+}}", self.file),
-            *MemoryDesk(self.workspace).looking(),
+            *MemoryPages(self.workspace).looking(),
             *LogPages(self.workspace).routes(),
         ]
 
     async def waiting(self, request: web.Request) -> web.StreamResponse:
         """What waits for a decision, everywhere."""
-        waiting = await self.workspace.intents.views.waiting()
+        waiting = await self.workspace.actions.views.waiting()
         return await self.workspace.answer(request, "waiting.html", waiting=waiting, general=GENERAL)
 
     async def enter(self, request: web.Request) -> web.StreamResponse:
@@ -56,9 +56,9 @@ class Pages:
 
     async def new(self, request: web.Request) -> web.StreamResponse:
         """The form of a new agent, with the channel's last settings where asked for."""
-        last = await self.workspace.intents.service.offered_draft(self.workspace.origin(request))
+        last = await self.workspace.actions.service.offered_draft(self.workspace.origin(request))
         given = fields_of(last) if last and "last" in request.query else {}
-        return await new_agent_page(self.workspace, request, Asked(given), last=last)
+        return await new_agent_page(self.workspace, request, FormState(given), last=last)
 
     async def thread(self, request: web.Request) -> web.StreamResponse:
         """An agent's thread: its newest turns, or those before one."""
@@ -66,19 +66,19 @@ class Pages:
 
     async def turn(self, request: web.Request) -> web.StreamResponse:
         """One turn with everything it holds."""
-        channel, views = channel_of(request), self.workspace.intents.views
+        channel, views = channel_of(request), self.workspace.actions.views
         agent, turn = await views.turn(channel, TurnId(request.match_info["turn"]))
         return await self.workspace.answer(request, "turn.html", channel=channel, agent=agent, turn=turn)
 
     async def file(self, request: web.Request) -> web.StreamResponse:
         """A file to keep; a browser never shows it as a page."""
         path = request.match_info["path"]
-        data = await self.workspace.intents.views.file(channel_of(request), agent_id_of(request), path)
+        data = await self.workspace.actions.views.file(channel_of(request), agent_id_of(request), path)
         return download(data, path.rpartition("/")[2])
 
     async def settings(self, request: web.Request) -> web.StreamResponse:
         """The agent as AutoGPT's file."""
-        agent = await self.workspace.intents.views.agent(channel_of(request), agent_id_of(request))
+        agent = await self.workspace.actions.views.agent(channel_of(request), agent_id_of(request))
         return download(settings_text(agent).encode(), FILENAME)
 
     async def form(self, request: web.Request) -> web.StreamResponse:

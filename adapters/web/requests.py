@@ -20,7 +20,7 @@ SENT = web.RequestKey("sent", dict[str, Any])
 
 
 @dataclass(frozen=True, slots=True)
-class Upload:
+class FormFile:
     """A file that came with a form."""
 
     name: str
@@ -72,12 +72,12 @@ async def entry_form_of(request: web.Request) -> Form:
         raise InvalidInput({"token": "What was sent is no form that can be read."}) from broken
 
 
-async def upload_of(request: web.Request, field: str) -> Upload | None:
+async def upload_of(request: web.Request, field: str) -> FormFile | None:
     """The file in a field of the form, or None where none was chosen."""
     file = (await _sent(request)).get(field)
     if not isinstance(file, web.FileField):
         return None
-    return Upload(file.filename.replace("\\", "/").rpartition("/")[2], file.file.read())
+    return FormFile(file.filename.replace("\\", "/").rpartition("/")[2], file.file.read())
 
 
 def read_form(request: web.Request) -> Form:

@@ -7,14 +7,14 @@ from aiohttp import web
 
 from adapters.answers import Answer
 from adapters.forms import Form
-from adapters.web.app import Workspace
+from adapters.web.app import WebContext
 from adapters.web.requests import agent_id_of, channel_of, is_own
 from agent_core.model.agent import Thinking
 from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, AgentDraft
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class FormState:
     """What a form was filled in with, and what is wrong with it: a sentence for each field at fault."""
 
     given: Form = field(default_factory=dict)
@@ -31,14 +31,14 @@ class Asked:
         return " ".join(self.problems.values())
 
 
-NOTHING = Asked()
+NOTHING = FormState()
 
 
 async def thread_page(
-    workspace: Workspace, request: web.Request, asked: Asked = NOTHING, told: Answer | None = None
+    workspace: WebContext, request: web.Request, asked: FormState = NOTHING, told: Answer | None = None
 ) -> web.Response:
     """An agent's thread: its newest turns, or those before one; `told` is for this person alone."""
-    channel, views = channel_of(request), workspace.intents.views
+    channel, views = channel_of(request), workspace.actions.views
     before = request.query.get("before", "")
     number = int(before) if before.isascii() and before.isdigit() else None
     thread = await views.thread(channel, agent_id_of(request), before=number)
@@ -60,10 +60,10 @@ async def thread_page(
     )
 
 
-async def channel_page(workspace: Workspace, request: web.Request, asked: Asked = NOTHING) -> web.Response:
+async def channel_page(workspace: WebContext, request: web.Request, asked: FormState = NOTHING) -> web.Response:
     """The agents of a channel, and what they may spend together."""
     channel = channel_of(request)
-    budget = await workspace.intents.tuning.channel_budget(channel)
+    budget = await workspace.actions.tuning.channel_budget(channel)
     return await workspace.answer(
         request,
         "channel.html",
@@ -77,9 +77,9 @@ async def channel_page(workspace: Workspace, request: web.Request, asked: Asked 
 
 
 async def new_agent_page(
-    workspace: Workspace,
+    workspace: WebContext,
     request: web.Request,
-    asked: Asked,
+    asked: FormState,
     *,
     last: AgentDraft | None = None,
     is_filled_in: bool = False,

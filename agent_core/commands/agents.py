@@ -5,7 +5,7 @@ from functools import partial
 
 from pydantic import BaseModel, Field
 
-from agent_core.commands.registry import Command, CommandContext, Produced, declared
+from agent_core.commands.registry import Command, CommandContext, CommandOutput, declared
 from agent_core.errors import CommandError
 from agent_core.model.agent import Agent, Awaiting, Finished, Paused, Stopped, Thinking
 from agent_core.model.command import Preview
@@ -17,7 +17,7 @@ GO_ON = "When there is nothing else to do until it reports, use do_nothing: then
 KEY = {"agent": "key", "name": "key", "id": "key", "agent_key": "key"}
 
 
-class Helper(BaseModel):
+class StartAgentArguments(BaseModel):
     """A helper to be."""
 
     name: str = Field(description="name", min_length=1, max_length=NAME_LENGTH)
@@ -25,14 +25,14 @@ class Helper(BaseModel):
     prompt: str = Field(default="", description="what it must know", max_length=LONGEST)
 
 
-class Message(BaseModel):
+class MessageAgentArguments(BaseModel):
     """Something to tell a helper."""
 
     key: str = Field(description="its name", min_length=1, max_length=NAME_LENGTH)
     message: str = Field(description="message", min_length=1, max_length=LONGEST)
 
 
-class Which(BaseModel):
+class AgentArguments(BaseModel):
     """One helper."""
 
     key: str = Field(description="its name", min_length=1, max_length=NAME_LENGTH)
@@ -48,22 +48,22 @@ class AgentCommands:
 
     helpers: Helpers
 
-    async def start_agent(self, given: Helper, context: CommandContext) -> str:
+    async def start_agent(self, given: StartAgentArguments, context: CommandContext) -> str:
         """Start a helper for one task; it shares your files, and reports."""
         helper = await self.helpers.start(context.agent, given.name, given.task, given.prompt)
         return f"{helper.name} is started. {GO_ON}"
 
-    async def message_agent(self, given: Message, context: CommandContext) -> Produced:
+    async def message_agent(self, given: MessageAgentArguments, context: CommandContext) -> CommandOutput:
         """Write to a helper."""
         approved = await self._approved(given.key, context)
         helper = await self.helpers.message(context.agent, approved.id, given.message)
         if isinstance(helper.status, Paused | Stopped):
             state = " ".join(_state(helper).split())
             text = f"{helper.name} keeps this, but stands still: {state}. People resume it."
-            return Produced(text=text, outside=helper.is_tainted)
-        return Produced(text=f"{helper.name} reads this at its next turn. {GO_ON}")
+            return CommandOutput(text=text, outside=helper.is_tainted)
+        return CommandOutput(text=f"{helper.name} reads this at its next turn. {GO_ON}")
 
-    async def list_agents(self, _given: Nothing, context: CommandContext) -> Produced:
+    async def list_agents(self, _given: Nothing, context: CommandContext) -> CommandOutput:
         """List your helpers."""
         helpers = await self.helpers.of(context.agent)
         lines = [
@@ -71,27 +71,27 @@ class AgentCommands:
             for number, each in enumerate(helpers, 1)
         ]
         outside = any(each.is_tainted for each in helpers)
-        return Produced(text="\n".join(lines) or "You have no helpers.", outside=outside)
+        return CommandOutput(text="\n".join(lines) or "You have no helpers.", outside=outside)
 
-    async def delete_agent(self, given: Which, context: CommandContext) -> str:
+    async def delete_agent(self, given: AgentArguments, context: CommandContext) -> str:
         """Remove a helper; files stay."""
         approved = await self._approved(given.key, context)
         helper = await self.helpers.delete(context.agent, approved.id)
         return f"{helper.name} is removed."
 
-    async def preview_start(self, given: Helper, context: CommandContext) -> Preview:
+    async def preview_start(self, given: StartAgentArguments, context: CommandContext) -> Preview:
         """Under which rules it will work."""
         helpers = await self.helpers.of(context.agent)
         said = f"A helper in this thread, beside {len(helpers)} others" if helpers else "A helper in this thread"
         body = "It shares the files, the budget and the policy. People approve each of its commands."
         return Preview(title=said, body=body, target=given.name)
 
-    async def preview_message(self, given: Message, context: CommandContext) -> Preview:
+    async def preview_message(self, given: MessageAgentArguments, context: CommandContext) -> Preview:
         """Which helper reads it, and what that one does."""
         helper = await self._found(given.key, context)
         return Preview(title=f"To {helper.name}", body=_state(helper), target=f"helper {given.key}", basis=helper.id)
 
-    async def preview_delete(self, given: Which, context: CommandContext) -> Preview:
+    async def preview_delete(self, given: AgentArguments, context: CommandContext) -> Preview:
         """What would be lost."""
         helper = await self._found(given.key, context)
         title = f"{helper.name} · {helper.turns} turns will be removed; the decision log stays"
@@ -105,11 +105,13 @@ class AgentCommands:
         saying = {**KEY, "text": "message", "prompt": "message"}
         listing = partial(declared, Nothing, self.list_agents, risks=("read",), category="agents")
         return (
-            spend(Helper, self.start_agent, self.preview_start, label="Start helper", aliases=starting),
-            spend(Message, self.message_agent, self.preview_message, label="Message helper", aliases=saying),
+            spend(StartAgentArguments, self.start_agent, self.preview_start, label="Start helper", aliases=starting),
+            spend(
+                MessageAgentArguments, self.message_agent, self.preview_message, label="Message helper", aliases=saying
+            ),
             listing(label="List helpers", synonyms=("list_helpers",)),
             declared(
-                Which,
+                AgentArguments,
                 self.delete_agent,
                 self.preview_delete,
                 label="Delete helper",

@@ -6,8 +6,8 @@ from functools import partial
 from pydantic import Field
 
 from agent_core.commands.files import FILE
-from agent_core.commands.pages import URL, Address, reached
-from agent_core.commands.registry import Command, CommandContext, Produced, declared
+from agent_core.commands.pages import URL, UrlArguments, reached
+from agent_core.commands.registry import Command, CommandContext, CommandOutput, declared
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
 from agent_core.model.sites import Sites
@@ -26,13 +26,13 @@ REPOSITORY = {
 }
 
 
-class AddressAndFile(Address):
+class UrlAndFile(UrlArguments):
     """Something on the web, and a file for it."""
 
     filename: str = Field(description="path inside the workspace", min_length=1, max_length=400)
 
 
-class AddressAndFolder(Address):
+class UrlAndFolder(UrlArguments):
     """A repository, and a folder for it."""
 
     clone_path: str = Field(description="new folder", min_length=1, max_length=400)
@@ -45,29 +45,29 @@ class DownloadCommands:
     web: Web
     database: Database
 
-    async def download_file(self, given: AddressAndFile, context: CommandContext) -> Produced:
+    async def download_file(self, given: UrlAndFile, context: CommandContext) -> CommandOutput:
         """Download something into a file."""
         fetched = await self.web.fetch(given.url, await self._sites(context), MOST_FILE)
         await context.files.write(given.filename, fetched.data, expected=context.approved_basis)
         kind = f", said to be {fetched.kind[:60]}" if fetched.kind else ""
         said = f"{given.filename} now holds {len(fetched.data):,} bytes{kind}, from {fetched.url}."
-        return Produced(text="\n".join(filter(None, (said, reached(fetched.hosts)))), files=(given.filename,))
+        return CommandOutput(text="\n".join(filter(None, (said, reached(fetched.hosts)))), files=(given.filename,))
 
-    async def clone_repository(self, given: AddressAndFolder, context: CommandContext) -> str:
+    async def clone_repository(self, given: UrlAndFolder, context: CommandContext) -> str:
         """Copy the files of a git repository, without its history."""
         folder = await _new_folder(given.clone_path, context)
         cloned = await self.web.clone(given.url, await self._sites(context), MOST_REPOSITORY)
         written, why = await _written(cloned, folder, context)
         return _told(cloned, folder, written, why)
 
-    async def preview_download(self, given: AddressAndFile, context: CommandContext) -> Preview:
+    async def preview_download(self, given: UrlAndFile, context: CommandContext) -> Preview:
         """Where it comes from, and whether a file is replaced."""
         basis = await context.files.fingerprint(given.filename)
         where = self.web.host_of(given.url, await self._sites(context))
         what = f"{'replaces' if basis else 'new file'} {given.filename}"
         return Preview(title=f"{where} · {what}", body="", target=given.filename, basis=basis)
 
-    async def preview_clone(self, given: AddressAndFolder, context: CommandContext) -> Preview:
+    async def preview_clone(self, given: UrlAndFolder, context: CommandContext) -> Preview:
         """Where it comes from and goes to."""
         folder = await _new_folder(given.clone_path, context)
         where = self.web.host_of(given.url, await self._sites(context))
@@ -79,7 +79,7 @@ class DownloadCommands:
         fetch = partial(declared, risks=("network", "write"), category="web", outside=True)
         return (
             fetch(
-                AddressAndFile,
+                UrlAndFile,
                 self.download_file,
                 self.preview_download,
                 label="Download",
@@ -87,7 +87,7 @@ class DownloadCommands:
                 aliases={**URL, **FILE},
             ),
             fetch(
-                AddressAndFolder,
+                UrlAndFolder,
                 self.clone_repository,
                 self.preview_clone,
                 label="Clone repository",

@@ -17,19 +17,19 @@ DIRECTORY = {"path": "directory", "folder": "directory", "dir": "directory"}
 SEARCH = {**DIRECTORY, "pattern": "query", "text": "query", "search": "query", "keyword": "query"}
 
 
-class Directory(BaseModel):
+class DirectoryArguments(BaseModel):
     """One folder."""
 
     directory: str = Field(default="", max_length=400, description="folder, empty for all")
 
 
-class Search(Directory):
+class FileSearchArguments(DirectoryArguments):
     """One folder, and what to look for in it."""
 
     query: str = Field(default="", max_length=200, description="text to find, empty to list all")
 
 
-def listed(entries: Sequence[FileEntry]) -> str:
+def list_files(entries: Sequence[FileEntry]) -> str:
     """The files, a line each, and how many more there are."""
     lines = [f"{entry.path} ({entry.size:,} bytes)" for entry in entries[:MOST_SHOWN]]
     more = len(entries) - len(lines)
@@ -39,7 +39,7 @@ def listed(entries: Sequence[FileEntry]) -> str:
     return "\n".join(lines) or "There are no files."
 
 
-async def looked_through(entries: Sequence[FileEntry], query: str, files: Files) -> str:
+async def search_files(entries: Sequence[FileEntry], query: str, files: Files) -> str:
     """The files that hold the query in their name or in a line, with those lines and their numbers."""
     wanted, hits, unread, taken = query.strip().casefold(), list[str](), 0, 0
     for number, entry in enumerate(entries):

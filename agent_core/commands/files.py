@@ -5,11 +5,18 @@ from functools import partial
 
 from pydantic import BaseModel, Field
 
-from agent_core.commands.file_search import DIRECTORY, SEARCH, Directory, Search, listed, looked_through
+from agent_core.commands.file_search import (
+    DIRECTORY,
+    SEARCH,
+    DirectoryArguments,
+    FileSearchArguments,
+    list_files,
+    search_files,
+)
 from agent_core.commands.registry import Command, CommandContext, declared
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
-from agent_core.model.diffs import change_of
+from agent_core.model.diffs import diff_of
 from agent_core.model.texts import is_utf8, unicode_text
 from agent_core.ports.documents import Documents, Reading
 
@@ -85,14 +92,14 @@ class FileCommands:
         await context.files.delete(given.filename, expected=context.approved_basis)
         return f"{given.filename} is deleted."
 
-    async def list_files(self, given: Directory, context: CommandContext) -> str:
+    async def list_files(self, given: DirectoryArguments, context: CommandContext) -> str:
         """List files in a folder and below."""
-        return listed(await context.files.listing(given.directory))
+        return list_files(await context.files.listing(given.directory))
 
-    async def search_files(self, given: Search, context: CommandContext) -> str:
+    async def search_files(self, given: FileSearchArguments, context: CommandContext) -> str:
         """Find files by a text in their names or lines."""
         entries = await context.files.listing(given.directory)
-        return await looked_through(entries, given.query, context.files) if given.query.strip() else listed(entries)
+        return await search_files(entries, given.query, context.files) if given.query.strip() else list_files(entries)
 
     async def preview_read(self, given: Filename, context: CommandContext) -> None:
         """Nothing to show, but a file that cannot be read is told before anybody is asked."""
@@ -109,8 +116,8 @@ class FileCommands:
             write(FilenameAndText, replace, preview_write, label="Write to file", synonyms=writing, aliases=TEXT),
             write(FilenameAndText, extend, preview_append, label="Append to file", synonyms=adding, aliases=TEXT),
             read(ReadFrom, self.read_file, self.preview_read, label="Read file", aliases=FILE),
-            read(Directory, self.list_files, preview_list, label="List files", aliases=DIRECTORY),
-            read(Search, self.search_files, preview_list, label="Search files", aliases=SEARCH),
+            read(DirectoryArguments, self.list_files, preview_list, label="List files", aliases=DIRECTORY),
+            read(FileSearchArguments, self.search_files, preview_list, label="Search files", aliases=SEARCH),
             write(Filename, delete, preview_delete, label="Delete file", aliases=FILE),
         )
 
@@ -147,14 +154,14 @@ async def preview_delete(given: Filename, context: CommandContext) -> Preview:
     return Preview(title=title, body=unicode_text(old) or "", target=given.filename, basis=basis)
 
 
-async def preview_list(given: Directory, context: CommandContext) -> None:
+async def preview_list(given: DirectoryArguments, context: CommandContext) -> None:
     """Nothing to show, but a folder that is not one is told before anybody is asked."""
     await context.files.listing(given.directory)
 
 
 def _change(filename: str, data: bytes, new: str, basis: str) -> Preview:
     old = data.decode() if is_utf8(data) else ""
-    change = change_of(old, new)
+    change = diff_of(old, new)
     state = "new file · " if not basis else f"{len(data):,} bytes that are no text · " if data and not old else ""
     lines = len(new.splitlines())
     title = f"{filename} · {state}{lines} {'line' if lines == 1 else 'lines'} · +{change.plus} −{change.minus}"

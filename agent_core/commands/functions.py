@@ -11,7 +11,7 @@ from agent_core.commands.registry import Command, CommandContext, declared
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
 from agent_core.model.texts import unicode_text
-from agent_core.prompt.model_client import Asker, Question
+from agent_core.prompt.model_client import MeteredModel, ModelRequest
 from agent_core.prompt.model_functions import Function, function_messages, returned
 from agent_core.prompt.packing import A_PROMPT
 
@@ -55,7 +55,7 @@ class CodeAndFocus(Code):
 class FunctionCommands:
     """What the fast model does with code. It sees the code and nothing else of the agent's work."""
 
-    asker: Asker
+    metered_model: MeteredModel
 
     async def analyze_code(self, given: Code, context: CommandContext) -> str:
         """Have a model say what should be better."""
@@ -95,11 +95,11 @@ class FunctionCommands:
         )
 
     def _name(self, context: CommandContext) -> str:
-        return self.asker.name_for(context.agent.model, "function") or "the model"
+        return self.metered_model.name_for(context.agent.model, "function") or "the model"
 
     def _must_fit(self, function: Function, arguments: Mapping[str, str], context: CommandContext) -> None:
-        name = self.asker.name_for(context.agent.model, "function")
-        room = self.asker.room(name)
+        name = self.metered_model.name_for(context.agent.model, "function")
+        room = self.metered_model.room(name)
         tokens = A_PROMPT + room.taken_by(function_messages(function, arguments))
         if tokens > room.tokens:
             raise CommandError(
@@ -109,8 +109,8 @@ class FunctionCommands:
 
     async def _called(self, function: Function, arguments: Mapping[str, str], context: CommandContext) -> str:
         self._must_fit(function, arguments, context)
-        question = Question(kind="function", prompt=function_messages(function, arguments))
-        reply = await self.asker.ask(question, context.agent.model, context.purse)
+        question = ModelRequest(kind="function", prompt=function_messages(function, arguments))
+        reply = await self.metered_model.ask(question, context.agent.model, context.tracker)
         text = returned(reply)
         if not text:
             raise CommandError("The model gave nothing back. Try again, or with less code.")

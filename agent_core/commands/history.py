@@ -15,7 +15,7 @@ from agent_core.prompt.history import outcome, people_wrote
 PAGE = 7_000
 
 
-class Which(BaseModel):
+class TurnArguments(BaseModel):
     """A part of one turn, from some character on."""
 
     turn: int = Field(description="its number", ge=1)
@@ -29,7 +29,7 @@ class HistoryCommands:
 
     database: Database
 
-    async def read_turn(self, given: Which, context: CommandContext) -> str:
+    async def read_turn(self, given: TurnArguments, context: CommandContext) -> str:
         """Read all of its result, its command, or what people wrote before it."""
         async with self.database.begin() as work:
             turns = await work.turns.of(context.agent, last=1, before=given.turn + 1)
@@ -44,7 +44,7 @@ class HistoryCommands:
     @property
     def commands(self) -> tuple[Command, ...]:
         """The one there is."""
-        return (declared(Which, self.read_turn, label="Read a past turn", risks=("read",), category="memory"),)
+        return (declared(TurnArguments, self.read_turn, label="Read a past turn", risks=("read",), category="memory"),)
 
 
 async def _part(work: UnitOfWork, turn: Turn, part: str, context: CommandContext) -> str:

@@ -10,7 +10,7 @@ from typing import TypeVar
 from pydantic import BaseModel, Field
 
 from agent_core.commands.files import FILE, Filename
-from agent_core.commands.registry import Command, CommandContext, Produced, declared
+from agent_core.commands.registry import Command, CommandContext, CommandOutput, declared
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
 from agent_core.ports.media import Images, Shape, Transcriber, Voice
@@ -53,40 +53,40 @@ class MediaCommands:
     transcriber: Transcriber | None = None
     voice: Voice | None = None
 
-    async def generate_image(self, given: Picture, context: CommandContext) -> Produced:
+    async def generate_image(self, given: Picture, context: CommandContext) -> CommandOutput:
         """Have a picture made, which is shown in the thread and kept under images/."""
         images = _there(self.images, NO_IMAGES)
-        with context.purse.call(images.price(given.prompt, given.shape), images.label):
+        with context.tracker.call(images.price(given.prompt, given.shape), images.label):
             made = await images.draw(given.prompt, given.shape)
-        context.purse.pay("image", made.usage)
+        context.tracker.pay("image", made.usage)
         ending = _picture_kind(made.data)
         if not ending or len(made.data) > MOST_MADE:
             raise CommandError(f"{images.label} gave no picture that can be shown ({len(made.data):,} bytes).")
         path = await _keep(context.files, "images", given.prompt, ending, made.data)
-        return Produced(text=f"The picture is in {path} ({len(made.data):,} bytes).", files=(path,))
+        return CommandOutput(text=f"The picture is in {path} ({len(made.data):,} bytes).", files=(path,))
 
     async def read_audio_from_file(self, given: Filename, context: CommandContext) -> str:
         """Have the words in a sound file written down."""
         transcriber = _there(self.transcriber, NO_EARS)
         await context.check_file(given.filename)
         data = await _sound(given.filename, context.files)
-        with context.purse.call(transcriber.price(len(data)), transcriber.label):
+        with context.tracker.call(transcriber.price(len(data)), transcriber.label):
             heard = await transcriber.transcribe(given.filename, data)
-        context.purse.pay("audio", heard.usage)
+        context.tracker.pay("audio", heard.usage)
         return heard.text.strip() or f"No words were heard in {given.filename}."
 
-    async def speak(self, given: Speech, context: CommandContext) -> Produced:
+    async def speak(self, given: Speech, context: CommandContext) -> CommandOutput:
         """Have a text spoken as an audio note, which is put into the thread and kept under audio/."""
         voice = _there(self.voice, NO_VOICE)
         if not given.text.strip():
             raise CommandError("There is nothing to say.")
-        with context.purse.call(voice.price(given.text), voice.label):
+        with context.tracker.call(voice.price(given.text), voice.label):
             made = await voice.speak(given.text)
-        context.purse.pay("audio", made.usage)
+        context.tracker.pay("audio", made.usage)
         if not _is_mp3(made.data) or len(made.data) > MOST_MADE:
             raise CommandError(f"{voice.label} gave no sound that can be played ({len(made.data):,} bytes).")
         path = await _keep(context.files, "audio", given.text, "mp3", made.data)
-        return Produced(text=f"The audio note is in {path} ({len(made.data):,} bytes).", files=(path,))
+        return CommandOutput(text=f"The audio note is in {path} ({len(made.data):,} bytes).", files=(path,))
 
     async def preview_image(self, given: Picture, _context: CommandContext) -> Preview:
         """Which model draws, and what that may cost."""

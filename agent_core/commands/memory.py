@@ -6,7 +6,7 @@ from functools import partial
 from pydantic import BaseModel, Field
 
 from agent_core.commands.files import FILE, PLAIN, Filename
-from agent_core.commands.registry import Command, CommandContext, Produced, declared
+from agent_core.commands.registry import Command, CommandContext, CommandOutput, declared
 from agent_core.errors import CommandError
 from agent_core.memory.chunking import pieces
 from agent_core.memory.long_term import LongTermMemory
@@ -26,19 +26,19 @@ RECALL = ("memory_search", "recall", "search_memory")
 FORGET = ("memory_del", "memory_delete")
 
 
-class Text(BaseModel):
+class MemoryText(BaseModel):
     """Something to keep."""
 
     text: str = Field(description="what to keep", min_length=1, max_length=LONGEST)
 
 
-class Query(BaseModel):
+class RecallArguments(BaseModel):
     """Something to find the like of."""
 
     query: str = Field(description="what it is like", min_length=1, max_length=2000)
 
 
-class Which(BaseModel):
+class MemoryArguments(BaseModel):
     """One memory."""
 
     memory: str = Field(description="its id", min_length=1, max_length=60)
@@ -56,15 +56,15 @@ class MemoryCommands:
     clock: Clock
     documents: Documents = PLAIN
 
-    async def memory_add(self, given: Text, context: CommandContext) -> str:
+    async def memory_add(self, given: MemoryText, context: CommandContext) -> str:
         """Keep it in your long-term memory."""
         kept = [self._new(piece, f"turn {context.agent.turns}") for piece in pieces(given.text)]
-        found = await self.memory.add(context.agent, kept, context.purse)
+        found = await self.memory.add(context.agent, kept, context.tracker)
         return _kept(len(kept), "1 thing is" if len(kept) == 1 else f"{len(kept)} pieces are", findable=found)
 
-    async def memory_recall(self, given: Query, context: CommandContext) -> str:
+    async def memory_recall(self, given: RecallArguments, context: CommandContext) -> str:
         """Find what is like it in your long-term memory."""
-        found = await self.memory.recall(context.agent, given.query, MOST_FOUND, context.purse)
+        found = await self.memory.recall(context.agent, given.query, MOST_FOUND, context.tracker)
         return "\n\n".join(map(_told, found)) or "Nothing is remembered yet."
 
     async def memory_list(self, _given: Nothing, context: CommandContext) -> str:
@@ -75,7 +75,7 @@ class MemoryCommands:
         lines = [f"[{each.id}] {each.source}: {' '.join(each.text.split())[:IN_A_LINE]}" for each in newest]
         return "\n".join((f"{number:,} remembered; the newest {len(newest)}:", *lines))
 
-    async def memory_forget(self, given: Which, context: CommandContext) -> Produced:
+    async def memory_forget(self, given: MemoryArguments, context: CommandContext) -> CommandOutput:
         """Remove one."""
         async with self.memory.database.begin() as work:
             found = await work.memories.some(context.agent, [MemoryId(given.memory)])
@@ -83,7 +83,7 @@ class MemoryCommands:
             raise CommandError(f"Nothing is remembered under {given.memory}. memory_list gives the ids.")
         await self.memory.forget(context.agent, [found[0].id])
         text = f"Forgotten: {' '.join(found[0].text.split())[:IN_A_LINE]}"
-        return Produced(text=text, outside=context.agent.is_tainted)
+        return CommandOutput(text=text, outside=context.agent.is_tainted)
 
     async def ingest_file(self, given: Filename, context: CommandContext) -> str:
         """Take a file into your long-term memory."""
@@ -91,7 +91,7 @@ class MemoryCommands:
         kept = [self._new(piece, given.filename) for piece in pieces(reading.text)]
         if len(kept) > MOST_PIECES:
             raise CommandError(f"{given.filename} is too long: it makes {len(kept)} pieces, {MOST_PIECES} at most.")
-        found = await self.memory.add(context.agent, kept, context.purse)
+        found = await self.memory.add(context.agent, kept, context.tracker)
         note = f" {reading.note}" if reading.note else ""
         return _kept(len(kept), f"{given.filename} is", findable=found) + note
 
@@ -103,10 +103,10 @@ class MemoryCommands:
             partial(declared, risks=("read",), category="memory"),
         )
         return (
-            write(Text, self.memory_add, label="Add to memory", aliases=TEXT, asks_models=True),
-            read(Query, self.memory_recall, label="Recall", synonyms=RECALL, aliases=QUERY, asks_models=True),
+            write(MemoryText, self.memory_add, label="Add to memory", aliases=TEXT, asks_models=True),
+            read(RecallArguments, self.memory_recall, label="Recall", synonyms=RECALL, aliases=QUERY, asks_models=True),
             read(Nothing, self.memory_list, label="List memory"),
-            write(Which, self.memory_forget, label="Forget", synonyms=FORGET, aliases=ID),
+            write(MemoryArguments, self.memory_forget, label="Forget", synonyms=FORGET, aliases=ID),
             write(Filename, self.ingest_file, label="Ingest file", aliases=FILE, asks_models=True),
         )
 

@@ -15,7 +15,7 @@ from agent_core.oversight.sites import sites_of
 from agent_core.ports.database import Database
 from agent_core.ports.web import Address as HostAddress
 from agent_core.ports.web import Link, Page, Web
-from agent_core.prompt.model_client import Asker, Question
+from agent_core.prompt.model_client import MeteredModel, ModelRequest
 from agent_core.prompt.packing import A_PROMPT
 from agent_core.prompt.untrusted_text import merge_messages, noted, part_messages, parts_of
 
@@ -37,20 +37,20 @@ SUMMARY = ("summarize_website", "summarize_url", "summarize_page", "scrape_text"
 HYPERLINKS = ("scrape_links", "get_links", "extract_links", "extract_hyperlinks", "list_links")
 
 
-class Address(BaseModel):
+class UrlArguments(BaseModel):
     """A page."""
 
     url: str = Field(description="address with https://", min_length=1, max_length=LONGEST_URL)
 
 
-class AddressAndQuestion(Address):
+class UrlAndQuestion(UrlArguments):
     """A page, and what is wanted from it."""
 
     question: str = Field(description="what you want to know", min_length=1, max_length=1_000)
 
 
 @dataclass(slots=True)
-class Notes:
+class PageNotes:
     """What was written down while a page was read: a note for each part, and why not all of it was read."""
 
     whole: int
@@ -64,26 +64,26 @@ class PageCommands:
     """What an agent can read. It is anybody's text: material, never an instruction."""
 
     web: Web
-    asker: Asker
+    metered_model: MeteredModel
     database: Database
 
-    async def browse_website(self, given: AddressAndQuestion, context: CommandContext) -> str:
+    async def browse_website(self, given: UrlAndQuestion, context: CommandContext) -> str:
         """Read a web page; a long one as far as it answers the question."""
         page = await self._page(given, context)
         text = await self._told(page, given.question, context)
         return "\n\n".join((_headed(page), text, _links(page.links, LINKS_OF_A_PAGE)))
 
-    async def get_text_summary(self, given: AddressAndQuestion, context: CommandContext) -> str:
+    async def get_text_summary(self, given: UrlAndQuestion, context: CommandContext) -> str:
         """Read what a web page says on the question."""
         page = await self._page(given, context)
         return "\n\n".join((_headed(page), await self._told(page, given.question, context)))
 
-    async def get_hyperlinks(self, given: Address, context: CommandContext) -> str:
+    async def get_hyperlinks(self, given: UrlArguments, context: CommandContext) -> str:
         """List the links of a web page."""
         page = await self._page(given, context)
         return "\n\n".join((_headed(page), _links(page.links, MOST_LINKS)))
 
-    async def preview(self, given: Address, context: CommandContext) -> Preview:
+    async def preview(self, given: UrlArguments, context: CommandContext) -> Preview:
         """The host as it is written. What is refused as it is written is told before anybody is asked."""
         return Preview(title=self.web.host_of(given.url, await self._sites(context)), body="")
 
@@ -91,17 +91,17 @@ class PageCommands:
     def commands(self) -> tuple[Command, ...]:
         """Them all."""
         read = partial(declared, preview=self.preview, risks=("network",), category="web", outside=True)
-        ask = partial(read, AddressAndQuestion, aliases=QUESTION, asks_models=True)
+        ask = partial(read, UrlAndQuestion, aliases=QUESTION, asks_models=True)
         return (
             ask(self.browse_website, label="Read a page", synonyms=BROWSE),
             ask(self.get_text_summary, label="Summarise a page", synonyms=SUMMARY),
-            read(Address, self.get_hyperlinks, label="List links", synonyms=HYPERLINKS, aliases=URL),
+            read(UrlArguments, self.get_hyperlinks, label="List links", synonyms=HYPERLINKS, aliases=URL),
         )
 
     async def _sites(self, context: CommandContext) -> Sites:
         return await sites_of(self.database, context.agent.channel)
 
-    async def _page(self, given: Address, context: CommandContext) -> Page:
+    async def _page(self, given: UrlArguments, context: CommandContext) -> Page:
         return await self.web.page(given.url, await self._sites(context))
 
     async def _told(self, page: Page, question: str, context: CommandContext) -> str:
@@ -110,7 +110,7 @@ class PageCommands:
             return page.text or "The page holds no text."
         most, count = self._most(question, context)
         parts = parts_of(page.text, most, count)
-        notes = Notes(whole=len(parts))
+        notes = PageNotes(whole=len(parts))
         if len(parts) > MOST_PARTS:
             notes.remark = f"Only the first {MOST_PARTS} of {len(parts)} parts of the page were read."
         await self._take(notes, parts[:MOST_PARTS], question, context)
@@ -121,13 +121,13 @@ class PageCommands:
             several = await self._merged(notes, question, context) or several
         return f"{several}\n\n({notes.remark or 'The whole page was read.'})"
 
-    async def _take(self, notes: Notes, parts: Sequence[str], question: str, context: CommandContext) -> None:
+    async def _take(self, notes: PageNotes, parts: Sequence[str], question: str, context: CommandContext) -> None:
         """Write a note on each part, for as long as the budget lasts."""
         for number, part in enumerate(parts, 1):
             prompt = part_messages(question, part, number, notes.whole)
             try:
-                reply = await self.asker.ask(
-                    Question(kind="summary", prompt=prompt), context.agent.model, context.purse
+                reply = await self.metered_model.ask(
+                    ModelRequest(kind="summary", prompt=prompt), context.agent.model, context.tracker
                 )
             except OverBudget:
                 notes.remark = (
@@ -137,19 +137,19 @@ class PageCommands:
             notes.texts += filter(None, [noted(reply)])
             context.report(f"{number} of {len(parts)} parts read")
 
-    async def _merged(self, notes: Notes, question: str, context: CommandContext) -> str:
+    async def _merged(self, notes: PageNotes, question: str, context: CommandContext) -> str:
         try:
             return noted(await self._asked(merge_messages(question, notes.texts), context))
         except OverBudget:
             return ""
 
     async def _asked(self, prompt: Sequence[Message], context: CommandContext) -> Reply:
-        question = Question(kind="summary", prompt=prompt, most=MOST_REPLY)
-        return await self.asker.ask(question, context.agent.model, context.purse)
+        question = ModelRequest(kind="summary", prompt=prompt, most=MOST_REPLY)
+        return await self.metered_model.ask(question, context.agent.model, context.tracker)
 
     def _most(self, question: str, context: CommandContext) -> tuple[int, Callable[[str], int]]:
         """How many tokens one part may have, and how they are counted."""
-        room = self.asker.room(self.asker.name_for(context.agent.model, "summary"))
+        room = self.metered_model.room(self.metered_model.name_for(context.agent.model, "summary"))
         most = min(PART_TOKENS, room.tokens - A_PROMPT - room.taken_by(part_messages(question, "")))
         if most < LEAST_TOKENS:
             raise CommandError(

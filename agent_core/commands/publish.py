@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from agent_core.commands.registry import Command, CommandContext, declared
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
-from agent_core.ports.social_posts import Publisher
+from agent_core.ports.social_posts import PostPublisher
 
 LONGEST_POST = 280
 # How X counts: docs.x.com/fundamentals/counting-characters, with the ranges of twitter-text's configuration v3.
@@ -41,7 +41,7 @@ class Post(BaseModel):
 class PublishCommands:
     """What an agent can publish; without a publisher it is off, with the reason."""
 
-    publisher: Publisher | None = None
+    publisher: PostPublisher | None = None
 
     async def send_tweet(self, given: Post, _context: CommandContext) -> str:
         """Post a text on X (Twitter), for everybody to read."""
@@ -71,7 +71,7 @@ class PublishCommands:
         )
         return (tweet.switched("" if self.publisher else NOT_SET),)
 
-    def _publisher(self) -> Publisher:
+    def _publisher(self) -> PostPublisher:
         if self.publisher is None:
             raise CommandError(f"Nothing can be posted here: {NOT_SET}")
         return self.publisher

@@ -27,7 +27,7 @@ WRONG_ENCODING = "encoding problem"  # how CPython's message begins where a comm
 
 
 @dataclass(frozen=True, slots=True)
-class Import:
+class PythonImport:
     """A module by the parts of its full name. `is_star` asks for all that a package holds."""
 
     parts: Parts
@@ -35,14 +35,14 @@ class Import:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class PythonSource:
     """A Python file: its text as people read it, and what Python makes of it."""
 
     text: str
     tree: ast.Module
 
     @classmethod
-    def of(cls, data: bytes, path: str) -> "Source":
+    def of(cls, data: bytes, path: str) -> "PythonSource":
         """Read a file; raise CommandError where Python could not, or people would read something else."""
         text = _decoded(data, path)
         try:
@@ -60,12 +60,12 @@ class Source:
             raise CommandError(f"{path} is nested too deeply to be read. Write it in smaller expressions.") from None
         return cls(text, tree)
 
-    def imports(self, package: Parts) -> Iterator[Import]:
+    def imports(self, package: Parts) -> Iterator[PythonImport]:
         """Everything that it imports. `package` is where relative imports start: () for a script."""
         for node in ast.walk(self.tree):
             match node:
                 case ast.Import(names=names):
-                    yield from (Import(tuple(name.name.split("."))) for name in names)
+                    yield from (PythonImport(tuple(name.name.split("."))) for name in names)
                 case ast.ImportFrom():
                     yield from _imported_from(node, package)
                 case ast.Call(args=[ast.Constant(value=str(name)), *_]) if _name_of(node.func) in BY_NAME:
@@ -96,22 +96,22 @@ def not_utf8(path: str) -> CommandError:
     )
 
 
-def _imported_from(node: ast.ImportFrom, package: Parts) -> Iterator[Import]:
+def _imported_from(node: ast.ImportFrom, package: Parts) -> Iterator[PythonImport]:
     start = package[: len(package) - node.level + 1] if node.level else ()
     if node.level > len(package):
         return  # Python refuses it as well
     module = start + tuple((node.module or "").split(".") if node.module else ())
-    yield Import(module)
+    yield PythonImport(module)
     for name in node.names:
-        yield Import(module, is_star=True) if name.name == "*" else Import((*module, name.name))
+        yield PythonImport(module, is_star=True) if name.name == "*" else PythonImport((*module, name.name))
 
 
-def _imported_by_name(name: str, package: Parts) -> Iterator[Import]:
+def _imported_by_name(name: str, package: Parts) -> Iterator[PythonImport]:
     level = len(name) - len(name.lstrip("."))
     parts = name[level:].split(".")
     if level <= len(package) and all(part and not NO_NAME.intersection(part) for part in parts):
         start = package[: len(package) - level + 1] if level else ()
-        yield Import((*start, *parts))
+        yield PythonImport((*start, *parts))
 
 
 def _name_of(function: ast.expr) -> str:

@@ -2,16 +2,16 @@
 
 from dataclasses import replace
 
-from agent_core.commands.registry import Command, CommandContext, Produced
+from agent_core.commands.registry import Command, CommandContext, CommandOutput
 from agent_core.errors import CommandError
 from agent_core.model.command import Arguments, Preview
 from agent_core.oversight.secrets import Secrets
 
 
-def hiding(command: Command, secrets: Secrets) -> Command:
+def redacting(command: Command, secrets: Secrets) -> Command:
     """The same command, with the operator's secrets hidden in everything it says."""
 
-    async def run(arguments: Arguments, context: CommandContext) -> Produced:
+    async def run(arguments: Arguments, context: CommandContext) -> CommandOutput:
         watched = replace(context, report=lambda text: context.report(secrets.hidden(text)))
         try:
             produced = await command.run(arguments, watched)

@@ -15,7 +15,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.command import Arguments, CommandCall, CommandSpec, Preview
 from agent_core.oversight.untrusted_content import brings_in, takes_in_unseen
 from agent_core.ports.world import Files
-from agent_core.spending.spending_tracker import Purse
+from agent_core.spending.spending_tracker import SpendingTracker
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
@@ -24,7 +24,7 @@ Given = TypeVar("Given", bound=BaseModel)
 LONGEST_FAULT = 300
 
 
-def unheard(_text: str) -> None:
+def ignore_report(_text: str) -> None:
     """Where nobody watches a command run."""
 
 
@@ -38,8 +38,8 @@ class CommandContext:
 
     agent: Agent
     files: Files
-    purse: Purse = field(default_factory=Purse)
-    report: Callable[[str], None] = unheard
+    tracker: SpendingTracker = field(default_factory=SpendingTracker)
+    report: Callable[[str], None] = ignore_report
     approved: Preview | None = None
 
     @property
@@ -54,7 +54,7 @@ class CommandContext:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Produced:
+class CommandOutput:
     """What a command gave besides text: `files` of the workspace are offered in the thread, pictures shown.
 
     `outside` says that the text holds others' words although the command's spec does not say so of each of its runs.
@@ -65,8 +65,8 @@ class Produced:
     outside: bool = False
 
 
-Run: TypeAlias = Callable[[Arguments, CommandContext], Awaitable[Produced]]
-Foresee: TypeAlias = Callable[[Arguments, CommandContext], Awaitable[Preview | None]]
+Run: TypeAlias = Callable[[Arguments, CommandContext], Awaitable[CommandOutput]]
+PreviewFunction: TypeAlias = Callable[[Arguments, CommandContext], Awaitable[Preview | None]]
 
 
 async def nothing_to_show(_arguments: Arguments, _context: CommandContext) -> None:
@@ -83,7 +83,7 @@ class Command:
 
     spec: CommandSpec
     run: Run
-    preview: Foresee = nothing_to_show
+    preview: PreviewFunction = nothing_to_show
     shows: str = ""
     off: str = ""
 
@@ -94,21 +94,21 @@ class Command:
 
 def declared(
     given: type[Given],
-    run: Callable[[Given, CommandContext], Awaitable[str | Produced]],
+    run: Callable[[Given, CommandContext], Awaitable[str | CommandOutput]],
     preview: Callable[[Given, CommandContext], Awaitable[Preview | None]] | None = None,
     **facts: Any,
 ) -> Command:
     """A command from typed functions: its name and description are those of `run`, its parameters are `given`."""
 
-    async def carry_out(arguments: Arguments, context: CommandContext) -> Produced:
+    async def carry_out(arguments: Arguments, context: CommandContext) -> CommandOutput:
         produced = await run(_validated(given, arguments), context)
-        return produced if isinstance(produced, Produced) else Produced(text=produced)
+        return produced if isinstance(produced, CommandOutput) else CommandOutput(text=produced)
 
-    async def foresee(arguments: Arguments, context: CommandContext) -> Preview | None:
+    async def preview_call(arguments: Arguments, context: CommandContext) -> Preview | None:
         return await preview(_validated(given, arguments), context) if preview else None
 
     spec = CommandSpec(name=run.__name__, description=_said_of(run), parameters=_schema(given), **facts)
-    return Command(spec=spec, run=carry_out, preview=foresee, shows=_said_of(preview))
+    return Command(spec=spec, run=carry_out, preview=preview_call, shows=_said_of(preview))
 
 
 def _said_of(function: object) -> str:

@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from agent_core.commands.python_imports import Import, Parts, Source, module_files, package_of, python_bytes
+from agent_core.commands.python_imports import Parts, PythonImport, PythonSource, module_files, package_of, python_bytes
 from agent_core.errors import CommandError, OutsideWorkspace
 from agent_core.ports.world import Files
 
@@ -82,8 +82,8 @@ class _Reader:
     folder: str
     files: Files
     texts: dict[str, str] = field(default_factory=dict)
-    wanted: list[Import] = field(default_factory=list)
-    known: set[Import] = field(default_factory=set)
+    wanted: list[PythonImport] = field(default_factory=list)
+    known: set[PythonImport] = field(default_factory=set)
     packages: dict[Parts, str] = field(default_factory=dict)
     listed: tuple[str, ...] | None = None
 
@@ -92,7 +92,7 @@ class _Reader:
         data = await self.files.read(path)
         if len(data) > 4 * MOST_CHARACTERS:
             raise self._too_long(len(data), "bytes")
-        source = Source.of(data, path)
+        source = PythonSource.of(data, path)
         self.texts[path] = source.text
         if (length := sum(map(len, self.texts.values()))) > MOST_CHARACTERS:
             raise self._too_long(length, "characters")
@@ -104,13 +104,13 @@ class _Reader:
         if len(self.known) > MOST_NAMES:
             raise CommandError(f"{self.script} imports more than {MOST_NAMES:,} names. Use fewer.")
 
-    async def resolve(self, wanted: Import) -> None:
+    async def resolve(self, wanted: PythonImport) -> None:
         """Take each file that Python would run for a module: those of its packages, and its own."""
         for depth in range(1, len(wanted.parts) + 1):
             if not await self._enter(wanted.parts[:depth]):
                 return
         if wanted.is_star:
-            held = {Import((*wanted.parts, name)) for name in await self._names_in(wanted.parts)} - self.known
+            held = {PythonImport((*wanted.parts, name)) for name in await self._names_in(wanted.parts)} - self.known
             self.known |= held
             self.wanted += sorted(held, key=lambda each: each.parts)
 

@@ -11,13 +11,13 @@ from agent_core.model.lines import one_line
 from agent_core.ports.database import Database
 from agent_core.ports.web import Web
 from agent_core.ports.world import Search, WebHit
-from agent_core.prompt.model_client import Asker
+from agent_core.prompt.model_client import MeteredModel
 
 MOST_HITS = 8
 LONG_TITLE, LONG_ADDRESS, LONG_EXCERPT = 200, 500, 400
 
 
-class Query(BaseModel):
+class SearchArguments(BaseModel):
     """What to look for."""
 
     query: str = Field(description="query", min_length=1, max_length=500)
@@ -32,10 +32,10 @@ class WebCommands:
 
     search: Search
     web: Web | None = None
-    asker: Asker | None = None
+    metered_model: MeteredModel | None = None
     database: Database | None = None
 
-    async def google(self, given: Query, _context: CommandContext) -> str:
+    async def google(self, given: SearchArguments, _context: CommandContext) -> str:
         """Find titles, addresses and excerpts."""
         hits = await self.search.search(given.query, MOST_HITS)
         return "\n".join(_told(number, hit) for number, hit in enumerate(hits, 1)) or "Nothing was found."
@@ -44,7 +44,7 @@ class WebCommands:
     def commands(self) -> tuple[Command, ...]:
         """Them all."""
         google = declared(
-            Query,
+            SearchArguments,
             self.google,
             label="Search the web",
             risks=("network",),
@@ -53,9 +53,9 @@ class WebCommands:
             aliases={"input": "query", "q": "query", "search": "query"},
             outside=True,
         )
-        if self.web is None or self.asker is None or self.database is None:
+        if self.web is None or self.metered_model is None or self.database is None:
             return (google,)
-        pages = PageCommands(self.web, self.asker, self.database).commands
+        pages = PageCommands(self.web, self.metered_model, self.database).commands
         return (google, *pages, *DownloadCommands(self.web, self.database).commands)
 
 

@@ -15,14 +15,14 @@ from functools import partial
 
 from agent_core.errors import CommandError, NotFound, Superseded, SurfaceBusy, ThreadGone
 from agent_core.loop.answering import QuestionAnswerer
-from agent_core.loop.claim import Hold
-from agent_core.loop.command_runner import Hands
-from agent_core.loop.live_output import Watch
+from agent_core.loop.claim import AgentClaim
+from agent_core.loop.command_runner import CommandRunner
+from agent_core.loop.live_output import LiveOutput
 from agent_core.loop.outcome import Outcome
-from agent_core.loop.proposing import Mind
-from agent_core.loop.think_step import Pondering
+from agent_core.loop.proposing import Proposer
+from agent_core.loop.think_step import ThinkStep
 from agent_core.loop.transitions import bill, conclude, move, pause, wait_for
-from agent_core.loop.turn_context import look
+from agent_core.loop.turn_context import load_turn_context
 from agent_core.model.agent import Acting, Agent, Awaiting, Thinking
 from agent_core.model.audit import AuditEntry
 from agent_core.model.channels import SurfaceName
@@ -36,10 +36,10 @@ from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.ports.engine import Waker
 from agent_core.ports.surface import ChatSurface
 from agent_core.ports.world import Clock
-from agent_core.ports.write_priority import Precedence
-from agent_core.spending.budget_ledger import Treasury
-from agent_core.spending.helper_tree import budget_of, family_below, report
-from agent_core.spending.spending_tracker import Purse
+from agent_core.ports.write_priority import WritePriority
+from agent_core.spending.budget_ledger import BudgetLedger
+from agent_core.spending.helper_tree import budget_of, list_helpers_below, report
+from agent_core.spending.spending_tracker import SpendingTracker
 
 NOTHING: Mapping[CallKind, Usage] = {}
 ALLOWED_NO_MORE = "What let this run without asking ended before it started."
@@ -50,20 +50,20 @@ class AgentLoop:
     """Advances agents. Holds nothing between two calls: the database knows where each of them is."""
 
     database: Database
-    mind: Mind
-    hands: Hands
+    mind: Proposer
+    runner: CommandRunner
     surfaces: Mapping[SurfaceName, ChatSurface]
     clock: Clock
-    treasury: Treasury
+    ledger: BudgetLedger
     waker: Waker
-    precedence: Precedence = field(default_factory=Precedence)
+    write_priority: WritePriority = field(default_factory=WritePriority)
 
     async def advance(self, agent_id: AgentId) -> None:
         """Carry the agent on. Harmless when it has nothing to do, was deleted, or another worker takes it."""
         try:
             await self._carry_on(await self._take(agent_id))
         except NotFound:
-            await self.hands.rest(agent_id)
+            await self.runner.rest(agent_id)
         except (Superseded, SurfaceBusy):
             return
         except ThreadGone as gone:
@@ -87,25 +87,25 @@ class AgentLoop:
 
         return await in_one_unit(self.database, act)
 
-    async def _take(self, agent_id: AgentId) -> Hold:
-        return await Hold.take(
+    async def _take(self, agent_id: AgentId) -> AgentClaim:
+        return await AgentClaim.take(
             self.database,
             self._surface_of,
             agent_id,
-            precedence=self.precedence,
-            workspaces=self.hands.workspaces,
+            write_priority=self.write_priority,
+            workspaces=self.runner.workspaces,
             waker=self.waker,
             clock=self.clock,
         )
 
     @property
     def _answerer(self) -> QuestionAnswerer:
-        return QuestionAnswerer(asker=self.mind.asker, treasury=self.treasury, clock=self.clock)
+        return QuestionAnswerer(metered_model=self.mind.metered_model, ledger=self.ledger, clock=self.clock)
 
     def _surface_of(self, agent: Agent) -> ChatSurface:
         return self.surfaces[agent.channel.surface]
 
-    async def _carry_on(self, hold: Hold) -> None:
+    async def _carry_on(self, hold: AgentClaim) -> None:
         agent = await hold.catch_up()
         for question in hold.questions:
             agent = await self._answerer.answer(hold, agent, question)
@@ -118,17 +118,19 @@ class AgentLoop:
                     agent = await self._think(hold, agent)
                 case _:
                     if agent.is_at_rest:
-                        await self.hands.rest(agent.id)
-                    return await hold.let_go()
+                        await self.runner.rest(agent.id)
+                    return await hold.release()
 
-    async def _think(self, hold: Hold, agent: Agent) -> Agent:
-        await hold.seize()
-        async with self.precedence.after(), self.database.begin() as work:
-            sight = await look(work, agent)
-        with self.treasury.purse(agent, sight.own, sight.budget) as purse:
-            return await Pondering(mind=self.mind, clock=self.clock, hold=hold, sight=sight, purse=purse).think(agent)
+    async def _think(self, hold: AgentClaim, agent: Agent) -> Agent:
+        await hold.raise_fence()
+        async with self.write_priority.after(), self.database.begin() as work:
+            sight = await load_turn_context(work, agent)
+        with self.ledger.tracker(agent, sight.own, sight.budget) as tracker:
+            return await ThinkStep(mind=self.mind, clock=self.clock, hold=hold, sight=sight, tracker=tracker).think(
+                agent
+            )
 
-    async def _act(self, hold: Hold, agent: Agent) -> Agent:
+    async def _act(self, hold: AgentClaim, agent: Agent) -> Agent:
         async with self.database.begin() as work:
             (turn,) = await work.turns.of(agent, last=1)
         match turn.state:
@@ -142,9 +144,9 @@ class AgentLoop:
             case _:
                 raise Superseded(agent.id)
 
-    async def _start(self, hold: Hold, agent: Agent, turn: Turn) -> Agent:
+    async def _start(self, hold: AgentClaim, agent: Agent, turn: Turn) -> Agent:
         try:
-            preview = await self.hands.foresee(agent, turn.call)
+            preview = await self.runner.preview_call(agent, turn.call)
         except CommandError as error:
             return await self._finish(hold, turn.id, Failed(str(error)))
         remark = "" if turn.proposal.still_holds(turn.call, preview) else changed_text(turn.proposal.preview, preview)
@@ -182,42 +184,42 @@ class AgentLoop:
         if turn.state != "running":
             raise Superseded(agent.id)
         cut = turn.interrupt()
-        exposed = self.hands.take_in_unseen(agent, turn.call)
+        exposed = self.runner.take_in_unseen(agent, turn.call)
         return replace(move(exposed, cut, Awaiting(), now), audit=(AuditEntry.of_end(agent, cut, now),))
 
-    async def _run(self, hold: Hold, agent: Agent, turn: Turn, approved: Preview | None = None) -> Agent:
-        watch = Watch(hold=hold, clock=self.clock, turn_id=turn.id)
+    async def _run(self, hold: AgentClaim, agent: Agent, turn: Turn, approved: Preview | None = None) -> Agent:
+        watch = LiveOutput(hold=hold, clock=self.clock, turn_id=turn.id)
         try:
-            run = partial(self.hands.run, report=watch.report, approved=approved)
-            return await self._carry_out(hold, agent, turn, lambda purse: watch.over(run(agent, turn.call, purse)))
+            run = partial(self.runner.run, report=watch.report, approved=approved)
+            return await self._carry_out(hold, agent, turn, lambda tracker: watch.over(run(agent, turn.call, tracker)))
         except asyncio.CancelledError:  # of a stop, which has saved only what was shown last
             if watch.newest:
-                outside = self.hands.may_bring_in(turn.call, agent)
+                outside = self.runner.may_bring_in(turn.call, agent)
                 await hold.keep_output(turn.id, watch.newest, outside=outside)
             raise
 
     async def _carry_out(
-        self, hold: Hold, agent: Agent, turn: Turn, run: Callable[[Purse], Awaitable[Result]]
+        self, hold: AgentClaim, agent: Agent, turn: Turn, run: Callable[[SpendingTracker], Awaitable[Result]]
     ) -> Agent:
-        if not self.hands.asks_models(turn.call):
-            return await self._finish(hold, turn.id, await run(Purse()))
+        if not self.runner.asks_models(turn.call):
+            return await self._finish(hold, turn.id, await run(SpendingTracker()))
         async with self.database.begin() as work:
             own, budget = await budget_of(work, agent), await work.budgets.of(agent.channel)
-        with self.treasury.purse(agent, own, budget) as purse:
-            return await self._finish(hold, turn.id, await run(purse), purse.spent)
+        with self.ledger.tracker(agent, own, budget) as tracker:
+            return await self._finish(hold, turn.id, await run(tracker), tracker.spent)
 
     async def _finish(
-        self, hold: Hold, turn_id: TurnId, result: Result, spent: Mapping[CallKind, Usage] = NOTHING
+        self, hold: AgentClaim, turn_id: TurnId, result: Result, spent: Mapping[CallKind, Usage] = NOTHING
     ) -> Agent:
         async def finished(work: UnitOfWork, agent: Agent) -> Outcome:
             *earlier, turn = await work.turns.of(agent, last=2)
             if turn.id != turn_id or turn.state not in ("approved", "running"):
                 return Outcome(agent=agent.pay(spent), spent=spent)
             now = self.clock.now()
-            finishes = self.hands.commands.finishes(turn.call.name)
+            finishes = self.runner.commands.finishes(turn.call.name)
             paid, billed = bill(
                 agent,
-                turn.finish(self.hands.marked(turn.call, result, agent) if turn.started_at else result, now),
+                turn.finish(self.runner.marked(turn.call, result, agent) if turn.started_at else result, now),
                 spent,
             )
             outcome = conclude(paid, billed, earlier, finishes=finishes, now=now)
@@ -228,7 +230,7 @@ class AgentLoop:
 
     async def _waiting(self, work: UnitOfWork, outcome: Outcome, turn: Turn, now: datetime) -> Outcome:
         """Let an agent that has nothing to do wait for its helpers at work, unless one has reported already."""
-        if not self.hands.commands.waits(turn.call.name) or await work.notes.waiting(outcome.agent):
+        if not self.runner.commands.waits(turn.call.name) or await work.notes.waiting(outcome.agent):
             return outcome
-        helpers = [each for each in await family_below(work, outcome.agent) if each.parent == outcome.agent.id]
+        helpers = [each for each in await list_helpers_below(work, outcome.agent) if each.parent == outcome.agent.id]
         return wait_for([each.name for each in helpers if not each.is_at_rest], outcome, now)

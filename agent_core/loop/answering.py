@@ -8,7 +8,7 @@ import asyncio
 from dataclasses import dataclass
 
 from agent_core.errors import ModelError
-from agent_core.loop.claim import Hold
+from agent_core.loop.claim import AgentClaim
 from agent_core.loop.outcome import Outcome
 from agent_core.model.agent import Agent
 from agent_core.model.lines import one_line
@@ -16,11 +16,11 @@ from agent_core.model.note import Notice
 from agent_core.ports.database import UnitOfWork
 from agent_core.ports.world import Clock
 from agent_core.prompt.history import quoted
-from agent_core.prompt.model_client import Asker, Question
+from agent_core.prompt.model_client import MeteredModel, ModelRequest
 from agent_core.prompt.question_answering import MOST_REPLY, TURNS_SHOWN, answer_messages, answer_of
-from agent_core.spending.budget_ledger import Treasury
+from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.spending.helper_tree import budget_of
-from agent_core.spending.spending_tracker import Purse
+from agent_core.spending.spending_tracker import SpendingTracker
 
 ANSWER_TIMEOUT_SECONDS = 60.0
 LONGEST_QUOTE = 150
@@ -31,19 +31,19 @@ MARK = "Answered by the model; nothing was decided."
 class QuestionAnswerer:
     """Asks the model that the agent thinks with, or the fast one; the agent pays."""
 
-    asker: Asker
-    treasury: Treasury
+    metered_model: MeteredModel
+    ledger: BudgetLedger
     clock: Clock
 
-    async def answer(self, hold: Hold, agent: Agent, question: Notice) -> Agent:
+    async def answer(self, hold: AgentClaim, agent: Agent, question: Notice) -> Agent:
         """Tell the thread the answer, or why there is none; return the agent as it is then."""
         async with hold.database.begin() as work:
             turns = await work.turns.of(agent, last=TURNS_SHOWN + 1)
             own, shared = await budget_of(work, agent), await work.budgets.of(agent.channel)
-        with self.treasury.purse(agent, own, shared) as purse:
-            prompt = Question(kind="answer", prompt=answer_messages(agent, turns, question.text), most=MOST_REPLY)
-            said = await self._ask(prompt, agent, purse)
-            spent = dict(purse.spent)
+        with self.ledger.tracker(agent, own, shared) as tracker:
+            prompt = ModelRequest(kind="answer", prompt=answer_messages(agent, turns, question.text), most=MOST_REPLY)
+            said = await self._ask(prompt, agent, tracker)
+            spent = dict(tracker.spent)
 
             async def told(_work: UnitOfWork, present: Agent) -> Outcome:
                 notice = Notice.to(present, "answer", _answer_text(question, said), self.clock.now())
@@ -51,13 +51,13 @@ class QuestionAnswerer:
 
             hold.told.append(question)
             outcome = await hold.save(told)
-            purse.settle()
+            tracker.settle()
         return outcome.agent
 
-    async def _ask(self, prompt: Question, agent: Agent, purse: Purse) -> str:
+    async def _ask(self, prompt: ModelRequest, agent: Agent, tracker: SpendingTracker) -> str:
         try:
             async with asyncio.timeout(ANSWER_TIMEOUT_SECONDS):
-                said = answer_of(await self.asker.ask(prompt, agent.model, purse))
+                said = answer_of(await self.metered_model.ask(prompt, agent.model, tracker))
         except ModelError as error:
             return f"There is no answer: {error}"
         except TimeoutError:

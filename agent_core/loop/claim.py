@@ -22,25 +22,25 @@ from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.ports.engine import Waker
 from agent_core.ports.surface import ChatSurface
 from agent_core.ports.world import Clock, Workspaces
-from agent_core.ports.write_priority import Precedence
-from agent_core.spending.helper_tree import charge_family, report, taint_shared_folder
+from agent_core.ports.write_priority import WritePriority
+from agent_core.spending.helper_tree import charge_ancestors, report, taint_shared_folder
 
 Step = Callable[[UnitOfWork, Agent], Awaitable[Outcome]]
 
 
 @dataclass(slots=True, kw_only=True)
-class Hold:
+class AgentClaim:
     """The fence, the surface, and what was shown but not yet recorded.
 
     `stands` is where cards went since the start, and `stages` what they show. `questions` wait to be answered.
 
-    The raised fence is saved with the first save, or by `seize` where something costly comes before it.
+    The raised fence is saved with the first save, or by `raise_fence` where something costly comes before it.
     """
 
     database: Database
     workspaces: Workspaces
     waker: Waker
-    precedence: Precedence
+    write_priority: WritePriority
     surface: ChatSurface
     agent: Agent
     fence: int
@@ -55,7 +55,7 @@ class Hold:
     @classmethod
     async def take(
         cls, database: Database, surfaces: Callable[[Agent], ChatSurface], agent_id: AgentId, **kept: Any
-    ) -> "Hold":
+    ) -> "AgentClaim":
         """Take the agent from any worker that had it; raise NotFound when it was deleted."""
         async with database.begin() as work:
             agent = await work.agents.locate(agent_id)
@@ -82,7 +82,7 @@ class Hold:
         await self._show(agent, turns, notices, fresh=None)
         return agent
 
-    async def seize(self) -> None:
+    async def raise_fence(self) -> None:
         """Raise the fence now, so that no two workers both do what comes next."""
         if not self.is_taken:
             await self.save(_as_it_is)
@@ -100,13 +100,13 @@ class Hold:
             outcome = await step(work, replace(present, fence=self.fence))
             outcome.save(work)
             self._record(work)
-            await charge_family(work, outcome.agent, outcome.spent)
+            await charge_ancestors(work, outcome.agent, outcome.spent)
             if outcome.agent.folder_tainted and not present.folder_tainted:
                 await taint_shared_folder(work, outcome.agent)
             rests = outcome.agent.is_at_rest and not present.is_at_rest
             return outcome, await report(work, outcome.agent, outcome.agent.since) if rests else None
 
-        async with self.precedence.after():
+        async with self.write_priority.after():
             outcome, told = await in_one_unit(self.database, fenced)
         if told:
             self.waker.wake(told)
@@ -131,7 +131,7 @@ class Hold:
         with suppress(NotFound):
             await in_one_unit(self.database, act)
 
-    async def let_go(self) -> None:
+    async def release(self) -> None:
         """Record what was shown last."""
 
         async def act(work: UnitOfWork) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
-from agent_core.commands.registry import CommandContext, Commands, brings_in_by_name, take_in_unseen, unheard
+from agent_core.commands.registry import CommandContext, Commands, brings_in_by_name, ignore_report, take_in_unseen
 from agent_core.errors import CommandError, MemoryAway, ModelError, UnusableReply
 from agent_core.model.agent import Agent
 from agent_core.model.command import CommandCall, Preview
@@ -14,7 +14,7 @@ from agent_core.model.ids import AgentId
 from agent_core.model.result import Failed, Result, Succeeded
 from agent_core.ports.sandbox import Sandbox
 from agent_core.ports.world import Workspaces
-from agent_core.spending.spending_tracker import Purse
+from agent_core.spending.spending_tracker import SpendingTracker
 
 LONGEST_RUN = 600.0
 MOST_OUTPUT = 200_000
@@ -25,7 +25,7 @@ Hook: TypeAlias = Callable[[CommandCall, CommandContext, Next], Awaitable[Result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hands:
+class CommandRunner:
     """Carries commands out. The first hook is the outermost; each may look, change, replace or refuse."""
 
     commands: Commands
@@ -33,10 +33,10 @@ class Hands:
     sandbox: Sandbox | None = None
     hooks: tuple[Hook, ...] = ()
 
-    async def foresee(self, agent: Agent, call: CommandCall) -> Preview | None:
+    async def preview_call(self, agent: Agent, call: CommandCall) -> Preview | None:
         """The preview as it is now; raise CommandError when the command cannot run any more."""
         try:
-            return await self.commands.get(call.name).preview(call.arguments, self._context(agent, Purse()))
+            return await self.commands.get(call.name).preview(call.arguments, self._context(agent, SpendingTracker()))
         except UnusableReply as gone:
             raise CommandError(str(gone)) from gone
 
@@ -51,8 +51,8 @@ class Hands:
         self,
         agent: Agent,
         call: CommandCall,
-        purse: Purse,
-        report: Report = unheard,
+        tracker: SpendingTracker,
+        report: Report = ignore_report,
         approved: Preview | None = None,
     ) -> Result:
         """Run the command; whatever goes wrong becomes a Failed that the model reads. Its calls to models are paid.
@@ -63,7 +63,7 @@ class Hands:
         chain: Next = self._carry_out
         for hook in reversed(self.hooks):
             chain = partial(_through, hook, chain)
-        return await chain(call, replace(self._context(agent, purse), report=report, approved=approved))
+        return await chain(call, replace(self._context(agent, tracker), report=report, approved=approved))
 
     def marked(self, call: CommandCall, result: Result, agent: Agent) -> Result:
         """The result, marked where it may contain untrusted content by what the agent is now, after the run."""
@@ -93,8 +93,8 @@ class Hands:
             return Failed(_capped(str(error)))
         return Succeeded(_capped(produced.text), files=produced.files, outside=produced.outside)
 
-    def _context(self, agent: Agent, purse: Purse) -> CommandContext:
-        return CommandContext(agent=agent, files=self.workspaces.of(agent), purse=purse)
+    def _context(self, agent: Agent, tracker: SpendingTracker) -> CommandContext:
+        return CommandContext(agent=agent, files=self.workspaces.of(agent), tracker=tracker)
 
 
 async def _through(hook: Hook, following: Next, call: CommandCall, context: CommandContext) -> Result:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from agent_core.errors import DatabaseAway, Superseded, SurfaceError
-from agent_core.loop.claim import Hold
+from agent_core.loop.claim import AgentClaim
 from agent_core.loop.outcome import Outcome
 from agent_core.model.agent import Agent
 from agent_core.model.ids import TurnId
@@ -18,16 +18,16 @@ from agent_core.ports.world import Clock
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-EVERY = 2.0  # seconds; a message can be edited about once a second on Slack and on Discord
-MOST_LIVE = 1_500  # characters that are shown while it runs
-MOST_OUTPUT = 200_000  # characters that are kept when it is stopped
+INTERVAL_SECONDS = 2.0  # seconds; a message can be edited about once a second on Slack and on Discord
+MAX_SHOWN_CHARACTERS = 1_500  # characters that are shown while it runs
+MAX_KEPT_CHARACTERS = 200_000  # characters that are kept when it is stopped
 
 
 @dataclass(slots=True, kw_only=True)
-class Watch:
+class LiveOutput:
     """Stands beside one run. A command that reports nothing costs nothing."""
 
-    hold: Hold
+    hold: AgentClaim
     clock: Clock
     turn_id: TurnId
     newest: str = ""
@@ -38,7 +38,7 @@ class Watch:
 
     def report(self, text: str) -> None:
         """Keep what there is now; it replaces what there was."""
-        self.newest = text[-MOST_OUTPUT:]
+        self.newest = text[-MAX_KEPT_CHARACTERS:]
         if self.work is None and not self.is_over:
             self.work = asyncio.create_task(self._show_now_and_then())
 
@@ -63,11 +63,11 @@ class Watch:
                     logger.warning("live output not shown", extra={"turn": self.turn_id, "fault": type(fault).__name__})
                 if self.is_over:  # it ended meanwhile, and nobody waits for the pause
                     return
-                self.pause = asyncio.create_task(self.clock.sleep(EVERY))
+                self.pause = asyncio.create_task(self.clock.sleep(INTERVAL_SECONDS))
                 await asyncio.wait([self.pause])
 
     async def _show(self) -> None:
-        if (newest := self.newest[-MOST_LIVE:]) != self.shown:
+        if (newest := self.newest[-MAX_SHOWN_CHARACTERS:]) != self.shown:
             self.shown = newest
             await self.hold.save(self._as_it_goes)
 

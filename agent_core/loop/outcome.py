@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from agent_core.loop.recall import LookBack
+from agent_core.loop.recall import Recall
 from agent_core.model.agent import Agent
 from agent_core.model.audit import AuditEntry
 from agent_core.model.note import Note, Notice
@@ -26,7 +26,7 @@ class Outcome:
     changed: Turn | None = None
     notices: tuple[Notice, ...] = ()
     read: tuple[Note, ...] = ()
-    seen: LookBack = LookBack()
+    seen: Recall = Recall()
     place: str = ""
     spent: Mapping[CallKind, Usage] = field(default_factory=dict)
     audit: tuple[AuditEntry, ...] = ()

@@ -12,18 +12,18 @@ from agent_core.model.agent import Agent, Thinking
 from agent_core.model.command import CommandCall, CommandSpec, Proposal, Thoughts
 from agent_core.model.messages import Reply
 from agent_core.ports.world import Clock, Workspaces
-from agent_core.prompt.model_client import Asker, Question
+from agent_core.prompt.model_client import MeteredModel, ModelRequest
 from agent_core.prompt.packing import Situation
 from agent_core.prompt.profiles import Profile, ProfileName, profile_for
 from agent_core.replies.repair import is_worth_repairing, parse_repaired, repair_messages
 from agent_core.replies.reply_parser import parse
-from agent_core.spending.spending_tracker import Purse
+from agent_core.spending.spending_tracker import SpendingTracker
 
 LONGEST_DELAY = 300.0
 
 
 @dataclass(frozen=True, slots=True)
-class Proposed:
+class ProposedCommand:
     """A command that can run, with what it is."""
 
     proposal: Proposal
@@ -31,7 +31,7 @@ class Proposed:
 
 
 @dataclass(frozen=True, slots=True)
-class Unusable:
+class UnusableAnswer:
     """A reply without a command that can run: the model is told `problem`, and people `brief` with the whole reply."""
 
     problem: str
@@ -40,7 +40,7 @@ class Unusable:
 
 
 @dataclass(frozen=True, slots=True)
-class Delayed:
+class Delay:
     """The endpoint asks to be asked later."""
 
     why: str
@@ -48,20 +48,20 @@ class Delayed:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class Refusal:
     """No call can be made, or none will be answered; people are told `why`."""
 
     why: str
 
 
-Thought: TypeAlias = Proposed | Unusable | Delayed | Refused
+Thought: TypeAlias = ProposedCommand | UnusableAnswer | Delay | Refusal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mind:
-    """Asks the model what an agent should do next. Saves nothing; what calls cost is in the purse."""
+class Proposer:
+    """Asks the model what an agent should do next. Saves nothing; what calls cost is in the tracker."""
 
-    asker: Asker
+    metered_model: MeteredModel
     memory: LongTermMemory
     commands: Commands
     workspaces: Workspaces
@@ -72,42 +72,42 @@ class Mind:
 
     def profile(self, agent: Agent) -> Profile:
         """How prompts are made for the agent's model."""
-        name = self.asker.name_for(agent.model)
-        return profile_for(self.wanted_profile, name, self.asker.model.window(name))
+        name = self.metered_model.name_for(agent.model)
+        return profile_for(self.wanted_profile, name, self.metered_model.model.window(name))
 
-    async def think(self, situation: Situation, purse: Purse) -> Thought:
+    async def think(self, situation: Situation, tracker: SpendingTracker) -> Thought:
         """Ask for the next command."""
         agent, profile = situation.agent, self.profile(situation.agent)
         try:
-            question = Question(
+            question = ModelRequest(
                 kind="chat",
-                prompt=profile.pack(situation, self.asker.room(self.asker.name_for(agent.model))),
+                prompt=profile.pack(situation, self.metered_model.room(self.metered_model.name_for(agent.model))),
                 schema=profile.schema(situation),
                 most=profile.most_reply,
                 temperature=profile.temperature,
             )
-            reply = await self.asker.ask(question, agent.model, purse)
-            return await self._read(situation, reply, purse)
+            reply = await self.metered_model.ask(question, agent.model, tracker)
+            return await self._read(situation, reply, tracker)
         except ModelUnavailable as unavailable:
-            return Delayed(str(unavailable), _delay(agent, unavailable))
+            return Delay(str(unavailable), _delay(agent, unavailable))
         except ModelRefused as refused:
-            return Refused(f"The model did not answer: {refused} Resume tries again.")
+            return Refusal(f"The model did not answer: {refused} Resume tries again.")
         except OverBudget as over:
-            return Refused(str(over))
+            return Refusal(str(over))
 
-    async def _read(self, situation: Situation, reply: Reply, purse: Purse) -> Thought:
+    async def _read(self, situation: Situation, reply: Reply, tracker: SpendingTracker) -> Thought:
         agent = situation.agent
         try:
-            thoughts, given = await self._parsed(agent, reply, purse)
+            thoughts, given = await self._parsed(agent, reply, tracker)
             call = self._checked(situation, given)
             command = self.commands.get(call.name)
             context = CommandContext(agent=agent, files=self.workspaces.of(agent))
             preview = await command.preview(call.arguments, context)
         except UnusableReply as problem:
-            return Unusable(str(problem), problem.brief, reply.text)
+            return UnusableAnswer(str(problem), problem.brief, reply.text)
         except CommandError as problem:
-            return Unusable(str(problem), str(problem), reply.text)
-        return Proposed(Proposal(thoughts=thoughts, call=call, preview=preview), command.spec)
+            return UnusableAnswer(str(problem), str(problem), reply.text)
+        return ProposedCommand(Proposal(thoughts=thoughts, call=call, preview=preview), command.spec)
 
     def _checked(self, situation: Situation, given: CommandCall) -> CommandCall:
         """The call as it can run; raise UnusableReply when it cannot, or when the profile objects to it."""
@@ -116,16 +116,16 @@ class Mind:
             raise UnusableReply(why)
         return call
 
-    async def _parsed(self, agent: Agent, reply: Reply, purse: Purse) -> tuple[Thoughts, CommandCall]:
+    async def _parsed(self, agent: Agent, reply: Reply, tracker: SpendingTracker) -> tuple[Thoughts, CommandCall]:
         """Read the reply, or have a fast model write the same as JSON: what it adds is not used."""
         try:
             return parse(reply)
         except UnusableReply:
-            if not self.asker.fast_model or not is_worth_repairing(reply):
+            if not self.metered_model.fast_model or not is_worth_repairing(reply):
                 raise
-            question = Question(kind="repair", prompt=repair_messages(reply.text))
+            question = ModelRequest(kind="repair", prompt=repair_messages(reply.text))
             try:
-                repaired = await self.asker.ask(question, agent.model, purse)
+                repaired = await self.metered_model.ask(question, agent.model, tracker)
             except (ModelUnavailable, ModelRefused, OverBudget):
                 repaired = None
             if repaired is None:

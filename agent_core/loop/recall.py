@@ -10,18 +10,20 @@ from agent_core.model.agent import Agent
 from agent_core.model.memory import Memory, Recalled, Vector
 from agent_core.model.note import Note
 from agent_core.model.turn import Turn
-from agent_core.spending.spending_tracker import Purse
+from agent_core.spending.spending_tracker import SpendingTracker
 
-TOGETHER = 3  # turns embedded by one call: the newest ones are in sight, where nothing has to find them
-ASKED_FOR = 8
-MOST_RECALLED = 1
-MOST_BETWEEN = 3  # from one summary to the next: a memory pasted into every prompt would cost more than it tells
-MARGIN = 0.1
-LEAST_LIKE = 0.5
+TURNS_PER_EMBEDDING_CALL = 3  # turns embedded by one call: the newest ones are in sight, where nothing has to find them
+SEARCH_RESULTS = 8
+MAX_RECALLED = 1
+MAX_RECALLED_BETWEEN_SUMMARIES = (
+    3  # from one summary to the next: a memory pasted into every prompt would cost more than it tells
+)
+MIN_SIMILARITY_MARGIN = 0.1
+MIN_SIMILARITY = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LookBack:
+class Recall:
     """`fresh` are new rows and `placed` their vectors: both are saved with what follows. They tell turns up to `upto`.
 
     `hidden` is what is like the newest event and not in sight, nearest first; `offered` the part of it that is nearer
@@ -36,33 +38,37 @@ class LookBack:
     away: str = ""
 
 
-async def look_back(
-    memory: LongTermMemory, agent: Agent, turns: Sequence[Turn], notes: Sequence[Note], purse: Purse
-) -> LookBack:
+async def recall_memories(
+    memory: LongTermMemory, agent: Agent, turns: Sequence[Turn], notes: Sequence[Note], tracker: SpendingTracker
+) -> Recall:
     """Embed what happened lately, in one call every third turn, and look for what is like the newest of it.
 
     What cannot be embedded now is kept all the same, to be placed later.
     """
     upto = turns[-1].number if turns else 0
-    if upto - agent.remembered < TOGETHER:
-        return LookBack()
+    if upto - agent.remembered < TURNS_PER_EMBEDDING_CALL:
+        return Recall()
     fresh = _fresh(agent, turns, notes)
     if not fresh:
-        return LookBack(upto=upto)
+        return Recall(upto=upto)
     try:
-        vectors = await memory.embed([each.text for each in fresh], purse)
+        vectors = await memory.embed([each.text for each in fresh], tracker)
         placed = dict(zip(fresh, vectors, strict=True))
         await memory.make_findable(agent, placed)
-        found = await memory.nearest(agent, placed[_newest(fresh)], ASKED_FOR) if _may_be_shown(memory, agent) else ()
+        found = (
+            await memory.nearest(agent, placed[_newest(fresh)], SEARCH_RESULTS) if _may_be_shown(memory, agent) else ()
+        )
     except MemoryAway as away:
-        return LookBack(upto=upto, fresh=fresh, away=str(away))
+        return Recall(upto=upto, fresh=fresh, away=str(away))
     hidden, offered = _out_of_sight(found, agent)
-    return LookBack(upto=upto, fresh=fresh, placed=placed, hidden=hidden, offered=offered)
+    return Recall(upto=upto, fresh=fresh, placed=placed, hidden=hidden, offered=offered)
 
 
 def _may_be_shown(memory: LongTermMemory, agent: Agent) -> bool:
     """Whether anything is out of sight, could be told by its meaning, and was not shown often enough."""
-    return agent.digest.upto > 0 and memory.embedder.is_semantic and len(agent.recalled) < MOST_BETWEEN
+    return (
+        agent.digest.upto > 0 and memory.embedder.is_semantic and len(agent.recalled) < MAX_RECALLED_BETWEEN_SUMMARIES
+    )
 
 
 def _fresh(agent: Agent, turns: Sequence[Turn], notes: Sequence[Note]) -> tuple[Memory, ...]:
@@ -83,6 +89,6 @@ def _out_of_sight(found: Sequence[Recalled], agent: Agent) -> tuple[tuple[Recall
     """What of it is hidden, and what of that is worth being shown now, once."""
     in_sight = [one.likeness for one in found if one.memory.turn > agent.digest.upto]
     hidden = tuple(one for one in found if one.memory.turn <= agent.digest.upto)
-    least = max(LEAST_LIKE, max(in_sight, default=0.0) + MARGIN)
+    least = max(MIN_SIMILARITY, max(in_sight, default=0.0) + MIN_SIMILARITY_MARGIN)
     offered = [one for one in hidden if one.likeness >= least and one.memory.id not in agent.recalled]
-    return hidden, tuple(offered[: min(MOST_RECALLED, max(0, MOST_BETWEEN - len(agent.recalled)))])
+    return hidden, tuple(offered[: min(MAX_RECALLED, max(0, MAX_RECALLED_BETWEEN_SUMMARIES - len(agent.recalled)))])

@@ -6,9 +6,9 @@ from agent_core.errors import ModelRefused, ModelUnavailable, OverBudget
 from agent_core.model.agent import Digest
 from agent_core.model.memory import Recalled
 from agent_core.prompt.compaction import MOST_REPLY, Fold, digest_of, fold_due, plain_digest, summary_messages
-from agent_core.prompt.model_client import Asker, Question
+from agent_core.prompt.model_client import MeteredModel, ModelRequest
 from agent_core.prompt.packing import Situation
-from agent_core.spending.spending_tracker import Purse
+from agent_core.spending.spending_tracker import SpendingTracker
 
 HISTORY_TOKENS = 1_400
 WINDOW_SHARE = 4  # history takes no more than a fourth of what a prompt may have
@@ -16,31 +16,40 @@ MOST_RECALLED = 1
 LONG_RECALLED = 200
 
 
-async def folded(
-    asker: Asker, situation: Situation, purse: Purse, *, history_tokens: int, hidden: tuple[Recalled, ...] = ()
+async def summarise_if_due(
+    metered_model: MeteredModel,
+    situation: Situation,
+    tracker: SpendingTracker,
+    *,
+    history_tokens: int,
+    hidden: tuple[Recalled, ...] = (),
 ) -> Digest | None:
     """The digest that should stand for older turns from now on, or None while there is no need.
 
     A model that is busy or unaffordable now is asked at the next turn; one that refuses is done without.
     """
     agent = situation.agent
-    room = asker.room(asker.name_for(agent.model))
+    room = metered_model.room(metered_model.name_for(agent.model))
     fold = fold_due(situation, room, min(history_tokens, room.tokens // WINDOW_SHARE))
     if fold is None:
         return None
-    digest = await _summarised(asker, situation, fold, purse)
+    digest = await _summarised(metered_model, situation, fold, tracker)
     if digest is None:
         return None
     return replace(digest, recalled=tuple(_line(one) for one in hidden[:MOST_RECALLED]))
 
 
-async def _summarised(asker: Asker, situation: Situation, fold: Fold, purse: Purse) -> Digest | None:
+async def _summarised(
+    metered_model: MeteredModel, situation: Situation, fold: Fold, tracker: SpendingTracker
+) -> Digest | None:
     agent, prompt = situation.agent, summary_messages(situation, fold)
-    room = asker.room(asker.name_for(agent.model, "summary"))
+    room = metered_model.room(metered_model.name_for(agent.model, "summary"))
     if room.taken_by(prompt) > room.tokens:
         return plain_digest(agent.digest, fold.folded)
     try:
-        reply = await asker.ask(Question(kind="summary", prompt=prompt, most=MOST_REPLY), agent.model, purse)
+        reply = await metered_model.ask(
+            ModelRequest(kind="summary", prompt=prompt, most=MOST_REPLY), agent.model, tracker
+        )
     except (ModelUnavailable, OverBudget):
         return None
     except ModelRefused:

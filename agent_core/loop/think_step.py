@@ -8,43 +8,43 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
-from agent_core.loop.claim import Hold, Step
+from agent_core.loop.claim import AgentClaim, Step
 from agent_core.loop.granters import Granters, look_up_granters
 from agent_core.loop.outcome import Outcome
-from agent_core.loop.proposing import Delayed, Mind, Proposed, Refused, Thought, Unusable
-from agent_core.loop.recall import LookBack, look_back
-from agent_core.loop.summarising import folded
-from agent_core.loop.transitions import complain, delay, pause, propose, recall, see, stop_circling
-from agent_core.loop.turn_context import Sight
+from agent_core.loop.proposing import Delay, ProposedCommand, Proposer, Refusal, Thought, UnusableAnswer
+from agent_core.loop.recall import Recall, recall_memories
+from agent_core.loop.summarising import summarise_if_due
+from agent_core.loop.transitions import add_recalled, complain, delay, pause, propose, stop_circling, with_recall
+from agent_core.loop.turn_context import TurnContext
 from agent_core.model.agent import Agent, Digest, Thinking
 from agent_core.ports.database import UnitOfWork
 from agent_core.ports.world import Clock
 from agent_core.prompt.packing import Situation
-from agent_core.spending.spending_tracker import Purse
+from agent_core.spending.spending_tracker import SpendingTracker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pondering:
-    """Takes one thought; all calls are paid from the purse, and each save records what was spent until then."""
+class ThinkStep:
+    """Takes one thought; all calls are paid from the tracker, and each save records what was spent until then."""
 
-    mind: Mind
+    mind: Proposer
     clock: Clock
-    hold: Hold
-    sight: Sight
-    purse: Purse
+    hold: AgentClaim
+    sight: TurnContext
+    tracker: SpendingTracker
 
     async def think(self, agent: Agent) -> Agent:
         """The agent as it is afterwards."""
-        seen = await look_back(self.mind.memory, agent, self.sight.turns, self.sight.notes, self.purse)
+        seen = await recall_memories(self.mind.memory, agent, self.sight.turns, self.sight.notes, self.tracker)
         situation = self._situation(agent, seen)
         if digest := await self._folded(situation, seen):
             present = await self._save(partial(self._digested, digest, seen))
-            situation, seen = self._situation(present, seen), LookBack()
-        thought = await self.mind.think(situation, self.purse)
+            situation, seen = self._situation(present, seen), Recall()
+        thought = await self.mind.think(situation, self.tracker)
         granters = await look_up_granters(self.hold.surface, situation.agent)
         return await self._save(partial(self._taken_in, thought, seen, granters))
 
-    def _situation(self, agent: Agent, seen: LookBack) -> Situation:
+    def _situation(self, agent: Agent, seen: Recall) -> Situation:
         return Situation(
             agent=agent,
             commands=self.mind.commands.specs,
@@ -56,45 +56,47 @@ class Pondering:
             circling=self.sight.circling,
         )
 
-    async def _folded(self, situation: Situation, seen: LookBack) -> Digest | None:
+    async def _folded(self, situation: Situation, seen: Recall) -> Digest | None:
         if not self.mind.profile(situation.agent).folds:
             return None
         limit = self.mind.history_tokens
-        return await folded(self.mind.asker, situation, self.purse, history_tokens=limit, hidden=seen.hidden)
+        return await summarise_if_due(
+            self.mind.metered_model, situation, self.tracker, history_tokens=limit, hidden=seen.hidden
+        )
 
     async def _save(self, step: Step) -> Agent:
         outcome = await self.hold.save(step)
-        self.purse.settle()
+        self.tracker.settle()
         return outcome.agent
 
-    async def _digested(self, digest: Digest, seen: LookBack, _work: UnitOfWork, agent: Agent) -> Outcome:
-        changed = replace(agent.pay(self.purse.spent), digest=digest, recalled=())
-        exposed, notices = recall(changed, seen, digest, self.clock.now())
+    async def _digested(self, digest: Digest, seen: Recall, _work: UnitOfWork, agent: Agent) -> Outcome:
+        changed = replace(agent.pay(self.tracker.spent), digest=digest, recalled=())
+        exposed, notices = add_recalled(changed, seen, digest, self.clock.now())
         return self._seen(Outcome(agent=exposed, notices=notices), seen)
 
     async def _taken_in(
-        self, thought: Thought, seen: LookBack, granters: Granters, _work: UnitOfWork, agent: Agent
+        self, thought: Thought, seen: Recall, granters: Granters, _work: UnitOfWork, agent: Agent
     ) -> Outcome:
-        paid = agent.pay(self.purse.spent)
+        paid = agent.pay(self.tracker.spent)
         if not isinstance(paid.status, Thinking):
             return self._seen(Outcome(agent=paid), seen)
         now = self.clock.now()
-        recalling, told = recall(paid, seen, None, now)
+        recalling, told = add_recalled(paid, seen, None, now)
         asked, notices = stop_circling(recalling, self.sight, now)
         outcome = self._following(thought, asked, granters, now)
         return self._seen(replace(outcome, notices=(*told, *notices, *outcome.notices)), seen)
 
-    def _seen(self, outcome: Outcome, seen: LookBack) -> Outcome:
-        paid = replace(outcome, spent=dict(self.purse.spent))
-        return see(paid, seen, self.mind.memory.place, self.clock.now())
+    def _seen(self, outcome: Outcome, seen: Recall) -> Outcome:
+        paid = replace(outcome, spent=dict(self.tracker.spent))
+        return with_recall(paid, seen, self.mind.memory.place, self.clock.now())
 
     def _following(self, thought: Thought, agent: Agent, granters: Granters, now: datetime) -> Outcome:
         match thought:
-            case Proposed():
+            case ProposedCommand():
                 return propose(agent, thought, self.sight, granters, now)
-            case Unusable():
+            case UnusableAnswer():
                 return complain(agent, thought, now)
-            case Delayed():
+            case Delay():
                 return delay(agent, thought, now)
-            case Refused(why):
+            case Refusal(why):
                 return pause(agent, why, now)

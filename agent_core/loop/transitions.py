@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 
 from agent_core.loop.granters import Granters
 from agent_core.loop.outcome import Outcome
-from agent_core.loop.proposing import Delayed, Proposed, Unusable
-from agent_core.loop.recall import LookBack
-from agent_core.loop.turn_context import Sight
+from agent_core.loop.proposing import Delay, ProposedCommand, UnusableAnswer
+from agent_core.loop.recall import Recall
+from agent_core.loop.turn_context import TurnContext
 from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Digest, Finished, Paused, Thinking
 from agent_core.model.decision import Approve
 from agent_core.model.ids import TurnId, new_id
@@ -28,12 +28,12 @@ from agent_core.oversight.untrusted_content import (
     runs_unasked,
 )
 
-UNUSABLE_MOST = 3
-LONGEST_REASON = 200
-LONGEST_WAIT = timedelta(days=1)
+MAX_UNUSABLE_REPLIES = 3
+MAX_REASON_CHARACTERS = 200
+MAX_WAIT = timedelta(days=1)
 
 
-def propose(agent: Agent, thought: Proposed, sight: Sight, granters: Granters, now: datetime) -> Outcome:
+def propose(agent: Agent, thought: ProposedCommand, sight: TurnContext, granters: Granters, now: datetime) -> Outcome:
     """Make the agent's next turn; it runs unasked where the policy or a lease says so.
 
     One that goes on in a circle it was told of is no turn: the agent pauses, unless somebody wrote to it meanwhile.
@@ -59,27 +59,27 @@ def propose(agent: Agent, thought: Proposed, sight: Sight, granters: Granters, n
     return replace(outcome, read=sight.waiting, notices=(*notices, *outcome.notices))
 
 
-def recall(agent: Agent, seen: LookBack, digest: Digest | None, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
+def add_recalled(agent: Agent, seen: Recall, digest: Digest | None, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
     """The agent after long-term memory offered it something, which may hold what others wrote."""
     is_offered = bool(seen.offered or (digest and digest.recalled))
     return expose(agent, "what its memory offered", now) if is_offered and remembers_untrusted(agent) else (agent, ())
 
 
-def complain(agent: Agent, thought: Unusable, now: datetime) -> Outcome:
+def complain(agent: Agent, thought: UnusableAnswer, now: datetime) -> Outcome:
     """Have the model told what was wrong with its reply; after three in a row the agent pauses.
 
     People are told in a sentence, and can read the last reply whole.
     """
     told = replace(agent, unusable=agent.unusable + 1, complaint=thought.problem)
-    if told.unusable < UNUSABLE_MOST:
+    if told.unusable < MAX_UNUSABLE_REPLIES:
         return Outcome(agent=told)
-    brief = one_line(thought.brief or thought.problem, LONGEST_REASON)
-    why = f"The model's last {UNUSABLE_MOST} replies could not be used; the last one: {brief}"
+    brief = one_line(thought.brief or thought.problem, MAX_REASON_CHARACTERS)
+    why = f"The model's last {MAX_UNUSABLE_REPLIES} replies could not be used; the last one: {brief}"
     outcome = pause(replace(told, unusable=0), f"{why} Write what to do differently, then Resume.", now)
     return replace(outcome, notices=tuple(replace(notice, reply=thought.reply) for notice in outcome.notices))
 
 
-def see(outcome: Outcome, seen: LookBack, place: str, now: datetime) -> Outcome:
+def with_recall(outcome: Outcome, seen: Recall, place: str, now: datetime) -> Outcome:
     """Add to what follows from a thought what it saw: what goes into memory, and what the thread is told of that."""
     agent = outcome.agent
     shown = tuple(one.memory.id for one in seen.offered)
@@ -93,7 +93,7 @@ def see(outcome: Outcome, seen: LookBack, place: str, now: datetime) -> Outcome:
     return replace(outcome, agent=changed, notices=notices, seen=seen, place=place)
 
 
-def delay(agent: Agent, thought: Delayed, now: datetime) -> Outcome:
+def delay(agent: Agent, thought: Delay, now: datetime) -> Outcome:
     """Let the agent think again later."""
     tries = agent.status.tries + 1 if isinstance(agent.status, Thinking) else 1
     later = agent.become(Thinking(held_up=thought.why, tries=tries), now)
@@ -105,7 +105,7 @@ def move(agent: Agent, turn: Turn, status: AgentStatus, now: datetime) -> Outcom
     return Outcome(agent=agent if agent.status == status else agent.become(status, now), changed=turn)
 
 
-def stop_circling(agent: Agent, sight: Sight, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
+def stop_circling(agent: Agent, sight: TurnContext, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
     """Let people be asked again when an agent goes round in a circle."""
     return end_lease(agent, f"it goes round in a circle: {sight.circling[:-1]}", now) if sight.circling else (agent, ())
 
@@ -132,7 +132,7 @@ def wait_for(helpers: Sequence[str], outcome: Outcome, now: datetime) -> Outcome
     if not helpers or not isinstance(agent.status, Thinking):
         return outcome
     waiting = agent.become(Thinking(waits_for=tuple(helpers)), now)
-    return replace(outcome, agent=replace(waiting, wake_at=now + LONGEST_WAIT))
+    return replace(outcome, agent=replace(waiting, wake_at=now + MAX_WAIT))
 
 
 def bill(agent: Agent, turn: Turn, spent: Mapping[CallKind, Usage]) -> tuple[Agent, Turn]:
@@ -163,7 +163,7 @@ def _offered(agent: Agent, turn: Turn, now: datetime) -> tuple[Notice, ...]:
     return tuple(Notice.to(agent, "file", f"{said}: {file}", now, file=file) for file in files)
 
 
-def _hear(agent: Agent, sight: Sight, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
+def _hear(agent: Agent, sight: TurnContext, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
     """The agent after it read what waits: the words of somebody who may not decide are no reason to run programs."""
     for note in sight.waiting:
         if note.by.kind != "bot" and not may_decide(agent, note.by):
@@ -179,7 +179,7 @@ def _take_in(agent: Agent, turn: Turn, now: datetime) -> tuple[Agent, tuple[Noti
     return replace(agent, folder_tainted=agent.folder_tainted or leaves_traces(agent, turn.risks)), notices
 
 
-def _put(agent: Agent, turn: Turn, sight: Sight, granters: Granters, now: datetime) -> Outcome:
+def _put(agent: Agent, turn: Turn, sight: TurnContext, granters: Granters, now: datetime) -> Outcome:
     if runs_unasked(agent, turn.risks, granters.owner):
         allowed = Approve(under="policy", granted_at=agent.created_at)
         return _unasked(agent, turn.decide(allowed, by=agent.owner, at=now), now)

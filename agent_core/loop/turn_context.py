@@ -8,15 +8,15 @@ from agent_core.model.agent import Agent
 from agent_core.model.note import Note
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Budget
-from agent_core.oversight.repetition import LOOKBACK, why_circling
+from agent_core.oversight.repetition import LOOKBACK, find_repetition
 from agent_core.ports.database import UnitOfWork
 from agent_core.spending.helper_tree import budget_of
 
-MOST_TURNS = 40
+MAX_TURNS = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
+class TurnContext:
     """`turns` are the newest in order, `upto` the number of the last one that only the summary tells.
 
     `notes` are those that these turns read, and `waiting` those that the next one will. `circling` is what the agent
@@ -32,10 +32,10 @@ class Sight:
     circling: str
 
 
-async def look(work: UnitOfWork, agent: Agent) -> Sight:
+async def load_turn_context(work: UnitOfWork, agent: Agent) -> TurnContext:
     """Read what the agent has before it."""
     upto = agent.digest.upto
-    last = min(MOST_TURNS, max(LOOKBACK, agent.turns - upto))
+    last = min(MAX_TURNS, max(LOOKBACK, agent.turns - upto))
     turns, waiting, own, budget = await asyncio.gather(
         work.turns.of(agent, last=last),
         work.notes.waiting(agent),
@@ -44,8 +44,8 @@ async def look(work: UnitOfWork, agent: Agent) -> Sight:
     )
     notes = await work.notes.of(agent, since=_first_read(turns, upto))
     read = tuple(note for note in notes if note.taken_into)
-    circling = why_circling(turns)
-    return Sight(turns=turns, upto=upto, notes=read, waiting=waiting, own=own, budget=budget, circling=circling)
+    circling = find_repetition(turns)
+    return TurnContext(turns=turns, upto=upto, notes=read, waiting=waiting, own=own, budget=budget, circling=circling)
 
 
 def _first_read(turns: tuple[Turn, ...], upto: int) -> datetime | None:

@@ -15,16 +15,16 @@ from agent_core.model.memory import Memory, MemorySpace, Recalled, Vector
 from agent_core.model.usage import Usage
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.ports.models import Embedder, MemoryIndex
-from agent_core.spending.spending_tracker import Purse
+from agent_core.spending.spending_tracker import SpendingTracker
 
-PATIENCE = 15.0
+EMBED_TIMEOUT_SECONDS = 15.0
 BATCH = 64
 BYTES_A_TOKEN = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LongTermMemory:
-    """Keeps, finds and forgets. Whoever calls it has checked the person's rights; every embedding is paid from a purse.
+    """Saves, finds and deletes memories. Callers check rights first; a spending tracker pays for each embedding.
 
     Raises MemoryAway while the embedder or the index cannot be used.
     """
@@ -38,7 +38,7 @@ class LongTermMemory:
         """The embedder and the index, by their names: what is in another place has to be placed anew."""
         return f"{self.embedder.name} in {self.index.name}"
 
-    async def add(self, agent: Agent, memories: Sequence[Memory], purse: Purse) -> bool:
+    async def add(self, agent: Agent, memories: Sequence[Memory], tracker: SpendingTracker) -> bool:
         """Keep new memories; return whether they can be found by nearness already."""
 
         async def act(work: UnitOfWork) -> None:
@@ -46,14 +46,14 @@ class LongTermMemory:
 
         await in_one_unit(self.database, act)
         try:
-            await self._place(agent, memories, purse)
+            await self._place(agent, memories, tracker)
         except MemoryAway:
             return False
         return True
 
-    async def recall(self, agent: Agent, query: str, most: int, purse: Purse) -> tuple[Recalled, ...]:
+    async def recall(self, agent: Agent, query: str, most: int, tracker: SpendingTracker) -> tuple[Recalled, ...]:
         """What is nearest to a text, nearest first."""
-        (vector,) = await self.embed([query], purse)
+        (vector,) = await self.embed([query], tracker)
         return await self.nearest(agent, vector, most)
 
     async def nearest(self, agent: Agent, vector: Vector, most: int) -> tuple[Recalled, ...]:
@@ -66,17 +66,17 @@ class LongTermMemory:
             memories = await work.memories.some(agent, tuple(found))
         return tuple(Recalled(memory, found[memory.id]) for memory in memories)
 
-    async def embed(self, texts: Sequence[str], purse: Purse) -> tuple[Vector, ...]:
+    async def embed(self, texts: Sequence[str], tracker: SpendingTracker) -> tuple[Vector, ...]:
         """The vectors of texts, paid for."""
         guess = Usage(prompt=sum(len(text.encode(errors="replace")) // BYTES_A_TOKEN + 1 for text in texts))
         try:
-            with purse.call(self.embedder.price(guess), self.embedder.name):
+            with tracker.call(self.embedder.price(guess), self.embedder.name):
                 async with _in_time():
                     embedding = await self.embedder.embed(texts)
         except ModelError as error:
             raise MemoryAway(str(error)) from error
         cost = self.embedder.price(embedding.usage) or embedding.usage.cost
-        purse.pay("embedding", replace(embedding.usage, cost=cost))
+        tracker.pay("embedding", replace(embedding.usage, cost=cost))
         return embedding.vectors
 
     async def make_findable(self, agent: Agent, vectors: Mapping[Memory, Vector]) -> None:
@@ -84,12 +84,12 @@ class LongTermMemory:
         async with _in_time():
             await self.index.add(MemorySpace.of(agent), self.place, tuple(vectors.items()))
 
-    async def catch_up(self, agent: Agent, purse: Purse) -> int:
+    async def catch_up(self, agent: Agent, tracker: SpendingTracker) -> int:
         """Place up to 64 memories that are in no place, or in another one; return how many."""
         async with self.database.begin() as work:
             behind = await work.memories.unplaced(agent, self.place, most=BATCH)
         if behind:
-            await self._place(agent, behind, purse)
+            await self._place(agent, behind, tracker)
         return len(behind)
 
     async def forget(self, agent: Agent, ids: Sequence[MemoryId]) -> None:
@@ -116,8 +116,8 @@ class LongTermMemory:
         async with _in_time():
             await self.index.drop(MemorySpace.of(agent))
 
-    async def _place(self, agent: Agent, memories: Sequence[Memory], purse: Purse) -> None:
-        vectors = await self.embed([memory.text for memory in memories], purse)
+    async def _place(self, agent: Agent, memories: Sequence[Memory], tracker: SpendingTracker) -> None:
+        vectors = await self.embed([memory.text for memory in memories], tracker)
         await self.make_findable(agent, dict(zip(memories, vectors, strict=True)))
         placed = {memory.id: vector for memory, vector in zip(memories, vectors, strict=True)}
 
@@ -131,7 +131,7 @@ class LongTermMemory:
 async def _in_time() -> AsyncIterator[None]:
     """Turn a long silence into MemoryAway."""
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(EMBED_TIMEOUT_SECONDS):
             yield
     except TimeoutError:
         raise MemoryAway("It did not answer in time.") from None

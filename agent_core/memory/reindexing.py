@@ -8,21 +8,21 @@ from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.ids import AgentId
 from agent_core.ports.database import Database
 from agent_core.ports.world import Clock
-from agent_core.spending.budget_ledger import Treasury
+from agent_core.spending.budget_ledger import BudgetLedger
 
 logger = logging.getLogger(__name__)
 
-EVERY = 30.0
+INTERVAL_SECONDS = 30.0
 MOST_AGENTS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Renewal:
+class Reindexer:
     """Looks every half minute; each agent pays for its own memories. What is not placed is found by words meanwhile."""
 
     database: Database
     memory: LongTermMemory
-    treasury: Treasury
+    ledger: BudgetLedger
     clock: Clock
 
     async def run(self) -> None:
@@ -32,7 +32,7 @@ class Renewal:
                 await self.catch_up()
             except (MemoryAway, DatabaseAway) as away:
                 logger.warning("memories wait to be placed", extra={"why": str(away)})
-            await self.clock.sleep(EVERY)
+            await self.clock.sleep(INTERVAL_SECONDS)
 
     async def catch_up(self) -> int:
         """Place what is not placed; return how many memories were. Raise MemoryAway while none can be.
@@ -53,8 +53,8 @@ class Renewal:
         try:
             async with self.database.begin() as work:
                 agent = await work.agents.locate(agent_id)
-            async with self.treasury.spending(agent) as purse:
-                while number := await self.memory.catch_up(agent, purse):
+            async with self.ledger.spending(agent) as tracker:
+                while number := await self.memory.catch_up(agent, tracker):
                     placed += number
                     logger.info("memories of an agent placed", extra={"agent": agent_id, "so_far": placed})
         except NotFound:

@@ -11,7 +11,7 @@ AROUND = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class TextDiff:
     """The diff with how many lines come and go."""
 
     body: str
@@ -19,7 +19,7 @@ class Change:
     minus: int
 
 
-def change_of(old: str, new: str) -> Change:
+def diff_of(old: str, new: str) -> TextDiff:
     """From one text to another. What both begin and end with is not compared."""
     before, after = old.splitlines(), new.splitlines()
     start = _same(before, after)
@@ -29,12 +29,12 @@ def change_of(old: str, new: str) -> Change:
         said = (
             f"Too long to compare: {len(cut):,} lines, from line {start + 1:,} on, give way to {len(added):,} others."
         )
-        return Change(said, len(added), len(cut))
+        return TextDiff(said, len(added), len(cut))
     first, last = max(start - AROUND, 0), min(end, AROUND)
     parts = (before[first : len(before) - end + last], after[first : len(after) - end + last])
     lines = [_moved(line, first) for line in list(difflib.unified_diff(*parts, lineterm="", n=AROUND))[2:]]
     plus, minus = (sum(line.startswith(sign) for line in lines) for sign in "+-")
-    return Change(_bounded(lines), plus, minus)
+    return TextDiff(_bounded(lines), plus, minus)
 
 
 def _same(one: Sequence[str], other: Sequence[str]) -> int:

@@ -8,7 +8,7 @@ from agent_core.model.turn import Turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class SeenProposal:
     """`hashes` are those of all proposals on the page or card where a line was written, where that is known.
 
     Where it is not, as in a thread of a chat, `written_at` tells whether the card had been shown before.
@@ -32,4 +32,4 @@ class Seen:
         return turn.shown_hash_on_card == turn.control_hash and turn.shown_at <= self.written_at
 
 
-UNKNOWN = Seen()
+UNKNOWN = SeenProposal()

@@ -23,7 +23,7 @@ COMMON = frozenset(
 )
 
 
-def why_circling(turns: Sequence[Turn]) -> str:
+def find_repetition(turns: Sequence[Turn]) -> str:
     """What an agent repeats that brings it no further, as a sentence, or "". `turns` are its newest, in order.
 
     Three times within nine turns the same call with the same result, or the same failure; two calls in turn, twice
@@ -36,7 +36,7 @@ def why_circling(turns: Sequence[Turn]) -> str:
 
 
 def is_more_of_it(call: CommandCall, turns: Sequence[Turn]) -> bool:
-    """Whether a proposed call goes on with what `why_circling` found: one of the newest commands, in like words."""
+    """Whether a proposed call goes on with what `find_repetition` found: one of the newest commands, in like words."""
     newest = [turn for turn in turns if turn.state == "done"][-TIMES:]
     return any(
         call == turn.call or (call.name == turn.call.name and _likeness(_said(call), _said(turn.call)) >= SAME_WORDS)

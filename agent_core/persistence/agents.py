@@ -24,10 +24,10 @@ from sqlalchemy import (
 from agent_core.model.agent import Agent, Headcount
 from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.ids import AgentId
-from agent_core.persistence.identity_map import Pending
+from agent_core.persistence.identity_map import IdentityMap
 from agent_core.persistence.json_codec import decode, encode
 from agent_core.persistence.tables import AWAKE, RESTING, UNSHOWN, UNTOLD, WORKING, agents, notices, turns
-from agent_core.persistence.write_buffer import Buffer
+from agent_core.persistence.write_buffer import WriteBuffer
 
 _READ = select(agents.c.data, agents.c.revision)
 _ALL = _READ.order_by(agents.c.id)
@@ -71,9 +71,9 @@ _REMOVE = delete(agents).where(_THIS, _HERE)
 class SqlAgents:
     """See `Agents` in the ports."""
 
-    def __init__(self, buffer: Buffer) -> None:
+    def __init__(self, buffer: WriteBuffer) -> None:
         self._buffer = buffer
-        self._pending: Pending[Agent] = Pending("agent", buffer.check_open)
+        self._pending: IdentityMap[Agent] = IdentityMap("agent", buffer.check_open)
 
     async def get(self, channel: ChannelScope, agent_id: AgentId) -> Agent:
         """The agent, as it is to be saved here or else as it is committed."""

@@ -11,7 +11,7 @@ from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId
 from agent_core.persistence.json_codec import decode, encode
 from agent_core.persistence.tables import AnyText, audit, deliveries, preferences
-from agent_core.persistence.write_buffer import Buffer
+from agent_core.persistence.write_buffer import WriteBuffer
 
 _TOOK_EFFECT = select(deliveries.c.id).where(deliveries.c.id == bindparam("the_id"))
 _CLAIM = insert(deliveries)
@@ -48,7 +48,7 @@ _PUT = sql(
 class SqlDeliveries:
     """See `Deliveries` in the ports."""
 
-    def __init__(self, buffer: Buffer) -> None:
+    def __init__(self, buffer: WriteBuffer) -> None:
         self._buffer = buffer
         self._claimed: set[str] = set()
 
@@ -68,7 +68,7 @@ class SqlDeliveries:
 class SqlAudit:
     """See `Audit` in the ports."""
 
-    def __init__(self, buffer: Buffer) -> None:
+    def __init__(self, buffer: WriteBuffer) -> None:
         self._buffer = buffer
 
     async def of(self, agent: Agent) -> tuple[AuditEntry, ...]:
@@ -108,7 +108,7 @@ class SqlAudit:
 class SqlPreferences:
     """See `Preferences` in the ports."""
 
-    def __init__(self, buffer: Buffer) -> None:
+    def __init__(self, buffer: WriteBuffer) -> None:
         self._buffer = buffer
 
     async def get(self, channel: ChannelScope, key: str) -> str | None:

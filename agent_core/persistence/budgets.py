@@ -7,7 +7,7 @@ from sqlalchemy import BigInteger, bindparam, select, text
 from agent_core.model.channels import ChannelScope
 from agent_core.model.usage import Budget
 from agent_core.persistence.tables import AnyText, budgets
-from agent_core.persistence.write_buffer import Buffer
+from agent_core.persistence.write_buffer import WriteBuffer
 
 PLACES = 9
 MOST = 2**63 - 1  # what a column of 64 bits holds: some nine thousand million dollars
@@ -26,7 +26,7 @@ _SPEND = text(
 class SqlBudgets:
     """See `Budgets` in the ports."""
 
-    def __init__(self, buffer: Buffer) -> None:
+    def __init__(self, buffer: WriteBuffer) -> None:
         self._buffer = buffer
 
     async def of(self, channel: ChannelScope) -> Budget:

@@ -41,7 +41,7 @@ OPTIONS: dict[str, Any] = {  # no connection opens a transaction by itself: a bu
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class QueuedWrite:
     """A change that waits to be saved, and who waits for that."""
 
     change: Change
@@ -74,8 +74,8 @@ class FileConnections:
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="reads")
         self._first = ThreadPoolExecutor(1, thread_name_prefix="reads-first")
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="writes")
-        self._waiting: deque[Waiting] = deque()
-        self._held = Held(self._engine)
+        self._waiting: deque[QueuedWrite] = deque()
+        self._held = ThreadConnections(self._engine)
 
     async def read(self, ask: Callable[[Connection], T]) -> T:
         """Run it in a thread that reads: one is kept for what somebody waits for."""
@@ -83,7 +83,7 @@ class FileConnections:
 
     async def write(self, change: Change) -> None:
         """Have it run by the thread that writes, with whatever else waits there by then."""
-        waiting = Waiting(change, Future())
+        waiting = QueuedWrite(change, Future())
         self._waiting.append(waiting)
         self._writer.submit(self._save_all)
         await _unbroken(asyncio.wrap_future(waiting.saved))
@@ -163,7 +163,7 @@ def async_url(url: str) -> URL:
     return address
 
 
-class Held:
+class ThreadConnections:
     """A connection for each thread, kept open: to fetch one and give it back costs as much as a small statement."""
 
     def __init__(self, engine: Engine) -> None:

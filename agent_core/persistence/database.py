@@ -11,13 +11,13 @@ from agent_core.persistence.installations import SqlInstallations
 from agent_core.persistence.memories import SqlMemories
 from agent_core.persistence.notes import SqlNotes
 from agent_core.persistence.turns import SqlTurns
-from agent_core.persistence.write_buffer import Buffer
+from agent_core.persistence.write_buffer import WriteBuffer
 
 
 class SqlUnitOfWork:
     """See `UnitOfWork` in the ports."""
 
-    def __init__(self, buffer: Buffer) -> None:
+    def __init__(self, buffer: WriteBuffer) -> None:
         self.agents = SqlAgents(buffer)
         self.turns = SqlTurns(buffer)
         self.notes = SqlNotes(buffer)
@@ -43,7 +43,7 @@ class SqlDatabase:
     @asynccontextmanager
     async def begin(self) -> AsyncIterator[SqlUnitOfWork]:
         """Open a unit of work."""
-        buffer = Buffer(self._connections)
+        buffer = WriteBuffer(self._connections)
         try:
             yield SqlUnitOfWork(buffer)
         finally:

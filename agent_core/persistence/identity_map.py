@@ -24,7 +24,7 @@ class Record(Protocol):
 R = TypeVar("R", bound=Record)
 
 
-class Pending(Generic[R]):
+class IdentityMap(Generic[R]):
     """The records of one kind, called `kind`. `check_open` raises once the unit of work has ended."""
 
     def __init__(self, kind: str, check_open: Callable[[], None]) -> None:

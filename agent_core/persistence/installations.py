@@ -7,7 +7,7 @@ from sqlalchemy import Row, bindparam, delete, select, text, update
 from agent_core.model.channels import SurfaceName
 from agent_core.model.installation import Installation
 from agent_core.persistence.tables import installations
-from agent_core.persistence.write_buffer import Buffer
+from agent_core.persistence.write_buffer import WriteBuffer
 
 _COLUMNS = installations.c
 _ON = _COLUMNS.surface == bindparam("on_surface")
@@ -27,7 +27,7 @@ _REMOVE = delete(installations).where(_ON, _THIS)
 class SqlInstallations:
     """See `Installations` in the ports."""
 
-    def __init__(self, buffer: Buffer) -> None:
+    def __init__(self, buffer: WriteBuffer) -> None:
         self._buffer = buffer
 
     async def get(self, surface: SurfaceName, workspace: str) -> Installation | None:

@@ -10,7 +10,7 @@ from agent_core.model.ids import AgentId, MemoryId
 from agent_core.model.memory import Memory, MemoryChanges, Vector
 from agent_core.persistence.json_codec import decode, encode
 from agent_core.persistence.tables import NOWHERE, AnyText, memories, memory_changes
-from agent_core.persistence.write_buffer import Buffer, Values
+from agent_core.persistence.write_buffer import Values, WriteBuffer
 
 _COLUMNS = memories.c
 _THEIRS = (_COLUMNS.agent_id == bindparam("of_agent"), _COLUMNS.channel == bindparam("in_channel"))
@@ -70,7 +70,7 @@ _CLEAR = delete(memories).where(*_THEIRS)
 class SqlMemories:
     """See `Memories` in the ports."""
 
-    def __init__(self, buffer: Buffer) -> None:
+    def __init__(self, buffer: WriteBuffer) -> None:
         self._buffer = buffer
 
     async def of(self, agent: Agent, *, most: int, before: MemoryId | None = None) -> tuple[Memory, ...]:

@@ -14,7 +14,7 @@ from agent_core.model.ids import NoticeId, TurnId
 from agent_core.model.note import Note, Notice
 from agent_core.persistence.json_codec import decode, encode
 from agent_core.persistence.tables import UNTOLD, WAITING, notes, notices
-from agent_core.persistence.write_buffer import Buffer
+from agent_core.persistence.write_buffer import WriteBuffer
 
 _NOTES = (
     select(notes.c.data, notes.c.taken_into)
@@ -42,7 +42,7 @@ _TOLD = update(notices).where(notices.c.id == bindparam("the_id"), notices.c.cha
 class SqlNotes:
     """See `Notes` in the ports."""
 
-    def __init__(self, buffer: Buffer) -> None:
+    def __init__(self, buffer: WriteBuffer) -> None:
         self._buffer = buffer
 
     async def of(self, agent: Agent, *, since: datetime | None = None) -> tuple[Note, ...]:

@@ -11,10 +11,10 @@ from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import TurnId
 from agent_core.model.turn import Turn
-from agent_core.persistence.identity_map import Pending
+from agent_core.persistence.identity_map import IdentityMap
 from agent_core.persistence.json_codec import decode, encode
 from agent_core.persistence.tables import UNSHOWN, turns
-from agent_core.persistence.write_buffer import Buffer
+from agent_core.persistence.write_buffer import WriteBuffer
 
 _READ = select(turns.c.data, turns.c.revision, turns.c.shown_as, turns.c.shown_at, turns.c.shown_hash)
 _HERE = turns.c.channel == bindparam("in_channel")
@@ -32,9 +32,9 @@ _SHOWN = update(turns).where(_THIS, _HERE)
 class SqlTurns:
     """See `Turns` in the ports."""
 
-    def __init__(self, buffer: Buffer) -> None:
+    def __init__(self, buffer: WriteBuffer) -> None:
         self._buffer = buffer
-        self._pending: Pending[Turn] = Pending("turn", buffer.check_open)
+        self._pending: IdentityMap[Turn] = IdentityMap("turn", buffer.check_open)
 
     async def get(self, channel: ChannelScope, turn_id: TurnId) -> Turn:
         """The turn, as it is to be saved here or else as it is committed."""

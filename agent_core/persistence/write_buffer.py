@@ -34,7 +34,7 @@ class Write:
             raise Conflict("A record was saved elsewhere since it was read.")
 
 
-class Buffer:
+class WriteBuffer:
     """What one unit of work asks, and what waits for its commit. It holds no connection and no lock in between."""
 
     def __init__(self, connections: Connections) -> None:

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 
-class Publisher(Protocol):
+class PostPublisher(Protocol):
     """Posts for everybody to read. `label` says where."""
 
     @property

@@ -18,7 +18,7 @@ def _open() -> asyncio.Event:
 
 
 @dataclass(slots=True)
-class Precedence:
+class WritePriority:
     """Shared by what people call and what moves agents on, in one process.
 
     At most two agents save at a time, and each lets people go first for up to half a second: a burst of clicks sets

@@ -38,7 +38,7 @@ OF_COMMAND: Mapping[str, str] = {
 }
 
 
-def offered(situation: Situation) -> tuple[CommandSpec, ...]:
+def select_commands(situation: Situation) -> tuple[CommandSpec, ...]:
     """About eight commands in the order of the registry: the basic ones, and those that goals, notes or turns name.
 
     Where no word of them is understood, as in most languages, one command of each kind is offered.
@@ -68,7 +68,9 @@ def just_done(situation: Situation) -> CommandCall | None:
 
 def schema(situation: Situation) -> Mapping[str, object]:
     """The JSON Schema of a reply: one short thought, then one of the offered commands with its own arguments."""
-    choices = [_object({"name": {"const": spec.name}, "args": bounded(spec.parameters)}) for spec in offered(situation)]
+    choices = [
+        _object({"name": {"const": spec.name}, "args": bounded(spec.parameters)}) for spec in select_commands(situation)
+    ]
     thoughts = _object({"text": {"type": "string", "maxLength": LONG_THOUGHT}})
     return _object({"thoughts": thoughts, "command": {"anyOf": choices}})
 

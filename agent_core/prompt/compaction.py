@@ -13,7 +13,7 @@ from agent_core.model.messages import Message, Reply
 from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn
 from agent_core.prompt.history import outcome
-from agent_core.prompt.packing import Room, Situation, history, past
+from agent_core.prompt.packing import Situation, TokenRoom, history, past
 
 KEPT_TURNS = 2
 WORDS = 160
@@ -39,7 +39,7 @@ class Fold:
         return self.folded[-1].number
 
 
-def fold_due(situation: Situation, room: Room, history_tokens: int) -> Fold | None:
+def fold_due(situation: Situation, room: TokenRoom, history_tokens: int) -> Fold | None:
     """What to fold once the turns in sight take more than `history_tokens`, else None."""
     turns = tuple(situation.turns)
     if len(turns) <= KEPT_TURNS or room.taken_by(history(situation)) <= history_tokens:

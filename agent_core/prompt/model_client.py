@@ -8,16 +8,18 @@ from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import CallKind, Usage
 from agent_core.oversight.secrets import NO_SECRETS, Secrets
 from agent_core.ports.models import LanguageModel, TokenCounters
-from agent_core.prompt.packing import A_PROMPT, Room
-from agent_core.spending.spending_tracker import Purse
+from agent_core.prompt.packing import A_PROMPT, TokenRoom
+from agent_core.spending.spending_tracker import SpendingTracker
 
-MOST_REPLY = 4_000
+MAX_REPLY_TOKENS = 4_000
 REPLY_SHARE = 4  # of a window, a fourth is kept for the reply
-SAFE = 75  # percent: other tokenizers make up to a third more tokens of English and most European languages
+ESTIMATE_MARGIN_PERCENT = (
+    75  # percent: other tokenizers make up to a third more tokens of English and most European languages
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class ModelRequest:
     """What is asked. `most` are tokens of the reply; None is as many as are kept for one."""
 
     kind: CallKind
@@ -28,7 +30,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asker:
+class MeteredModel:
     """Asks the model an agent thinks with, or `fast_model` for summaries and repairs where the operator named one."""
 
     model: LanguageModel
@@ -43,22 +45,22 @@ class Asker:
 
     def longest_reply(self, name: str) -> int:
         """Tokens kept for a reply of this model."""
-        return min(MOST_REPLY, self.model.window(name) // REPLY_SHARE)
+        return min(MAX_REPLY_TOKENS, self.model.window(name) // REPLY_SHARE)
 
-    def room(self, name: str) -> Room:
+    def room(self, name: str) -> TokenRoom:
         """Tokens left for a prompt to this model; fewer where another tokenizer than its own counts them."""
         left, counter = self.model.window(name) - self.longest_reply(name), self.tokens.of(name)
-        return Room(left if counter.is_exact else left * SAFE // 100, counter.count)
+        return TokenRoom(left if counter.is_exact else left * ESTIMATE_MARGIN_PERCENT // 100, counter.count)
 
-    async def ask(self, question: Question, chosen: str, purse: Purse) -> Reply:
+    async def ask(self, question: ModelRequest, chosen: str, tracker: SpendingTracker) -> Reply:
         """The reply, paid for; raise OverBudget before the call, ModelUnavailable or ModelRefused after it.
 
         The operator's secrets go to no model, whoever wrote them into what is asked, and come from none.
         """
         prompt = [replace(message, content=self.secrets.hidden(message.content)) for message in question.prompt]
         name = self.name_for(chosen, question.kind)
-        limit = min(question.most or MOST_REPLY, self.longest_reply(name))
-        with purse.call(self._estimate(prompt, name, limit), name or "this model"):
+        limit = min(question.most or MAX_REPLY_TOKENS, self.longest_reply(name))
+        with tracker.call(self._estimate(prompt, name, limit), name or "this model"):
             reply = await self.model.complete(
                 prompt,
                 schema=question.schema,
@@ -68,9 +70,9 @@ class Asker:
             )
         cost = self.model.price(reply.usage, name) or reply.usage.cost
         usage = replace(reply.usage, cost=cost)
-        purse.pay(question.kind, usage)
+        tracker.pay(question.kind, usage)
         return replace(reply, text=self.secrets.hidden(reply.text), usage=usage)
 
     def _estimate(self, prompt: Sequence[Message], name: str, most: int) -> Decimal | None:
-        tokens = A_PROMPT + Room(0, self.tokens.of(name).count).taken_by(prompt)
+        tokens = A_PROMPT + TokenRoom(0, self.tokens.of(name).count).taken_by(prompt)
         return self.model.price(Usage(prompt=tokens, completion=most), name)

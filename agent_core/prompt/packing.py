@@ -56,7 +56,7 @@ class Situation:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class TokenRoom:
     """How many tokens a whole prompt may have, and how those of a text are counted."""
 
     tokens: int
@@ -68,7 +68,7 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measure:
+class PackingLimits:
     """Most characters of each part: the first that fits is taken."""
 
     newest: int
@@ -78,22 +78,22 @@ class Measure:
     recalled: int = 700
 
 
-MEASURES = (
-    Measure(newest=8_000, notes=40_000, summary=2_000),
-    Measure(newest=4_000, notes=12_000, summary=2_000),
-    Measure(newest=1_500, notes=4_000, summary=2_000, recalled=600),
-    Measure(newest=480, notes=1_200, summary=1_000, recalled=300),
-    Measure(newest=0, notes=300, summary=300, result=120, recalled=0),
+LIMITS = (
+    PackingLimits(newest=8_000, notes=40_000, summary=2_000),
+    PackingLimits(newest=4_000, notes=12_000, summary=2_000),
+    PackingLimits(newest=1_500, notes=4_000, summary=2_000, recalled=600),
+    PackingLimits(newest=480, notes=1_200, summary=1_000, recalled=300),
+    PackingLimits(newest=0, notes=300, summary=300, result=120, recalled=0),
 )
 
 
-def pack(situation: Situation, room: Room) -> tuple[Message, ...]:
+def pack(situation: Situation, room: TokenRoom) -> tuple[Message, ...]:
     """The prompt, never more than the room: the oldest turns are left out first, and the newest is always there.
 
     Raise ModelRefused where not even that fits.
     """
     wanted, first = min(WANTED_TURNS, len(situation.turns)), None
-    for measure in MEASURES:
+    for measure in LIMITS:
         layout = _laid_out(situation, room, measure)
         if layout and layout.turns >= wanted:
             return layout.messages
@@ -105,7 +105,7 @@ def pack(situation: Situation, room: Room) -> tuple[Message, ...]:
 
 def past(situation: Situation) -> tuple[Message, ...]:
     """The part of the prompt that stays from turn to turn: standing prompt, summary, history."""
-    return (_standing(situation), _opening(situation, MEASURES[0].summary), *history(situation))
+    return (_standing(situation), _opening(situation, LIMITS[0].summary), *history(situation))
 
 
 def history(situation: Situation) -> tuple[Message, ...]:
@@ -114,14 +114,14 @@ def history(situation: Situation) -> tuple[Message, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class PackedPrompt:
     """A prompt that fits, with how many turns it shows."""
 
     messages: tuple[Message, ...]
     turns: int
 
 
-def _laid_out(situation: Situation, room: Room, measure: Measure) -> Layout | None:
+def _laid_out(situation: Situation, room: TokenRoom, measure: PackingLimits) -> PackedPrompt | None:
     older, newest = situation.turns[:-1], situation.turns[-1:]
     first = (_standing(situation), _opening(situation, measure.summary))
     told = (message for turn in newest for message in _told(turn, situation, measure.result))
@@ -138,7 +138,7 @@ def _laid_out(situation: Situation, room: Room, measure: Measure) -> Layout | No
             break
         older_told[:0] = messages
         shown += 1
-    return Layout((*first, *older_told, *last), shown)
+    return PackedPrompt((*first, *older_told, *last), shown)
 
 
 def _standing(situation: Situation) -> Message:
@@ -150,7 +150,7 @@ def _opening(situation: Situation, most: int) -> Message:
     if not digest.upto:
         return Message("user", NOTHING_YET)
     told = f"What you did up to turn {digest.upto}, in short:\n{quoted(beginning(digest.summary, most, 0))}"
-    recalled = "".join(f"\n- {indented(text)}" for text in digest.recalled) if most >= MEASURES[0].summary else ""
+    recalled = "".join(f"\n- {indented(text)}" for text in digest.recalled) if most >= LIMITS[0].summary else ""
     return Message("user", f"{told}\n\nFrom your long-term memory:{recalled}" if recalled else told)
 
 
@@ -166,7 +166,7 @@ def _can_read_turns(situation: Situation) -> bool:
     return any(command.name == READ_TURN for command in situation.commands)
 
 
-def _trigger(situation: Situation, measure: Measure) -> Message:
+def _trigger(situation: Situation, measure: PackingLimits) -> Message:
     agent, waiting = situation.agent, [note for note in situation.notes if note.taken_into is None]
     budget = agent.budget
     lines = [*_rest_of_newest(situation, measure), *_remembered(situation.recalled, measure.recalled)]
@@ -184,7 +184,7 @@ def _trigger(situation: Situation, measure: Measure) -> Message:
     return Message("user", "\n".join(lines))
 
 
-def _rest_of_newest(situation: Situation, measure: Measure) -> list[str]:
+def _rest_of_newest(situation: Situation, measure: PackingLimits) -> list[str]:
     """What the history cuts off the newest result, shown this once."""
     if not situation.turns:
         return []
@@ -208,7 +208,7 @@ def _remembered(recalled: Sequence[Recalled], most: int) -> list[str]:
     return ["From your long-term memory, because it is like what you work on now:", *lines, ""]
 
 
-def _too_long(situation: Situation, room: Room) -> str:
+def _too_long(situation: Situation, room: TokenRoom) -> str:
     standing = room.taken_by((_standing(situation),))
     return (
         f"The goals and commands alone take {standing:,} tokens, and the model's window leaves {room.tokens:,} for a "

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from agent_core.model.command import CommandCall
 from agent_core.model.messages import Message
 from agent_core.prompt import command_selection, small_model
-from agent_core.prompt.packing import Room, Situation, pack
+from agent_core.prompt.packing import Situation, TokenRoom, pack
 from agent_core.replies.reply_parser import reply_schema
 
 ProfileName: TypeAlias = Literal["auto", "full", "compact"]
@@ -27,7 +27,7 @@ class Profile:
     """
 
     name: Literal["full", "compact"]
-    pack: Callable[[Situation, Room], tuple[Message, ...]]
+    pack: Callable[[Situation, TokenRoom], tuple[Message, ...]]
     schema: Callable[[Situation], Mapping[str, object]]
     folds: bool = True
     temperature: float | None = None

@@ -20,9 +20,9 @@ from agent_core.model.note import Note
 from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn, text_of
 from agent_core.oversight.untrusted_content import is_from_outside
-from agent_core.prompt.command_selection import defaults_of, just_done, may_finish, offered
+from agent_core.prompt.command_selection import defaults_of, just_done, may_finish, select_commands
 from agent_core.prompt.history import READ_TURN, beginning, indented, name_of, quoted, writer_of
-from agent_core.prompt.packing import A_PROMPT, Room, Situation
+from agent_core.prompt.packing import A_PROMPT, Situation, TokenRoom
 
 TEMPERATURE = 0.2
 MOST_REPLY = 600
@@ -50,7 +50,7 @@ EXAMPLES = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measure:
+class SmallModelLimits:
     """Most characters of each part: the first that fits is taken."""
 
     newest: int
@@ -61,24 +61,24 @@ class Measure:
     complaint: int = 600
 
 
-MEASURES = (
-    Measure(newest=4_000, notes=8_000, summary=2_000, recalled=1_000),
-    Measure(newest=2_000, notes=3_000, summary=1_000, recalled=500),
-    Measure(newest=700, notes=1_200, summary=400, recalled=200, complaint=300),
-    Measure(newest=160, notes=300, summary=120, recalled=0, step=60, complaint=120),
-    Measure(newest=80, notes=120, summary=0, recalled=0, step=40, complaint=60),
+LIMITS = (
+    SmallModelLimits(newest=4_000, notes=8_000, summary=2_000, recalled=1_000),
+    SmallModelLimits(newest=2_000, notes=3_000, summary=1_000, recalled=500),
+    SmallModelLimits(newest=700, notes=1_200, summary=400, recalled=200, complaint=300),
+    SmallModelLimits(newest=160, notes=300, summary=120, recalled=0, step=60, complaint=120),
+    SmallModelLimits(newest=80, notes=120, summary=0, recalled=0, step=40, complaint=60),
 )
 
 
-def pack(situation: Situation, room: Room) -> tuple[Message, ...]:
+def pack(situation: Situation, room: TokenRoom) -> tuple[Message, ...]:
     """The prompt, never more than the room: of what is done the oldest steps are left out first.
 
     Raise ModelRefused where not even the goals, what people wrote and the newest step fit.
     """
-    commands = offered(situation)
-    draft = Draft(situation, commands, Message("system", instructions(situation, commands)), room)
+    commands = select_commands(situation)
+    draft = PromptBuilder(situation, commands, Message("system", instructions(situation, commands)), room)
     wanted, first = min(WANTED_STEPS, max(len(situation.turns) - 1, 0)), None
-    for measure in MEASURES:
+    for measure in LIMITS:
         fitting = draft.fitting(measure)
         if fitting and fitting.steps >= wanted:
             return fitting.messages
@@ -109,7 +109,7 @@ def instructions(situation: Situation, commands: Sequence[CommandSpec]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Fitting:
+class SmallModelPrompt:
     """A prompt that fits, with how many older steps it tells."""
 
     messages: tuple[Message, ...]
@@ -117,15 +117,15 @@ class Fitting:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class PromptBuilder:
     """A prompt in the making."""
 
     situation: Situation
     commands: Sequence[CommandSpec]
     system: Message
-    room: Room
+    room: TokenRoom
 
-    def fitting(self, measure: Measure) -> Fitting | None:
+    def fitting(self, measure: SmallModelLimits) -> SmallModelPrompt | None:
         """The prompt with as many older steps as fit, or None when it does not fit with none."""
         fewest, most = -1, len(self.situation.turns[:-1])
         found: tuple[Message, ...] = ()
@@ -137,9 +137,9 @@ class Draft:
             else:
                 most = steps - 1
             steps = (fewest + most + 1) // 2
-        return Fitting(found, fewest) if found else None
+        return SmallModelPrompt(found, fewest) if found else None
 
-    def told(self, measure: Measure, steps: int) -> str:
+    def told(self, measure: SmallModelLimits, steps: int) -> str:
         """How things stand, with so many of the older steps, and the question."""
         parts = (
             _goals(self.situation),
@@ -152,7 +152,7 @@ class Draft:
         )
         return "\n\n".join(part for part in parts if part)
 
-    def _done(self, measure: Measure, steps: int) -> str:
+    def _done(self, measure: SmallModelLimits, steps: int) -> str:
         older, newest = self.situation.turns[:-1], self.situation.turns[-1:]
         shown = older[len(older) - steps :]
         hidden = len(older) - len(shown)
@@ -290,8 +290,8 @@ def _one_line(text: str, most: int) -> str:
     return line if len(line) <= most and len(text) <= 4 * most else f"{line[: most - 1]}…"
 
 
-def _too_long(draft: Draft) -> str:
-    taken = A_PROMPT + draft.room.taken_by((draft.system, Message("user", draft.told(MEASURES[-1], 0))))
+def _too_long(draft: PromptBuilder) -> str:
+    taken = A_PROMPT + draft.room.taken_by((draft.system, Message("user", draft.told(LIMITS[-1], 0))))
     return (
         f"The goals and what belongs to them take {taken:,} tokens, and the model's window leaves "
         f"{draft.room.tokens:,} for a prompt. Shorten the goals, or choose a model with a larger window."

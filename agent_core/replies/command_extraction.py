@@ -23,7 +23,7 @@ def is_whole(answer: Mapping[str, object]) -> bool:
     return isinstance(_first(_lowered(answer), COMMANDS), dict)
 
 
-def call_in(answer: Mapping[str, object]) -> CommandCall | None:
+def extract_call(answer: Mapping[str, object]) -> CommandCall | None:
     """The call that an object holds, or None; raise UnusableReply with what is wrong with it."""
     given = _lowered(answer)
     command = _first(given, COMMANDS)

@@ -8,7 +8,7 @@ from typing import cast
 
 from agent_core.errors import UnusableReply
 from agent_core.model.command import in_whole_characters
-from agent_core.replies.lenient_json import DEEPEST, NOT_JSON, LooseReader, finite, joined, whole_number
+from agent_core.replies.lenient_json import DEEPEST, NOT_JSON, LenientJsonReader, finite, joined, whole_number
 
 MOST_OBJECTS = 20
 BLANK = "\ufeff\u200b \t\r\n"
@@ -22,7 +22,7 @@ BRACES = re.compile(r"[{\uff5b]|([}\uff5d])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class ExtractedObject:
     """An object in a text. `is_strict` says that it was JSON as it stood, `is_closed` that its last brace was there."""
 
     value: dict[str, object]
@@ -30,13 +30,13 @@ class Found:
     is_closed: bool = True
 
 
-def objects_in(text: str) -> tuple[Found, ...]:
+def extract_objects(text: str) -> tuple[ExtractedObject, ...]:
     """All objects that the text says, without what a reasoning model only thought of.
 
     Raise UnusableReply when one that may hold a command cannot be read: what follows it may be a part of it.
     """
     said, in_musing, at, last, tries = _unwrapped(text), False, 0, 0, 0
-    found: list[Found] = []
+    found: list[ExtractedObject] = []
     while mark := MARK.search(said, at):
         at = mark.end()
         if mark[1]:
@@ -63,14 +63,14 @@ def strict_object(text: str) -> dict[str, object] | None:
     return value if isinstance(value, dict) and not text[end:].strip(BLANK) else None
 
 
-def _object_at(text: str, start: int) -> tuple[list[Found], int]:
+def _object_at(text: str, start: int) -> tuple[list[ExtractedObject], int]:
     """The object that begins there, if it is one, and where to go on; raise UnusableReply when it may be the one."""
     try:
         value, end = _strict(text, start)
-        return [Found(value=cast("dict[str, object]", value))], end
+        return [ExtractedObject(value=cast("dict[str, object]", value))], end
     except (ValueError, RecursionError):
         pass
-    reader = LooseReader(text, start)
+    reader = LenientJsonReader(text, start)
     try:
         value = reader.read()
     except UnusableReply as problem:
@@ -79,7 +79,7 @@ def _object_at(text: str, start: int) -> tuple[list[Found], int]:
     if reader.is_mended and following and following in "\"'}],:":
         raise UnusableReply(f"{NOT_JSON}: quotes inside a string are not escaped.")
     whole = cast("dict[str, object]", in_whole_characters(value))
-    return [Found(value=whole, is_strict=False, is_closed=reader.is_closed)], reader.at
+    return [ExtractedObject(value=whole, is_strict=False, is_closed=reader.is_closed)], reader.at
 
 
 def _past_other_text(text: str, start: int, problem: UnusableReply) -> int:

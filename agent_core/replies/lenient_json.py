@@ -38,7 +38,7 @@ MEANT = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": 
 WORDS: dict[str, object] = {"true": True, "false": False, "null": None, "none": None, "undefined": None}
 
 
-class LooseReader:
+class LenientJsonReader:
     """Reads the object that begins at a place of a text. `at` is then where it ends.
 
     `is_closed` is False when all that is missing is the last brace of the outermost object; `is_mended` is True when

@@ -10,7 +10,7 @@ from agent_core.model.command import CommandCall, Thoughts
 from agent_core.model.messages import Message, Reply
 from agent_core.replies.lenient_json import NOT_JSON
 from agent_core.replies.reply_parser import parse
-from agent_core.replies.verbatim_check import accounts_for, is_grounded
+from agent_core.replies.verbatim_check import accounts_for, is_verbatim
 
 MOST_TEXT = 20_000
 COMMAND = re.compile(r"\b(?:command|tool_calls?|function_call|action)\W{0,3}\s*+[:\uff1a]", re.IGNORECASE)
@@ -38,7 +38,7 @@ def parse_repaired(repaired: Reply, original: Reply) -> tuple[Thoughts, CommandC
     if not is_worth_repairing(original):
         raise UnusableReply(f"{NOT_JSON}.")
     thoughts, call = parse(repaired)
-    if not (is_grounded(call, original.text) and accounts_for(call, original.text)):
+    if not (is_verbatim(call, original.text) and accounts_for(call, original.text)):
         raise UnusableReply(f"{NOT_JSON}, and it is not clear what its command is.")
     return thoughts, call
 

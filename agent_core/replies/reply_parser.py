@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from agent_core.errors import UnusableReply
 from agent_core.model.command import CommandCall, CommandSpec, Thoughts
 from agent_core.model.messages import Reply
-from agent_core.replies.command_extraction import call_in, is_whole, one_of
-from agent_core.replies.json_extraction import Found, objects_in
+from agent_core.replies.command_extraction import extract_call, is_whole, one_of
+from agent_core.replies.json_extraction import ExtractedObject, extract_objects
 from agent_core.replies.lenient_json import CUT_OFF, NOT_JSON
-from agent_core.replies.verbatim_check import is_grounded
+from agent_core.replies.verbatim_check import is_verbatim
 
 __all__ = ["CUT_OFF", "json_object", "parse", "reply_schema", "require_whole"]
 
@@ -57,7 +57,7 @@ def parse(reply: Reply) -> tuple[Thoughts, CommandCall]:
     a comma. Only the last brace of the object around a whole command may be missing: it adds nothing to the command.
     """
     require_whole(reply)
-    objects = objects_in(reply.text)
+    objects = extract_objects(reply.text)
     if not objects:
         raise UnusableReply("it held no JSON object.")
     calls = [call for found in objects if (call := _call_of(found, reply.text))]
@@ -72,7 +72,7 @@ def require_whole(reply: Reply) -> None:
 
 def json_object(text: str) -> Mapping[str, object]:
     """The first JSON object in a text, read where nothing is to be guessed; raise UnusableReply for none."""
-    objects = objects_in(text)
+    objects = extract_objects(text)
     if not objects:
         raise UnusableReply("it held no JSON object.")
     if not objects[0].is_closed:
@@ -80,16 +80,16 @@ def json_object(text: str) -> Mapping[str, object]:
     return objects[0].value
 
 
-def _call_of(found: Found, text: str) -> CommandCall | None:
-    call = call_in(found.value)
+def _call_of(found: ExtractedObject, text: str) -> CommandCall | None:
+    call = extract_call(found.value)
     if call and not found.is_closed and not is_whole(found.value):
         raise UnusableReply(CUT_OFF)
-    if call and not found.is_strict and not is_grounded(call, text):
+    if call and not found.is_strict and not is_verbatim(call, text):
         raise UnusableReply(f"{NOT_JSON}, and it is not clear where its strings begin and end.")
     return call
 
 
-def _thoughts_in(objects: Sequence[Found]) -> Thoughts:
+def _thoughts_in(objects: Sequence[ExtractedObject]) -> Thoughts:
     """The thoughts of the first object that has some, under their own name or beside the command."""
     for found in objects:
         given = {name.strip().casefold(): value for name, value in found.value.items()}

@@ -16,7 +16,7 @@ QUOTED = re.compile(rf"{OPENS}{QUOTE}\Z"), re.compile(rf"{QUOTE}{CLOSES}")
 BARE = re.compile(rf"{OPENS}\Z"), re.compile(CLOSES)
 
 
-def is_grounded(call: CommandCall, text: str) -> bool:
+def is_verbatim(call: CommandCall, text: str) -> bool:
     """Whether every string of the arguments stands in the text from delimiter to delimiter, blanks and all.
 
     JSON's escapes may be resolved once, or twice for JSON inside a string. The end of the text delimits nothing.
@@ -29,7 +29,7 @@ def is_grounded(call: CommandCall, text: str) -> bool:
 def accounts_for(call: CommandCall, text: str) -> bool:
     """Whether the text from the command's name on, to its end or to the thoughts, says what the call says and no more.
 
-    Quotes, blanks, backslashes and JSON's own punctuation do not count: where strings end is for `is_grounded`.
+    Quotes, blanks, backslashes and JSON's own punctuation do not count: where strings end is for `is_verbatim`.
     """
     wanted, told = _words(call.name), _words(unescaped(text))
     expected = [word for name, value in call.arguments.items() for word in (*_words(name), *_told(value))]

@@ -15,13 +15,13 @@ from agent_core.model.usage import Budget
 from agent_core.oversight.policy import require_may_decide
 from agent_core.oversight.sites import keep_sites, sites_of
 from agent_core.ports.database import UnitOfWork
-from agent_core.service.transactional import Changing
+from agent_core.service.transactional import TransactionalService
 
 MOST = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentTuning(Changing):
+class AgentSettings(TransactionalService):
     """Changes that an agent's next thought is the first to know."""
 
     async def set_goals(self, agent_id: AgentId, goals: tuple[str, ...], origin: Origin) -> Agent:

@@ -15,20 +15,20 @@ from agent_core.model.command import RISK_CLASSES
 from agent_core.model.decision import Decision, Reject, Settlement
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.note import Note, Notice, is_question
-from agent_core.model.seen_proposal import UNKNOWN, Seen
+from agent_core.model.seen_proposal import UNKNOWN, SeenProposal
 from agent_core.model.turn import Turn
 from agent_core.oversight.lease import grant
 from agent_core.oversight.policy import may_decide, require_may_decide, require_may_speak
 from agent_core.ports.database import UnitOfWork
-from agent_core.service.decisions import checked, decided, require_as_shown, settled
+from agent_core.service.decisions import record_decision, require_as_shown, settle_turn, validated
 from agent_core.service.lifecycle import AgentLifecycle, newest_turn
-from agent_core.spending.helper_tree import let_go_on
+from agent_core.spending.helper_tree import resume_thinking
 
 MOST_NOTE = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Rejected:
+class StepRejected:
     """A reply that answered an open proposal."""
 
     agent: Agent
@@ -36,7 +36,7 @@ class Rejected:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class NoteKept:
     """A reply kept as a note for the agent's next turn."""
 
     agent: Agent
@@ -44,14 +44,14 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionAsked:
     """A question: the model answers it in the thread, and nothing is decided."""
 
     agent: Agent
     question: Notice
 
 
-ReplyOutcome: TypeAlias = Rejected | Kept | Asked
+ReplyOutcome: TypeAlias = StepRejected | NoteKept | QuestionAsked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,13 +75,15 @@ class AgentService(AgentLifecycle):
             if turn.state == "proposed":
                 require_may_decide(agent, origin.by)
                 require_as_shown(turn, shown)
-            return decided(work, agent, turn, checked(decision, turn, self.commands), by=origin.by, at=self.clock.now())
+            return record_decision(
+                work, agent, turn, validated(decision, turn, self.commands), by=origin.by, at=self.clock.now()
+            )
 
         agent, turn = await self.saved(act)
         self.waker.wake(agent.id)
         return agent, turn
 
-    async def reply(self, agent_id: AgentId, text: str, origin: Origin, seen: Seen = UNKNOWN) -> ReplyOutcome:
+    async def reply(self, agent_id: AgentId, text: str, origin: Origin, seen: SeenProposal = UNKNOWN) -> ReplyOutcome:
         """Say something to the agent: the rejection of an open proposal from someone who may decide, else a note.
 
         A text that ends with a question mark rejects nothing: it is a question about the proposal. What was written
@@ -99,29 +101,31 @@ class AgentService(AgentLifecycle):
             if turn and answers and may_decide(agent, origin.by) and not repeated:
                 if is_question(said):
                     return self._asked(work, agent, said, origin)
-                return Rejected(*decided(work, agent, turn, Reject(said), by=origin.by, at=self.clock.now()))
+                return StepRejected(
+                    *record_decision(work, agent, turn, Reject(said), by=origin.by, at=self.clock.now())
+                )
             note = Note.to(agent, said, by=origin.by, at=self.clock.now())
             if repeated:
-                return Kept(agent, note)
+                return NoteKept(agent, note)
             work.notes.add(note)
-            heard = let_go_on(self._objected(work, agent, origin), self.clock.now())
+            heard = resume_thinking(self._objected(work, agent, origin), self.clock.now())
             if heard != agent:
                 work.agents.save(heard)
-            return Kept(heard, note)
+            return NoteKept(heard, note)
 
         outcome = await self.saved(act)
         self.waker.wake(agent_id)
         return outcome
 
-    async def ask(self, agent_id: AgentId, text: str, origin: Origin) -> Asked:
+    async def ask(self, agent_id: AgentId, text: str, origin: Origin) -> QuestionAsked:
         """Have the model answer a question about the agent in its thread; raise NotAllowed, InvalidInput."""
         said = _usable_text(text)
 
-        async def act(work: UnitOfWork) -> Asked:
+        async def act(work: UnitOfWork) -> QuestionAsked:
             agent = await work.agents.get(origin.channel, agent_id)
             require_may_decide(agent, origin.by, "ask the model here")
             if await self.is_repeated(work, origin):
-                return Asked(agent, Notice.question(agent, said, by=origin.by, at=self.clock.now()))
+                return QuestionAsked(agent, Notice.question(agent, said, by=origin.by, at=self.clock.now()))
             return self._asked(work, agent, said, origin)
 
         outcome = await self.saved(act)
@@ -141,7 +145,7 @@ class AgentService(AgentLifecycle):
             require_may_decide(agent, origin.by)
             if turn.state == "interrupted":
                 require_as_shown(turn, shown)
-            answered = settled(turn, settlement, by=origin.by, at=self.clock.now())
+            answered = settle_turn(turn, settlement, by=origin.by, at=self.clock.now())
             changed = agent.become(Acting() if answered.state == "approved" else Thinking(), self.clock.now())
             work.audit.append(AuditEntry.on(agent, settlement, by=origin.by, at=self.clock.now(), turn=turn))
             work.turns.save(answered)
@@ -177,10 +181,10 @@ class AgentService(AgentLifecycle):
 
         return await self.change(agent_id, origin, "revoked", change)
 
-    def _asked(self, work: UnitOfWork, agent: Agent, text: str, origin: Origin) -> Asked:
+    def _asked(self, work: UnitOfWork, agent: Agent, text: str, origin: Origin) -> QuestionAsked:
         question = Notice.question(agent, text, by=origin.by, at=self.clock.now())
         work.notes.announce(question)
-        return Asked(agent, question)
+        return QuestionAsked(agent, question)
 
     def _objected(self, work: UnitOfWork, agent: Agent, origin: Origin) -> Agent:
         if agent.lease is None or may_decide(agent, origin.by):

@@ -16,7 +16,7 @@ from agent_core.oversight.policy import require_may_decide
 from agent_core.ports.database import UnitOfWork
 
 
-def checked(decision: Decision, turn: Turn, commands: Commands) -> Decision:
+def validated(decision: Decision, turn: Turn, commands: Commands) -> Decision:
     """The decision; raise InvalidInput for edited arguments that the command does not take."""
     if isinstance(decision, ApproveEdited):
         try:
@@ -28,7 +28,7 @@ def checked(decision: Decision, turn: Turn, commands: Commands) -> Decision:
     return decision
 
 
-def decided(
+def record_decision(
     work: UnitOfWork, agent: Agent, turn: Turn, decision: Decision, *, by: Actor, at: datetime
 ) -> tuple[Agent, Turn]:
     """Save a decision with what follows from it; raise NotAllowed or AlreadyDecided.
@@ -60,7 +60,7 @@ def require_as_shown(turn: Turn, shown: str) -> None:
         raise ChangedSinceShown(turn.number, turn.remark)
 
 
-def settled(turn: Turn, settlement: Settlement, *, by: Actor, at: datetime) -> Turn:
+def settle_turn(turn: Turn, settlement: Settlement, *, by: Actor, at: datetime) -> Turn:
     """The turn after people said what became of an interrupted command."""
     match settlement:
         case "run again":

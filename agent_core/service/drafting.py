@@ -9,9 +9,9 @@ from agent_core.model.actors import Origin
 from agent_core.model.draft import GOAL_LENGTH, AgentDraft
 from agent_core.oversight.policy import require_may_create
 from agent_core.prompt.agent_drafting import SCHEMA, drafting_messages, parse_draft
-from agent_core.prompt.model_client import Asker, Question
+from agent_core.prompt.model_client import MeteredModel, ModelRequest
 from agent_core.service.creation_limits import DEFAULT_LIMITS, CreationLimits
-from agent_core.spending.budget_ledger import Treasury
+from agent_core.spending.budget_ledger import BudgetLedger
 
 logger = logging.getLogger(__name__)
 
@@ -32,8 +32,8 @@ class Drafted:
 class AgentDrafting:
     """Drafts agents, at the channel's cost. A model that cannot be asked costs the draft, never the sentence."""
 
-    asker: Asker
-    treasury: Treasury
+    metered_model: MeteredModel
+    ledger: BudgetLedger
     limits: CreationLimits = DEFAULT_LIMITS
 
     async def draft(self, sentence: str, origin: Origin) -> Drafted:
@@ -43,10 +43,10 @@ class AgentDrafting:
         """
         require_may_create(origin.by, guests_may=self.limits.guests_may_create)
         said = " ".join(sentence.split())[:GOAL_LENGTH]
-        question = Question(kind="draft", prompt=drafting_messages(said), schema=SCHEMA, most=MOST_REPLY)
+        question = ModelRequest(kind="draft", prompt=drafting_messages(said), schema=SCHEMA, most=MOST_REPLY)
         try:
-            async with asyncio.timeout(PATIENCE), self.treasury.spending_in(origin.channel) as purse:
-                reply = await self.asker.ask(question, "", purse)
+            async with asyncio.timeout(PATIENCE), self.ledger.spending_in(origin.channel) as tracker:
+                reply = await self.metered_model.ask(question, "", tracker)
             return Drafted(parse_draft(reply))
         except (ModelError, TimeoutError) as fault:
             logger.info("no draft by the model", extra={"fault": type(fault).__name__})

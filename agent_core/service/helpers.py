@@ -16,15 +16,15 @@ from agent_core.model.usage import Budget
 from agent_core.oversight.untrusted_content import expose
 from agent_core.ports.database import UnitOfWork
 from agent_core.service.lifecycle import record_end_of_deleted
-from agent_core.service.transactional import Changing
-from agent_core.spending.helper_tree import as_actor, family_below
+from agent_core.service.transactional import TransactionalService
+from agent_core.spending.helper_tree import as_actor, list_helpers_below
 
 MOST_HELPERS = 5
 SHORT = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentHelpers(Changing):
+class AgentHelpers(TransactionalService):
     """See `Helpers` in the ports. Two generations below the agent that people made, and five agents in all.
 
     Taint goes along: to a new helper, with each message, and back with its report. No class is free for a helper.
@@ -37,7 +37,7 @@ class AgentHelpers(Changing):
 
         async def act(work: UnitOfWork) -> Agent:
             head = await work.agents.get(agent.channel, agent.home)
-            _must_be_few(agent, len(await family_below(work, head)))
+            _must_be_few(agent, len(await list_helpers_below(work, head)))
             present = await work.agents.get(agent.channel, agent.id)
             helper = self._made(present, head, await _free(work, agent, name), " ".join(task.split()))
             work.agents.add(helper)
@@ -78,7 +78,7 @@ class AgentHelpers(Changing):
         """Remove a helper and those that it started."""
         async with self.database.begin() as work:
             found = named(await _started_by(work, agent), key)
-            gone = (found, *await family_below(work, found))
+            gone = (found, *await list_helpers_below(work, found))
         try:
             for each in gone:
                 await self.memory.empty_index(each)

@@ -12,7 +12,7 @@ KEY = "heard until"
 
 
 @dataclass(frozen=True, slots=True)
-class Hearing:
+class InboundLog:
     """Kept in the database, so that a process that starts knows what the one before may have missed."""
 
     database: Database

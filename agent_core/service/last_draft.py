@@ -11,7 +11,7 @@ from agent_core.ports.database import UnitOfWork
 KEY = "last draft"
 
 
-def remember(work: UnitOfWork, channel: ChannelScope, draft: AgentDraft) -> None:
+def save_last_draft(work: UnitOfWork, channel: ChannelScope, draft: AgentDraft) -> None:
     """Keep a draft as the channel's last, but for the classes that need no approval: each person chooses those."""
     policy = draft.policy
     kept = {
@@ -25,7 +25,7 @@ def remember(work: UnitOfWork, channel: ChannelScope, draft: AgentDraft) -> None
     work.preferences.put(channel, KEY, json.dumps(kept))
 
 
-async def recall_draft(work: UnitOfWork, channel: ChannelScope) -> AgentDraft | None:
+async def load_last_draft(work: UnitOfWork, channel: ChannelScope) -> AgentDraft | None:
     """The draft of the channel's last agent, or None in a new channel."""
     text = await work.preferences.get(channel, KEY)
     if text is None:

@@ -23,13 +23,13 @@ from agent_core.oversight.policy import require_may_create, require_may_decide, 
 from agent_core.ports.database import UnitOfWork
 from agent_core.ports.world import Workspaces
 from agent_core.service.creation_limits import DEFAULT_LIMITS, CreationLimits, created_text, require_room
-from agent_core.service.last_draft import recall_draft, remember
-from agent_core.service.transactional import Changing
-from agent_core.spending.helper_tree import family_below, report, taint_shared_folder
+from agent_core.service.last_draft import load_last_draft, save_last_draft
+from agent_core.service.transactional import TransactionalService
+from agent_core.spending.helper_tree import list_helpers_below, report, taint_shared_folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentLifecycle(Changing):
+class AgentLifecycle(TransactionalService):
     """What begins, halts and ends agents."""
 
     commands: Commands
@@ -42,7 +42,7 @@ class AgentLifecycle(Changing):
         """The channel's last settings, to be offered again; raise NotAllowed for whoever may not make agents here."""
         require_may_create(origin.by, guests_may=self.limits.guests_may_create)
         async with self.database.begin() as work:
-            return await recall_draft(work, origin.channel)
+            return await load_last_draft(work, origin.channel)
 
     async def create(self, draft: AgentDraft, origin: Origin) -> Agent:
         """Make an agent and let it think; raise InvalidInput with every field at fault, the name taken among them.
@@ -67,7 +67,7 @@ class AgentLifecycle(Changing):
             agent = tidy.made(origin, self.clock.now())
             work.agents.add(agent)
             if origin.by.kind == "member":
-                remember(work, origin.channel, tidy)
+                save_last_draft(work, origin.channel, tidy)
             self.audit(work, agent, origin, "created", created_text(agent))
             return agent
 
@@ -117,7 +117,7 @@ class AgentLifecycle(Changing):
         """
         async with self.database.begin() as work:
             found = await work.agents.get(origin.channel, agent_id)
-            gone = (found, *await family_below(work, found))
+            gone = (found, *await list_helpers_below(work, found))
         require_may_decide(found, origin.by, "delete agents here")
         try:
             await self._forget(gone)
@@ -127,7 +127,7 @@ class AgentLifecycle(Changing):
         async def act(work: UnitOfWork) -> tuple[Agent, ...]:
             agent = await work.agents.get(origin.channel, agent_id)
             require_may_decide(agent, origin.by, "delete agents here")
-            family = (agent, *await family_below(work, agent))
+            family = (agent, *await list_helpers_below(work, agent))
             for each in family:
                 await record_end_of_deleted(work, each, origin.by, self.clock.now())
                 self.audit(work, each, origin, "deleted", f"{each.turns} turns, history, memory and files")
@@ -148,7 +148,7 @@ class AgentLifecycle(Changing):
 
     async def _stop_helpers(self, work: UnitOfWork, agent: Agent, origin: Origin) -> list[Agent]:
         """Stop all that work for the agent, in the same transaction."""
-        at_work = [helper for helper in await family_below(work, agent) if not helper.is_at_rest]
+        at_work = [helper for helper in await list_helpers_below(work, agent) if not helper.is_at_rest]
         for helper in at_work:
             work.agents.save(await self._stopped(work, helper, origin))
             self.audit(work, helper, origin, "stopped")

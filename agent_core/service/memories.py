@@ -17,7 +17,7 @@ from agent_core.model.memory import Memory, Recalled
 from agent_core.oversight.policy import require_may_decide, require_may_speak
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.ports.world import Clock
-from agent_core.spending.budget_ledger import Treasury
+from agent_core.spending.budget_ledger import BudgetLedger
 
 PAGE = 20
 MOST_FOUND = 10
@@ -38,7 +38,7 @@ class MemoryPage:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class MemorySearchResult:
     """What a search found; `said` tells people where it is not by likeness."""
 
     recalled: tuple[Recalled, ...]
@@ -51,7 +51,7 @@ class AgentMemories:
 
     database: Database
     memory: LongTermMemory
-    treasury: Treasury
+    ledger: BudgetLedger
     clock: Clock
 
     async def page(self, channel: ChannelScope, agent_id: AgentId, before: MemoryId | None = None) -> MemoryPage:
@@ -64,17 +64,17 @@ class AgentMemories:
         page = found[:PAGE]
         return MemoryPage(page, total, page[-1].id if len(found) > PAGE else None, bool(behind))
 
-    async def search(self, agent_id: AgentId, words: str, origin: Origin) -> Found:
+    async def search(self, agent_id: AgentId, words: str, origin: Origin) -> MemorySearchResult:
         """What is like these words, or holds them while likeness cannot be asked. The agent pays for it."""
         require_may_speak(origin.by, "search here")
         agent, said = await self._agent(agent_id, origin), words.strip()
         if not said:
             raise InvalidInput({"words": "Search: write what to look for."})
         try:
-            async with self.treasury.spending(agent) as purse:
-                return Found(await self.memory.recall(agent, said[:2_000], MOST_FOUND, purse))
+            async with self.ledger.spending(agent) as tracker:
+                return MemorySearchResult(await self.memory.recall(agent, said[:2_000], MOST_FOUND, tracker))
         except MemoryAway:
-            return Found(await self._holding(agent, said), BY_WORDS)
+            return MemorySearchResult(await self._holding(agent, said), BY_WORDS)
 
     async def add(self, agent_id: AgentId, text: str, origin: Origin) -> int:
         """Keep what a person wrote; return in how many pieces."""
@@ -135,8 +135,8 @@ class AgentMemories:
         memories = [Memory.of(piece, source=source, at=now) for piece in pieces(text)]
         if await self._is_repeated(origin, now):
             return len(memories)
-        async with self.treasury.spending(agent) as purse:
-            await self.memory.add(agent, memories, purse)
+        async with self.ledger.spending(agent) as tracker:
+            await self.memory.add(agent, memories, tracker)
         await self._audit(agent, origin, what, f"{source}: {text[:200]}")
         return len(memories)
 

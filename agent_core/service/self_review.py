@@ -14,9 +14,9 @@ from agent_core.oversight.policy import require_may_decide
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.ports.engine import Waker
 from agent_core.ports.world import Clock
-from agent_core.prompt.model_client import Asker, Question
+from agent_core.prompt.model_client import MeteredModel, ModelRequest
 from agent_core.prompt.self_review import MOST_REPLY, review_messages, review_of
-from agent_core.spending.budget_ledger import Treasury
+from agent_core.spending.budget_ledger import BudgetLedger
 
 PATIENCE = 60.0
 
@@ -26,8 +26,8 @@ class SelfReview:
     """One more call to a model, paid by the agent. The proposal stays open, and people still decide."""
 
     database: Database
-    asker: Asker
-    treasury: Treasury
+    metered_model: MeteredModel
+    ledger: BudgetLedger
     waker: Waker
     clock: Clock
     under_way: WeakValueDictionary[TurnId, asyncio.Lock] = field(default_factory=WeakValueDictionary)
@@ -62,10 +62,10 @@ class SelfReview:
         return reviewed
 
     async def _asked(self, agent: Agent, turn: Turn) -> str:
-        question = Question(kind="review", prompt=review_messages(agent, turn), most=MOST_REPLY)
+        question = ModelRequest(kind="review", prompt=review_messages(agent, turn), most=MOST_REPLY)
         try:
-            async with asyncio.timeout(PATIENCE), self.treasury.spending(agent) as purse:
-                said = review_of(await self.asker.ask(question, agent.model, purse))
+            async with asyncio.timeout(PATIENCE), self.ledger.spending(agent) as tracker:
+                said = review_of(await self.metered_model.ask(question, agent.model, tracker))
         except ModelError as error:
             raise NotPossible(f"No self-review: {error}") from error
         except TimeoutError:

@@ -12,20 +12,20 @@ from agent_core.model.note import Notice, NoticeKind
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.ports.engine import Waker
 from agent_core.ports.world import Clock
-from agent_core.ports.write_priority import Precedence
+from agent_core.ports.write_priority import WritePriority
 
 T = TypeVar("T")
 Change: TypeAlias = Callable[[UnitOfWork, Agent], Awaitable[Agent]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Changing:
+class TransactionalService:
     """Where it is saved, and who is woken."""
 
     database: Database
     waker: Waker
     clock: Clock
-    precedence: Precedence = field(default_factory=Precedence)
+    write_priority: WritePriority = field(default_factory=WritePriority)
 
     async def change(self, agent_id: AgentId, origin: Origin, what: str, change: Change, detail: str = "") -> Agent:
         """Save what a change makes of the agent, with `what` and `detail` in the decision log.
@@ -48,7 +48,7 @@ class Changing:
 
     async def saved(self, act: Callable[[UnitOfWork], Awaitable[T]]) -> T:
         """Save it before any work of agents: somebody waits for it."""
-        with self.precedence.first():
+        with self.write_priority.first():
             return await in_one_unit(self.database, act)
 
     def announce(self, work: UnitOfWork, agent: Agent, kind: NoticeKind, text: str) -> None:

@@ -24,7 +24,7 @@ UNFIT = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]+')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReceivedFiles:
+class FileUploads:
     """Puts what people drop into an agent's workspace, never in place of what is there."""
 
     database: Database

@@ -22,7 +22,7 @@ from agent_core.ports.world import Clock, Workspaces
 from agent_core.service.decision_log import DecisionLog
 from agent_core.service.decisions import require_as_shown
 from agent_core.service.lifecycle import newest_turn
-from agent_core.spending.helper_tree import family_below
+from agent_core.spending.helper_tree import list_helpers_below
 
 PAGE = 50
 MOST_ASKING = 100
@@ -30,7 +30,7 @@ Entry: TypeAlias = Turn | Note | Notice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Thread:
+class ThreadPage:
     """A page of an agent's thread, oldest entry first; `earlier` tells whether turns come before it.
 
     What its helpers do stands in it too.
@@ -121,19 +121,19 @@ class AgentViews:
         async with self.database.begin() as work:
             return await newest_turn(work, await work.agents.get(channel, agent_id))
 
-    async def thread(self, channel: ChannelScope, agent_id: AgentId, *, before: int | None = None) -> Thread:
+    async def thread(self, channel: ChannelScope, agent_id: AgentId, *, before: int | None = None) -> ThreadPage:
         """The newest page of the thread, or the one that ends before a turn's number."""
         async with self.database.begin() as work:
             agent = await work.agents.get(channel, agent_id)
             turns = await work.turns.of(agent, last=PAGE + 1, before=before)
-            helpers = await family_below(work, agent)
+            helpers = await list_helpers_below(work, agent)
             entries = [*await _said(work, agent), *[entry for each in helpers for entry in await _done(work, each)]]
         more, page = len(turns) > PAGE, turns[-PAGE:]
         first = page[0].id if more else ""
         last = page[-1].id if before is not None and page else "~"
         shown = (entry for entry in [*page, *entries] if first <= entry.id <= last)
         ordered = tuple(sorted(shown, key=lambda entry: entry.id))
-        return Thread(agent=agent, entries=ordered, earlier=page[0].number if more else None, helpers=helpers)
+        return ThreadPage(agent=agent, entries=ordered, earlier=page[0].number if more else None, helpers=helpers)
 
     async def waiting(self) -> tuple[tuple[Agent, Turn], ...]:
         """Agents that ask people something, with the open turn, longest waiting first; at most a hundred."""
@@ -184,7 +184,7 @@ class AgentViews:
     async def family(self, channel: ChannelScope, agent_id: AgentId) -> tuple[Agent, ...]:
         """All helpers that work for an agent, oldest first."""
         async with self.database.begin() as work:
-            return await family_below(work, await work.agents.get(channel, agent_id))
+            return await list_helpers_below(work, await work.agents.get(channel, agent_id))
 
 
 async def _said(work: UnitOfWork, agent: Agent) -> list[Entry]:

@@ -1,4 +1,4 @@
-"""The purses of all agents at work in this process."""
+"""The trackers of all agents at work in this process."""
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -8,54 +8,54 @@ from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.model.usage import FREE, Budget, CallKind, Usage
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
-from agent_core.spending.helper_tree import budget_of, charge_family
-from agent_core.spending.spending_tracker import NOTHING, Purse
+from agent_core.spending.helper_tree import budget_of, charge_ancestors
+from agent_core.spending.spending_tracker import NOTHING, SpendingTracker
 
 
 @dataclass(frozen=True, slots=True)
-class Treasury:
-    """Knows the open purses of each channel, so that two agents never both spend its last dollar."""
+class BudgetLedger:
+    """Knows the open trackers of each channel, so that two agents never both spend its last dollar."""
 
     database: Database
-    at_work: dict[ChannelScope, list[Purse]] = field(default_factory=dict)
+    at_work: dict[ChannelScope, list[SpendingTracker]] = field(default_factory=dict)
 
     @contextmanager
-    def purse(self, agent: Agent, own: Budget, channel: Budget) -> Iterator[Purse]:
-        """A purse for one step of an agent that may spend `own`; whoever opens it saves what was spent."""
-        with self._opened(agent.channel, own, channel, agent.home) as purse:
-            yield purse
+    def tracker(self, agent: Agent, own: Budget, channel: Budget) -> Iterator[SpendingTracker]:
+        """A tracker for one step of an agent that may spend `own`; whoever opens it saves what was spent."""
+        with self._opened(agent.channel, own, channel, agent.home) as tracker:
+            yield tracker
 
     @asynccontextmanager
-    async def spending(self, agent: Agent) -> AsyncIterator[Purse]:
-        """A purse whose spending is saved at the end, whatever went wrong."""
+    async def spending(self, agent: Agent) -> AsyncIterator[SpendingTracker]:
+        """A tracker whose spending is saved at the end, whatever went wrong."""
         async with self.database.begin() as work:
             own, channel = await budget_of(work, agent), await work.budgets.of(agent.channel)
-        with self.purse(agent, own, channel) as purse:
+        with self.tracker(agent, own, channel) as tracker:
             try:
-                yield purse
+                yield tracker
             finally:
-                await self._pay(agent, purse)
+                await self._pay(agent, tracker)
 
     @asynccontextmanager
-    async def spending_in(self, channel: ChannelScope) -> AsyncIterator[Purse]:
+    async def spending_in(self, channel: ChannelScope) -> AsyncIterator[SpendingTracker]:
         """The same for what belongs to no agent yet: the draft of one."""
         async with self.database.begin() as work:
             budget = await work.budgets.of(channel)
-        with self._opened(channel, NOTHING, budget) as purse:
+        with self._opened(channel, NOTHING, budget) as tracker:
             try:
-                yield purse
+                yield tracker
             finally:
-                await self._charge(channel, purse.settle())
+                await self._charge(channel, tracker.settle())
 
     @contextmanager
-    def _opened(self, channel: ChannelScope, own: Budget, shared: Budget, head: str = "") -> Iterator[Purse]:
+    def _opened(self, channel: ChannelScope, own: Budget, shared: Budget, head: str = "") -> Iterator[SpendingTracker]:
         others = self.at_work.setdefault(channel, [])
-        purse = Purse(own, shared, others=others, head=head)
-        others.append(purse)
+        tracker = SpendingTracker(own, shared, others=others, head=head)
+        others.append(tracker)
         try:
-            yield purse
+            yield tracker
         finally:
-            others[:] = [each for each in others if each is not purse]
+            others[:] = [each for each in others if each is not tracker]
             if not others:
                 self.at_work.pop(channel, None)
 
@@ -66,13 +66,13 @@ class Treasury:
         if spent:
             await in_one_unit(self.database, act)
 
-    async def _pay(self, agent: Agent, purse: Purse) -> None:
-        spent = purse.settle()
+    async def _pay(self, agent: Agent, tracker: SpendingTracker) -> None:
+        spent = tracker.settle()
 
         async def act(work: UnitOfWork) -> None:
             present = await work.agents.get(agent.channel, agent.id)
             work.agents.save(present.pay(spent))
-            await charge_family(work, present, spent)
+            await charge_ancestors(work, present, spent)
             charge(work, agent.channel, spent)
 
         if spent:

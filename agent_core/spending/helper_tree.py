@@ -14,7 +14,7 @@ from agent_core.oversight.untrusted_content import expose
 from agent_core.ports.database import UnitOfWork
 
 
-async def family_below(work: UnitOfWork, agent: Agent) -> tuple[Agent, ...]:
+async def list_helpers_below(work: UnitOfWork, agent: Agent) -> tuple[Agent, ...]:
     """Every helper that works for this agent or for a helper of it, oldest first."""
     below, ids = [], {agent.id}
     for each in await work.agents.of(agent.channel):
@@ -34,7 +34,7 @@ async def budget_of(work: UnitOfWork, agent: Agent) -> Budget:
         return Budget(limit=FREE)
 
 
-async def charge_family(work: UnitOfWork, agent: Agent, spent: Mapping[CallKind, Usage]) -> None:
+async def charge_ancestors(work: UnitOfWork, agent: Agent, spent: Mapping[CallKind, Usage]) -> None:
     """Have the agent that people made pay for what a helper spent. Both are saved in one unit of work."""
     cost = sum(spent.values(), Usage()).cost
     if agent.head is None or cost <= FREE:
@@ -53,7 +53,7 @@ async def report(work: UnitOfWork, helper: Agent, now: datetime) -> AgentId | No
         parent, notices = expose(parent, f"the report of {helper.name}", now)
         for notice in notices:
             work.notes.announce(notice)
-    work.agents.save(let_go_on(parent, now))
+    work.agents.save(resume_thinking(parent, now))
     return parent.id
 
 
@@ -64,7 +64,7 @@ async def taint_shared_folder(work: UnitOfWork, agent: Agent) -> None:
             work.agents.save(replace(each, folder_tainted=True))
 
 
-def let_go_on(agent: Agent, now: datetime) -> Agent:
+def resume_thinking(agent: Agent, now: datetime) -> Agent:
     """The agent without waiting for helpers; any other as it is."""
     waits = isinstance(agent.status, Thinking) and agent.status.waits_for
     return agent.become(Thinking(), now) if waits else agent

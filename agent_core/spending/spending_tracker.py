@@ -12,18 +12,18 @@ NOTHING = Budget()
 
 
 @dataclass(slots=True)
-class Purse:
+class SpendingTracker:
     """What one step of an agent may spend and has spent. `held` is what calls under way may cost at most.
 
     `agent` is what the agent may spend, with all that help the same `head`; `channel` is the channel's budget. Both are
-    as they were read; `others` are the purses of the channel's agents now.
+    as they were read; `others` are the trackers of the channel's agents now.
     """
 
     agent: Budget = NOTHING
     channel: Budget = NOTHING
     spent: dict[CallKind, Usage] = field(default_factory=dict)
     held: Decimal = FREE
-    others: list["Purse"] = field(default_factory=list, repr=False)
+    others: list["SpendingTracker"] = field(default_factory=list, repr=False)
     head: str = ""
 
     @property
@@ -58,8 +58,8 @@ class Purse:
             return ""
         if estimate is None:
             return f"No price is known for {model}, so the budget cannot be kept. Set MODEL_PRICES, or lift the budget."
-        others = [purse for purse in self.others if purse is not self]
-        family = _committed(purse for purse in others if purse.head and purse.head == self.head)
+        others = [tracker for tracker in self.others if tracker is not self]
+        family = _committed(tracker for tracker in others if tracker.head and tracker.head == self.head)
         for budget, whose, committed in (
             (self.agent, "The", family),
             (self.channel, "The channel's", _committed(others)),
@@ -73,5 +73,5 @@ class Purse:
         return ""
 
 
-def _committed(purses: Iterable[Purse]) -> Decimal:
-    return sum((purse.held + purse.total.cost for purse in purses), FREE)
+def _committed(trackers: Iterable[SpendingTracker]) -> Decimal:
+    return sum((tracker.held + tracker.total.cost for tracker in trackers), FREE)

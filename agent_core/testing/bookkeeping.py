@@ -7,13 +7,13 @@ from agent_core.model.agent import Agent
 from agent_core.model.audit import AuditEntry
 from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId
-from agent_core.testing.store import Buffer
+from agent_core.testing.store import StoreBuffer
 
 
 class MemoryDeliveries:
     """See `Deliveries` in the ports."""
 
-    def __init__(self, buffer: Buffer) -> None:
+    def __init__(self, buffer: StoreBuffer) -> None:
         self._buffer = buffer
         self._claimed: set[str] = set()
 
@@ -33,7 +33,7 @@ class MemoryDeliveries:
 class MemoryAudit:
     """See `Audit` in the ports."""
 
-    def __init__(self, buffer: Buffer) -> None:
+    def __init__(self, buffer: StoreBuffer) -> None:
         self._buffer = buffer
 
     async def of(self, agent: Agent) -> tuple[AuditEntry, ...]:
@@ -69,7 +69,7 @@ class MemoryAudit:
 class MemoryPreferences:
     """See `Preferences` in the ports."""
 
-    def __init__(self, buffer: Buffer) -> None:
+    def __init__(self, buffer: StoreBuffer) -> None:
         self._buffer = buffer
 
     async def get(self, channel: ChannelScope, key: str) -> str | None:

@@ -11,13 +11,13 @@ from agent_core.testing.repositories import (
     MemoryNotes,
     MemoryTurns,
 )
-from agent_core.testing.store import Buffer, Store
+from agent_core.testing.store import Store, StoreBuffer
 
 
 class InMemoryUnitOfWork:
     """See `UnitOfWork` in the ports."""
 
-    def __init__(self, buffer: Buffer) -> None:
+    def __init__(self, buffer: StoreBuffer) -> None:
         self.agents = MemoryAgents(buffer)
         self.turns = MemoryTurns(buffer)
         self.notes = MemoryNotes(buffer)
@@ -43,7 +43,7 @@ class InMemoryDatabase:
     @asynccontextmanager
     async def begin(self) -> AsyncIterator[InMemoryUnitOfWork]:
         """Open a unit of work."""
-        buffer = Buffer(self._store)
+        buffer = StoreBuffer(self._store)
         try:
             yield InMemoryUnitOfWork(buffer)
         finally:

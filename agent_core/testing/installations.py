@@ -2,13 +2,13 @@
 
 from agent_core.model.channels import SurfaceName
 from agent_core.model.installation import Installation
-from agent_core.testing.store import Buffer
+from agent_core.testing.store import StoreBuffer
 
 
 class MemoryInstallations:
     """See `Installations` in the ports."""
 
-    def __init__(self, buffer: Buffer) -> None:
+    def __init__(self, buffer: StoreBuffer) -> None:
         self._buffer = buffer
 
     async def get(self, surface: SurfaceName, workspace: str) -> Installation | None:

@@ -10,13 +10,13 @@ from agent_core.model.ids import AgentId, MemoryId
 from agent_core.model.memory import Memory, MemoryChanges, Vector
 from agent_core.model.usage import Budget
 from agent_core.persistence.budgets import dollars, whole
-from agent_core.testing.store import Buffer, KeptMemory, Store
+from agent_core.testing.store import KeptMemory, Store, StoreBuffer
 
 
 class MemoryMemories:
     """See `Memories` in the ports."""
 
-    def __init__(self, buffer: Buffer) -> None:
+    def __init__(self, buffer: StoreBuffer) -> None:
         self._buffer = buffer
 
     async def of(self, agent: Agent, *, most: int, before: MemoryId | None = None) -> tuple[Memory, ...]:
@@ -95,7 +95,7 @@ class MemoryMemories:
 class MemoryBudgets:
     """See `Budgets` in the ports."""
 
-    def __init__(self, buffer: Buffer) -> None:
+    def __init__(self, buffer: StoreBuffer) -> None:
         self._buffer = buffer
 
     async def of(self, channel: ChannelScope) -> Budget:

@@ -11,8 +11,8 @@ from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.ids import AgentId, NoticeId, TurnId
 from agent_core.model.note import Note, Notice
 from agent_core.model.turn import Turn
-from agent_core.persistence.identity_map import Pending
-from agent_core.testing.store import Buffer, Row, Rows, name_key
+from agent_core.persistence.identity_map import IdentityMap
+from agent_core.testing.store import Rows, StoreBuffer, StoredRow, name_key
 
 B = TypeVar("B", Turn, Note, Notice)
 Said = TypeVar("Said", Note, Notice)
@@ -21,9 +21,9 @@ Said = TypeVar("Said", Note, Notice)
 class MemoryAgents:
     """See `Agents` in the ports."""
 
-    def __init__(self, buffer: Buffer) -> None:
+    def __init__(self, buffer: StoreBuffer) -> None:
         self._buffer = buffer
-        self._pending: Pending[Agent] = Pending("agent", buffer.check_open)
+        self._pending: IdentityMap[Agent] = IdentityMap("agent", buffer.check_open)
 
     async def get(self, channel: ChannelScope, agent_id: AgentId) -> Agent:
         """The agent, as it is to be saved here or else as it is committed."""
@@ -107,7 +107,7 @@ class MemoryAgents:
     def _insert(self, agent: Agent) -> None:
         self._buffer.queue(lambda store: store.insert_agent(agent), key=("agent", agent.id))
 
-    def _read(self, rows: Iterable[Row[Agent]]) -> tuple[Agent, ...]:
+    def _read(self, rows: Iterable[StoredRow[Agent]]) -> tuple[Agent, ...]:
         read = [self._pending.read(row.value, row.revision) for row in rows]
         return tuple(sorted(read, key=lambda agent: agent.id))
 
@@ -115,9 +115,9 @@ class MemoryAgents:
 class MemoryTurns:
     """See `Turns` in the ports."""
 
-    def __init__(self, buffer: Buffer) -> None:
+    def __init__(self, buffer: StoreBuffer) -> None:
         self._buffer = buffer
-        self._pending: Pending[Turn] = Pending("turn", buffer.check_open)
+        self._pending: IdentityMap[Turn] = IdentityMap("turn", buffer.check_open)
 
     async def get(self, channel: ChannelScope, turn_id: TurnId) -> Turn:
         """The turn, as it is to be saved here or else as it is committed."""
@@ -159,14 +159,14 @@ class MemoryTurns:
     def _insert(self, turn: Turn) -> None:
         self._buffer.queue(lambda store: store.insert_turn(turn), key=("turn", turn.id))
 
-    def _read(self, rows: Iterable[Row[Turn]]) -> tuple[Turn, ...]:
+    def _read(self, rows: Iterable[StoredRow[Turn]]) -> tuple[Turn, ...]:
         return tuple(self._pending.read(row.value, row.revision) for row in rows)
 
 
 class MemoryNotes:
     """See `Notes` in the ports."""
 
-    def __init__(self, buffer: Buffer) -> None:
+    def __init__(self, buffer: StoreBuffer) -> None:
         self._buffer = buffer
 
     async def of(self, agent: Agent, *, since: datetime | None = None) -> tuple[Note, ...]:
@@ -225,14 +225,14 @@ def _made(agent: Agent) -> tuple[SurfaceName, str, str]:
     return agent.channel.surface, agent.channel.workspace, agent.owner.id
 
 
-def _number(row: Row[Turn]) -> int:
+def _number(row: StoredRow[Turn]) -> int:
     return row.value.number
 
 
-def _theirs(rows: Rows[B], agent: Agent) -> list[Row[B]]:
+def _theirs(rows: Rows[B], agent: Agent) -> list[StoredRow[B]]:
     return [row for row in rows.values() if (row.value.agent_id, row.value.channel) == (agent.id, agent.channel)]
 
 
-def _said(rows: Iterable[Row[Said]], since: datetime | None = None) -> tuple[Said, ...]:
+def _said(rows: Iterable[StoredRow[Said]], since: datetime | None = None) -> tuple[Said, ...]:
     said = (row.value for row in rows if since is None or row.value.at >= since)
     return tuple(sorted(said, key=lambda each: (each.at, each.id)))

@@ -13,8 +13,8 @@ from agent_core.commands.memory import MemoryCommands
 from agent_core.commands.registry import Commands
 from agent_core.engines.local import LocalEngine
 from agent_core.loop.advance import AgentLoop
-from agent_core.loop.command_runner import Hands, Hook
-from agent_core.loop.proposing import Mind
+from agent_core.loop.command_runner import CommandRunner, Hook
+from agent_core.loop.proposing import Proposer
 from agent_core.loop.summarising import HISTORY_TOKENS
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.actors import Actor, Origin
@@ -26,16 +26,16 @@ from agent_core.ports.database import Database
 from agent_core.ports.models import Embedder, LanguageModel, MemoryIndex
 from agent_core.ports.surface import ChatSurface
 from agent_core.ports.world import Clock, Workspaces
-from agent_core.prompt.model_client import Asker
+from agent_core.prompt.model_client import MeteredModel
 from agent_core.prompt.profiles import ProfileName
 from agent_core.providers.llm.token_estimates import Estimates
-from agent_core.service.agent_settings import AgentTuning
+from agent_core.service.agent_settings import AgentSettings
 from agent_core.service.agents import AgentService
 from agent_core.service.helpers import AgentHelpers
 from agent_core.service.memories import AgentMemories
 from agent_core.service.self_review import SelfReview
 from agent_core.service.views import AgentViews
-from agent_core.spending.budget_ledger import Treasury
+from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import InMemoryDatabase
 from agent_core.testing.embedder import WordEmbedder
@@ -69,37 +69,39 @@ class Stage:
     service: AgentService = field(init=False)
     views: AgentViews = field(init=False)
     helpers: AgentHelpers = field(init=False)
-    tuning: AgentTuning = field(init=False)
+    tuning: AgentSettings = field(init=False)
     memories: AgentMemories = field(init=False)
     review: SelfReview = field(init=False)
     memory: LongTermMemory = field(init=False)
-    treasury: Treasury = field(init=False)
-    asker: Asker = field(init=False)
+    ledger: BudgetLedger = field(init=False)
+    metered_model: MeteredModel = field(init=False)
 
     def __post_init__(self) -> None:
         self.engine = LocalEngine(database=self.database, clock=self.clock, surfaces=(self.surface.name,))
         self.memory = LongTermMemory(database=self.database, embedder=self.embedder, index=self.index)
-        self.treasury = Treasury(self.database)
+        self.ledger = BudgetLedger(self.database)
         recollecting = (*MemoryCommands(self.memory, self.clock).commands, *HistoryCommands(self.database).commands)
         self.commands = Commands.of(*self.commands.by_name.values(), *recollecting)
-        asker = self.asker = Asker(model=self.model, tokens=Estimates(), fast_model=self.fast_model)
+        metered_model = self.metered_model = MeteredModel(
+            model=self.model, tokens=Estimates(), fast_model=self.fast_model
+        )
         shared: dict[str, Any] = {"commands": self.commands, "workspaces": self.workspaces}
         kept: dict[str, Any] = {"database": self.database, "clock": self.clock}
         chosen: dict[str, Any] = {"history_tokens": self.history_tokens, "wanted_profile": self.profile}
-        mind = Mind(asker=asker, memory=self.memory, clock=self.clock, **chosen, **shared)
+        mind = Proposer(metered_model=metered_model, memory=self.memory, clock=self.clock, **chosen, **shared)
         self.loop = AgentLoop(
             mind=mind,
-            hands=Hands(hooks=self.hooks, **shared),
+            runner=CommandRunner(hooks=self.hooks, **shared),
             surfaces={self.surface.name: self.surface},
-            treasury=self.treasury,
+            ledger=self.ledger,
             waker=self.engine,
             **kept,
         )
         self.service = AgentService(waker=self.engine, memory=self.memory, **kept, **shared)
         self.helpers = AgentHelpers(waker=self.engine, memory=self.memory, **kept)
-        self.tuning = AgentTuning(waker=self.engine, **kept)
-        self.memories = AgentMemories(memory=self.memory, treasury=self.treasury, **kept)
-        self.review = SelfReview(asker=asker, treasury=self.treasury, waker=self.engine, **kept)
+        self.tuning = AgentSettings(waker=self.engine, **kept)
+        self.memories = AgentMemories(memory=self.memory, ledger=self.ledger, **kept)
+        self.review = SelfReview(metered_model=metered_model, ledger=self.ledger, waker=self.engine, **kept)
         self.views = AgentViews(**kept, **shared)
 
     @property

@@ -24,7 +24,7 @@ CHANGED = "A record was saved elsewhere since it was read."
 
 
 @dataclass(frozen=True, slots=True)
-class Row(Generic[T]):
+class StoredRow(Generic[T]):
     """A record, how often it was saved, and what of it the thread was shown."""
 
     value: T
@@ -43,7 +43,7 @@ class KeptMemory:
     vector: Vector | None = None
 
 
-Rows: TypeAlias = dict[str, Row[T]]
+Rows: TypeAlias = dict[str, StoredRow[T]]
 
 
 @dataclass(slots=True)
@@ -73,7 +73,7 @@ class Store:
     def insert_agent(self, agent: Agent) -> None:
         """Add a new agent."""
         self._must_be_free(agent)
-        _insert(self.agents, agent.id, Row(agent))
+        _insert(self.agents, agent.id, StoredRow(agent))
 
     def update_agent(self, agent: Agent, revision: int) -> None:
         """Replace an agent that is as it was read."""
@@ -98,7 +98,7 @@ class Store:
         self._must_be_there(turn.agent_id)
         if any((row.value.agent_id, row.value.number) == (turn.agent_id, turn.number) for row in self.turns.values()):
             raise Conflict(IN_THE_WAY)
-        _insert(self.turns, turn.id, Row(turn))
+        _insert(self.turns, turn.id, StoredRow(turn))
 
     def update_turn(self, turn: Turn, revision: int) -> None:
         """Replace a turn that is as it was read; where its card stands stays."""
@@ -121,11 +121,11 @@ class Store:
     def insert_said(self, rows: Rows[Said], said: Said) -> None:
         """Add a note or a notice."""
         self._must_be_there(said.agent_id)
-        _insert(rows, said.id, Row(said))
+        _insert(rows, said.id, StoredRow(said))
 
     def insert_entry(self, entry: AuditEntry) -> None:
         """Add an entry to the decision log."""
-        _insert(self.audit, entry.id, Row(entry))
+        _insert(self.audit, entry.id, StoredRow(entry))
 
     def take(self, notes: Sequence[Note], turn_id: TurnId) -> None:
         """Change which turn read the notes."""
@@ -199,7 +199,7 @@ class Store:
 Change: TypeAlias = Callable[[Store], None]
 
 
-class Buffer:
+class StoreBuffer:
     """The changes of one unit of work, waiting for its commit."""
 
     def __init__(self, store: Store) -> None:
@@ -239,13 +239,13 @@ def name_key(agent: Agent) -> tuple[ChannelScope, str]:
     return agent.channel, agent.name.casefold()
 
 
-def _insert(rows: Rows[T], record_id: str, row: Row[T]) -> None:
+def _insert(rows: Rows[T], record_id: str, row: StoredRow[T]) -> None:
     if record_id in rows:
         raise Conflict(IN_THE_WAY)
     rows[record_id] = row
 
 
-def _as_read(rows: Rows[T], record_id: str, revision: int) -> Row[T]:
+def _as_read(rows: Rows[T], record_id: str, revision: int) -> StoredRow[T]:
     row = rows.get(record_id)
     if row is None or row.revision != revision:
         raise Conflict(CHANGED)

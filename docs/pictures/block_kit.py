@@ -5,7 +5,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from adapters.slack.outbound.blocks import Message
+from adapters.slack.outbound.blocks import SlackMessage
 
 Block: TypeAlias = Mapping[str, Any]
 STYLE = (Path(__file__).parent / "block_kit.css").read_text(encoding="utf-8")
@@ -13,7 +13,7 @@ LABEL = "Drawn from the blocks that Signoff sends, not a screenshot of Slack"
 TAGS = {"bold": "b", "italic": "i", "code": "code"}
 
 
-def page_of(message: Message, time: str) -> str:
+def page_of(message: SlackMessage, time: str) -> str:
     """A page with one message on it."""
     blocks = "".join(map(_block, message.blocks))
     return (

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from adapters.slack.outbound.blocks import Message
+from adapters.slack.outbound.blocks import SlackMessage
 from adapters.slack.outbound.render import notice_message, turn_message
 from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.registry import CommandContext, Commands
@@ -68,7 +68,7 @@ class Scene:
     notice: Notice | None = None
 
     @property
-    def message(self) -> Message:
+    def message(self) -> SlackMessage:
         """The same in Slack."""
         return notice_message(self.agent, self.notice) if self.notice else turn_message(self.agent, self.turn)
 

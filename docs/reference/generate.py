@@ -10,18 +10,18 @@ from agent_core.engines.local import LocalEngine
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.command import CommandSpec
 from agent_core.oversight.untrusted_content import WORKING
-from agent_core.prompt.model_client import Asker
+from agent_core.prompt.model_client import MeteredModel
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.embeddings.hashing_embedder import HashingEmbedder
 from agent_core.providers.llm.rehearsal import RehearsalModel
 from agent_core.providers.llm.token_estimates import Estimates
-from agent_core.providers.sandbox.disabled import ShutSandbox
+from agent_core.providers.sandbox.disabled import DisabledSandbox
 from agent_core.providers.web.web_search import MetaSearch
 from agent_core.providers.workspace.workspace_paths import LIMITS
 from agent_core.service.helpers import AgentHelpers
 from agent_core.testing.database import InMemoryDatabase
 from agent_core.testing.memory_index import InMemoryIndex
-from bot.command_catalog import Repertoire
+from bot.command_catalog import CommandCatalog
 from bot.settings import Settings
 from bot.tool_wiring import NOT_ALLOWED, Tools
 
@@ -52,14 +52,14 @@ def every_command() -> Commands:
     settings, database, clock = Settings(), InMemoryDatabase(), SystemClock()
     memory = LongTermMemory(database=database, embedder=HashingEmbedder(), index=InMemoryIndex())
     waker = LocalEngine(database=database, clock=clock, surfaces=())
-    tools = Tools.around(settings, ShutSandbox(NOT_ALLOWED), NOT_ALLOWED)
-    return Repertoire(
+    tools = Tools.around(settings, DisabledSandbox(NOT_ALLOWED), NOT_ALLOWED)
+    return CommandCatalog(
         settings=settings,
         tools=replace(tools, no_clones=""),  # whether this machine has git is no matter here
         search=MetaSearch(),
         memory=memory,
         helpers=AgentHelpers(database=database, clock=clock, waker=waker, memory=memory),
-        asker=Asker(model=RehearsalModel(), tokens=Estimates()),
+        metered_model=MeteredModel(model=RehearsalModel(), tokens=Estimates()),
         clock=clock,
     ).commands
 

@@ -14,7 +14,7 @@ from agent_core.model.files import ProgramRun
 from agent_core.model.ids import AgentId
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.sandbox.backend import ProgramLimits
-from agent_core.providers.sandbox.process_sandbox import ConfinedSandbox, bubblewrap_sandbox
+from agent_core.providers.sandbox.process_sandbox import ProcessSandbox, bubblewrap_sandbox
 from agent_core.providers.workspace.folder_workspace import FolderFiles, FolderWorkspaces
 from agent_core.providers.workspace.workspace_paths import Limits
 from agent_core.testing.examples import an_agent
@@ -55,7 +55,7 @@ class Cell:
     """A sandbox, and where its bot keeps what nobody may see."""
 
     data: Path
-    sandbox: ConfinedSandbox
+    sandbox: ProcessSandbox
     agent: Agent
 
     @classmethod

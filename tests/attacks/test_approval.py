@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from adapters.cards import turn_card
 from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS
-from agent_core.commands.redaction import hiding
+from agent_core.commands.redaction import redacting
 from agent_core.commands.registry import CommandContext, Commands, declared
 from agent_core.errors import AlreadyDecided, CommandError, NotAllowed
 from agent_core.loop.command_runner import Next
@@ -22,7 +22,7 @@ from agent_core.model.command import CommandCall
 from agent_core.model.decision import Approve, ApproveEdited
 from agent_core.model.result import Failed, Result
 from agent_core.oversight.secrets import Secrets
-from agent_core.prompt.model_client import Asker
+from agent_core.prompt.model_client import MeteredModel
 from agent_core.providers.llm.token_estimates import Estimates
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.testing.examples import BEN
@@ -54,10 +54,10 @@ async def echo(given: Text, context: CommandContext) -> str:
 
 def stage_of(*replies: str) -> Stage:
     own = declared(Text, echo, label="Echo", risks=("execute",), category="code")
-    commands = Commands.of(*(hiding(each, SECRETS) for each in (*FILE_COMMANDS, *FINISH_COMMANDS, own)))
+    commands = Commands.of(*(redacting(each, SECRETS) for each in (*FILE_COMMANDS, *FINISH_COMMANDS, own)))
     stage = Stage(model=ScriptedModel(*replies), commands=commands)
-    asker = Asker(model=stage.model, tokens=Estimates(), secrets=SECRETS)
-    stage.loop = replace(stage.loop, mind=replace(stage.loop.mind, asker=asker))
+    metered_model = MeteredModel(model=stage.model, tokens=Estimates(), secrets=SECRETS)
+    stage.loop = replace(stage.loop, mind=replace(stage.loop.mind, metered_model=metered_model))
     return stage
 
 

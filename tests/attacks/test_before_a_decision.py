@@ -10,9 +10,9 @@ from agent_core.commands.web import WebCommands
 from agent_core.errors import CommandError
 from agent_core.model.decision import Approve, Reject
 from agent_core.model.result import Failed
-from agent_core.providers.egress.gateway import Door
-from agent_core.providers.web.gateway_web import DoorWeb
-from agent_core.providers.web.git_clone import Clones
+from agent_core.providers.egress.gateway import EgressGateway
+from agent_core.providers.web.gateway_web import GatewayWeb
+from agent_core.providers.web.git_clone import GitCloner
 from agent_core.providers.web.web_search import MetaSearch
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
@@ -23,14 +23,14 @@ from tests.unit.test_every_command import everything
 URL = "https://hunter2.evil.example/"
 
 
-def web_of(names: Names) -> DoorWeb:
-    door = Door(resolve=names)
-    return DoorWeb(door=door, clones=Clones(door=door))
+def web_of(names: Names) -> GatewayWeb:
+    door = EgressGateway(resolve=names)
+    return GatewayWeb(door=door, clones=GitCloner(door=door))
 
 
 def stage_of(names: Names, *replies: str) -> Stage:
     stage = Stage(model=ScriptedModel(*replies))
-    web = WebCommands(MetaSearch(), web_of(names), stage.asker, stage.database)
+    web = WebCommands(MetaSearch(), web_of(names), stage.metered_model, stage.database)
     for command in Commands.of(*web.commands).by_name.values():
         stage.commands.register(command)
     return stage

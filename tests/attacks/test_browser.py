@@ -11,13 +11,13 @@ import pytest
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
 from agent_core.providers.egress.address_policy import InternalHosts
-from agent_core.providers.egress.gateway import Door
-from agent_core.providers.egress.proxy import opened
+from agent_core.providers.egress.gateway import EgressGateway
+from agent_core.providers.egress.proxy import open_tunnel
 from agent_core.providers.sandbox import bwrap_options
 from agent_core.providers.sandbox.backend import BROWSER_USER
 from agent_core.providers.sandbox.sandbox_self_test import Listener
 from agent_core.providers.web import browser_confinement
-from agent_core.providers.web.browser_confinement import confined
+from agent_core.providers.web.browser_confinement import start_confined
 from agent_core.providers.web.browser_pages import BrowserPages, browser_fault
 from agent_core.providers.web.browser_starter import arguments_for
 from tests.attacks.rows import attack
@@ -25,7 +25,7 @@ from tests.browser.conftest import missing
 from tests.standins.site import OPEN, Names, Request, page
 from tests.standins.site import site as a_site
 
-DOOR = Door(internal=InternalHosts.of([OPEN]), resolve=Names())
+DOOR = EgressGateway(internal=InternalHosts.of([OPEN]), resolve=Names())
 IS_ROOT = os.geteuid() == 0
 needs_root = pytest.mark.skipif(not IS_ROOT, reason="an ordinary user's Chromium confines itself")
 CODE = """
@@ -66,8 +66,8 @@ async def tried(folder: Path) -> dict[str, str]:
     """What a program is answered that runs where Chromium does, with the proxy's own answer."""
     async with (
         Listener() as listener,
-        opened(DOOR, Sites(), 1_000) as proxy,
-        confined("/usr/bin/env", proxy, folder) as program,
+        open_tunnel(DOOR, Sites(), 1_000) as proxy,
+        start_confined("/usr/bin/env", proxy, folder) as program,
     ):
         line = (str(proxy.port), str(listener.port), str(folder / "secret"), str(os.getpid()))
         process = await asyncio.create_subprocess_exec(

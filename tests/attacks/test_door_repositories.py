@@ -12,16 +12,16 @@ from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
 from agent_core.ports.web import Cloned
 from agent_core.providers.egress.address_policy import InternalHosts
-from agent_core.providers.egress.gateway import Door
+from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.providers.web import git_clone
-from agent_core.providers.web.git_clone import Clones
+from agent_core.providers.web.git_clone import GitCloner
 from tests.attacks.rows import attack
 from tests.attacks.test_door import in_short
 from tests.standins.site import OPEN, Names, Site, git_backend, leads_to, page, two_sites
 
 ANYWHERE = Sites()
 MOST = 1_000_000
-DOOR = Door(internal=InternalHosts.of([OPEN]), resolve=Names())
+DOOR = EgressGateway(internal=InternalHosts.of([OPEN]), resolve=Names())
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +60,12 @@ class Forge:
 
     async def clone(self, most: int = MOST) -> Cloned:
         """What an agent gets of it."""
-        return await Clones(door=DOOR).clone(self.site.url("/git/it"), ANYWHERE, most)
+        return await GitCloner(door=DOOR).clone(self.site.url("/git/it"), ANYWHERE, most)
 
     async def refusal(self, url: str = "", most: int = MOST) -> str:
         """Why it gets nothing."""
         with pytest.raises(CommandError) as error:
-            await Clones(door=DOOR).clone(url or self.site.url("/git/it"), ANYWHERE, most)
+            await GitCloner(door=DOOR).clone(url or self.site.url("/git/it"), ANYWHERE, most)
         return in_short(str(error.value)).replace(f":{self.site.port}", "")
 
 

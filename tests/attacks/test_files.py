@@ -15,14 +15,14 @@ from agent_core.commands.files import FileCommands
 from agent_core.commands.registry import CommandContext, Commands
 from agent_core.errors import CommandError
 from agent_core.model.command import CommandCall
-from agent_core.providers.documents.document_reader import ReadDocuments
+from agent_core.providers.documents.document_reader import DocumentReader
 from agent_core.providers.workspace.folder_workspace import FolderFiles
 from agent_core.providers.workspace.workspace_paths import Limits
 from agent_core.testing.examples import an_agent
 from tests.attacks.rows import attack
 from tests.standins.documents import WORD, archive, line, pdf, squeezed, word
 
-COMMANDS = Commands.of(*FileCommands(ReadDocuments()).commands)
+COMMANDS = Commands.of(*FileCommands(DocumentReader()).commands)
 SECRET = "the secret of the host"
 
 

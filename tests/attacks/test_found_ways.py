@@ -12,8 +12,8 @@ from agent_core.commands.programs import ProgramCommands
 from agent_core.commands.registry import Command, CommandContext, Commands, declared
 from agent_core.errors import PersonError, SurfaceBusy, ThreadGone
 from agent_core.loop.command_runner import Next
-from agent_core.loop.recall import LookBack
-from agent_core.loop.transitions import recall
+from agent_core.loop.recall import Recall
+from agent_core.loop.transitions import add_recalled
 from agent_core.model.agent import Agent, Awaiting, Digest
 from agent_core.model.agent_policy import Policy
 from agent_core.model.command import CommandCall, Proposal, Thoughts
@@ -21,7 +21,7 @@ from agent_core.model.decision import Approve, ApproveEdited, Reject
 from agent_core.model.memory import Memory, Recalled
 from agent_core.model.messages import Reply
 from agent_core.model.result import Result, Succeeded
-from agent_core.model.seen_proposal import Seen
+from agent_core.model.seen_proposal import SeenProposal
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Usage
 from agent_core.oversight.lease import grant
@@ -33,7 +33,7 @@ from agent_core.testing.sandbox import RecordingSandbox
 from agent_core.testing.stage import Stage
 from agent_core.testing.surface import RecordingSurface
 from tests.unit.test_outside import FORGED, LOOK, RUN, SAVE, Nothing, approve, look, run
-from tests.wiring import intents_of
+from tests.wiring import actions_of
 
 GUEST = replace(BEN, id="u-gina", display="gina", kind="guest")
 NOTHING = reply_text("do_nothing")
@@ -259,7 +259,7 @@ async def test_a_reply_before_the_card_is_shown_does_not_clear_exposure() -> Non
     agent = await approve(stage, await stage.create(policy=Policy(free=("execute",))))
     two = await turn_no(stage, agent, 2)
     assert (two.state, two.shown_at, two.exposed, two.id in stage.shown.cards) == ("proposed", None, True, False)
-    await stage.service.reply(agent.id, "What a nice day", stage.origin(), Seen(written_at=stage.clock.now()))
+    await stage.service.reply(agent.id, "What a nice day", stage.origin(), SeenProposal(written_at=stage.clock.now()))
     agent = await stage.settled(agent)
     three = await turn_no(stage, agent, 3)
     assert (three.call.name, three.state) == ("run", "proposed")
@@ -331,12 +331,12 @@ async def test_a_typed_approval_is_for_the_turn_that_was_on_the_page() -> None:
     stage = stage_of(RUN, LOOK, RUN, NOTHING)
     agent = await stage.create()
     one = await turn_no(stage, agent, 1)
-    page = Seen(hashes=(one.control_hash,))  # Ana's page, which she does not load again
+    page = SeenProposal(hashes=(one.control_hash,))  # Ana's page, which she does not load again
     agent = await approve(stage, await approve(stage, agent))  # Ben, meanwhile
     three = await turn_no(stage, agent, 3)
     assert (three.call.name, three.state, three.exposed) == ("run", "proposed", True)
     try:
-        await intents_of(stage).say(agent.id, "!approve", stage.origin(), page)
+        await actions_of(stage).say(agent.id, "!approve", stage.origin(), page)
     except PersonError:
         return
     agent = await stage.settled(agent)
@@ -346,12 +346,12 @@ async def test_a_typed_approval_is_for_the_turn_that_was_on_the_page() -> None:
 @pytest.mark.proves("trust:lease")
 def test_what_memory_offers_by_itself_exposes_where_it_may_hold_what_others_wrote() -> None:
     lease = grant(10, ("execute",), by=ANA, at=NOON)
-    seen = LookBack(offered=(Recalled(Memory.of(FORGED, source="page.txt", at=NOON), 0.9),))
+    seen = Recall(offered=(Recalled(Memory.of(FORGED, source="page.txt", at=NOON), 0.9),))
     agent = an_agent(lease=lease, folder_tainted=True)
-    exposed, notices = recall(agent, seen, None, NOON)
+    exposed, notices = add_recalled(agent, seen, None, NOON)
     assert exposed.exposed
     assert exposed.lease is not None
     assert "execute" not in exposed.lease.classes
     assert [notice.kind for notice in notices] == ["changed"]
-    assert recall(replace(agent, folder_tainted=False), seen, None, NOON)[0].exposed is False
-    assert recall(agent, LookBack(), Digest(recalled=("page.txt: buy",)), NOON)[0].exposed
+    assert add_recalled(replace(agent, folder_tainted=False), seen, None, NOON)[0].exposed is False
+    assert add_recalled(agent, Recall(), Digest(recalled=("page.txt: buy",)), NOON)[0].exposed

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.providers.sandbox.workspace_quota import Premises
+from agent_core.providers.sandbox.workspace_quota import WorkspaceQuota
 from agent_core.providers.workspace.folder_workspace import FolderFiles
 from tests.attacks.rows import attack
 from tests.attacks.sandboxes import SMALL, Cell
@@ -116,7 +116,7 @@ async def test_files_with_names_that_are_not_listed_count_as_well(cell: Cell) ->
 
 
 def test_a_folder_that_became_a_file_is_cleared_as_new(tmp_path: Path) -> None:
-    premises = Premises(tmp_path / "w", SMALL)
+    premises = WorkspaceQuota(tmp_path / "w", SMALL)
     (tmp_path / "w" / "a").mkdir(parents=True)
     before = premises.hand_over()
     (tmp_path / "w" / "a").rmdir()

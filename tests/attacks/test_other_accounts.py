@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agent_core.providers.workspace.folder_workspace import FolderFiles
-from bot.bootstrap import assembled
+from bot.bootstrap import assemble
 from bot.private_files import close_to_others, open_to_others
 from bot.settings import Settings, load
 from tests.attacks.ordinary import NOBODY, ROOT
@@ -47,7 +47,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Settings]:
     ],
 )
 async def test_other_accounts_read_nothing(installed: Settings, path: str, answer: str) -> None:
-    async with assembled(installed):
+    async with assemble(installed):
         await FolderFiles(installed.home / "workspaces" / "0ada").write("notes.txt", b"secret")
     assert as_another_account("cat", path).endswith(f"{answer}\n")
 
@@ -56,7 +56,7 @@ async def test_other_accounts_read_nothing(installed: Settings, path: str, answe
 @pytest.mark.proves("home:private")
 @attack("files", "It runs a setuid file in a workspace", "Permission denied")
 async def test_other_accounts_run_nothing_of_a_workspace(installed: Settings, answer: str) -> None:
-    async with assembled(installed):
+    async with assemble(installed):
         tool = installed.home / "workspaces" / "0ada" / "tool"
         shutil.copy("/usr/bin/id", tool)
         tool.chmod(0o4755)
@@ -67,7 +67,7 @@ async def test_other_accounts_run_nothing_of_a_workspace(installed: Settings, an
 async def test_what_was_open_is_closed_at_the_start(installed: Settings) -> None:
     names = [path.name for path in open_to_others(installed)]
     assert names == ["home", "workspaces", "signoff.db", ".env"]
-    async with assembled(installed):
+    async with assemble(installed):
         assert open_to_others(installed) == []
 
 

@@ -8,10 +8,10 @@ from typing import Any, TypeAlias
 import pytest
 from discord import Attachment
 
-from adapters.discord.api.base_urls import Addresses
+from adapters.discord.api.base_urls import BaseUrls
 from adapters.discord.connection import SignoffClient
-from adapters.discord.inbound.messages import fetched
-from adapters.slack.api.web_api import Api, answered
+from adapters.discord.inbound.messages import fetch_files
+from adapters.slack.api.web_api import SlackClients, require_success
 from agent_core.errors import CommandError, InvalidInput, ModelError, SurfaceError
 from agent_core.model.messages import Message
 from agent_core.providers.embeddings.openai_embedder import OpenAIEmbedder
@@ -68,18 +68,18 @@ def hugging_face(url: str) -> HuggingFace:
 
 
 async def slack(url: str) -> object:
-    api = Api(url)
+    api = SlackClients(url)
     try:
-        return await answered(api.client("xoxb-1").auth_test())
+        return await require_success(api.client("xoxb-1").auth_test())
     finally:
         await api.close()
 
 
 async def discord_file(url: str) -> object:
-    client = SignoffClient(Addresses())
+    client = SignoffClient(BaseUrls())
     told: Any = {"id": "1", "size": 1, "filename": "a.txt", "url": url, "proxy_url": url}
     state: Any = SimpleNamespace(http=client.http)
-    return await fetched(Attachment(data=told, state=state))
+    return await fetch_files(Attachment(data=told, state=state))
 
 
 async def post_on_x(url: str) -> object:

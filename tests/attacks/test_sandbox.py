@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from agent_core.errors import CommandError
-from agent_core.providers.sandbox.process_tree import Tree
+from agent_core.providers.sandbox.process_tree import ProcessTree
 from agent_core.providers.sandbox.sandbox_self_test import Listener
 from agent_core.providers.sandbox.seccomp import MACHINES
 from agent_core.providers.sandbox.seccomp import REFUSED as REFUSED_CALLS
@@ -293,7 +293,7 @@ async def test_the_environment_of_the_bot_is_nowhere(cell: Cell, answer: str, mo
     """
     assert (await cell.attempt(code)).output.strip() == answer
     await cell.sandbox.start(("/bin/sh", "-c", "echo up; sleep 1000", token(cell)), cell.agent)
-    launched = [process for process in Tree.below(os.getpid()).processes if token(cell) in words_of(process)]
+    launched = [process for process in ProcessTree.below(os.getpid()).processes if token(cell) in words_of(process)]
     assert launched != []
     assert [b"OPENAI_API_KEY" in environment_of(process) for process in launched] == [False] * len(launched)
 

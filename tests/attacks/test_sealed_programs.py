@@ -21,7 +21,7 @@ from agent_core.model.result import Failed, Result, Succeeded
 from agent_core.ports.sandbox import Sandbox
 from agent_core.ports.world import Workspaces
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.sandbox.process_sandbox import ConfinedSandbox, bubblewrap_sandbox
+from agent_core.providers.sandbox.process_sandbox import ProcessSandbox, bubblewrap_sandbox
 from agent_core.providers.workspace.folder_workspace import FolderFiles, FolderWorkspaces
 from agent_core.testing.examples import an_agent
 from agent_core.testing.language_model import ScriptedModel, reply_text
@@ -137,7 +137,7 @@ async def test_what_python_would_read_otherwise_than_people_makes_no_card(
 
 
 @asynccontextmanager
-async def real(folder: Path) -> AsyncIterator[tuple[ConfinedSandbox, FolderFiles]]:
+async def real(folder: Path) -> AsyncIterator[tuple[ProcessSandbox, FolderFiles]]:
     workspaces = FolderWorkspaces(folder / "workspaces")
     sandbox = bubblewrap_sandbox(workspaces, SystemClock(), folder)
     yield sandbox, workspaces.of(an_agent())

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from adapters.slack.api.client import Calls, SlackRefused
+from adapters.slack.api.client import SlackApi, SlackRefused
 from adapters.slack.api.directory import FRESH, RENEWED_AFTER, SlackDirectory
 from agent_core.errors import NotAllowed, NotFound, SurfaceBusy, SurfaceError
 from agent_core.model.channels import ChannelScope
@@ -41,7 +41,7 @@ class Desk:
     later: list[Coroutine[Any, Any, object]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        calls = cast("Calls", self.slack)
+        calls = cast("SlackApi", self.slack)
         self.directory = SlackDirectory(calls=calls, soon=cast("Any", self.later.append), clock=self.clock)
         self.directory.learn("T1", GINA)
 

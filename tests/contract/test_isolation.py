@@ -11,9 +11,9 @@ from agent_core.commands.history import HistoryCommands
 from agent_core.commands.memory import MemoryCommands
 from agent_core.commands.registry import CommandContext, Commands
 from agent_core.errors import CommandError, NotFound
-from agent_core.loop.recall import look_back
+from agent_core.loop.recall import recall_memories
 from agent_core.memory.long_term import LongTermMemory
-from agent_core.memory.reindexing import Renewal
+from agent_core.memory.reindexing import Reindexer
 from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent, Digest
 from agent_core.model.channels import ChannelScope
@@ -24,8 +24,8 @@ from agent_core.model.memory import Memory
 from agent_core.model.result import Succeeded
 from agent_core.ports.database import Database
 from agent_core.service.memories import AgentMemories
-from agent_core.spending.budget_ledger import Treasury
-from agent_core.spending.spending_tracker import Purse
+from agent_core.spending.budget_ledger import BudgetLedger
+from agent_core.spending.spending_tracker import SpendingTracker
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.embedder import WordEmbedder
 from agent_core.testing.examples import ANA, NOON, a_note, a_turn, an_agent, keep
@@ -48,8 +48,8 @@ class Office:
 
     def __init__(self, database: Database, memory: LongTermMemory) -> None:
         self.database, self.memory, self.clock = database, memory, FakeClock()
-        self.treasury = Treasury(database)
-        self.memories = AgentMemories(database=database, memory=memory, treasury=self.treasury, clock=self.clock)
+        self.ledger = BudgetLedger(database)
+        self.memories = AgentMemories(database=database, memory=memory, ledger=self.ledger, clock=self.clock)
         recollecting = (*MemoryCommands(memory, self.clock).commands, *HistoryCommands(database).commands)
         self.commands = Commands.of(*recollecting)
         self.secrets: list[Memory] = []
@@ -61,7 +61,7 @@ class Office:
             turn = a_turn(agent, number=1).decide(Approve(), by=ANA, at=NOON).start(NOON).finish(Succeeded(said), NOON)
             await keep(self.database, agent, turn, a_note(agent, id=f"note-{agent.id}", text=said, taken_into=turn.id))
             memory = Memory.of(said, source="turn 1", at=NOON, turn=1)
-            await self.memory.add(agent, [memory], Purse())
+            await self.memory.add(agent, [memory], SpendingTracker())
             if agent is not ADA:
                 self.secrets.append(memory)
 
@@ -113,7 +113,7 @@ async def by_exporting(office: Office, agent: Agent) -> str:
 async def by_looking_back(office: Office, agent: Agent) -> str:
     later = an_agent(turns=4, remembered=1, digest=Digest(upto=1, summary="-"))
     turn = a_turn(later, number=4).decide(Approve(), by=ANA, at=NOON).start(NOON).finish(Succeeded(SECRET), NOON)
-    seen = await look_back(office.memory, later, [turn], [], Purse())
+    seen = await recall_memories(office.memory, later, [turn], [], SpendingTracker())
     return " ".join(one.memory.text for one in seen.hidden)
 
 
@@ -153,11 +153,11 @@ async def test_forgetting_everything_of_one_leaves_the_others_everything(office:
 async def test_what_is_placed_anew_stays_where_it_was(office: Office) -> None:
     memory = LongTermMemory(database=office.database, embedder=WordEmbedder(name="other"), index=office.memory.index)
     clock = FakeClock()
-    renewal = Renewal(database=office.database, memory=memory, treasury=office.treasury, clock=clock)
-    assert await renewal.catch_up() == 1 + len(STRANGERS)
-    assert await renewal.catch_up() == 0
+    reindexer = Reindexer(database=office.database, memory=memory, ledger=office.ledger, clock=clock)
+    assert await reindexer.catch_up() == 1 + len(STRANGERS)
+    assert await reindexer.catch_up() == 0
     for agent in (ADA, *STRANGERS):
-        (found,) = await memory.recall(agent, SECRET, 5, Purse())
+        (found,) = await memory.recall(agent, SECRET, 5, SpendingTracker())
         assert ("swordfish" in found.memory.text) is (agent is not ADA)
 
 

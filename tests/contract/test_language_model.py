@@ -13,7 +13,7 @@ from agent_core.errors import ModelRefused, ModelUnavailable
 from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import Usage
 from agent_core.ports.models import LanguageModel
-from agent_core.prompt.packing import Room, Situation, pack
+from agent_core.prompt.packing import Situation, TokenRoom, pack
 from agent_core.providers.llm.openai_model import OpenAIModel
 from agent_core.providers.llm.prices import Prices
 from agent_core.providers.llm.rehearsal import RehearsalModel
@@ -51,7 +51,7 @@ async def model(request: pytest.FixtureRequest) -> AsyncIterator[LanguageModel]:
 def a_prompt() -> tuple[Message, ...]:
     agent = an_agent(goals=('Write "hello" to a.txt',))
     situation = Situation(agent=agent, commands=COMMANDS.specs, turns=(), notes=(), now=NOON)
-    return pack(situation, Room(10_000, EstimatedTokens().count))
+    return pack(situation, TokenRoom(10_000, EstimatedTokens().count))
 
 
 async def ask(model: LanguageModel, name: str = "") -> Reply:

@@ -15,7 +15,7 @@ import tiktoken
 
 from agent_core.ports.models import TokenCounter
 from agent_core.providers.llm.tiktoken_counter import MOST_EXACT, TiktokenCounters
-from agent_core.providers.llm.token_estimates import EstimatedTokens, Remembered, estimated
+from agent_core.providers.llm.token_estimates import CachedCounts, EstimatedTokens, estimate
 from agent_core.providers.llm.tokenizer_files import ENCODINGS, EncodingFile, content_of, encoding_of, missing
 
 LANGUAGES = {
@@ -120,7 +120,7 @@ def test_the_estimate_counts_bytes_or_signs(text: str, tokens: int) -> None:
 
 
 def test_of_a_text_beyond_all_windows_every_byte_is_estimated() -> None:
-    assert estimated("a " * 100_000 + "ü" * 10) == estimated("a " * 100_000) + 20
+    assert estimate("a " * 100_000 + "ü" * 10) == estimate("a " * 100_000) + 20
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_counts_are_kept_up_to_a_size() -> None:
         asked.append(text)
         return len(text)
 
-    counts = Remembered(count, most=100)
+    counts = CachedCounts(count, most=100)
     given = [letter * 10 for letter in "abacdefghijab"]
     assert [counts.of(text) for text in given] == [10] * len(given)
     assert asked == [letter * 10 for letter in "abcdefghijb"]

@@ -11,9 +11,9 @@ from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
 from agent_core.ports.web import Address, Cloned, Fetched, Link, Page, Web
 from agent_core.providers.egress.address_policy import InternalHosts
-from agent_core.providers.egress.gateway import Door
-from agent_core.providers.web.gateway_web import DoorWeb
-from agent_core.providers.web.git_clone import Clones
+from agent_core.providers.egress.gateway import EgressGateway
+from agent_core.providers.web.gateway_web import GatewayWeb
+from agent_core.providers.web.git_clone import GitCloner
 from agent_core.testing.web import InMemoryWeb
 from tests.standins.site import OPEN, Names, git_backend, page, site
 
@@ -33,10 +33,10 @@ class Served:
 @asynccontextmanager
 async def real(folder: Path) -> AsyncIterator[Served]:
     commit(folder / "it", {"README": b"Hello", "src/a.py": b"a = 1\n"})
-    door = Door(internal=InternalHosts.of([OPEN]), resolve=Names())
+    door = EgressGateway(internal=InternalHosts.of([OPEN]), resolve=Names())
     async with site() as here:
         here.answers = {"/strings": page(HTML), "/git/*": git_backend(folder)}
-        yield Served(DoorWeb(door=door, clones=Clones(door=door)), here.url("").rstrip("/"))
+        yield Served(GatewayWeb(door=door, clones=GitCloner(door=door)), here.url("").rstrip("/"))
 
 
 @asynccontextmanager

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from agent_core.persistence.write_buffer import Buffer
+from agent_core.persistence.write_buffer import WriteBuffer
 from bot.__main__ import main
 
 
@@ -17,13 +17,13 @@ from bot.__main__ import main
 class Killer:
     """Counts the commits that save something, as they begin and as they come to their end."""
 
-    commit: Callable[[Buffer], Awaitable[None]]
+    commit: Callable[[WriteBuffer], Awaitable[None]]
     at: int
     moment: str
     begun: int = 0
     made: int = 0
 
-    async def commits(self, buffer: Buffer) -> None:
+    async def commits(self, buffer: WriteBuffer) -> None:
         """Commit, unless this is the save at which the process dies."""
         if not buffer._writes:
             await self.commit(buffer)
@@ -43,12 +43,12 @@ class Killer:
 
 def run(environ: Mapping[str, str]) -> int:
     """The command line, with a killer in it."""
-    killer = Killer(Buffer.commit, int(environ["DIES_AT"]), environ["DIES"])
+    killer = Killer(WriteBuffer.commit, int(environ["DIES_AT"]), environ["DIES"])
 
-    async def commit(buffer: Buffer) -> None:
+    async def commit(buffer: WriteBuffer) -> None:
         await killer.commits(buffer)
 
-    setattr(Buffer, "commit", commit)  # noqa: B010 (mypy would have it no other way)
+    setattr(WriteBuffer, "commit", commit)  # noqa: B010 (mypy would have it no other way)
     code = main()
     sys.stdout.write(f"It made {killer.made} saves.\n")
     return code

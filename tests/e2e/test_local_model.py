@@ -19,7 +19,7 @@ from agent_core.errors import ModelRefused
 from agent_core.model.channels import ChannelScope
 from agent_core.model.turn import Turn
 from agent_core.persistence.database import SqlDatabase
-from agent_core.prompt.packing import Room, Situation
+from agent_core.prompt.packing import Situation, TokenRoom
 from agent_core.prompt.profiles import COMPACT
 from agent_core.providers.llm.local_model import LocalModel
 from agent_core.providers.llm.token_estimates import EstimatedTokens
@@ -74,7 +74,7 @@ async def test_a_real_reply_keeps_to_the_schema_of_the_compact_profile() -> None
     schema = COMPACT.schema(situation)
     model = LocalModel(path=model_file())
     try:
-        prompt = COMPACT.pack(situation, Room(3_000, EstimatedTokens().count))
+        prompt = COMPACT.pack(situation, TokenRoom(3_000, EstimatedTokens().count))
         reply = await model.complete(prompt, schema=schema, model="", max_tokens=1_000, temperature=0.2)
     finally:
         await model.close()

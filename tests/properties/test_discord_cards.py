@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from simcord.components import validate_components, validate_modal, walk_components
 
 from adapters.answers import Answer
-from adapters.buttons import Button, Opening
+from adapters.buttons import Button, ViewButton
 from adapters.cards import as_text, turn_card
-from adapters.discord.inbound.forms import Edited, NewAgent, Submitted, agent_form, edit_form, submitted
+from adapters.discord.inbound.forms import AgentForm, EditForm, Submitted, agent_form, edit_form, submitted
 from adapters.discord.inbound.forms import read as read_form
 from adapters.discord.outbound.controls import CHOICE, PRESSED, pressed
-from adapters.discord.outbound.extra_buttons import Deletion, Offer, Upload
-from adapters.discord.outbound.message import Message
+from adapters.discord.outbound.extra_buttons import DiscordDeleteButton, DiscordDraftButton, DiscordUploadButton
+from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.render import (
     agent_message,
     agents_message,
@@ -63,17 +63,17 @@ OURS = {"subtext", "italic"}
 URL = "https://discord.example/channels/1/2"
 
 
-def components(message: Message) -> list[dict[str, Any]]:
+def components(message: DiscordMessage) -> list[dict[str, Any]]:
     """Every component as it goes over the wire."""
     sent = message.view.to_components()  # type: ignore[no-untyped-call]  # discord.py leaves it without types
     return list(walk_components(validate_components(sent, flags=V2)))
 
 
-def contents(message: Message) -> list[str]:
+def contents(message: DiscordMessage) -> list[str]:
     return [each["content"] for each in components(message) if each["type"] == 10]
 
 
-def check(message: Message, *also: str) -> None:
+def check(message: DiscordMessage, *also: str) -> None:
     """What Discord would refuse, and what it would draw of somebody else's text."""
     found = components(message)
     said = contents(message)
@@ -91,7 +91,7 @@ def check(message: Message, *also: str) -> None:
     assert names == [file.name for file in message.files if f"attachment://{file.name}" not in str(said)]
 
 
-def pressable(message: Message) -> list[str]:
+def pressable(message: DiscordMessage) -> list[str]:
     """Every id that a press in this message could send."""
     found: list[str] = []
     for each in components(message):
@@ -105,11 +105,11 @@ def pressable(message: Message) -> list[str]:
     return found
 
 
-def reading(message: Message) -> list[Read]:
+def reading(message: DiscordMessage) -> list[Read]:
     return [read(content) for content in contents(message)]
 
 
-def shown_in(message: Message) -> set[str]:
+def shown_in(message: DiscordMessage) -> set[str]:
     """What stands in boxes and quotations, each as a whole."""
     return {text for each in reading(message) for text in (*each.boxes, *each.quotes)}
 
@@ -135,10 +135,10 @@ def test_every_button_of_a_card_is_read_back(pair: tuple[Agent, Turn]) -> None:
     expected = {*turn_card(agent, turn).buttons}
     if turn.state == "proposed":
         expected |= {Button("reply", agent.id, shown=turn.control_hash)}
-        assert Opening("another number", turn.id, shown=turn.control_hash) in found
+        assert ViewButton("another number", turn.id, shown=turn.control_hash) in found
     assert {button for button in found if isinstance(button, Button)} == expected
     others = [each for each in found if not isinstance(each, Button)]
-    assert all(isinstance(each, Opening) and each.subject == turn.id for each in others)
+    assert all(isinstance(each, ViewButton) and each.subject == turn.id for each in others)
 
 
 @settings(max_examples=40, deadline=None)
@@ -147,7 +147,7 @@ def test_an_argument_is_on_the_card_verbatim_or_the_card_offers_all_of_it(pair: 
     agent, turn = pair
     message = turn_message(agent, turn)
     given_arguments = {clean(visible(as_text(value))).strip("\n") for value in turn.call.arguments.values()} - {""}
-    offers_all = str(Opening("show all", turn.id)) in pressable(message)
+    offers_all = str(ViewButton("show all", turn.id)) in pressable(message)
     assert given_arguments <= shown_in(message) or offers_all
     preview = turn.shown_preview
     asked = sum(2 * units(visible(as_text(value))) + 200 for value in turn.call.arguments.values())
@@ -192,7 +192,7 @@ def test_what_is_cut_from_a_card_has_a_button_that_opens_it(pair: tuple[Agent, T
     message = turn_message(agent, turn)
     says = clean(turn.proposal.thoughts.text).strip()
     if says and says not in shown_in(message):
-        assert str(Opening("thoughts", turn.id)) in pressable(message)
+        assert str(ViewButton("thoughts", turn.id)) in pressable(message)
 
 
 @settings(max_examples=150, deadline=None)
@@ -223,7 +223,10 @@ def test_a_text_is_cut_between_characters(text: str, most: int) -> None:
 def test_an_offered_draft_has_its_key_in_its_buttons(draft: AgentDraft, key: str) -> None:
     message = offer_message(draft, key, said=draft.role)
     check(message, "list")
-    assert [pressed(each) for each in pressable(message)] == [Offer("create", key), Offer("change", key)]
+    assert [pressed(each) for each in pressable(message)] == [
+        DiscordDraftButton("create", key),
+        DiscordDraftButton("change", key),
+    ]
 
 
 @pytest.mark.slow
@@ -255,7 +258,7 @@ def test_every_file_of_the_first_has_a_button_that_finds_it(text: str, count: in
     message = files_message(agent, entries)
     check(message)
     uploads = [pressed(custom_id) for custom_id in pressable(message)]
-    assert [each.among(entries) for each in uploads if isinstance(each, Upload)] == entries[: len(uploads)]
+    assert [each.among(entries) for each in uploads if isinstance(each, DiscordUploadButton)] == entries[: len(uploads)]
 
 
 def check_form(form: Modal) -> dict[str, Any]:
@@ -295,7 +298,7 @@ def test_a_form_that_nobody_touched_gives_the_very_same_arguments(given_argument
         assert len(json.dumps(given_arguments)) > 5 * 3000
         return
     edited = untouched(form)
-    assert isinstance(edited, Edited)
+    assert isinstance(edited, EditForm)
     assert edited.button.subject == turn.id
     unchanged = edited.arguments(turn, spec)
     assert [*unchanged] == [*turn.call.arguments]
@@ -307,7 +310,7 @@ def test_a_form_that_nobody_touched_gives_the_very_same_arguments(given_argument
 def test_a_draft_comes_back_from_its_form(draft: AgentDraft) -> None:
     form = check_form(agent_form(draft, place="discord/123456789012345678/123456789012345678"))
     new = untouched(form)
-    assert isinstance(new, NewAgent)
+    assert isinstance(new, AgentForm)
     assert new.place == "discord/123456789012345678/123456789012345678"
     goals = "\n".join(draft.goals)
     assert new.fields["role"] == beginning(readable(draft.role), 4000)
@@ -320,4 +323,4 @@ def test_a_draft_comes_back_from_its_form(draft: AgentDraft) -> None:
 def test_a_button_that_is_not_ours_is_refused(custom_id: str) -> None:
     with pytest.raises(Exception, match="not one of Signoff's"):
         pressed(custom_id)
-    assert pressed(str(Deletion(AgentId("a")))) == Deletion(AgentId("a"))
+    assert pressed(str(DiscordDeleteButton(AgentId("a")))) == DiscordDeleteButton(AgentId("a"))

@@ -14,7 +14,7 @@ from agent_core.model.messages import Reply
 from agent_core.model.usage import Usage
 from agent_core.replies.repair import is_worth_repairing, parse_repaired
 from agent_core.replies.reply_parser import parse
-from agent_core.replies.verbatim_check import is_grounded
+from agent_core.replies.verbatim_check import is_verbatim
 
 SLOW = timedelta(seconds=2)
 
@@ -114,7 +114,7 @@ def test_a_damaged_reply_never_has_an_argument_that_it_does_not_say(
         place = at % (len(text) + 1)
         text = text[:place] + put + text[place + length :]
     call = call_in(text)
-    assert call is None or is_grounded(call, text)
+    assert call is None or is_verbatim(call, text)
 
 
 @settings(max_examples=500, deadline=SLOW)

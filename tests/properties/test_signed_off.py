@@ -31,7 +31,7 @@ from agent_core.model.decision import Approve, ApproveEdited, Decision, Reject
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.result import Result
 from agent_core.model.turn import Turn
-from agent_core.service.agents import Rejected
+from agent_core.service.agents import StepRejected
 from agent_core.testing.examples import ANA, BEN, CHANNEL
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
@@ -199,7 +199,7 @@ class Play:
                 await self.stage.workspaces.of(self.head).write(name, f"changed {step.text}".encode())
             case "reply":
                 outcome = await service.reply(agent.id, f"say {step.text}", origin)
-                if isinstance(outcome, Rejected) or by.kind == "guest":
+                if isinstance(outcome, StepRejected) or by.kind == "guest":
                     self.oracle.leases.pop(agent.id, None)
             case _:
                 await self._steer(agent, by, step)

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from adapters.buttons import Button, Opening
+from adapters.buttons import Button, ViewButton
 from adapters.cards import as_text, turn_card
-from adapters.slack.inbound.fields import Place, changed_arguments
-from adapters.slack.outbound.blocks import Message
+from adapters.slack.inbound.fields import FormContext, changed_arguments
+from adapters.slack.outbound.blocks import SlackMessage
 from adapters.slack.outbound.card import REVIEW
-from adapters.slack.outbound.extra_buttons import Offer
+from adapters.slack.outbound.extra_buttons import SlackDraftButton
 from adapters.slack.outbound.inputs import entries, written
 from adapters.slack.outbound.render import (
     agents_message,
@@ -47,7 +47,7 @@ from tests.properties.cards import (
     without_halves,
 )
 
-PLACE = Place("slack/T1/C1", "edit:turn:1", "12.3")
+PLACE = FormContext("slack/T1/C1", "edit:turn:1", "12.3")
 
 
 def objects(value: object) -> Iterator[dict[str, Any]]:
@@ -133,7 +133,7 @@ def check_blocks(blocks: list[dict[str, Any]], most: int) -> None:
     assert b"\x00" not in sent
 
 
-def check_message(message: Message) -> None:
+def check_message(message: SlackMessage) -> None:
     check_blocks(message.blocks, 50)
     assert sum(map(length, words(message.blocks))) <= 12_000
     assert message.text.strip()
@@ -200,10 +200,10 @@ def test_every_button_of_a_card_is_read_back(pair: tuple[Agent, Turn]) -> None:
     expected = {*turn_card(agent, turn).buttons}
     if turn.state == "proposed":
         expected |= {Button("reply", agent.id, shown=turn.control_hash)}
-        assert Opening("another number", turn.id, shown=turn.control_hash) in read
+        assert ViewButton("another number", turn.id, shown=turn.control_hash) in read
     assert {button for button in read if isinstance(button, Button)} == expected
     others = [each for each in read if not isinstance(each, Button)]
-    assert all(isinstance(each, Opening) and each.subject == turn.id for each in others)
+    assert all(isinstance(each, ViewButton) and each.subject == turn.id for each in others)
 
 
 @settings(max_examples=40, deadline=None)
@@ -212,7 +212,7 @@ def test_an_argument_is_on_the_card_verbatim_or_the_card_offers_all_of_it(pair: 
     agent, turn = pair
     blocks = turn_message(agent, turn).blocks
     shown, given_arguments = boxes(blocks), {visible(as_text(value)) for value in turn.call.arguments.values()} - {""}
-    offers_all = Opening("show all", turn.id) in [pressed(action) for action in drawn_buttons(blocks)]
+    offers_all = ViewButton("show all", turn.id) in [pressed(action) for action in drawn_buttons(blocks)]
     assert given_arguments <= shown or offers_all
     preview = turn.shown_preview
     asked = sum(len(json.dumps(as_text(value))) + 300 for value in turn.call.arguments.values())
@@ -286,7 +286,7 @@ def test_an_offered_draft_comes_back_with_its_buttons_or_its_sentence_does(draft
     check_message(message)
     for action in drawn_buttons(message.blocks):
         offer = pressed(action)
-        assert isinstance(offer, Offer)
+        assert isinstance(offer, SlackDraftButton)
         assert str(offer) == action["value"]
         if offer.draft is None:
             assert readable(sentence).startswith(readable(offer.sentence)[:100])

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from adapters.actions import Filled, Intents
+from adapters.actions import ActionDispatcher, FormInput
 from adapters.answers import Answer
 from adapters.buttons import Button
 from adapters.cards import free_text, turn_card
 from adapters.forms import fields_of
-from adapters.subcommands import Wish, granted
+from adapters.subcommands import ThreadSubcommand, grant_to_agent
 from adapters.visible_text import visible
 from agent_core.errors import PersonError
 from agent_core.model.actors import Actor
@@ -16,13 +16,13 @@ from agent_core.model.agent import Agent
 from agent_core.model.agent_policy import Policy
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import TurnId
-from agent_core.model.seen_proposal import Seen
+from agent_core.model.seen_proposal import SeenProposal
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import ANA
 from agent_core.testing.stage import Stage
 from agent_core.testing.surface import RecordingSurface
 from tests.scenario.chat import free_in, times_in
-from tests.wiring import intents_of
+from tests.wiring import actions_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class CoreForm:
 
     async def sends(self, **filled: str) -> None:
         """Do what the button says."""
-        await self.chat.presses(self.button, Filled(text=filled.get("reason", ""), arguments=filled))
+        await self.chat.presses(self.button, FormInput(text=filled.get("reason", ""), arguments=filled))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class CoreLine:
 
     chat: "CoreChat"
     text: str
-    seen: Seen
+    seen: SeenProposal
 
     async def arrives(self) -> None:
         """Say it."""
@@ -101,9 +101,9 @@ class CoreChat:
     log: Answer = field(init=False)
 
     @property
-    def intents(self) -> Intents:
+    def actions(self) -> ActionDispatcher:
         """What people press and type."""
-        return intents_of(self.stage)
+        return actions_of(self.stage)
 
     @property
     def surface(self) -> RecordingSurface:
@@ -154,20 +154,20 @@ class CoreChat:
     async def writes(self, text: str) -> CoreLine:
         """Write with the cards of this moment in sight."""
         shown = [turn.control_hash for turn in self.surface.cards.values() if turn.is_open]
-        return CoreLine(self, text, Seen(hashes=shown))
+        return CoreLine(self, text, SeenProposal(hashes=shown))
 
-    async def sends(self, text: str, seen: Seen) -> None:
+    async def sends(self, text: str, seen: SeenProposal) -> None:
         """Have a line heard."""
         try:
-            answer = await self.intents.say(self.agent.id, text, self.stage.origin(self.person), seen)
+            answer = await self.actions.say(self.agent.id, text, self.stage.origin(self.person), seen)
         except PersonError as error:
             answer = Answer(str(error))
         self.answers.append(answer.text)
 
-    async def presses(self, button: Button, filled: Filled | None = None) -> None:
+    async def presses(self, button: Button, filled: FormInput | None = None) -> None:
         """Press a button; keep what the person is answered."""
         try:
-            answer = await self.intents.press(button, filled or Filled(), self.stage.origin(self.person))
+            answer = await self.actions.press(button, filled or FormInput(), self.stage.origin(self.person))
         except PersonError as error:
             answer = Answer(str(error))
         self.answers.append(answer.text)
@@ -195,7 +195,9 @@ class CoreChat:
 
     async def audit(self) -> str:
         """Ask for the log as `/agent audit` does."""
-        answer, _ = await granted(self.intents.wishes, Wish("audit", self.agent.name), self.stage.origin(self.person))
+        answer, _ = await grant_to_agent(
+            self.actions.wishes, ThreadSubcommand("audit", self.agent.name), self.stage.origin(self.person)
+        )
         self.log = answer
         return answer.text
 

@@ -22,12 +22,12 @@ from agent_core.persistence.schema import upgrade
 from agent_core.ports.models import LanguageModel
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
-from agent_core.service.uploads import ReceivedFiles
+from agent_core.service.uploads import FileUploads
 from agent_core.testing.stage import Stage
 from bot.discord import DiscordSide
 from bot.settings import load
 from bot.worker import work
-from tests.wiring import drafting_of, intents_of
+from tests.wiring import actions_of, drafting_of
 
 TOKEN = "simcord.fake.token"
 ESCAPED = re.compile(r"\\([\\*_~`|<>@#:\[\]().+-])")
@@ -182,8 +182,8 @@ async def at_work(
         "workspaces": FolderWorkspaces(folder / "workspaces"),
     }
     played = Stage(model=model, surface=side.surface, **kept, **stage)
-    received = ReceivedFiles(database=database, workspaces=played.workspaces, waker=played.engine, clock=guild.clock)
-    connection = side.connected(intents_of(played), drafting_of(played), received)
+    received = FileUploads(database=database, workspaces=played.workspaces, waker=played.engine, clock=guild.clock)
+    connection = side.connected(actions_of(played), drafting_of(played), received)
     await guild.enter(side.client)
     engine = asyncio.create_task(work(played.engine, played.loop))
     try:

@@ -8,7 +8,7 @@ from pathlib import Path
 from aiohttp import web
 
 from adapters.http_body import BODY_TIMEOUT
-from adapters.web.app import Badge, Workspace
+from adapters.web.app import Badge, WebContext
 from adapters.web.guard import Guard
 from adapters.web.surface import WebSurface
 from agent_core.persistence.database import SqlDatabase
@@ -21,7 +21,7 @@ from agent_core.testing.stage import Stage
 from bot.http_server import LimitedSite, ServerLimits
 from bot.web import application
 from bot.worker import work
-from tests.wiring import intents_of
+from tests.wiring import actions_of
 
 
 @asynccontextmanager
@@ -49,8 +49,8 @@ async def served(
         index=index or InMemoryIndex(),
     )
     prepared(stage)
-    workspace = Workspace(
-        intents=intents_of(stage),
+    workspace = WebContext(
+        actions=actions_of(stage),
         hub=surface.hub,
         guard=Guard(token=token, public_url=public_url),
         clock=stage.clock,

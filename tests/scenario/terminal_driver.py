@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import cast
 
-from adapters.actions import Intents
+from adapters.actions import ActionDispatcher
 from adapters.terminal.streams import Streams
 from adapters.terminal.surface import CHANNEL
 from agent_core.model.draft import AgentDraft
 from agent_core.testing.stage import Stage
 from bot.solo import Parts, SoloOptions, solo
 from tests.scenario.chat import LateLine, OpenForm
-from tests.wiring import intents_of
+from tests.wiring import actions_of
 
 QUESTION = "y approve ·"
 
@@ -181,12 +181,12 @@ class DeskChat:
                 await self.printed.wait()
 
     async def _sit(self) -> None:
-        parts = cast("Parts", SimpleNamespace(intents=self._intents(), **self._parts()))
+        parts = cast("Parts", SimpleNamespace(actions=self._actions(), **self._parts()))
         self.codes.append(await solo(parts, self.options, Streams(read=self.lines.get, write=self._print)))
         self.printed.set()
 
-    def _intents(self) -> Intents:
-        return intents_of(self.stage)
+    def _actions(self) -> ActionDispatcher:
+        return actions_of(self.stage)
 
     def _parts(self) -> dict[str, object]:
         stage = self.stage

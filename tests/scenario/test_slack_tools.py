@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from adapters.cards import HAS_READ_OTHERS
 from agent_core.commands.agents import AgentCommands
-from agent_core.commands.registry import CommandContext, Produced, declared
+from agent_core.commands.registry import CommandContext, CommandOutput, declared
 from agent_core.model.agent import Stopped, Thinking
 from agent_core.model.result import Interrupted
 from agent_core.testing.language_model import ScriptedModel, reply_text
@@ -35,10 +35,10 @@ class Tools:
 
     lines: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
 
-    async def draw(self, _given: Nothing, context: CommandContext) -> Produced:
+    async def draw(self, _given: Nothing, context: CommandContext) -> CommandOutput:
         """Draw."""
         await context.files.write("images/sun.png", PNG)
-        return Produced(text="It is in images/sun.png.", files=("images/sun.png",))
+        return CommandOutput(text="It is in images/sun.png.", files=("images/sun.png",))
 
     async def build(self, _given: Nothing, context: CommandContext) -> str:
         """Build."""

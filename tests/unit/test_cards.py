@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 from inline_snapshot import snapshot
 
-from adapters.buttons import Button, Opening
+from adapters.buttons import Button, ViewButton
 from adapters.cards import Card, lease_text, money, spend_text, status_text, summary_text, turn_card
 from adapters.ui_text import age, covered_text, first_lines, size_text
 from adapters.visible_text import visible
@@ -307,10 +307,10 @@ def test_what_is_said_to_be_covered_is_what_is_granted(risks: tuple[RiskClass, .
 
 
 def test_an_opening_is_read_back_from_its_text() -> None:
-    opening = Opening("show all", TURN.id, 3)
-    assert Opening.parse(str(opening)) == opening
+    opening = ViewButton("show all", TURN.id, 3)
+    assert ViewButton.parse(str(opening)) == opening
     with pytest.raises(InvalidInput):
-        Opening.parse(str(Button("approve", TURN.id)))
+        ViewButton.parse(str(Button("approve", TURN.id)))
 
 
 def test_a_result_begins_with_twelve_lines_and_1200_characters() -> None:

@@ -10,7 +10,7 @@ from agent_core.model.command import CommandCall, Proposal, RiskClass, Thoughts
 from agent_core.model.decision import Approve
 from agent_core.model.result import Failed, Result, Succeeded
 from agent_core.model.turn import Turn
-from agent_core.oversight.repetition import is_more_of_it, why_circling
+from agent_core.oversight.repetition import find_repetition, is_more_of_it
 from agent_core.testing.examples import ANA, NOON, a_turn, an_agent
 
 Step: TypeAlias = tuple[str, Mapping[str, object], Result, str]
@@ -32,27 +32,29 @@ LIST: Step = ("list_files", {}, Succeeded("a.txt"), "I look round.")
 
 
 def test_the_same_call_with_the_same_result_is_a_circle_the_third_time() -> None:
-    assert why_circling(turns(READ, LIST, READ)) == ""
-    assert "read_file with the same arguments had the same result 3 times" in why_circling(turns(READ, READ, READ))
+    assert find_repetition(turns(READ, LIST, READ)) == ""
+    assert "read_file with the same arguments had the same result 3 times" in find_repetition(turns(READ, READ, READ))
     other = ("google", {"query": "x"}, Succeeded("found"), "I look.")
-    assert "3 times" in why_circling(turns(READ, LIST, READ, other, READ))
+    assert "3 times" in find_repetition(turns(READ, LIST, READ, other, READ))
 
 
 def test_reading_again_what_has_changed_is_none() -> None:
     steps = [("read_file", {"filename": "a.txt"}, Succeeded(f"version {each} of it"), "I read it.") for each in "abcd"]
     words = ["alpha beta gamma", "delta epsilon zeta", "eta theta iota", "kappa lambda mu"]
     changed = [(*step[:2], Succeeded(text), step[3]) for step, text in zip(steps, words, strict=True)]
-    assert why_circling(turns(*changed)) == ""
+    assert find_repetition(turns(*changed)) == ""
 
 
 def test_the_same_failure_is_a_circle_whatever_the_arguments() -> None:
     steps = [("browse", {"url": f"https://{each}.example"}, Failed("No network."), each) for each in ("a", "b", "c")]
-    assert why_circling(turns(*steps)) == "browse failed 3 times in the same way."
+    assert find_repetition(turns(*steps)) == "browse failed 3 times in the same way."
 
 
 def test_two_calls_in_turn_are_a_circle_after_the_second_time() -> None:
-    assert why_circling(turns(READ, LIST, READ)) == ""
-    assert why_circling(turns(READ, LIST, READ, LIST)) == "read_file and list_files took turns with the same results."
+    assert find_repetition(turns(READ, LIST, READ)) == ""
+    assert (
+        find_repetition(turns(READ, LIST, READ, LIST)) == "read_file and list_files took turns with the same results."
+    )
 
 
 PARAPHRASES = (
@@ -65,7 +67,7 @@ PARAPHRASES = (
 def test_the_same_in_other_words_without_anything_new_is_a_circle() -> None:
     found = "1. RPM Blast review\n2. Ten best strings\n3. Strings for spin"
     steps = [("google", {"query": query}, Succeeded(found), thought) for query, thought in PARAPHRASES]
-    assert "google was tried 3 times in other words" in why_circling(turns(*steps))
+    assert "google was tried 3 times in other words" in find_repetition(turns(*steps))
 
 
 def test_like_thoughts_with_new_results_are_none() -> None:
@@ -74,7 +76,7 @@ def test_like_thoughts_with_new_results_are_none() -> None:
         ("google", {"query": query}, Succeeded(found), thought)
         for (query, thought), found in zip(PARAPHRASES, outcomes, strict=True)
     ]
-    assert why_circling(turns(*steps)) == ""
+    assert find_repetition(turns(*steps)) == ""
 
 
 def test_chapter_after_chapter_is_none() -> None:
@@ -88,12 +90,12 @@ def test_chapter_after_chapter_is_none() -> None:
         )
         for body in bodies
     ]
-    assert why_circling(turns(*steps)) == ""
+    assert find_repetition(turns(*steps)) == ""
 
 
 def test_rejected_proposals_are_no_circle() -> None:
     rejected = [replace(turn, state="rejected", result=None) for turn in turns(READ, READ, READ)]
-    assert why_circling(rejected) == ""
+    assert find_repetition(rejected) == ""
 
 
 @pytest.mark.parametrize(

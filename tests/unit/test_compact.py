@@ -22,8 +22,8 @@ from agent_core.model.messages import Message, Reply
 from agent_core.model.result import Failed, Succeeded
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Usage
-from agent_core.prompt.command_selection import MOST_OFFERED, bounded, offered, schema
-from agent_core.prompt.packing import A_PROMPT, Room, Situation
+from agent_core.prompt.command_selection import MOST_OFFERED, bounded, schema, select_commands
+from agent_core.prompt.packing import A_PROMPT, Situation, TokenRoom
 from agent_core.prompt.profiles import profile_for
 from agent_core.prompt.small_model import instructions, objection, pack
 from agent_core.providers.llm.tokenizer_files import ENCODINGS, content_of, encoding_of
@@ -56,7 +56,7 @@ def step(number: int, call: CommandCall, result: Succeeded | Failed | None = Non
 
 
 def names(situation: Situation) -> set[str]:
-    return {spec.name for spec in offered(situation)}
+    return {spec.name for spec in select_commands(situation)}
 
 
 def test_a_goal_about_files_is_offered_the_basic_commands_and_no_more() -> None:
@@ -89,7 +89,7 @@ def test_a_command_that_was_used_lately_stays_within_reach() -> None:
 def test_however_much_a_goal_speaks_of_few_commands_are_offered_and_a_finish_is_among_them() -> None:
     turns = (step(1, LIST, Succeeded("There are no files.")),)
     situation = at_work("Search the web, remember, recall, forget, ingest and delete everything", turns=turns)
-    assert len(offered(situation)) == MOST_OFFERED
+    assert len(select_commands(situation)) == MOST_OFFERED
     assert {"do_nothing", "task_complete", "google"} <= names(situation)
 
 
@@ -196,7 +196,7 @@ def test_all_else_that_an_agent_has_to_know_is_told() -> None:
 
 @pytest.mark.proves("compact:fits")
 def test_of_many_steps_the_oldest_are_left_out_first_and_counted() -> None:
-    room = Room(1_100, COUNT)
+    room = TokenRoom(1_100, COUNT)
     prompt = pack(after(30, output="word " * 60), room)
     shown = [number for number in range(1, 31) if f"result {number} " in text_of(prompt)]
     assert A_PROMPT + room.taken_by(prompt) <= 1_100
@@ -231,7 +231,7 @@ def test_whatever_it_holds_a_compact_prompt_fits_and_shows_people_and_the_newest
     situation = Situation(
         agent=agent, commands=EVERY.specs, turns=past, notes=notes, now=NOON, circling=complaint, recalled=(memory,)
     )
-    room = Room(window, COUNT)
+    room = TokenRoom(window, COUNT)
     prompt = packed(situation, room)
     if prompt is None:
         assert window < 1_536  # what a window of 2,048 leaves
@@ -243,7 +243,7 @@ def test_whatever_it_holds_a_compact_prompt_fits_and_shows_people_and_the_newest
     assert not turns or f"\n{turns + 1}. write_to_file" in told
 
 
-def packed(situation: Situation, room: Room) -> tuple[Message, ...] | None:
+def packed(situation: Situation, room: TokenRoom) -> tuple[Message, ...] | None:
     try:
         return pack(situation, room)
     except ModelRefused:
@@ -252,7 +252,7 @@ def packed(situation: Situation, room: Room) -> tuple[Message, ...] | None:
 
 def test_goals_that_cannot_fit_are_refused_in_words_for_people() -> None:
     with pytest.raises(ModelRefused, match="Shorten the goals, or choose a model with a larger window"):
-        pack(at_work("Write " * 500), Room(700, COUNT))
+        pack(at_work("Write " * 500), TokenRoom(700, COUNT))
 
 
 def test_the_instructions_of_the_basic_commands_take_few_tokens() -> None:
@@ -260,7 +260,7 @@ def test_the_instructions_of_the_basic_commands_take_few_tokens() -> None:
     encoding = ENCODINGS["o200k_base"]
     content = content_of(encoding, None)
     assert content
-    assert len(encoding_of(encoding, content).encode(instructions(situation, offered(situation)))) <= 350
+    assert len(encoding_of(encoding, content).encode(instructions(situation, select_commands(situation)))) <= 350
 
 
 def test_no_example_ends_with_the_finish_or_uses_a_command_that_is_not_offered() -> None:

@@ -18,10 +18,10 @@ from agent_core.prompt.compaction import (
     plain_digest,
     summary_messages,
 )
-from agent_core.prompt.packing import Room, Situation, past
+from agent_core.prompt.packing import Situation, TokenRoom, past
 from agent_core.testing.examples import ANA, NOON, a_turn, an_agent
 
-ROOM = Room(100_000, len)
+ROOM = TokenRoom(100_000, len)
 AGENT = an_agent(turns=6)
 
 

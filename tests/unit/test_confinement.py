@@ -18,14 +18,14 @@ from agent_core.model.ids import AgentId
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.sandbox import bwrap_options, seccomp
 from agent_core.providers.sandbox.backend import LIMITS
-from agent_core.providers.sandbox.bubblewrap import Bubblewrap
+from agent_core.providers.sandbox.bubblewrap import BubblewrapBackend
 from agent_core.providers.sandbox.bwrap_options import hidden_folders, system_view
 from agent_core.providers.sandbox.cgroup import Cgroup, Cgroups
-from agent_core.providers.sandbox.docker import IMAGE, Docker
+from agent_core.providers.sandbox.docker import IMAGE, DockerBackend
 from agent_core.providers.sandbox.interpreter import Interpreter
-from agent_core.providers.sandbox.process_sandbox import ConfinedSandbox, docker_sandbox
+from agent_core.providers.sandbox.process_sandbox import ProcessSandbox, docker_sandbox
 from agent_core.providers.sandbox.process_tree import SocketUse
-from agent_core.providers.sandbox.program_output import Output
+from agent_core.providers.sandbox.program_output import ProgramOutput
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.testing.examples import an_agent
 from tests.attacks.sandboxes import ROOT_OF_PROJECT
@@ -157,7 +157,7 @@ def test_no_filter_is_made_for_a_processor_that_is_not_known() -> None:
 
 @given(st.lists(st.binary(max_size=50)), st.integers(0, 40), st.integers(1, 40))
 def test_output_is_whole_or_its_beginning_and_end(chunks: list[bytes], first: int, last: int) -> None:
-    output, whole = Output(kept_first=first, kept_last=last), b"".join(chunks)
+    output, whole = ProgramOutput(kept_first=first, kept_last=last), b"".join(chunks)
     for chunk in chunks:
         output.add(chunk)
     assert output.total == len(whole)
@@ -168,7 +168,7 @@ def test_output_is_whole_or_its_beginning_and_end(chunks: list[bytes], first: in
 
 
 def test_no_character_is_cut_in_two() -> None:
-    output = Output(kept_first=4, kept_last=4)
+    output = ProgramOutput(kept_first=4, kept_last=4)
     output.add("ééééééééé".encode()[1:])
     assert "\ufffd" not in output.text.partition("\n")[2]
     assert output.newest(1) in ("é", "\ufffd")
@@ -215,9 +215,9 @@ def test_that_memory_ran_out_is_read_from_the_group(tmp_path: Path) -> None:
 
 async def test_a_program_enters_its_group_before_anything_of_it_runs(tmp_path: Path) -> None:
     make_groups(tmp_path)
-    confinement = Bubblewrap(data=tmp_path, file_bytes=1_000, cgroups=Cgroups(tmp_path / "app.slice"))
+    confinement = BubblewrapBackend(data=tmp_path, file_bytes=1_000, cgroups=Cgroups(tmp_path / "app.slice"))
     workspaces = FolderWorkspaces(tmp_path / "workspaces")
-    sandbox = ConfinedSandbox(confinement=confinement, workspaces=workspaces, clock=SystemClock())
+    sandbox = ProcessSandbox(confinement=confinement, workspaces=workspaces, clock=SystemClock())
     started = await sandbox.start(("/bin/sh", "-c", "echo up; sleep 1000"), ADA)
     (group,) = (tmp_path / "app.slice").glob("signoff-*")
     assert ((group / "cgroup.procs").read_text(), started.output) == ("0\n", "up\n")
@@ -232,9 +232,9 @@ async def test_a_program_enters_its_group_before_anything_of_it_runs(tmp_path: P
 async def test_programs_run_on_our_own_python_where_the_system_has_none(tmp_path: Path) -> None:
     own = Interpreter.own()
     assert own is not None
-    confinement = Bubblewrap(data=tmp_path, file_bytes=1_000, interpreter=own)
+    confinement = BubblewrapBackend(data=tmp_path, file_bytes=1_000, interpreter=own)
     workspaces = FolderWorkspaces(tmp_path / "workspaces")
-    sandbox = ConfinedSandbox(confinement=confinement, workspaces=workspaces, clock=SystemClock())
+    sandbox = ProcessSandbox(confinement=confinement, workspaces=workspaces, clock=SystemClock())
     code = "import json, ssl, sys; print(sys.executable, sys.prefix); import pydantic"
     run = await sandbox.run(("python3", "-u", "-c", code), ADA, seconds=20)
     assert run.output.startswith("/opt/python/bin/python3 /opt/python\n")
@@ -243,18 +243,18 @@ async def test_programs_run_on_our_own_python_where_the_system_has_none(tmp_path
 
 
 def test_programs_of_two_agents_run_as_two_users_where_root_starts_them(tmp_path: Path) -> None:
-    confinement = Bubblewrap(data=tmp_path, file_bytes=1_000)
+    confinement = BubblewrapBackend(data=tmp_path, file_bytes=1_000)
     one, other = confinement.owner_of("0ada"), confinement.owner_of("0bob")
     assert (one != other, one is not None) == (os.geteuid() == 0, os.geteuid() == 0)
 
 
 async def test_a_data_folder_that_programs_could_read_is_refused() -> None:
-    confinement = Bubblewrap(data=Path("/usr/share/signoff"), file_bytes=1_000)
+    confinement = BubblewrapBackend(data=Path("/usr/share/signoff"), file_bytes=1_000)
     assert await confinement.missing() == "/usr/share/signoff lies in /usr, which programs can read. Move it elsewhere."
 
 
 async def test_no_python_for_programs_is_told(tmp_path: Path) -> None:
-    confinement = Bubblewrap(data=tmp_path, file_bytes=1_000, interpreter=None)
+    confinement = BubblewrapBackend(data=tmp_path, file_bytes=1_000, interpreter=None)
     assert await confinement.missing() == "there is no Python that programs could run on. Install python3."
 
 
@@ -307,12 +307,12 @@ async def test_docker_is_asked_to_shut_programs_in(bin_folder: Path, monkeypatch
 async def test_what_an_earlier_process_left_in_docker_is_removed(bin_folder: Path) -> None:
     left = await asyncio.create_subprocess_exec("sleep", "1000")
     (bin_folder / "signoff-left.pid").write_text(str(left.pid))
-    await Docker(data=bin_folder, file_bytes=1_000).missing()
+    await DockerBackend(data=bin_folder, file_bytes=1_000).missing()
     assert await asyncio.wait_for(left.wait(), 10) == -9
 
 
 async def test_no_docker_no_answer_and_no_image_are_told(tmp_path: Path, bin_folder: Path) -> None:
-    found = Docker(data=tmp_path, file_bytes=1_000)
+    found = DockerBackend(data=tmp_path, file_bytes=1_000)
     nowhere = replace(found, environ={"PATH": str(tmp_path / "none")})
     other = replace(found, image="other:1")
     (tmp_path / "broken").mkdir()
@@ -334,10 +334,10 @@ async def test_a_bubblewrap_that_is_too_old_is_told(tmp_path: Path, monkeypatch:
     (tmp_path / "bwrap").write_text("#!/bin/sh\necho bubblewrap 0.6.1\n")
     (tmp_path / "bwrap").chmod(0o755)
     monkeypatch.setattr(bwrap_options, "PATHS", f"{tmp_path}:{bwrap_options.PATHS}")
-    said = await Bubblewrap(data=tmp_path, file_bytes=1_000).missing()
+    said = await BubblewrapBackend(data=tmp_path, file_bytes=1_000).missing()
     assert said == "bubblewrap 0.6.1 is too old. Install 0.8 or newer, or set SANDBOX=docker."
     monkeypatch.setattr(bwrap_options, "PATHS", str(tmp_path))
     (tmp_path / "bwrap").unlink()
-    assert (await Bubblewrap(data=tmp_path, file_bytes=1_000).missing()).startswith(
+    assert (await BubblewrapBackend(data=tmp_path, file_bytes=1_000).missing()).startswith(
         "bwrap is not installed. Install it"
     )

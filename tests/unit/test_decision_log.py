@@ -11,7 +11,7 @@ import pytest
 
 from adapters.answers import Answer
 from adapters.decision_log import NEWEST_ROWS, csv_text, json_line, newest_rows, right_text, row_text, what_text
-from adapters.subcommands import Wish, granted
+from adapters.subcommands import ThreadSubcommand, grant_to_agent
 from agent_core.errors import InvalidInput, NotAllowed
 from agent_core.model.actors import Actor
 from agent_core.model.agent_policy import Policy
@@ -26,7 +26,7 @@ from agent_core.service.decision_log import EVERY_ROW, PAGE_ROWS, LogFilter
 from agent_core.testing.examples import ANA, BEN, NOON, a_turn, an_agent, an_entry, keep
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
-from tests.wiring import intents_of
+from tests.wiring import actions_of
 
 ADA = an_agent(turns=1)
 BOT = Actor(id="b", display="bot", kind="bot")
@@ -141,7 +141,9 @@ async def test_rows_of_a_deleted_agent_stay_and_are_found_by_its_name() -> None:
     agent = await stage.create()
     await decided(stage, agent, Approve())
     await stage.service.delete(agent.id, stage.origin(BEN))
-    answer, nobody = await granted(intents_of(stage).wishes, Wish("audit", "clerk"), stage.origin(BEN))
+    answer, nobody = await grant_to_agent(
+        actions_of(stage).wishes, ThreadSubcommand("audit", "clerk"), stage.origin(BEN)
+    )
     assert nobody is None
     lines = answer.text.splitlines()
     assert lines[0] == "Decision log of Clerk, newest first:"
@@ -272,7 +274,7 @@ async def test_audit_in_a_thread_is_the_agents_and_audit_channel_that_of_all() -
     await stage.service.create(AgentDraft(name="Ada", goals=("wait",)), stage.origin())
 
     async def said(words: str) -> Answer:
-        return await intents_of(stage).say(clerk.id, f"!audit {words}", stage.origin(BEN))
+        return await actions_of(stage).say(clerk.id, f"!audit {words}", stage.origin(BEN))
 
     assert [row.entry.agent_name for row in (await said("")).log] == ["Clerk"]
     assert [row.entry.agent_name for row in (await said("channel")).log] == ["Ada", "Clerk"]

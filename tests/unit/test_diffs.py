@@ -5,7 +5,7 @@ import difflib
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agent_core.model.diffs import AROUND, MOST_COMPARED, MOST_SHOWN, change_of
+from agent_core.model.diffs import AROUND, MOST_COMPARED, MOST_SHOWN, diff_of
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", "+x", "-y", "@@ -1 +1 @@"]), max_size=14).map("\n".join)
 
@@ -32,7 +32,7 @@ def applied(body: str, old: str) -> list[str]:
 @example("a\nb\nc\nd\ne\nf", "a\nb\nc\nX\nd\ne\nf")
 @example("", "a")
 def test_the_diff_leads_from_the_old_text_to_the_new(old: str, new: str) -> None:
-    change = change_of(old, new)
+    change = diff_of(old, new)
     assert applied(change.body, old) == new.splitlines()
     assert change.plus - change.minus == len(new.splitlines()) - len(old.splitlines())
 
@@ -41,21 +41,21 @@ def test_it_looks_as_everybody_knows_it() -> None:
     old = "\n".join(f"line {number}" for number in range(1, 40))
     new = old.replace("line 20", "line twenty")
     usual = list(difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=AROUND))[2:]
-    assert change_of(old, new).body == "\n".join(usual)
+    assert diff_of(old, new).body == "\n".join(usual)
 
 
 def test_texts_that_are_too_long_to_compare_are_told_by_their_length() -> None:
     old = "\n".join(f"line {number} {number * 7919 % 1000}" for number in range(220_000))
     new = "\n".join(old.splitlines()[: 3 * MOST_COMPARED : 2])
-    assert change_of(old, new).body.startswith("Too long to compare: 219,999 lines, from line 2 on, give way to 2,999")
+    assert diff_of(old, new).body.startswith("Too long to compare: 219,999 lines, from line 2 on, give way to 2,999")
 
 
 def test_a_long_change_is_cut_with_a_word() -> None:
-    body = change_of("", "\n".join("x" * 100 for _ in range(MOST_COMPARED))).body
+    body = diff_of("", "\n".join("x" * 100 for _ in range(MOST_COMPARED))).body
     assert MOST_SHOWN - 200 < len(body) < MOST_SHOWN + 60
     assert body.endswith("more lines of the change")
 
 
 def test_a_line_added_to_a_long_file_is_shown_exactly() -> None:
     old = "\n".join(str(number) for number in range(100_000))
-    assert change_of(old, f"{old}\nmore").body == "@@ -99999,2 +99999,3 @@\n 99998\n 99999\n+more"
+    assert diff_of(old, f"{old}\nmore").body == "@@ -99999,2 +99999,3 @@\n 99998\n 99999\n+more"

@@ -10,12 +10,12 @@ from discord.ui import Modal
 
 from adapters.buttons import Button
 from adapters.discord.inbound.forms import (
-    Edited,
-    NewAgent,
-    Rejected,
-    Replied,
+    AgentForm,
+    EditForm,
+    NumberForm,
+    RejectForm,
+    ReplyForm,
     Submitted,
-    Times,
     agent_form,
     edit_form,
     number_form,
@@ -72,7 +72,7 @@ def send(form: Modal, typed: Mapping[str, str | list[str]] | None = None) -> Sub
 
 def edited(turn: Turn, typed: Mapping[str, str | list[str]]) -> Arguments:
     sent = send(edit_form(turn, SPEC), typed)
-    assert isinstance(sent, Edited)
+    assert isinstance(sent, EditForm)
     return sent.arguments(turn, SPEC)
 
 
@@ -94,7 +94,7 @@ def test_what_was_typed_and_chosen_makes_a_draft() -> None:
         "more": more,
     }
     sent = send(agent_form(None, place=PLACE), typed)
-    assert isinstance(sent, NewAgent)
+    assert isinstance(sent, AgentForm)
     assert sent.place == PLACE
     assert sent.draft() == AgentDraft(
         name="Scout",
@@ -116,7 +116,7 @@ def test_a_draft_fills_the_form_in_with_its_model_as_a_choice() -> None:
 
 def test_a_refused_form_comes_back_with_what_was_typed_and_what_is_wrong() -> None:
     sent = send(agent_form(None, place=PLACE), {"name": "Scout", "goals": "look", "budget": "much"})
-    assert isinstance(sent, NewAgent)
+    assert isinstance(sent, AgentForm)
     with pytest.raises(InvalidInput) as refused:
         sent.draft()
     form = fields(agent_form(sent.fields, place=PLACE, problems=refused.value.problems))
@@ -167,7 +167,7 @@ def test_a_long_argument_is_spread_over_several_fields() -> None:
     form = fields(edit_form(turn, replace(SPEC, parameters={})))
     assert [*form] == [f"part {number} of 3 · path" for number in (1, 2, 3)]
     sent = send(edit_form(turn, SPEC), {"argument.0/3": "end"})
-    assert isinstance(sent, Edited)
+    assert isinstance(sent, EditForm)
     assert str(sent.arguments(turn, SPEC)["path"]).startswith("0 line\n1 line\n")
     assert str(sent.arguments(turn, SPEC)["path"]).endswith("line\nend")
 
@@ -192,7 +192,7 @@ def test_arguments_that_no_form_holds_are_told_to_be_too_long() -> None:
 
 def test_what_changed_since_the_form_was_opened_is_not_run() -> None:
     sent = send(edit_form(asking(path="a"), SPEC))
-    assert isinstance(sent, Edited)
+    assert isinstance(sent, EditForm)
     with pytest.raises(ChangedSinceShown, match="changed after what you used was shown"):
         sent.arguments(asking(path="b"), SPEC)
 
@@ -209,20 +209,20 @@ def test_a_command_without_arguments_says_so() -> None:
     form = edit_form(turn, spec)
     assert form.to_dict()["components"][0]["content"] == "This command takes no arguments."
     sent = send(form)
-    assert isinstance(sent, Edited)
+    assert isinstance(sent, EditForm)
     assert sent.arguments(turn, spec) == {}
 
 
 def test_reasons_replies_and_numbers_come_back_with_what_they_are_about() -> None:
     turn = asking(path="a")
     reject, approve = (Button(verb, turn.id, shown=turn.control_hash) for verb in ("reject", "approve"))
-    assert send(reject_form(turn), {"text": "too long"}) == Rejected(reject, "too long")
+    assert send(reject_form(turn), {"text": "too long"}) == RejectForm(reject, "too long")
     reply = Button("reply", AGENT.id, shown=turn.control_hash)
-    assert send(reply_form(AGENT, turn.control_hash), {"text": "shorter"}) == Replied(reply, "shorter")
-    assert send(number_form(turn), {"text": "7"}) == Times(approve, "7")
-    assert Times(approve, " 7 ").number == 7
+    assert send(reply_form(AGENT, turn.control_hash), {"text": "shorter"}) == ReplyForm(reply, "shorter")
+    assert send(number_form(turn), {"text": "7"}) == NumberForm(approve, "7")
+    assert NumberForm(approve, " 7 ").number == 7
     with pytest.raises(InvalidInput, match="write a number from 2 to 50"):
-        _ = Times(approve, "many").number
+        _ = NumberForm(approve, "many").number
 
 
 def test_labels_and_titles_are_cut_to_what_discord_takes() -> None:

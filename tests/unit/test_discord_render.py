@@ -9,9 +9,9 @@ from simcord.components import walk_components
 
 from adapters import actions, subcommands
 from adapters.answers import Answer, Attachment
-from adapters.buttons import Button, Opening
+from adapters.buttons import Button, ViewButton
 from adapters.discord.outbound.card import ROOM
-from adapters.discord.outbound.message import Message
+from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.render import (
     agent_message,
     agents_message,
@@ -77,7 +77,7 @@ def link(agent: Agent) -> str:
     return f"https://discord.example/{agent.id}"
 
 
-def lines(message: Message) -> list[str]:
+def lines(message: DiscordMessage) -> list[str]:
     """The message as it is sent, one text or button each; what is pressed stands in brackets before its id."""
     sent = message.view.to_components()  # type: ignore[no-untyped-call]  # discord.py leaves it without types
     found: list[str] = []
@@ -417,7 +417,7 @@ looks \\*around\\*
 
 def test_a_refused_form_says_what_is_wrong_and_opens_again() -> None:
     wrong = {"goals": "Goals: write at least one, one per line.", "budget": "Budget: no."}
-    shown = lines(refused_message(wrong, Opening("new agent", "k1")))
+    shown = lines(refused_message(wrong, ViewButton("new agent", "k1")))
     assert shown == ["Goals: write at least one, one per line.\nBudget: no.", "[New agent] new agent:k1:1"]
     assert lines(refused_message(wrong, Button("edit", TURN.id)))[-1] == f"[Edit] edit:{TURN.id}:1"
 

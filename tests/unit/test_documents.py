@@ -15,7 +15,7 @@ from agent_core.errors import CommandError
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.texts import unicode_text
 from agent_core.ports.documents import Documents, Reading
-from agent_core.providers.documents.document_reader import MOST_KEPT, ReadDocuments
+from agent_core.providers.documents.document_reader import MOST_KEPT, DocumentReader
 from agent_core.providers.documents.document_worker import read
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import InMemoryDatabase
@@ -25,7 +25,7 @@ from agent_core.testing.files import InMemoryFiles
 from agent_core.testing.memory_index import InMemoryIndex
 from tests.standins.documents import archive, line, open_document, pdf, squeezed, word
 
-DOCUMENTS = ReadDocuments()
+DOCUMENTS = DocumentReader()
 OLD = "It is not in UTF-8; it was read as {}, which may be wrong."
 
 
@@ -119,14 +119,14 @@ async def test_a_reader_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     endless = tmp_path / "endless.py"
     endless.write_text("import sys\nsys.stdin.buffer.read()\nwhile True: pass\n")
     with pytest.raises(CommandError, match=r"^a.pdf takes too long or too much memory to read\.$"):
-        await ReadDocuments(seconds=0.3, worker=endless).text_of("a.pdf", pdf("x"))
+        await DocumentReader(seconds=0.3, worker=endless).text_of("a.pdf", pdf("x"))
 
 
 async def test_a_reader_that_prints_without_end_is_ended(tmp_path: Path) -> None:
     flood = tmp_path / "flood.py"
     flood.write_text("while True: print('x' * 99999)\n")
     with pytest.raises(CommandError, match="takes too long"):
-        await ReadDocuments(worker=flood).text_of("a.pdf", pdf("x"))
+        await DocumentReader(worker=flood).text_of("a.pdf", pdf("x"))
 
 
 async def test_a_reading_that_is_cancelled_leaves_no_process(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ async def test_a_reading_that_is_cancelled_leaves_no_process(tmp_path: Path) -> 
 
     with contextlib.chdir(tmp_path):
         async with await asyncio.start_unix_server(meet, "s"), asyncio.timeout(20):
-            reading = asyncio.create_task(ReadDocuments(worker=waiting).text_of("a.pdf", pdf("x")))
+            reading = asyncio.create_task(DocumentReader(worker=waiting).text_of("a.pdf", pdf("x")))
             await begun.wait()
             reading.cancel()
             await over.wait()
@@ -149,7 +149,7 @@ async def test_a_reading_that_is_cancelled_leaves_no_process(tmp_path: Path) -> 
 
 
 async def test_the_last_readings_are_kept_and_older_ones_are_not() -> None:
-    documents = ReadDocuments()
+    documents = DocumentReader()
     for number in range(MOST_KEPT + 2):
         await documents.text_of("a.docx", word(line(str(number))))
     kept = [reading.text for reading in documents._kept.values()]

@@ -15,15 +15,15 @@ import pytest
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
 from agent_core.providers.egress.address_policy import InternalHosts, inside
-from agent_core.providers.egress.decompression import Unpacked
-from agent_core.providers.egress.gateway import Door, Patience, Wanted, Way
-from agent_core.providers.egress.proxy import USER, DoorProxy, opened
+from agent_core.providers.egress.decompression import Decompressor
+from agent_core.providers.egress.gateway import AdmittedTarget, EgressGateway, FetchLimits, Timeouts
+from agent_core.providers.egress.proxy import USER, EgressProxy, open_tunnel
 from agent_core.providers.egress.urls import target_of
 from tests.standins.site import HERE, NAME, OPEN, Names, endless, leads_to, packed, page, self_signed, site
 
 ANYWHERE = Sites()
-WANTED = Wanted(most=10_000)
-DOOR = Door(internal=InternalHosts.of([OPEN]), resolve=Names(), agent="Signoff/1 (+https://signoff.example)")
+WANTED = FetchLimits(most=10_000)
+DOOR = EgressGateway(internal=InternalHosts.of([OPEN]), resolve=Names(), agent="Signoff/1 (+https://signoff.example)")
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ async def test_no_more_is_unpacked_at_a_time_than_is_wanted() -> None:
     packed_bomb = gzip.compress(bytes(50_000_000))
     tracemalloc.start()
     with pytest.raises(CommandError, match="is too much"):
-        await Unpacked(NAME, "gzip", 10_000).all_of(bomb())
+        await Decompressor(NAME, "gzip", 10_000).all_of(bomb())
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1_000_000
@@ -175,7 +175,7 @@ async def test_a_kind_that_is_not_wanted_is_not_read() -> None:
     async with site() as here:
         here.answers["/"] = endless(b"HTTP/1.1 200 OK\r\nContent-Type: video/mp4\r\n\r\n", b"x" * 9000)
         with pytest.raises(CommandError, match=r"no page but video/mp4\. download_file"):
-            await DOOR.fetch(here.url(), ANYWHERE, Wanted(most=99, kinds=lambda kind: kind.startswith("text/")))
+            await DOOR.fetch(here.url(), ANYWHERE, FetchLimits(most=99, kinds=lambda kind: kind.startswith("text/")))
 
 
 async def test_a_channel_keeps_agents_to_its_sites() -> None:
@@ -189,7 +189,7 @@ async def test_a_channel_keeps_agents_to_its_sites() -> None:
 
 
 async def test_https_does_not_lead_to_http() -> None:
-    way = Way(target_of("https://example.org/"), (ip_address(OPEN),))
+    way = AdmittedTarget(target_of("https://example.org/"), (ip_address(OPEN),))
     with pytest.raises(CommandError, match=r"from https to plain http\. Ask for http://example.org/a itself"):
         await DOOR._led(way, "http://example.org/a", ANYWHERE)
     assert (await DOOR._led(way, "/b", ANYWHERE)).target.url == "https://example.org/b"
@@ -218,17 +218,17 @@ async def test_a_name_that_is_not_answered_is_given_up() -> None:
         return []
 
     with pytest.raises(CommandError, match="could not be found in time"):
-        await Door(resolve=never, patience=Patience(name=0.01)).admit("http://example.org/", ANYWHERE)
+        await EgressGateway(resolve=never, patience=Timeouts(name=0.01)).admit("http://example.org/", ANYWHERE)
 
 
 async def test_a_second_address_is_tried_where_the_first_is_dead() -> None:
-    door = Door(internal=InternalHosts.of(["127.0.0.0/8"]), resolve=Names({NAME: [["127.0.0.9", OPEN]]}))
+    door = EgressGateway(internal=InternalHosts.of(["127.0.0.0/8"]), resolve=Names({NAME: [["127.0.0.9", OPEN]]}))
     async with site() as here:
         here.answers["/"] = page("there")
         assert (await door.fetch(here.url(), ANYWHERE, WANTED)).data == b"there"
 
 
-async def ask(proxy: DoorProxy, head: bytes, body: bytes = b"") -> bytes:
+async def ask(proxy: EgressProxy, head: bytes, body: bytes = b"") -> bytes:
     reader, writer = await asyncio.open_connection(HERE, proxy.port)
     key = b64encode(f"{USER}:{proxy.password}".encode())
     writer.write(head + b"\r\nProxy-Authorization: Basic " + key + b"\r\n\r\n" + body)
@@ -238,7 +238,7 @@ async def ask(proxy: DoorProxy, head: bytes, body: bytes = b"") -> bytes:
 
 
 async def test_a_program_gets_out_through_the_proxy_and_nothing_of_the_proxy_is_passed_on() -> None:
-    async with site() as here, opened(DOOR, ANYWHERE, 10_000) as proxy:
+    async with site() as here, open_tunnel(DOOR, ANYWHERE, 10_000) as proxy:
         here.answers["/form"] = page("taken")
         head = f"POST {here.url('/form?a=b')} HTTP/1.1\r\nHost: other.org\r\nContent-Length: 8".encode()
         said = await ask(proxy, head, b"name=Ana" + b"and more")
@@ -249,7 +249,7 @@ async def test_a_program_gets_out_through_the_proxy_and_nothing_of_the_proxy_is_
 
 
 async def test_a_tunnel_carries_bytes_both_ways() -> None:
-    async with site() as here, opened(DOOR, ANYWHERE, 10_000) as proxy:
+    async with site() as here, open_tunnel(DOOR, ANYWHERE, 10_000) as proxy:
         here.answers["/"] = page("there")
         said = await ask(proxy, f"CONNECT {NAME}:{here.port} HTTP/1.1".encode(), b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
     assert said.startswith(b"HTTP/1.1 200 Connection established\r\n\r\n")
@@ -257,7 +257,7 @@ async def test_a_tunnel_carries_bytes_both_ways() -> None:
 
 
 async def test_a_proxy_is_shut_when_too_much_came_through_it() -> None:
-    async with site() as here, opened(DOOR, ANYWHERE, 50_000) as proxy:
+    async with site() as here, open_tunnel(DOOR, ANYWHERE, 50_000) as proxy:
         here.answers["/"] = endless(b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 9000)
         head = f"GET {here.url()} HTTP/1.1".encode()
         with suppress(ConnectionResetError):
@@ -280,14 +280,14 @@ async def test_a_proxy_is_shut_when_too_much_came_through_it() -> None:
     ],
 )
 async def test_an_odd_request_is_not_let_out(head: bytes, status: int) -> None:
-    async with opened(DOOR, ANYWHERE, 10_000) as proxy:
+    async with open_tunnel(DOOR, ANYWHERE, 10_000) as proxy:
         said = await ask(proxy, head)
     assert said.startswith(b"HTTP/1.1 %d " % status)
     assert len(proxy.refusals) == 1
 
 
 async def test_a_head_without_an_end_is_hung_up_on() -> None:
-    async with opened(DOOR, ANYWHERE, 10_000) as proxy:
+    async with open_tunnel(DOOR, ANYWHERE, 10_000) as proxy:
         reader, writer = await asyncio.open_connection(HERE, proxy.port)
         writer.write(b"X" * 100_000)
         assert await reader.read() == b""

@@ -11,11 +11,11 @@ from agent_core.model.draft import AgentDraft
 from agent_core.model.messages import Reply
 from agent_core.model.usage import Usage
 from agent_core.ports.models import LanguageModel
-from agent_core.prompt.model_client import Asker
+from agent_core.prompt.model_client import MeteredModel
 from agent_core.providers.llm.rehearsal import RehearsalModel
 from agent_core.providers.llm.token_estimates import Estimates
 from agent_core.service.drafting import AS_WRITTEN, AgentDrafting, Drafted
-from agent_core.spending.budget_ledger import Treasury
+from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.testing.database import InMemoryDatabase
 from agent_core.testing.examples import ANA, CHANNEL
 from agent_core.testing.language_model import ScriptedModel
@@ -28,7 +28,7 @@ ORIGIN = Origin(by=ANA, channel=CHANNEL)
 
 
 def _drafting(model: LanguageModel, database: InMemoryDatabase | None = None) -> AgentDrafting:
-    return AgentDrafting(Asker(model=model, tokens=Estimates()), Treasury(database or InMemoryDatabase()))
+    return AgentDrafting(MeteredModel(model=model, tokens=Estimates()), BudgetLedger(database or InMemoryDatabase()))
 
 
 async def test_a_sentence_becomes_name_role_and_goals() -> None:

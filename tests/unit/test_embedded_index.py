@@ -15,7 +15,7 @@ from agent_core.model.ids import AgentId, MemoryId
 from agent_core.model.memory import Memory, MemoryChanges, MemorySpace, Vector
 from agent_core.ports.database import Database
 from agent_core.providers.vector_index.embedded_index import EmbeddedIndex
-from agent_core.providers.vector_index.nearest import BLOCK, LATEST, Codes, floats
+from agent_core.providers.vector_index.nearest import BLOCK, LATEST, SignCodes, floats
 from agent_core.providers.vector_index.vector_file import HEADER, VectorFile
 from agent_core.testing.database import InMemoryDatabase
 from agent_core.testing.examples import NOON, an_agent, keep
@@ -338,7 +338,7 @@ async def test_vectors_of_another_length_are_left_out(database: Database, tmp_pa
 
 @pytest.mark.parametrize("dimension", [3, 64, 70, 256])
 def test_codes_find_those_that_are_near(dimension: int) -> None:
-    codes = Codes()
+    codes = SignCodes()
     number = BLOCK + 100
     vectors = floats(b"".join(some_vector(each, dimension) for each in range(number))).reshape(number, dimension)
     for start, end in ((0, 1), (1, 50), (50, BLOCK), (BLOCK, number)):

@@ -11,9 +11,9 @@ from agent_core.errors import CommandError, ModelError, UnusableReply
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.command import CommandCall
 from agent_core.ports.web import Web
-from agent_core.prompt.model_client import Asker
+from agent_core.prompt.model_client import MeteredModel
 from agent_core.providers.llm.token_estimates import Estimates
-from agent_core.spending.spending_tracker import Purse
+from agent_core.spending.spending_tracker import SpendingTracker
 from agent_core.testing.embedder import WordEmbedder
 from agent_core.testing.examples import an_agent, keep
 from agent_core.testing.language_model import ScriptedModel
@@ -22,7 +22,7 @@ from agent_core.testing.memory_index import InMemoryIndex
 from agent_core.testing.sandbox import RecordingSandbox
 from agent_core.testing.stage import Stage
 from agent_core.testing.web import InMemoryWeb
-from bot.command_catalog import Repertoire
+from bot.command_catalog import CommandCatalog
 from bot.settings import Settings
 from bot.tool_wiring import Tools
 from docs.reference.generate import every_command
@@ -58,16 +58,16 @@ async def everything(web: Web | None = None) -> tuple[Commands, CommandContext]:
         voice=SpokenSounds(),
         publisher=Nobody(),
     )
-    commands = Repertoire(
+    commands = CommandCatalog(
         settings=Settings(allow_downloads=True),
         tools=tools,
         search=cast("Any", Nobody()),
         memory=memory,
         helpers=stage.helpers,
-        asker=Asker(model=stage.model, tokens=Estimates()),
+        metered_model=MeteredModel(model=stage.model, tokens=Estimates()),
         clock=stage.clock,
     ).commands
-    context = CommandContext(agent=agent, files=stage.workspaces.of(agent), purse=Purse())
+    context = CommandContext(agent=agent, files=stage.workspaces.of(agent), tracker=SpendingTracker())
     await context.files.write("a.txt", b"one\n")
     return commands, context
 

@@ -6,20 +6,20 @@ from typing import Any
 
 import pytest
 
-from agent_core.commands.file_search import listed
+from agent_core.commands.file_search import list_files
 from agent_core.commands.files import FILE_COMMANDS, FileCommands
 from agent_core.commands.registry import CommandContext, Commands
 from agent_core.errors import CommandError
 from agent_core.model.command import CommandCall, Preview
 from agent_core.model.files import MOST_LISTED, FileEntry
-from agent_core.providers.documents.document_reader import ReadDocuments
+from agent_core.providers.documents.document_reader import DocumentReader
 from agent_core.providers.workspace.workspace_paths import Limits
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryFiles
 from tests.standins.documents import line, pdf, word
 
 PLAIN_ONES = Commands.of(*FILE_COMMANDS)
-EVERY = Commands.of(*FileCommands(ReadDocuments()).commands)
+EVERY = Commands.of(*FileCommands(DocumentReader()).commands)
 
 
 @pytest.fixture
@@ -198,7 +198,7 @@ async def test_a_search_can_be_cancelled(files: InMemoryFiles) -> None:
 )
 def test_a_long_list_ends_and_says_how_much_more_there_is(number: int, last: str) -> None:
     entries = [FileEntry(f"f/{each}", 1, datetime(2026, 3, 14, tzinfo=UTC)) for each in range(number)]
-    lines = listed(entries).splitlines()
+    lines = list_files(entries).splitlines()
     assert lines[-1] == last
     assert len(lines) <= 401
 

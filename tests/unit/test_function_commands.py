@@ -14,10 +14,10 @@ from agent_core.errors import CommandError, ModelRefused, OverBudget
 from agent_core.model.command import CommandCall, Preview
 from agent_core.model.messages import Reply
 from agent_core.model.usage import Budget, Usage
-from agent_core.prompt.model_client import Asker
+from agent_core.prompt.model_client import MeteredModel
 from agent_core.prompt.model_functions import fenced, returned
 from agent_core.providers.llm.token_estimates import Estimates
-from agent_core.spending.spending_tracker import Purse
+from agent_core.spending.spending_tracker import SpendingTracker
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryFiles
 from agent_core.testing.language_model import ScriptedModel
@@ -30,9 +30,9 @@ class Desk:
 
     def __init__(self, *replies: str | Reply | Exception, window: int = 16_000, fast: str = "fast-1") -> None:
         self.model = ScriptedModel(*replies, cost=Decimal("0.01"), window=window)
-        asker = Asker(model=self.model, tokens=Estimates(), fast_model=fast)
-        self.commands = Commands.of(*FunctionCommands(asker).commands)
-        self.files, self.purse = InMemoryFiles(), Purse()
+        metered_model = MeteredModel(model=self.model, tokens=Estimates(), fast_model=fast)
+        self.commands = Commands.of(*FunctionCommands(metered_model).commands)
+        self.files, self.tracker = InMemoryFiles(), SpendingTracker()
 
     async def run(self, name: str, arguments: Mapping[str, object]) -> str:
         call = self.commands.checked(CommandCall(name, arguments))
@@ -44,7 +44,7 @@ class Desk:
 
     @property
     def context(self) -> CommandContext:
-        return CommandContext(agent=an_agent(model="smart-1"), files=self.files, purse=self.purse)
+        return CommandContext(agent=an_agent(model="smart-1"), files=self.files, tracker=self.tracker)
 
     @property
     def asked(self) -> str:
@@ -60,8 +60,8 @@ async def test_the_fast_model_is_asked_to_be_the_function_and_its_call_is_paid()
     assert user.content == f"code:\n```\n{CODE}\n```"
     assert desk.model.models == ["fast-1"]
     assert desk.model.schemas == [None]
-    assert list(desk.purse.spent) == ["function"]
-    assert desk.purse.total.cost == Decimal("0.01")
+    assert list(desk.tracker.spent) == ["function"]
+    assert desk.tracker.total.cost == Decimal("0.01")
 
 
 async def test_suggestions_are_a_list_or_one_sentence() -> None:
@@ -146,7 +146,7 @@ async def test_what_cannot_be_asked_is_told_before_and_costs_nothing(
     for act in (desk.preview(name, {**arguments, **wish}), desk.run(name, {**arguments, **wish})):
         with pytest.raises(CommandError, match=f"^{re.escape(said)}"):
             await act
-    assert (desk.model.prompts, desk.purse.total) == ([], Usage())
+    assert (desk.model.prompts, desk.tracker.total) == ([], Usage())
 
 
 @pytest.mark.parametrize(
@@ -175,10 +175,10 @@ async def test_a_cut_off_or_an_empty_answer_is_told() -> None:
 
 async def test_no_call_is_made_beyond_the_budget_and_a_models_refusal_goes_through() -> None:
     desk = Desk("never", ModelRefused("no"))
-    desk.purse = Purse(agent=Budget(limit=Decimal("0.001")))
+    desk.tracker = SpendingTracker(agent=Budget(limit=Decimal("0.001")))
     with pytest.raises(OverBudget):
         await desk.run("analyze_code", {"code": CODE})
-    desk.purse = Purse()
+    desk.tracker = SpendingTracker()
     await desk.run("analyze_code", {"code": CODE})
     with pytest.raises(ModelRefused):
         await desk.run("analyze_code", {"code": CODE})

@@ -2,14 +2,14 @@
 
 from datetime import timedelta
 
-from agent_core.service.inbound_log import Hearing
+from agent_core.service.inbound_log import InboundLog
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import InMemoryDatabase
 
 
 async def test_a_delivery_is_claimed_once_and_forgotten_after_a_month() -> None:
     clock = FakeClock()
-    hearing = Hearing(InMemoryDatabase(), clock)
+    hearing = InboundLog(InMemoryDatabase(), clock)
     assert [await hearing.first_time("slack/T1/1"), await hearing.first_time("slack/T1/1")] == [True, False]
     clock.advance(timedelta(days=29).total_seconds())
     await hearing.note("slack", "T1", clock.now())
@@ -21,7 +21,7 @@ async def test_a_delivery_is_claimed_once_and_forgotten_after_a_month() -> None:
 
 async def test_each_workspace_has_its_own_time_until_which_nothing_was_missed() -> None:
     clock = FakeClock()
-    hearing = Hearing(InMemoryDatabase(), clock)
+    hearing = InboundLog(InMemoryDatabase(), clock)
     assert await hearing.until("slack", "T1") is None
     await hearing.note("slack", "T1", clock.now())
     assert (await hearing.until("slack", "T1"), await hearing.until("slack", "T2")) == (clock.now(), None)

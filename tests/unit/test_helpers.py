@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from adapters.actions import Intents
+from adapters.actions import ActionDispatcher
 from adapters.cards import status_text, turn_card
 from agent_core.commands.agents import AgentCommands
 from agent_core.commands.registry import CommandContext
@@ -13,12 +13,12 @@ from agent_core.model.agent import Agent, Awaiting, Finished, Paused, Stopped, T
 from agent_core.model.agent_policy import Policy
 from agent_core.model.decision import Approve, Reject
 from agent_core.model.note import Note
-from agent_core.model.seen_proposal import Seen
+from agent_core.model.seen_proposal import SeenProposal
 from agent_core.testing.examples import CHANNEL
 from agent_core.testing.files import InMemoryFiles
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
-from tests.wiring import intents_of
+from tests.wiring import actions_of
 
 START = reply_text("start_agent", {"name": "Scout", "task": "Find strings", "prompt": "Only natural gut."})
 WAIT = reply_text("do_nothing")
@@ -59,9 +59,9 @@ async def test_a_helper_works_in_the_same_thread_and_asks_for_every_step() -> No
     assert await stage.views.in_thread(stage.shown.threads[head.id]) == await stage.views.agent(CHANNEL, head.id)
 
 
-def seen_now(stage: Stage) -> Seen:
+def seen_now(stage: Stage) -> SeenProposal:
     """What somebody has seen who writes after all that was shown."""
-    return Seen(written_at=stage.clock.now())
+    return SeenProposal(written_at=stage.clock.now())
 
 
 @pytest.mark.proves("helper:report")
@@ -124,10 +124,10 @@ async def test_stop_and_delete_reach_the_helpers_and_a_helper_alone_is_reported(
 
 async def test_a_line_that_begins_with_a_helpers_name_is_for_the_helper() -> None:
     stage, head, helper = await with_helper(WAIT, WRITE, DONE)
-    intents: Intents = intents_of(stage)
+    actions: ActionDispatcher = actions_of(stage)
     await stage.decide(head, Reject("wait"))
     assert (
-        await intents.say(head.id, "@scout: use catgut", stage.origin(), seen_now(stage))
+        await actions.say(head.id, "@scout: use catgut", stage.origin(), seen_now(stage))
     ).text == "rejected with your words"
     turn = await stage.turn(helper)
     assert turn.state == "rejected"
@@ -136,7 +136,7 @@ async def test_a_line_that_begins_with_a_helpers_name_is_for_the_helper() -> Non
 async def test_approve_in_the_thread_is_for_the_helper_where_only_that_one_asks() -> None:
     stage, head, helper = await with_helper(WAIT, WRITE, DONE)
     await approve(stage, head)
-    await intents_of(stage).say(head.id, "!approve", stage.origin(), seen_now(stage))
+    await actions_of(stage).say(head.id, "!approve", stage.origin(), seen_now(stage))
     assert (await stage.turn(helper)).state == "approved"
 
 

@@ -5,19 +5,21 @@ from datetime import timedelta
 import pytest
 
 from agent_core.errors import NotPossible
-from agent_core.model.seen_proposal import Seen
+from agent_core.model.seen_proposal import SeenProposal
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
-from tests.wiring import intents_of
+from tests.wiring import actions_of
 
 
 @pytest.mark.parametrize("line", ["!approve", "!approve 3", "!reject no"])
 async def test_a_line_that_comes_late_decides_nothing_that_was_asked_after_it(line: str) -> None:
     stage = Stage(model=ScriptedModel(reply_text("do_nothing")))
     agent = await stage.create()
-    turn, intents = await stage.turn(agent), intents_of(stage)
+    turn, actions = await stage.turn(agent), actions_of(stage)
     with pytest.raises(NotPossible, match="before turn 1 was shown"):
-        await intents.say(agent.id, line, stage.origin(), Seen(written_at=turn.proposed_at - timedelta(seconds=1)))
+        await actions.say(
+            agent.id, line, stage.origin(), SeenProposal(written_at=turn.proposed_at - timedelta(seconds=1))
+        )
     assert (await stage.turn(agent)).state == "proposed"
-    await intents.say(agent.id, line, stage.origin(), Seen(written_at=turn.proposed_at))
+    await actions.say(agent.id, line, stage.origin(), SeenProposal(written_at=turn.proposed_at))
     assert (await stage.turn(agent)).state != "proposed"

@@ -10,7 +10,7 @@ import pytest
 
 from agent_core.model.sites import Sites
 from agent_core.providers.egress.address_policy import InternalHosts
-from agent_core.providers.egress.gateway import Door
+from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.providers.egress.local_addresses import LocalAddresses, from_interfaces, from_proc, read_local_addresses
 
 TRIE = """\
@@ -93,14 +93,14 @@ async def test_an_operator_can_open_an_address_of_this_machine(allowed: str) -> 
         return ["93.184.216.34"]
 
     own = LocalAddresses(own=frozenset({ip_network("93.184.216.34/32")}))
-    door = Door(internal=InternalHosts.of([allowed]), resolve=resolve, local_addresses=lambda: own)
+    door = EgressGateway(internal=InternalHosts.of([allowed]), resolve=resolve, local_addresses=lambda: own)
     way = await door.admit("http://own.example.org/", Sites())
     assert str(way.addresses[0]) == "93.184.216.34"
 
 
 async def test_addresses_are_read_at_every_check() -> None:
     answers = [LocalAddresses(), LocalAddresses(own=frozenset({ip_network("93.184.216.34/32")}))]
-    door = Door(local_addresses=lambda: answers.pop(0))
+    door = EgressGateway(local_addresses=lambda: answers.pop(0))
     await door.admit("http://93.184.216.34/", Sites())
     with pytest.raises(Exception, match=r"93\.184\.216\.34 is an address of this machine\. Agents reach"):
         await door.admit("http://93.184.216.34/", Sites())

@@ -15,7 +15,7 @@ from agent_core.model.messages import Message
 from agent_core.model.usage import FREE, Usage
 from agent_core.providers.llm import local_model
 from agent_core.providers.llm.local_model import LocalModel, fault_of, threads
-from agent_core.providers.llm.model_process import ModelProcess, Served, passed_on
+from agent_core.providers.llm.model_process import ModelProcess, ServedModel, passed_on
 from agent_core.providers.llm.rehearsal import RehearsalModel
 from bot.model_wiring import make_model, wanted_profile
 from bot.settings import Settings, load
@@ -178,7 +178,7 @@ async def test_the_reason_why_a_file_cannot_be_loaded_is_told_without_its_path(s
 async def test_a_process_that_never_answers_is_ended_and_told(tmp_path: Path, script: str, why: str) -> None:
     server = tmp_path / "server.py"
     server.write_text(script)
-    served = Served(path=tmp_path / "a.gguf", name="a", context=512, threads=1)
+    served = ServedModel(path=tmp_path / "a.gguf", name="a", context=512, threads=1)
     start = 60 if script == DIES else 0.01
     process = ModelProcess(served=served, server=server, longest_start=start, longest_end=0.01)
     with pytest.raises(ModelRefused, match=why):

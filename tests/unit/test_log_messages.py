@@ -9,7 +9,7 @@ from adapters.answers import Answer, Attachment
 from adapters.decision_log import NEWEST_ROWS
 from adapters.discord.outbound import decision_log as discord_log
 from adapters.discord.outbound import render as discord_render
-from adapters.slack.inbound.fields import Place
+from adapters.slack.inbound.fields import FormContext
 from adapters.slack.outbound import render as slack_render
 from adapters.slack.outbound.blocks import MESSAGE_TEXT, VIEW_BLOCKS
 from adapters.slack.outbound.links import card_link
@@ -94,7 +94,7 @@ def test_a_log_that_is_too_large_for_discord_says_where_it_is(monkeypatch: pytes
 def test_a_reply_in_slack_is_whole_over_all_parts_and_nothing_in_it_formats() -> None:
     said, part, parts = "", 1, 99
     while part <= parts:
-        view = reply_view(notice(LONG), Place("slack/T1/C1"), part)
+        view = reply_view(notice(LONG), FormContext("slack/T1/C1"), part)
         assert view["title"]["text"] == "The model's reply"
         assert len(view["blocks"]) <= VIEW_BLOCKS
         parts = int(view["blocks"][0]["elements"][0]["text"].rpartition(" of ")[2])

@@ -26,7 +26,7 @@ from agent_core.model.messages import Reply
 from agent_core.model.result import Failed, Interrupted, Result, Succeeded
 from agent_core.model.usage import Usage
 from agent_core.ports.database import UnitOfWork, in_one_unit
-from agent_core.service.agents import Kept, Rejected
+from agent_core.service.agents import NoteKept, StepRejected
 from agent_core.testing.examples import ANA, BEN
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
@@ -171,7 +171,7 @@ async def test_a_word_from_a_guest_ends_a_lease_and_is_kept_as_a_note() -> None:
     turn = await stage.turn(agent)
     await stage.service.decide(turn.id, Approve(5), stage.origin(), shown=turn.control_hash)
     outcome = await stage.service.reply(agent.id, "Wait!", stage.origin(replace(BEN, kind="guest")))
-    assert isinstance(outcome, Kept)
+    assert isinstance(outcome, NoteKept)
     assert outcome.agent.lease is None
 
 
@@ -195,7 +195,7 @@ async def test_a_reply_to_an_open_proposal_rejects_it_with_that_text() -> None:
     stage = stage_of(WRITE, DONE)
     agent = await stage.create()
     outcome = await stage.service.reply(agent.id, "Not yet", stage.origin())
-    assert isinstance(outcome, Rejected)
+    assert isinstance(outcome, StepRejected)
     assert outcome.turn.state == "rejected"
 
 

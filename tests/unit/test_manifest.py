@@ -13,9 +13,9 @@ import yaml
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.connection import EVENTS
-from adapters.slack.inbound.context import Desk
-from adapters.slack.inbound.messages import Words
-from adapters.slack.inbound.routing import COMMAND, SCOPES, Events
+from adapters.slack.inbound.context import SlackContext
+from adapters.slack.inbound.messages import SlackMessageListener
+from adapters.slack.inbound.routing import COMMAND, SCOPES, EventRouter
 from adapters.slack.install.oauth import REDIRECT
 
 Manifest: TypeAlias = dict[str, Any]
@@ -116,8 +116,10 @@ def at(there: Any, path: str) -> Any:
 
 
 def listened() -> set[str]:
-    # Only the names are asked for, so nobody has to be at the desk.
-    events = Events(desk=cast("Desk", None), words=cast("Words", None), installed=None).by_name
+    # Only the names are asked for, so nobody has to be at the context.
+    events = EventRouter(
+        context=cast("SlackContext", None), words=cast("SlackMessageListener", None), installed=None
+    ).by_name
     return {name for event in events for name in KINDS.get(event, (event,))}
 
 
@@ -248,7 +250,7 @@ def test_every_method_that_is_called_has_its_permissions_in_the_table_and_no_oth
         ("lambda client: client.pins_add(channel=c)", ["pins.add"]),
         ("await self.api.client(token).auth_test()", ["auth.test"]),
         ("client.api_call('oauth.v2.access', data=given)", ["oauth.v2.access"]),
-        ("await self.desk.open(arrival, view)", []),
+        ("await self.context.open(arrival, view)", []),
     ],
 )
 def test_a_call_of_slacks_is_found_wherever_it_stands(source: str, found: list[str]) -> None:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from agent_core.commands.media import MediaCommands
-from agent_core.commands.registry import CommandContext, Commands, Produced, faults_of
+from agent_core.commands.registry import CommandContext, CommandOutput, Commands, faults_of
 from agent_core.errors import CommandError, ModelError, OverBudget, UnusableReply
 from agent_core.model.command import CommandCall, Preview
 from agent_core.model.usage import Budget, Usage
@@ -17,7 +17,7 @@ from agent_core.providers.media.huggingface import HuggingFace, HuggingFaceImage
 from agent_core.providers.media.openai_media import OpenAIImages, OpenAIMedia, OpenAITranscriber, OpenAIVoice
 from agent_core.providers.media.stable_diffusion import StableDiffusion
 from agent_core.providers.workspace.workspace_paths import Limits
-from agent_core.spending.spending_tracker import Purse
+from agent_core.spending.spending_tracker import SpendingTracker
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryFiles
@@ -40,11 +40,13 @@ async def standin() -> AsyncIterator[MediaStandIn]:
 class Desk:
     """An agent with these abilities."""
 
-    def __init__(self, media: MediaCommands, purse: Purse | None = None, files: InMemoryFiles | None = None) -> None:
+    def __init__(
+        self, media: MediaCommands, tracker: SpendingTracker | None = None, files: InMemoryFiles | None = None
+    ) -> None:
         self.commands = Commands.of(*media.commands)
-        self.files, self.purse = files or InMemoryFiles(), purse or Purse()
+        self.files, self.tracker = files or InMemoryFiles(), tracker or SpendingTracker()
 
-    async def run(self, name: str, arguments: Mapping[str, object]) -> Produced:
+    async def run(self, name: str, arguments: Mapping[str, object]) -> CommandOutput:
         call = self.commands.checked(CommandCall(name, arguments))
         return await self.commands.get(call.name).run(call.arguments, self.context)
 
@@ -54,7 +56,7 @@ class Desk:
 
     @property
     def context(self) -> CommandContext:
-        return CommandContext(agent=an_agent(), files=self.files, purse=self.purse)
+        return CommandContext(agent=an_agent(), files=self.files, tracker=self.tracker)
 
 
 def openai(standin: MediaStandIn, **options: Any) -> MediaCommands:
@@ -82,7 +84,7 @@ async def test_a_picture_is_kept_under_a_free_name_and_offered(does: Does, stand
     desk = Desk(does(standin))
     for path in ("images/a-red-fox-füchse.png", "images/a-red-fox-füchse-2.png"):
         produced = await desk.run("generate_image", {"prompt": "A red  fox, (Füchse)!", "size": "landscape"})
-        assert produced == Produced(text=f"The picture is in {path} ({len(PNG)} bytes).", files=(path,))
+        assert produced == CommandOutput(text=f"The picture is in {path} ({len(PNG)} bytes).", files=(path,))
         assert await desk.files.read(path) == PNG
 
 
@@ -93,7 +95,7 @@ async def test_openai_is_asked_for_a_picture_as_its_models_want_it(standin: Medi
     wish = {"model": "gpt-image-2.5-flare", "prompt": "a fox", "size": "1024x1024", "n": 1, "output_format": "png"}
     assert asked.body == wish
     assert asked.headers["Authorization"] == f"Bearer {KEY}"
-    assert desk.purse.spent == {"image": Usage(prompt=9, completion=100, cost=Decimal("0.003045"))}
+    assert desk.tracker.spent == {"image": Usage(prompt=9, completion=100, cost=Decimal("0.003045"))}
 
 
 async def test_another_model_at_such_an_endpoint_is_asked_for_base64(standin: MediaStandIn) -> None:
@@ -109,7 +111,7 @@ async def test_a_picture_without_told_tokens_is_paid_as_the_dearest(standin: Med
     standin.answers(Answers({"created": 1, "data": [{"b64_json": PACKED}]}))
     desk = Desk(openai(standin))
     await desk.run("generate_image", {"prompt": "a fox"})
-    assert desk.purse.total.cost == Decimal("0.240025")
+    assert desk.tracker.total.cost == Decimal("0.240025")
 
 
 async def test_stable_diffusion_is_asked_with_its_name_and_password(standin: MediaStandIn) -> None:
@@ -119,7 +121,7 @@ async def test_stable_diffusion_is_asked_with_its_name_and_password(standin: Med
     asked = standin.asked[0]
     assert asked.body == {"prompt": "a fox", "width": 512, "height": 768, "steps": 30, "batch_size": 1}
     assert asked.headers["Authorization"] == "Basic YW5hOnZlcnktc2VjcmV0"
-    assert desk.purse.total.cost == 0
+    assert desk.tracker.total.cost == 0
 
 
 async def test_hugging_face_is_asked_again_while_its_model_loads(standin: MediaStandIn) -> None:
@@ -233,7 +235,7 @@ async def test_a_picture_that_is_cancelled_leaves_nothing(standin: MediaStandIn)
     await asyncio.wait([drawing])
     assert drawing.cancelled()
     assert not await desk.files.listing()
-    assert desk.purse.held == 0
+    assert desk.tracker.held == 0
 
 
 @pytest.mark.parametrize(("data", "ending"), [(PNG, "png"), (JPEG, "jpg"), (WEBP, "webp")])
@@ -247,7 +249,7 @@ async def test_what_is_no_picture_or_too_much_is_paid_for_and_not_kept(data: byt
     desk = Desk(MediaCommands(images=DrawnImages(data, cost=Decimal("0.04"))))
     with pytest.raises(CommandError, match="gave no picture that can be shown"):
         await desk.run("generate_image", {"prompt": "a fox"})
-    assert (desk.purse.total.cost, await desk.files.listing()) == (Decimal("0.04"), ())
+    assert (desk.tracker.total.cost, await desk.files.listing()) == (Decimal("0.04"), ())
 
 
 async def test_a_picture_that_the_workspace_does_not_take_is_told() -> None:
@@ -269,11 +271,11 @@ async def test_a_sound_is_sent_with_its_name_and_paid_by_the_minute(standin: Med
     desk = Desk(openai(standin))
     await desk.files.write("in/talk.mp3", MP3)
     produced = await desk.run("read_audio_from_file", {"file": "in/talk.mp3"})
-    assert produced == Produced(text="Hello there.")
+    assert produced == CommandOutput(text="Hello there.")
     asked = standin.asked[0]
     assert asked.body == {"model": "gpt-transcribe", "response_format": "json", "file": "talk.mp3"}
     assert asked.data == MP3
-    assert desk.purse.spent["audio"].cost == Decimal("0.0045")
+    assert desk.tracker.spent["audio"].cost == Decimal("0.0045")
 
 
 @pytest.mark.parametrize(
@@ -302,7 +304,7 @@ async def test_a_sound_is_paid_by_what_is_told_or_by_its_size(usage: object, cos
     desk = Desk(MediaCommands(transcriber=OpenAITranscriber(endpoint, "gpt-4o-transcribe")))
     await desk.files.write("a.wav", bytes(60_000))
     await desk.run("read_audio_from_file", {"filename": "a.wav"})
-    assert desk.purse.total.cost == Decimal(cost)
+    assert desk.tracker.total.cost == Decimal(cost)
 
 
 async def test_hugging_face_is_sent_the_sound_as_what_it_is(standin: MediaStandIn) -> None:
@@ -367,7 +369,7 @@ async def test_a_text_is_spoken_and_offered_as_a_note(standin: MediaStandIn) -> 
     assert await desk.files.read("audio/good-morning-team.mp3") == MP3
     wish = {"model": "tts-1", "voice": "alloy", "input": "Good morning, team.", "response_format": "mp3"}
     assert standin.asked[0].body == wish
-    assert desk.purse.total.cost == Decimal("0.000285")
+    assert desk.tracker.total.cost == Decimal("0.000285")
 
 
 @pytest.mark.parametrize("data", [b"", b"<html>", b"{}", MP3 + bytes(21 * 2**20)])
@@ -394,8 +396,8 @@ async def test_nothing_is_made_beyond_the_budget_or_at_an_unknown_price(
     name: str, arguments: Mapping[str, object], cost: Decimal | None, said: str
 ) -> None:
     images, ears, voice = DrawnImages(cost=cost), HeardWords(cost=cost), SpokenSounds(cost=cost)
-    purse = Purse(agent=Budget(limit=Decimal("0.4")))
-    desk = Desk(MediaCommands(images=images, transcriber=ears, voice=voice), purse)
+    tracker = SpendingTracker(agent=Budget(limit=Decimal("0.4")))
+    desk = Desk(MediaCommands(images=images, transcriber=ears, voice=voice), tracker)
     await desk.files.write("a.mp3", MP3)
     with pytest.raises(OverBudget, match=said):
         await desk.run(name, arguments)

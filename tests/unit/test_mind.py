@@ -198,8 +198,8 @@ async def test_an_agent_goes_on_without_its_memory_says_so_once_and_catches_up()
     assert "Clerk goes on without it, and it catches up." in said[0]
     assert agent.forgetful == ""
     assert (await stage.memories.page(agent.channel, agent.id)).is_behind
-    async with stage.treasury.spending(agent) as purse:
-        assert await stage.memory.catch_up(agent, purse) == 3
+    async with stage.ledger.spending(agent) as tracker:
+        assert await stage.memory.catch_up(agent, tracker) == 3
     page = await stage.memories.page(agent.channel, agent.id)
     assert (page.total, page.is_behind) == (6, False)
     assert len((await stage.memories.search(agent.id, "fact 1 word1", stage.origin())).recalled) == 6

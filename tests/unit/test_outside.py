@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from adapters.cards import HAS_READ_OTHERS, WRITTEN_BY_OTHERS, turn_card
 from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS
-from agent_core.commands.registry import Command, CommandContext, Commands, Produced, declared
+from agent_core.commands.registry import Command, CommandContext, CommandOutput, Commands, declared
 from agent_core.model.agent import Agent, Awaiting
 from agent_core.model.decision import Approve
 from agent_core.model.result import Succeeded
@@ -37,10 +37,10 @@ async def run(_given: Nothing, _context: CommandContext) -> str:
     return "It ran."
 
 
-async def draw(_given: Nothing, context: CommandContext) -> Produced:
+async def draw(_given: Nothing, context: CommandContext) -> CommandOutput:
     """Draw a picture."""
     await context.files.write("images/sun.png", b"PNG")
-    return Produced(text="It is drawn.", files=("images/sun.png", "images/gone.png"))
+    return CommandOutput(text="It is drawn.", files=("images/sun.png", "images/gone.png"))
 
 
 def stage_of(*replies: str, profile: ProfileName = "auto") -> Stage:

@@ -25,7 +25,7 @@ from agent_core.model.messages import Message
 from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn
 from agent_core.prompt.history import LONG_RESULT
-from agent_core.prompt.packing import A_PROMPT, Room, Situation, pack
+from agent_core.prompt.packing import A_PROMPT, Situation, TokenRoom, pack
 from agent_core.prompt.system import standing_prompt
 from agent_core.providers.llm.token_estimates import EstimatedTokens
 from agent_core.testing.clock import FakeClock
@@ -43,7 +43,7 @@ COMMANDS = Commands.of(
     *FINISH_COMMANDS,
 )
 COUNT = EstimatedTokens().count
-WIDE = Room(100_000, COUNT)
+WIDE = TokenRoom(100_000, COUNT)
 
 
 def done(agent: Agent, number: int, output: str, **proposal: Any) -> Turn:
@@ -96,7 +96,7 @@ def test_a_prompt_begins_with_all_that_the_one_before_had_told_of_the_past(outpu
 @pytest.mark.proves("prompt:window")
 @pytest.mark.parametrize("window", [1800, 3000, 9000])
 def test_a_prompt_never_exceeds_its_window_and_leaves_out_the_oldest_first(window: int) -> None:
-    room = Room(window, COUNT)
+    room = TokenRoom(window, COUNT)
     prompt = pack(replace(after(30), notes=(a_note(an_agent()),)), room)
     assert A_PROMPT + room.taken_by(prompt) <= window
     shown = [number for number in range(1, 31) if f"result {number} " in text_of(prompt)]
@@ -109,7 +109,7 @@ texts = st.text(max_size=4_000) | st.sampled_from(
 )
 
 
-def packed(situation: Situation, room: Room) -> tuple[Message, ...] | None:
+def packed(situation: Situation, room: TokenRoom) -> tuple[Message, ...] | None:
     try:
         return pack(situation, room)
     except ModelRefused:
@@ -118,7 +118,7 @@ def packed(situation: Situation, room: Room) -> tuple[Message, ...] | None:
 
 def test_goals_that_cannot_fit_are_refused_in_words_for_people() -> None:
     with pytest.raises(ModelRefused, match="Shorten the goals, switch commands off"):
-        pack(after(0), Room(300, COUNT))
+        pack(after(0), TokenRoom(300, COUNT))
 
 
 @pytest.mark.proves("prompt:window")
@@ -139,7 +139,7 @@ def test_whatever_it_holds_a_prompt_fits_and_shows_the_newest_turn_or_is_refused
     past = [done(agent, number, output, thoughts=Thoughts(text=thought), call=call) for number in range(2, turns + 2)]
     notes = (a_note(agent, text=note),)
     situation = Situation(agent=agent, commands=COMMANDS.specs, turns=past, notes=notes, now=NOON)
-    room = Room(window, COUNT)
+    room = TokenRoom(window, COUNT)
     prompt = packed(situation, room)
     if prompt is None:
         assert window < 4_000

@@ -13,17 +13,17 @@ from agent_core.model.sites import Sites
 from agent_core.ports.documents import Reading
 from agent_core.ports.web import Link
 from agent_core.providers.egress.address_policy import InternalHosts
-from agent_core.providers.egress.gateway import Door
+from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.providers.web.browser_pages import BrowserPages, browser_fault
-from agent_core.providers.web.gateway_web import UNDRAWN, DoorWeb, user_agent
-from agent_core.providers.web.git_clone import Clones, git_fault
+from agent_core.providers.web.gateway_web import UNDRAWN, GatewayWeb, user_agent
+from agent_core.providers.web.git_clone import GitCloner, git_fault
 from tests.browser.conftest import missing
 from tests.standins.site import OPEN, Names, Request, Site, page
 from tests.standins.site import site as a_site
 
 ANYWHERE = Sites()
-DOOR = Door(internal=InternalHosts.of([OPEN]), resolve=Names())
-WEB = DoorWeb(door=DOOR, clones=Clones(door=DOOR))
+DOOR = EgressGateway(internal=InternalHosts.of([OPEN]), resolve=Names())
+WEB = GatewayWeb(door=DOOR, clones=GitCloner(door=DOOR))
 OURS = "<-loopback>"  # by which the browser that draws pages is told from any other
 RUSSIAN = "Струны из полиэстера дают больше вращения"
 JAPANESE = "ポリエステルのストリング"
@@ -102,7 +102,7 @@ class Library:
 
 async def test_a_pdf_is_read_where_documents_are(site: Site) -> None:
     site.answers = {"/": page(b"%PDF-1.7", "application/pdf"), "/lie": page(b"%PDF-1.7")}
-    web = DoorWeb(door=DOOR, clones=Clones(door=DOOR), documents=Library())
+    web = GatewayWeb(door=DOOR, clones=GitCloner(door=DOOR), documents=Library())
     for path in ("/", "/lie"):
         read = await web.page(site.url(path), ANYWHERE)
         assert (read.text, read.remark) == ("page.pdf: 8 bytes", "2 pages.")
@@ -120,7 +120,7 @@ async def test_a_page_that_needs_javascript_is_drawn_by_a_browser(site: Site) ->
     if fault := browser_fault():
         missing(fault)
     site.answers = {"/": page(SCRIPTED), "/data": page("Twelve rackets", "text/plain")}
-    web = DoorWeb(door=DOOR, clones=Clones(door=DOOR), browser=BrowserPages(door=DOOR))
+    web = GatewayWeb(door=DOOR, clones=GitCloner(door=DOOR), browser=BrowserPages(door=DOOR))
     read = await web.page(site.url(), ANYWHERE)
     assert (read.text, read.links, read.remark) == ("Twelve rackets\n\nCart", (Link(site.url("/cart"), "Cart"),), "")
 
@@ -138,10 +138,10 @@ def test_a_request_says_who_asks() -> None:
 
 
 def test_a_web_of_this_machine_is_made_of_what_the_operator_allows() -> None:
-    web = DoorWeb.of(["wiki.example", "10.0.0.0/8"], "https://signoff.example")
+    web = GatewayWeb.of(["wiki.example", "10.0.0.0/8"], "https://signoff.example")
     assert web.door.internal == InternalHosts.of(["wiki.example", "10.0.0.0/8"])
     with pytest.raises(ValueError, match="no host name"):
-        DoorWeb.of(["http://wiki"])
+        GatewayWeb.of(["http://wiki"])
 
 
 async def test_what_a_machine_lacks_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ async def test_what_a_machine_lacks_is_told(monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setenv("PLAYWRIGHT_BROWSERS_PATH", str(tmp_path))
     assert git_fault() == "git is not installed on this machine. Install the package git."
     assert "there is no Chromium" in browser_fault()
-    assert DoorWeb.of().browser is None
+    assert GatewayWeb.of().browser is None
     with pytest.raises(CommandError, match="git is not installed"):
         await WEB.clone("https://example.org/it", ANYWHERE, 10)
 

@@ -2,17 +2,17 @@
 
 import asyncio
 
-from agent_core.ports.write_priority import DESKS, IS_AWAITED, Precedence
+from agent_core.ports.write_priority import DESKS, IS_AWAITED, WritePriority
 
 
 async def test_work_waits_while_somebody_is_served_and_then_goes_on() -> None:
-    precedence, order = Precedence(), []
+    write_priority, order = WritePriority(), []
 
     async def work() -> None:
-        async with precedence.after():
+        async with write_priority.after():
             order.append("work")
 
-    with precedence.first():
+    with write_priority.first():
         task = asyncio.create_task(work())
         for _ in range(5):
             await asyncio.wait((task,), timeout=0)
@@ -22,18 +22,18 @@ async def test_work_waits_while_somebody_is_served_and_then_goes_on() -> None:
 
 
 async def test_work_is_not_held_up_for_ever() -> None:
-    precedence = Precedence()
-    with precedence.first():
-        async with asyncio.timeout(5), precedence.after():
-            assert precedence.people == 1
+    write_priority = WritePriority()
+    with write_priority.first():
+        async with asyncio.timeout(5), write_priority.after():
+            assert write_priority.people == 1
 
 
 async def test_no_more_agents_save_at_a_time_than_there_are_desks() -> None:
-    precedence, inside, most = Precedence(), 0, 0
+    write_priority, inside, most = WritePriority(), 0, 0
 
     async def work() -> None:
         nonlocal inside, most
-        async with precedence.after():
+        async with write_priority.after():
             inside += 1
             most = max(most, inside)
             await asyncio.wait((asyncio.ensure_future(asyncio.to_thread(int)),))
@@ -44,8 +44,8 @@ async def test_no_more_agents_save_at_a_time_than_there_are_desks() -> None:
 
 
 async def test_a_database_is_told_what_is_awaited() -> None:
-    precedence = Precedence()
+    write_priority = WritePriority()
     seen = [IS_AWAITED.get()]
-    with precedence.first():
+    with write_priority.first():
         seen.append(IS_AWAITED.get())
     assert [*seen, IS_AWAITED.get()] == [False, True, False]

@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 
 from agent_core.errors import InvalidInput, NotAllowed
-from agent_core.service.uploads import MOST_BYTES, ReceivedFiles, free_name, tidy_name
+from agent_core.service.uploads import MOST_BYTES, FileUploads, free_name, tidy_name
 from agent_core.testing.examples import ANA
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 
 
-def receiving(stage: Stage) -> ReceivedFiles:
-    return ReceivedFiles(database=stage.database, workspaces=stage.workspaces, waker=stage.engine, clock=stage.clock)
+def receiving(stage: Stage) -> FileUploads:
+    return FileUploads(database=stage.database, workspaces=stage.workspaces, waker=stage.engine, clock=stage.clock)
 
 
 async def test_a_file_is_kept_and_the_agent_is_told_by_a_note() -> None:

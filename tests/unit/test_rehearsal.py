@@ -14,7 +14,7 @@ from agent_core.model.messages import Message, Reply
 from agent_core.model.result import Failed, Result, Succeeded
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Usage
-from agent_core.prompt.packing import Room, Situation, pack
+from agent_core.prompt.packing import Situation, TokenRoom, pack
 from agent_core.providers.llm.rehearsal import LABEL, NO_GOALS, RehearsalModel, answer
 from agent_core.providers.llm.token_estimates import EstimatedTokens
 from agent_core.replies.reply_parser import THOUGHTS, parse
@@ -49,7 +49,7 @@ class Story:
             notes=notes,
             now=NOON,
         )
-        prompt = pack(situation, Room(self.window, EstimatedTokens().count))
+        prompt = pack(situation, TokenRoom(self.window, EstimatedTokens().count))
         thoughts, call = parse(Reply(text=answer(prompt), usage=Usage()))
         return thoughts, self.commands.checked(call)
 

@@ -12,7 +12,7 @@ from agent_core.model.messages import Reply
 from agent_core.model.usage import Usage
 from agent_core.replies.repair import MOST_TEXT, is_worth_repairing, parse_repaired, repair_messages
 from agent_core.replies.reply_parser import json_object, parse
-from agent_core.replies.verbatim_check import is_grounded
+from agent_core.replies.verbatim_check import is_verbatim
 from agent_core.testing.language_model import reply_text
 from tests.unit.replies.case import Case, shell, write
 from tests.unit.replies.corpus import CORPUS, REFUSED
@@ -102,7 +102,7 @@ def test_a_megabyte_is_done_with_soon(text: str) -> None:
     ],
 )
 def test_a_string_that_stands_in_the_text_from_quote_to_quote_is_grounded(line: str, text: str) -> None:
-    assert is_grounded(shell(line), text)
+    assert is_verbatim(shell(line), text)
 
 
 @pytest.mark.proves("reply:grounded")
@@ -118,7 +118,7 @@ def test_a_string_that_stands_in_the_text_from_quote_to_quote_is_grounded(line: 
     ],
 )
 def test_a_string_that_was_cut_joined_or_invented_is_not_grounded(line: str, text: str) -> None:
-    assert not is_grounded(shell(line), text)
+    assert not is_verbatim(shell(line), text)
 
 
 MISSPELT = (

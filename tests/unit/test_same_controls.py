@@ -14,9 +14,9 @@ from discord import app_commands
 import adapters.discord.inbound.messages
 import adapters.slack.inbound.messages
 from adapters import actions
-from adapters.buttons import LABELS, OPENING_LABELS, OpeningVerb, Verb
+from adapters.buttons import LABELS, VIEW_LABELS, Verb, ViewVerb
 from adapters.discord.inbound import forms as discord_forms
-from adapters.discord.inbound.slash import Slash, commands_of
+from adapters.discord.inbound.slash import DiscordSlashListener, commands_of
 from adapters.discord.outbound import render as discord_render
 from adapters.discord.outbound.controls import CHOICE, PRESSED
 from adapters.forms import fields_of
@@ -24,8 +24,8 @@ from adapters.slack.inbound.fields import draft_of
 from adapters.slack.outbound import render as slack_render
 from adapters.slack.outbound.controls import PREFIX
 from adapters.slack.outbound.views import agent_form, home
-from adapters.subcommands import WORDS, AgentVerb, Helping, OnAgent, Wish, subcommand_of
-from adapters.thread_commands import WishVerb
+from adapters.subcommands import WORDS, AgentVerb, Helping, OnAgent, ThreadSubcommand, subcommand_of
+from adapters.thread_commands import ThreadVerb
 from agent_core.model.agent import Agent
 from agent_core.model.agent_policy import Policy
 from agent_core.model.command import RISK_CLASSES, CommandCall
@@ -41,7 +41,7 @@ Name: TypeAlias = Literal["slack", "discord"]
 Subcommand: TypeAlias = app_commands.Command[Any, Any, Any]
 Offers: TypeAlias = dict[str, set[str]]
 OTHERS = ("upload", "delete", "create", "change")
-VERBS = (*get_args(Verb), *get_args(OpeningVerb), *OTHERS)
+VERBS = (*get_args(Verb), *get_args(ViewVerb), *OTHERS)
 CARRIERS = ("value", "custom_id", "block_id", "action_id")
 
 # Controls that one of them has not, and why.
@@ -186,7 +186,7 @@ def test_the_same_button_says_the_same(offers: Mapping[Name, Offers]) -> None:
 
 @pytest.mark.parametrize("name", get_args(Name))
 def test_buttons_have_their_exact_labels(offers: Mapping[Name, Offers], name: Name) -> None:
-    labels: dict[str, str] = {str(verb): words for names in (LABELS, OPENING_LABELS) for verb, words in names.items()}
+    labels: dict[str, str] = {str(verb): words for names in (LABELS, VIEW_LABELS) for verb, words in names.items()}
     said = {verb: words for verb, words in offers[name].items() if verb in labels and verb not in NAMED_OTHERWISE}
     assert {verb for verb, words in said.items() if labels[verb] not in words} == set()
 
@@ -211,7 +211,7 @@ def test_both_have_every_subcommand() -> None:
     assert in_discord == in_slack == set(WORDS)
 
 
-@pytest.mark.parametrize("verb", [*get_args(AgentVerb), *get_args(WishVerb)])
+@pytest.mark.parametrize("verb", [*get_args(AgentVerb), *get_args(ThreadVerb)])
 async def test_a_subcommand_of_discord_means_the_line_that_is_typed_in_slack(verb: str) -> None:
     heard = Heard()
     command = next(each for each in subcommands(heard) if each.name == verb)
@@ -219,7 +219,7 @@ async def test_a_subcommand_of_discord_means_the_line_that_is_typed_in_slack(ver
     await cast("Any", command.callback)(None, **given)
     wanted = " ".join((verb, *given.values()))
     assert subcommand_of(heard.lines[0]) == subcommand_of(wanted)
-    assert isinstance(subcommand_of(wanted), OnAgent | Wish)
+    assert isinstance(subcommand_of(wanted), OnAgent | ThreadSubcommand)
 
 
 def test_names_complete_themselves_wherever_discord_asks_for_one() -> None:
@@ -233,16 +233,16 @@ def test_names_complete_themselves_wherever_discord_asks_for_one() -> None:
     "module", [adapters.slack.inbound.messages, adapters.discord.inbound.messages], ids=["slack", "discord"]
 )
 def test_what_is_typed_in_a_thread_is_read_by_the_same_code(module: ModuleType) -> None:
-    assert "self.desk.intents.say" in calls_of(module)
+    assert "self.context.actions.say" in calls_of(module)
     verbs = {line.split()[0].removeprefix("!") for line, _ in actions.HELP.commands}
-    assert set(get_args(WishVerb)) < verbs
+    assert set(get_args(ThreadVerb)) < verbs
 
 
 def test_the_form_of_a_new_agent_holds_everything_in_both() -> None:
     view, modal = agent_form(EVERYTHING, None, "slack/T1/C1"), discord_forms.agent_form(EVERYTHING, place="discord/1/2")
     sent = submitted(modal.to_dict(), {})
     asked = discord_forms.read(sent["custom_id"], discord_forms.submitted(sent["components"]))
-    assert isinstance(asked, discord_forms.NewAgent)
+    assert isinstance(asked, discord_forms.AgentForm)
     assert draft_of(untouched(view)) == asked.draft() == EVERYTHING
 
 
@@ -251,7 +251,7 @@ def test_the_form_of_a_new_agent_asks_for_everything_or_has_a_reason_not_to() ->
     typed: dict[str, Any] = {each["custom_id"]: "1" for each in drawn if "custom_id" in each}
     typed["more"] = [each["value"] for each in drawn if "value" in each]
     asked = discord_forms.read("form:new:discord/1/2", typed)
-    assert isinstance(asked, discord_forms.NewAgent)
+    assert isinstance(asked, discord_forms.AgentForm)
     missing = {name for name, value in fields_of(EVERYTHING).items() if value and name not in asked.fields}
     assert missing == {field for surface, field in NOT_ASKED if surface == "discord"}
 
@@ -276,7 +276,7 @@ def stands(element: Mapping[str, Any]) -> dict[str, Any]:
 
 def subcommands(heard: Heard | None = None) -> list[Subcommand]:
     """What Discord offers behind `/agent`; what they say is kept."""
-    group = commands_of(cast("Slash", heard or Heard()))
+    group = commands_of(cast("DiscordSlashListener", heard or Heard()))
     return [command for command in group.commands if isinstance(command, app_commands.Command)]
 
 

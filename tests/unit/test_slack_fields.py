@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 
 from adapters.buttons import Button
-from adapters.slack.inbound.fields import Place, changed_arguments, draft_of, errors_of, number_of, place_of, text_of
+from adapters.slack.inbound.fields import (
+    FormContext,
+    changed_arguments,
+    draft_of,
+    errors_of,
+    number_of,
+    place_of,
+    text_of,
+)
 from adapters.slack.outbound.views import agent_form, edit_form, number_form, reason_form
 from agent_core.errors import ChangedSinceShown, InvalidInput
 from agent_core.model.agent_policy import Policy
@@ -22,7 +30,7 @@ from tests.scenario.slack_app import Office, at_work
 from tests.scenario.slack_app import text_of as words_of
 
 AGENT = an_agent()
-PLACE = Place("slack/T1/C1", "edit:turn:1")
+PLACE = FormContext("slack/T1/C1", "edit:turn:1")
 SPEC = CommandSpec(
     name="write",
     label="Write",

@@ -13,11 +13,11 @@ from inline_snapshot import snapshot
 
 from adapters import actions, subcommands
 from adapters.answers import Answer, Attachment
-from adapters.buttons import Button, Opening
+from adapters.buttons import Button, ViewButton
 from adapters.cards import turn_card
-from adapters.slack.inbound.fields import Place, home_channel, place_of
-from adapters.slack.outbound.blocks import Message
-from adapters.slack.outbound.extra_buttons import Deletion, Offer, Upload
+from adapters.slack.inbound.fields import FormContext, home_channel, place_of
+from adapters.slack.outbound.blocks import SlackMessage
+from adapters.slack.outbound.extra_buttons import SlackDeleteButton, SlackDraftButton, SlackUploadButton
 from adapters.slack.outbound.render import (
     agent_message,
     agents_message,
@@ -84,7 +84,7 @@ TURN = a_turn(
     usage=Usage(prompt=900, completion=60, cost=Decimal("0.012")),
 )
 LEASE = Lease(granted_by=ANA, granted_at=NOON, total=5, left=3, classes=("read", "write", "network", "spend"))
-PLACE = Place(CHANNEL.key, f"show all:{TURN.id}:1", "1700.1")
+PLACE = FormContext(CHANNEL.key, f"show all:{TURN.id}:1", "1700.1")
 SPEC = CommandSpec(
     name="write_to_file",
     label="Write to file",
@@ -160,7 +160,7 @@ def test_a_proposal_to_write_a_file() -> None:
         ]
     )
     assert message == snapshot(
-        Message(
+        SlackMessage(
             text="Energy-GPT asks to run write_to_file (turn 7): report.md · 2 lines · +1 −1",
             blocks=[
                 {
@@ -601,7 +601,7 @@ def test_files_can_be_uploaded_one_by_one_and_the_rest_is_counted() -> None:
     entries = [FileEntry(f"notes/{number}.md", 2_048 * number, NOON) for number in range(25)]
     blocks = files_message(AGENT, entries).blocks
     assert (read(blocks)[1], read(blocks)[-1], len(blocks)) == ("notes/1.md · 2,048 B [Upload]", "and 5 more files", 21)
-    assert pressed(button(blocks, "Upload")) == Upload(AGENT.id, "notes/0.md")
+    assert pressed(button(blocks, "Upload")) == SlackUploadButton(AGENT.id, "notes/0.md")
     assert read(files_message(AGENT, []).blocks) == ["Energy-GPT has no files yet."]
 
 
@@ -612,7 +612,7 @@ def test_deleting_asks_first() -> None:
         ["Delete Energy-GPT? This removes its history, memory and files.", "[Delete]"]
     )
     assert (asked["style"], asked["confirm"]["title"]["text"]) == ("danger", "Delete Energy-GPT?")
-    assert pressed(asked) == Deletion(AGENT.id)
+    assert pressed(asked) == SlackDeleteButton(AGENT.id)
 
 
 def test_an_empty_mention_is_answered_with_what_signoff_is() -> None:
@@ -627,7 +627,7 @@ Mention Signoff with what you want done, or press New agent:
             "[New agent]",
         ]
     )
-    assert isinstance(pressed(button(message.blocks, "New agent")), Opening)
+    assert isinstance(pressed(button(message.blocks, "New agent")), ViewButton)
 
 
 def test_a_drafted_agent_is_carried_by_its_buttons() -> None:
@@ -644,13 +644,13 @@ a tester
             "[Create] [Change]",
         ]
     )
-    assert pressed(button(message.blocks, "Create")) == Offer("create", draft)
-    assert pressed(button(message.blocks, "Change")) == Offer("change", draft)
+    assert pressed(button(message.blocks, "Create")) == SlackDraftButton("create", draft)
+    assert pressed(button(message.blocks, "Change")) == SlackDraftButton("change", draft)
 
 
 def test_a_draft_too_long_for_a_button_leaves_its_sentence() -> None:
     message = offer_message(AgentDraft(goals=("x" * 2000,)), "find strings")
-    assert pressed(button(message.blocks, "Create")) == Offer("create", None, "find strings")
+    assert pressed(button(message.blocks, "Create")) == SlackDraftButton("create", None, "find strings")
 
 
 FOREIGN: list[dict[str, Any]] = [
@@ -704,7 +704,7 @@ def test_what_is_cut_says_so_and_has_a_button_beside_it() -> None:
     where = next(number for number, line in enumerate(lines) if "more characters: Show all" in line)
     assert lines[where].endswith("path a.txt")
     assert lines[where + 1] == "Not all of the command fits here. Look at the rest before you approve. [Show all]"
-    assert pressed(button(blocks, "Show all")) == Opening("show all", TURN.id)
+    assert pressed(button(blocks, "Show all")) == ViewButton("show all", TURN.id)
 
 
 def test_a_small_argument_is_not_cut_for_a_large_one() -> None:
@@ -719,7 +719,7 @@ def test_arguments_beyond_sixty_are_counted() -> None:
 
 def test_thoughts_that_do_not_fit_are_behind_a_button() -> None:
     message = turn_message(AGENT, asking({}, text="why " * 1000))
-    assert pressed(button(message.blocks, "Thoughts")) == Opening("thoughts", TURN.id)
+    assert pressed(button(message.blocks, "Thoughts")) == ViewButton("thoughts", TURN.id)
 
 
 def test_a_brief_card_keeps_plan_and_reasoning_behind_a_button() -> None:
@@ -792,7 +792,7 @@ def test_an_answer_longer_than_a_message_says_how_much_is_missing() -> None:
 
 
 def test_a_plain_message_formats_nothing() -> None:
-    message = Message.plain("*a* <!here> & b")
+    message = SlackMessage.plain("*a* <!here> & b")
     assert (message.text, message.metadata) == ("*a* &lt;!here&gt; &amp; b", None)
     assert message.blocks[0]["text"] == {"type": "plain_text", "text": "*a* <!here> & b", "emoji": False}
     with pytest.raises(ValueError, match="metadata"):
@@ -819,7 +819,7 @@ def test_the_form_of_a_new_agent_begins_with_what_the_channel_used_last() -> Non
     )
     chosen = [part.get("initial_option", {}).get("value") for part in elements(view["blocks"])]
     assert chosen[-2:] == ["owner", "full"]
-    assert (view["callback_id"], place_of(view)) == ("signoff.new", Place(CHANNEL.key, thread="1700.1"))
+    assert (view["callback_id"], place_of(view)) == ("signoff.new", FormContext(CHANNEL.key, thread="1700.1"))
 
 
 def test_a_draft_fills_the_form() -> None:
@@ -882,7 +882,7 @@ def test_all_of_a_turn_in_parts() -> None:
     card = turn_card(AGENT, done("".join(f"line {number}\n" for number in range(30_000))))
     first, second = show_all(card, PLACE), show_all(card, PLACE, 2)
     assert read(first["blocks"])[0] == "Part 1 of 4"
-    assert pressed(button(first["blocks"], "Next part")) == Opening("show all", TURN.id, 2)
+    assert pressed(button(first["blocks"], "Next part")) == ViewButton("show all", TURN.id, 2)
     assert [part["text"]["text"] for part in elements(second["blocks"])] == ["Previous part", "Next part"]
     assert show_all(card, PLACE, 99) == show_all(card, PLACE, 4)
     assert place_of(first) == PLACE
@@ -890,7 +890,7 @@ def test_all_of_a_turn_in_parts() -> None:
 
 def test_thoughts_longer_than_a_view_lead_to_all_of_the_turn() -> None:
     card = turn_card(AGENT, asking({}, text="because " * 40_000))
-    assert pressed(button(thoughts_view(card, PLACE)["blocks"], "Show all")) == Opening("show all", TURN.id)
+    assert pressed(button(thoughts_view(card, PLACE)["blocks"], "Show all")) == ViewButton("show all", TURN.id)
     assert read(thoughts_view(turn_card(AGENT, asking({})))["blocks"]) == ["It says nothing of this command."]
     assert read(thoughts_view(turn_card(AGENT, TURN))["blocks"]) == snapshot(
         [

@@ -12,18 +12,18 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from aiohttp import ClientSession, web
 
-from adapters.slack.api.tokens import Tokens
-from adapters.slack.install.installations import Install, Installed
+from adapters.slack.api.tokens import SlackTokens
+from adapters.slack.install.installations import InstallationStore, WorkspaceInstall
 from adapters.slack.install.oauth import SlackApp, oauth_flow, routes
-from adapters.slack.install.oauth_state import States
+from adapters.slack.install.oauth_state import OAuthStates
 from agent_core.errors import DatabaseAway, SettingsError, SurfaceBusy, ThreadGone
 from agent_core.testing.clock import START, FakeClock
 from agent_core.testing.database import InMemoryDatabase, InMemoryUnitOfWork
-from agent_core.testing.store import Buffer
+from agent_core.testing.store import StoreBuffer
 
 HOUR = timedelta(hours=1)
 SECRET = "client-secret-73"
-FIRST = Install(
+FIRST = WorkspaceInstall(
     workspace="T1",
     team_name="Acme",
     bot_token="xoxe.xoxb-first",
@@ -130,7 +130,7 @@ class Counted(InMemoryDatabase):
             self.away -= 1
             raise DatabaseAway("The database cannot be reached.")
         async with super().begin():
-            yield Interrupted(Buffer(self._store), self)
+            yield Interrupted(StoreBuffer(self._store), self)
         act, self.after_unit = self.after_unit, None
         if act:
             await act()
@@ -139,7 +139,7 @@ class Counted(InMemoryDatabase):
 class Interrupted(InMemoryUnitOfWork):
     """A unit of work during which somebody else commits."""
 
-    def __init__(self, buffer: Buffer, database: Counted) -> None:
+    def __init__(self, buffer: StoreBuffer, database: Counted) -> None:
         super().__init__(buffer)
         self._database = database
 
@@ -154,8 +154,8 @@ class Interrupted(InMemoryUnitOfWork):
 class Process:
     """One process of Signoff with its own memory."""
 
-    installed: Installed
-    tokens: Tokens
+    installed: InstallationStore
+    tokens: SlackTokens
 
     async def token(self, workspace: str = "T1") -> str:
         return (await self.tokens.client(workspace)).token or ""
@@ -177,8 +177,8 @@ async def start(database: Counted, clock: FakeClock, slack: FakeSlack) -> AsyncI
     processes: list[Process] = []
 
     def begin(secret: str = SECRET) -> Process:
-        installed = Installed(database=database, clock=clock, client_secret=secret)
-        tokens = Tokens.many(
+        installed = InstallationStore(database=database, clock=clock, client_secret=secret)
+        tokens = SlackTokens.many(
             installed=installed, clock=clock, client_id="id-1", client_secret=secret, base_url=slack.url
         )
         processes.append(Process(installed, tokens))
@@ -202,7 +202,7 @@ async def sealed(database: InMemoryDatabase) -> str:
 
 
 async def test_a_single_token_learns_whose_it_is(slack: FakeSlack) -> None:
-    tokens = Tokens.single(bot_token=" xoxb-one\n", base_url=slack.url)
+    tokens = SlackTokens.single(bot_token=" xoxb-one\n", base_url=slack.url)
     await tokens.prepare()
     install = await tokens.install("T1")
     assert install == replace(LASTING, bot_token="xoxb-one", app_id="", enterprise="E1")
@@ -216,7 +216,7 @@ async def test_a_single_token_learns_whose_it_is(slack: FakeSlack) -> None:
 
 async def test_a_single_token_of_an_organisation_is_the_organisations(slack: FakeSlack) -> None:
     slack.test["is_enterprise_install"] = True
-    tokens = Tokens.single(bot_token="xoxb-one", base_url=slack.url)
+    tokens = SlackTokens.single(bot_token="xoxb-one", base_url=slack.url)
     await tokens.prepare()
     install = await tokens.install("E1")
     assert install
@@ -233,7 +233,7 @@ async def test_a_single_token_of_an_organisation_is_the_organisations(slack: Fak
 )
 async def test_a_wrong_single_token_is_a_wrong_setting(slack: FakeSlack, answer: dict[str, object], said: str) -> None:
     slack.test = answer
-    tokens = Tokens.single(bot_token="xoxb-one", base_url=slack.url)
+    tokens = SlackTokens.single(bot_token="xoxb-one", base_url=slack.url)
     with pytest.raises(SettingsError, match=f"SLACK_BOT_TOKEN: .*{said}"):
         await tokens.prepare()
     await tokens.close()
@@ -241,10 +241,10 @@ async def test_a_wrong_single_token_is_a_wrong_setting(slack: FakeSlack, answer:
 
 async def test_a_single_token_while_slack_is_away_is_no_wrong_setting(slack: FakeSlack) -> None:
     slack.test, slack.status = {"ok": False, "error": "internal_error"}, 500
-    tokens = Tokens.single(bot_token="xoxb-one", base_url=slack.url)
+    tokens = SlackTokens.single(bot_token="xoxb-one", base_url=slack.url)
     with pytest.raises(SurfaceBusy):
         await tokens.prepare()
-    nowhere = Tokens.single(bot_token="xoxb-one", base_url="http://127.0.0.1:9/api/")
+    nowhere = SlackTokens.single(bot_token="xoxb-one", base_url="http://127.0.0.1:9/api/")
     with pytest.raises(SurfaceBusy):
         await nowhere.prepare()
     await tokens.close()
@@ -561,26 +561,30 @@ async def test_no_token_is_printed_or_logged(
 
 
 @pytest.fixture
-def states(database: Counted, clock: FakeClock) -> States:
-    return States(database=database, clock=clock, client_secret=SECRET)
+def states(database: Counted, clock: FakeClock) -> OAuthStates:
+    return OAuthStates(database=database, clock=clock, client_secret=SECRET)
 
 
-async def test_a_state_counts_once_also_in_another_process(states: States, database: Counted, clock: FakeClock) -> None:
+async def test_a_state_counts_once_also_in_another_process(
+    states: OAuthStates, database: Counted, clock: FakeClock
+) -> None:
     state = await states.async_issue()
-    other = States(database=database, clock=clock, client_secret=SECRET)
+    other = OAuthStates(database=database, clock=clock, client_secret=SECRET)
     assert [await other.async_consume(state), await states.async_consume(state)] == [True, False]
 
 
 @pytest.mark.parametrize(("seconds", "counts"), [(599, True), (600, False)])
-async def test_a_state_counts_for_ten_minutes(states: States, clock: FakeClock, seconds: int, counts: bool) -> None:
+async def test_a_state_counts_for_ten_minutes(
+    states: OAuthStates, clock: FakeClock, seconds: int, counts: bool
+) -> None:
     state = await states.async_issue()
     clock.advance(seconds)
     assert await states.async_consume(state) is counts
 
 
-async def test_a_forged_state_does_not_count(states: States, database: Counted, clock: FakeClock) -> None:
+async def test_a_forged_state_does_not_count(states: OAuthStates, database: Counted, clock: FakeClock) -> None:
     nonce, _, signature = (await states.async_issue()).split(".")
-    stranger = States(database=database, clock=clock, client_secret="another secret")
+    stranger = OAuthStates(database=database, clock=clock, client_secret="another secret")
     forged = ["", ".", "a.b.c", "ü.9999999999.ü", f"{nonce}.9999999999.{signature}", await stranger.async_issue()]
     assert [await states.async_consume(state) for state in forged] == [False] * len(forged)
 

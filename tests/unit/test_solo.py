@@ -13,7 +13,7 @@ import pytest
 
 from adapters.terminal.console import Console
 from adapters.terminal.streams import Streams
-from adapters.terminal.surface import CHANNEL, Advanced, Shown, TerminalSurface, person
+from adapters.terminal.surface import CHANNEL, AdvancedEvent, CardEvent, TerminalSurface, person
 from agent_core.commands.agents import AgentCommands, Nothing
 from agent_core.commands.registry import CommandContext, declared
 from agent_core.errors import InvalidInput, ModelRefused
@@ -27,7 +27,7 @@ from agent_core.testing.examples import NOON, a_turn, an_agent, keep
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from bot.solo import SoloOptions, export, parse, solo
-from tests.wiring import intents_of
+from tests.wiring import actions_of
 
 WRITE = reply_text("write_to_file", {"filename": "a.txt", "text": "one\n"})
 MORE = [reply_text("append_to_file", {"filename": "a.txt", "text": f"line {number}\n"}) for number in range(9)]
@@ -49,7 +49,7 @@ class Desk:
 
     def __post_init__(self) -> None:
         self.engine, self.loop, self.surfaces = self.stage.engine, self.stage.loop, self.stage.loop.surfaces
-        self.intents = intents_of(self.stage)
+        self.actions = actions_of(self.stage)
 
     async def sits(self, options: SoloOptions = CLERK, *lines: str) -> int:
         self.lines.extend(lines)
@@ -94,7 +94,7 @@ async def crashed(desk: Desk) -> None:
     me = person()
     agent = an_agent(channel=CHANNEL, name="Clerk", owner=me, status=Acting(), turns=1)
     call = CommandCall("write_to_file", {"filename": "a.txt", "text": "one\n"})
-    proposal = Proposal(thoughts=Thoughts(), call=call, preview=await desk.loop.hands.foresee(agent, call))
+    proposal = Proposal(thoughts=Thoughts(), call=call, preview=await desk.loop.runner.preview_call(agent, call))
     turn = a_turn(agent, proposal=proposal, state="running", started_at=NOON)
     await keep(desk.stage.database, agent, replace(turn, approvals=(Approval(me, NOON, Approve()),)))
 
@@ -479,7 +479,7 @@ async def test_the_card_that_is_asked_about_stands_right_above_the_question() ->
     await keep(desk.stage.database, agent, helper, *turns)
     surface = desk.stage.surface
     assert isinstance(surface, TerminalSurface)
-    for event in (Shown(agent, turns[0]), Shown(helper, turns[1]), Advanced()):
+    for event in (CardEvent(agent, turns[0]), CardEvent(helper, turns[1]), AdvancedEvent()):
         surface.events.put_nowait(event)
 
     async def read() -> str | None:
@@ -487,7 +487,7 @@ async def test_the_card_that_is_asked_about_stands_right_above_the_question() ->
 
     streams = Streams(read=read, write=desk.write)
     origin = Origin(by=me, channel=CHANNEL)
-    console = Console(intents=desk.intents, surface=surface, streams=streams, origin=origin, agent=agent)
+    console = Console(actions=desk.actions, surface=surface, streams=streams, origin=origin, agent=agent)
     with pytest.raises(EnoughError):
         await console.run()
     assert desk.written.rpartition("━━ ")[2].partition("\n")[0] == "Clerk · turn 1 · write_file"

@@ -8,9 +8,9 @@ import pytest
 from agent_core.errors import InvalidInput, NotAllowed, OverBudget
 from agent_core.model.actors import Actor, Origin
 from agent_core.model.usage import Budget, Usage
-from agent_core.service.agent_settings import AgentTuning
-from agent_core.spending.budget_ledger import Treasury
-from agent_core.spending.spending_tracker import Purse
+from agent_core.service.agent_settings import AgentSettings
+from agent_core.spending.budget_ledger import BudgetLedger
+from agent_core.spending.spending_tracker import SpendingTracker
 from agent_core.testing.database import InMemoryDatabase
 from agent_core.testing.embedder import WordEmbedder
 from agent_core.testing.examples import ANA, CHANNEL, an_agent, keep
@@ -25,50 +25,53 @@ def costs(cents: int) -> Usage:
 
 
 def test_a_call_within_both_budgets_is_made_and_one_beyond_either_is_not() -> None:
-    purse = Purse(Budget(limit=10 * CENT), Budget(limit=5 * CENT))
-    with purse.call(5 * CENT, "m"):
-        purse.pay("chat", costs(3))
+    tracker = SpendingTracker(Budget(limit=10 * CENT), Budget(limit=5 * CENT))
+    with tracker.call(5 * CENT, "m"):
+        tracker.pay("chat", costs(3))
     with (
         pytest.raises(OverBudget, match=r"The channel's budget is reached: \$0\.03 of \$0\.05 is spent"),
-        purse.call(3 * CENT, "m"),
+        tracker.call(3 * CENT, "m"),
     ):
         pass
-    with purse.call(2 * CENT, "m"):
-        purse.pay("summary", costs(2))
-    assert purse.total == Usage(prompt=20, cost=5 * CENT)
+    with tracker.call(2 * CENT, "m"):
+        tracker.pay("summary", costs(2))
+    assert tracker.total == Usage(prompt=20, cost=5 * CENT)
 
 
 def test_what_was_settled_counts_as_spent() -> None:
-    purse = Purse(Budget(limit=10 * CENT))
-    purse.pay("chat", costs(6))
-    assert purse.settle() == {"chat": costs(6)}
-    assert (purse.spent, purse.agent.spent) == ({}, 6 * CENT)
-    with pytest.raises(OverBudget), purse.call(5 * CENT, "m"):
+    tracker = SpendingTracker(Budget(limit=10 * CENT))
+    tracker.pay("chat", costs(6))
+    assert tracker.settle() == {"chat": costs(6)}
+    assert (tracker.spent, tracker.agent.spent) == ({}, 6 * CENT)
+    with pytest.raises(OverBudget), tracker.call(5 * CENT, "m"):
         pass
 
 
 def test_without_any_limit_a_model_without_a_price_may_be_asked() -> None:
-    with Purse().call(None, "m"):
+    with SpendingTracker().call(None, "m"):
         pass
-    with pytest.raises(OverBudget, match="No price is known for m"), Purse(Budget(limit=CENT)).call(None, "m"):
+    with (
+        pytest.raises(OverBudget, match="No price is known for m"),
+        SpendingTracker(Budget(limit=CENT)).call(None, "m"),
+    ):
         pass
 
 
 def test_two_agents_at_work_never_both_spend_the_channels_last_dollar() -> None:
-    treasury, shared = Treasury(InMemoryDatabase()), Budget(limit=10 * CENT)
+    ledger, shared = BudgetLedger(InMemoryDatabase()), Budget(limit=10 * CENT)
     ada, bob = an_agent(), an_agent(id="agent-bob", name="Bob")
-    with treasury.purse(ada, ada.budget, shared) as hers, treasury.purse(bob, bob.budget, shared) as his:
+    with ledger.tracker(ada, ada.budget, shared) as hers, ledger.tracker(bob, bob.budget, shared) as his:
         with hers.call(7 * CENT, "m"), pytest.raises(OverBudget), his.call(7 * CENT, "m"):
             pass
         hers.pay("chat", costs(2))
         with his.call(7 * CENT, "m"):
             his.pay("chat", costs(7))
-    assert treasury.at_work == {}
+    assert ledger.at_work == {}
 
 
-async def spent_in_vain(treasury: Treasury) -> None:
-    async with treasury.spending(an_agent()) as purse:
-        purse.pay("review", costs(4))
+async def spent_in_vain(ledger: BudgetLedger) -> None:
+    async with ledger.spending(an_agent()) as tracker:
+        tracker.pay("review", costs(4))
         raise ZeroDivisionError
 
 
@@ -76,7 +79,7 @@ async def test_what_was_spent_is_saved_whatever_went_wrong_afterwards() -> None:
     database = InMemoryDatabase()
     await keep(database, an_agent())
     with pytest.raises(ZeroDivisionError):
-        await spent_in_vain(Treasury(database))
+        await spent_in_vain(BudgetLedger(database))
     async with database.begin() as work:
         agent = await work.agents.get(CHANNEL, an_agent().id)
         assert (agent.budget.spent, agent.calls) == (4 * CENT, {"review": costs(4)})
@@ -93,7 +96,7 @@ async def test_only_full_members_set_what_a_channel_may_spend(kind: str) -> None
 
 @pytest.mark.parametrize("amount", ["0", "-1", "NaN", "Infinity"])
 async def test_a_budget_that_is_none_is_refused(amount: str) -> None:
-    tuning: AgentTuning = Stage().tuning
+    tuning: AgentSettings = Stage().tuning
     with pytest.raises(InvalidInput, match="an amount in US dollars above 0"):
         await tuning.set_channel_budget(Decimal(amount), Origin(by=ANA, channel=CHANNEL))
 

@@ -13,12 +13,12 @@ from adapters.subcommands import (
     NewSentence,
     OnAgent,
     Subcommand,
-    Wish,
+    ThreadSubcommand,
     agent_called,
-    agent_of_wish,
+    agent_of_thread_command,
     subcommand_of,
 )
-from adapters.thread_commands import WishVerb
+from adapters.thread_commands import ThreadVerb
 from agent_core.errors import InvalidInput
 from agent_core.model.draft import AgentDraft
 from agent_core.testing.examples import CHANNEL
@@ -38,10 +38,10 @@ from agent_core.testing.stage import Stage
         ("new | | one | two", NewFrom(AgentDraft(goals=("one | two",)))),
         ("new\nai_name: Al\nai_goals: [a | b]", NewForm(AgentDraft(name="Al", goals=("a | b",)))),
         ("new ```ai_goals:\n- one\napi_budget: 2.5```", NewForm(AgentDraft(goals=("one",), budget=Decimal("2.5")))),
-        ("goals", Wish("goals", "")),
-        ("Budget Al 5", Wish("budget", "Al 5")),
-        ("memory\nsearch  a  b", Wish("memory", "search  a  b")),
-        ("export Al", Wish("export", "Al")),
+        ("goals", ThreadSubcommand("goals", "")),
+        ("Budget Al 5", ThreadSubcommand("budget", "Al 5")),
+        ("memory\nsearch  a  b", ThreadSubcommand("memory", "search  a  b")),
+        ("export Al", ThreadSubcommand("export", "Al")),
         ("list", Listing()),
         ("stop Al the clerk", OnAgent("stop", "Al the clerk")),
         ("files", OnAgent("files", "")),
@@ -102,10 +102,10 @@ async def test_an_agent_that_is_not_found_is_answered_with_those_there_are(names
     ],
 )
 async def test_a_wish_belongs_to_the_longest_name_it_begins_with(
-    names: Any, verb: WishVerb, text: str, found: tuple[str, str]
+    names: Any, verb: ThreadVerb, text: str, found: tuple[str, str]
 ) -> None:
     stage = await stage_with(*names)
-    agent, said = await agent_of_wish(stage.views, CHANNEL, Wish(verb, text))
+    agent, said = await agent_of_thread_command(stage.views, CHANNEL, ThreadSubcommand(verb, text))
     assert (agent.name, said) == found
 
 
@@ -121,7 +121,7 @@ async def test_a_wish_belongs_to_the_longest_name_it_begins_with(
         (("A.c",), "export", "Abc", "No agent here is called Abc. Did you mean A.c?"),
     ],
 )
-async def test_a_wish_that_names_nobody_changes_nobody(names: Any, verb: WishVerb, text: str, said: str) -> None:
+async def test_a_wish_that_names_nobody_changes_nobody(names: Any, verb: ThreadVerb, text: str, said: str) -> None:
     stage = await stage_with(*names)
     with pytest.raises(InvalidInput, match=said):
-        await agent_of_wish(stage.views, CHANNEL, Wish(verb, text))
+        await agent_of_thread_command(stage.views, CHANNEL, ThreadSubcommand(verb, text))

@@ -10,11 +10,21 @@ from pathlib import Path
 import pytest
 
 from adapters.settings_file import read_settings
-from adapters.terminal.input_parser import Change, Help, No, Review, Unclear, Words, Yes, settlement, understood
+from adapters.terminal.input_parser import (
+    ApproveKey,
+    EditKey,
+    FreeText,
+    HelpKey,
+    ReviewKey,
+    StopKey,
+    UnclearWord,
+    settlement,
+    understood,
+)
 from adapters.terminal.json_record import record
 from adapters.terminal.render import BAR, DASHED, Look, card_text, change_text, said_text, value_text
 from adapters.terminal.streams import Keyboard, look_of
-from adapters.terminal.surface import CHANNEL, Shown, Standing, TerminalSurface, Told
+from adapters.terminal.surface import CHANNEL, CardEvent, NoticeEvent, StatusEvent, TerminalSurface
 from agent_core.errors import InvalidInput
 from agent_core.model.command import CommandCall, Preview, Proposal, Thoughts
 from agent_core.model.decision import Approve, ApproveEdited, Reject
@@ -38,25 +48,25 @@ def a_proposal(arguments: dict[str, object], thoughts: str = "Hm.", preview: Pre
 @pytest.mark.parametrize(
     ("line", "answer"),
     [
-        ("y", Yes()),
-        (" Y ", Yes()),
-        ("y -3", Yes(3)),
-        ("y-50", Yes(50)),
-        ("e", Change()),
-        ("S", Review()),
-        ("n", No()),
-        ("goals", Words("!goals")),
-        ("memory search tea", Words("!memory search tea")),
-        ("budget is too small", Words("budget is too small")),
-        ("", Words("")),
-        ("yes", Yes()),
-        ("Y 3", Yes(3)),
-        ("yes -3", Yes(3)),
-        ("?", Help()),
-        ("why?", Words("why?")),
-        ("!stop", Words("!stop")),
-        (" no, use b.txt ", Words("no, use b.txt")),
-        ("https://example.org/notes", Words("https://example.org/notes")),
+        ("y", ApproveKey()),
+        (" Y ", ApproveKey()),
+        ("y -3", ApproveKey(3)),
+        ("y-50", ApproveKey(50)),
+        ("e", EditKey()),
+        ("S", ReviewKey()),
+        ("n", StopKey()),
+        ("goals", FreeText("!goals")),
+        ("memory search tea", FreeText("!memory search tea")),
+        ("budget is too small", FreeText("budget is too small")),
+        ("", FreeText("")),
+        ("yes", ApproveKey()),
+        ("Y 3", ApproveKey(3)),
+        ("yes -3", ApproveKey(3)),
+        ("?", HelpKey()),
+        ("why?", FreeText("why?")),
+        ("!stop", FreeText("!stop")),
+        (" no, use b.txt ", FreeText("no, use b.txt")),
+        ("https://example.org/notes", FreeText("https://example.org/notes")),
     ],
 )
 def test_a_line_is_a_key_or_words_for_the_agent(line: str, answer: object) -> None:
@@ -71,7 +81,7 @@ LOOK_LIKE_KEYS = (
 @pytest.mark.proves("terminal:no-accident")
 @pytest.mark.parametrize("word", LOOK_LIKE_KEYS.split())
 def test_a_single_short_word_that_is_no_key_decides_nothing(word: str) -> None:
-    assert understood(f" {word} ") == Unclear(word)
+    assert understood(f" {word} ") == UnclearWord(word)
 
 
 @pytest.mark.parametrize("line", ["y -0", "y -1", "y -51", "y -999999999"])
@@ -223,7 +233,7 @@ async def test_the_surface_queues_what_it_is_told_in_order() -> None:
     await surface.notice(AGENT, a_notice(AGENT), may_stand=False)
     await surface.status(AGENT)
     events = [surface.events.get_nowait() for _ in range(3)]
-    assert events == [Shown(AGENT, turn), Told("Paused."), Standing(AGENT)]
+    assert events == [CardEvent(AGENT, turn), NoticeEvent("Paused."), StatusEvent(AGENT)]
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from agent_core.commands.registry import CommandContext, Commands, Produced
+from agent_core.commands.registry import CommandContext, CommandOutput, Commands
 from agent_core.commands.web import WebCommands
 from agent_core.errors import CommandError, ModelUnavailable, UnusableReply
 from agent_core.model.command import CommandCall, Preview
@@ -14,12 +14,12 @@ from agent_core.model.sites import Sites
 from agent_core.model.usage import Budget
 from agent_core.oversight.sites import keep_sites
 from agent_core.ports.web import Cloned, Fetched, Link, Page
-from agent_core.prompt.model_client import Asker
+from agent_core.prompt.model_client import MeteredModel
 from agent_core.prompt.untrusted_text import new_mark, part_messages, parts_of
 from agent_core.providers.llm.token_estimates import Estimates
 from agent_core.providers.web.web_search import MetaSearch
 from agent_core.providers.workspace.workspace_paths import Limits
-from agent_core.spending.spending_tracker import Purse
+from agent_core.spending.spending_tracker import SpendingTracker
 from agent_core.testing.database import InMemoryDatabase
 from agent_core.testing.examples import CHANNEL, an_agent
 from agent_core.testing.files import InMemoryFiles
@@ -41,15 +41,15 @@ class Desk:
         self.web, self.database, self.files = InMemoryWeb(), InMemoryDatabase(), InMemoryFiles()
         self.web.hold(page)
         self.reports: list[str] = []
-        self.purse = Purse()
-        asker = Asker(model=self.model, tokens=Estimates(), fast_model="fast")
-        self.commands = Commands.of(*WebCommands(MetaSearch(), self.web, asker, self.database).commands)
+        self.tracker = SpendingTracker()
+        metered_model = MeteredModel(model=self.model, tokens=Estimates(), fast_model="fast")
+        self.commands = Commands.of(*WebCommands(MetaSearch(), self.web, metered_model, self.database).commands)
 
     @property
     def context(self) -> CommandContext:
-        return CommandContext(agent=an_agent(), files=self.files, purse=self.purse, report=self.reports.append)
+        return CommandContext(agent=an_agent(), files=self.files, tracker=self.tracker, report=self.reports.append)
 
-    async def run(self, name: str, arguments: Mapping[str, object]) -> Produced:
+    async def run(self, name: str, arguments: Mapping[str, object]) -> CommandOutput:
         call = self.commands.checked(CommandCall(name, arguments))
         return await self.commands.get(call.name).run(call.arguments, self.context)
 
@@ -86,7 +86,7 @@ async def test_a_long_page_is_read_in_parts_toward_the_question_by_the_fast_mode
     assert (set(desk.model.models), parts) == ({"fast"}, 6)
     assert all("Which string for topspin?" in text_of(prompt) for prompt in desk.model.prompts)
     assert "Note 1.\n\nNote 2." in text_of(desk.model.prompts[-1])
-    assert desk.purse.spent["summary"].prompt > 10_000
+    assert desk.tracker.spent["summary"].prompt > 10_000
 
 
 async def test_parts_fit_into_a_small_window() -> None:
@@ -99,14 +99,14 @@ async def test_parts_fit_into_a_small_window() -> None:
 
 async def test_what_was_read_is_kept_when_the_budget_ends() -> None:
     desk = Desk("It is polyester.", "Unused.", page=LONG, cost=Decimal("0.01"))
-    desk.purse = Purse(agent=Budget(limit=Decimal("0.015")))
+    desk.tracker = SpendingTracker(agent=Budget(limit=Decimal("0.015")))
     said = (await desk.run("get_text_summary", ASKED)).text
     assert said.endswith("It is polyester.\n\n(The budget ended the reading: 1 of 6 parts of the page were read.)")
 
 
 async def test_the_beginning_is_given_when_the_budget_pays_for_no_reading() -> None:
     desk = Desk(page=LONG, cost=Decimal("0.01"))
-    desk.purse = Purse(agent=Budget(limit=Decimal(0)))
+    desk.tracker = SpendingTracker(agent=Budget(limit=Decimal(0)))
     said = (await desk.run("get_text_summary", ASKED)).text
     assert "Line 0 on strings" in said
     assert said.endswith("0 of 6 parts of the page were read. This is the beginning as it is.)")

@@ -19,7 +19,7 @@ from agent_core.testing.embedder import WordEmbedder
 from agent_core.testing.language_model import ScriptedModel
 from agent_core.testing.memory_index import InMemoryIndex
 from bot.commands import memory_hints
-from bot.model_wiring import Minds
+from bot.model_wiring import Models
 from tests.scenario.chat import writing
 from tests.scenario.page import PageChat, text_of
 from tests.scenario.served import served
@@ -269,9 +269,9 @@ async def test_the_hints_stand_on_the_memory_page_alone(tmp_path: Path) -> None:
         assert "Found by" not in await ana.page()
 
 
-def minds_with(embedder: HashingEmbedder | WordEmbedder) -> Minds:
+def minds_with(embedder: HashingEmbedder | WordEmbedder) -> Models:
     """A rehearsal with this embedder."""
-    return Minds(
+    return Models(
         model=RehearsalModel(), tokens=Estimates(), embedder=embedder, index=InMemoryIndex(), search=MetaSearch()
     )
 

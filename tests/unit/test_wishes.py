@@ -11,18 +11,18 @@ import pytest
 
 from adapters.actions import takes_long
 from adapters.answers import Answer
-from adapters.site_settings import sites_set, told
-from adapters.thread_commands import Wishes, WishVerb, is_wish
+from adapters.site_settings import set_sites, sites_text
+from adapters.thread_commands import ThreadCommands, ThreadVerb, is_thread_command
 from agent_core.errors import InvalidInput, MemoryAway, NotAllowed, NotFound, NotPossible
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
-from agent_core.model.seen_proposal import Seen
+from agent_core.model.seen_proposal import SeenProposal
 from agent_core.model.sites import Sites
 from agent_core.model.usage import Usage
 from agent_core.testing.examples import ANA, BEN, CHANNEL
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
-from tests.wiring import intents_of
+from tests.wiring import actions_of
 
 GUEST = Actor(id="eve", display="eve", kind="guest")
 HIDDEN = "tea\u202e four " + "x" * 150
@@ -34,9 +34,9 @@ async def a_stage(*replies: Any) -> tuple[Stage, Agent]:
     return stage, await stage.create("Write", "Check")
 
 
-async def granted(stage: Stage, verb: WishVerb, said: str, by: Actor = ANA) -> Answer:
+async def granted(stage: Stage, verb: ThreadVerb, said: str, by: Actor = ANA) -> Answer:
     """What the clerk's wish is answered."""
-    wishes: Wishes = intents_of(stage).wishes
+    wishes: ThreadCommands = actions_of(stage).wishes
     agent = (await stage.views.agents(stage.origin().channel))[0]
     answer = await wishes.grant(verb, agent, said, stage.origin(by))
     assert answer.is_wanted
@@ -103,10 +103,10 @@ async def test_a_budget_is_shown_with_what_each_kind_of_call_cost() -> None:
         ("No limit", None, "$0 spent, no limit"),
     ],
 )
-async def test_a_budget_is_set(said: str, limit: Decimal | None, told: str) -> None:
+async def test_a_budget_is_set(said: str, limit: Decimal | None, sites_text: str) -> None:
     stage, agent = await a_stage()
     await granted(stage, "budget", "9")
-    assert (await granted(stage, "budget", said)).text == f"Clerk: {told}"
+    assert (await granted(stage, "budget", said)).text == f"Clerk: {sites_text}"
     assert (await stage.views.agent(agent.channel, agent.id)).budget.limit == limit
 
 
@@ -158,10 +158,10 @@ async def test_a_search_tells_what_is_like_the_words_and_where_it_is_not_by_like
     await granted(stage, "memory", "add Coffee comes at nine")
     assert "likest first:\n• Tea is served" in (await granted(stage, "memory", "search when is tea served")).text
     stage.embedder.faults.append(MemoryAway("It is away."))  # type: ignore[attr-defined]
-    told = (await granted(stage, "memory", "search coffee")).text
-    assert told.startswith("Long-term memory cannot be asked for likeness now")
-    assert "• Coffee comes" in told
-    assert "Tea" not in told
+    sites_text = (await granted(stage, "memory", "search coffee")).text
+    assert sites_text.startswith("Long-term memory cannot be asked for likeness now")
+    assert "• Coffee comes" in sites_text
+    assert "Tea" not in sites_text
 
 
 async def test_a_memory_is_forgotten_by_its_id_and_all_only_by_the_agents_name() -> None:
@@ -205,7 +205,7 @@ async def test_what_is_no_wish_about_memory_is_answered_with_those_there_are(sai
         ("memory", "forget all Clerk"),
     ],
 )
-async def test_who_may_not_decide_looks_and_changes_nothing(verb: WishVerb, said: str) -> None:
+async def test_who_may_not_decide_looks_and_changes_nothing(verb: ThreadVerb, said: str) -> None:
     stage, _ = await a_stage()
     with pytest.raises(NotAllowed):
         await granted(stage, verb, said, GUEST)
@@ -217,21 +217,21 @@ async def test_who_may_not_decide_looks_and_changes_nothing(verb: WishVerb, said
 
 async def test_the_thread_takes_wishes_and_reviews() -> None:
     stage, agent = await a_stage("It is pointless.")
-    intents = intents_of(stage)
-    assert "2. Check" in (await intents.say(agent.id, "!goals", stage.origin())).text
-    assert "1. Rest" in (await intents.say(agent.id, "!Goals Rest", stage.origin())).text
-    told = await intents.say(agent.id, "!review", stage.origin(), Seen(written_at=stage.clock.now()))
-    assert told == Answer("The self-review stands on the card of turn 1.", is_wanted=True)
+    actions = actions_of(stage)
+    assert "2. Check" in (await actions.say(agent.id, "!goals", stage.origin())).text
+    assert "1. Rest" in (await actions.say(agent.id, "!Goals Rest", stage.origin())).text
+    sites_text = await actions.say(agent.id, "!review", stage.origin(), SeenProposal(written_at=stage.clock.now()))
+    assert sites_text == Answer("The self-review stands on the card of turn 1.", is_wanted=True)
     assert (await stage.turn(agent)).review == "It is pointless."
-    assert "ai_name: Clerk" in (await intents.say(agent.id, "!export", stage.origin())).text
+    assert "ai_name: Clerk" in (await actions.say(agent.id, "!export", stage.origin())).text
 
 
 async def test_a_review_of_what_was_asked_after_it_was_wanted_is_not_made() -> None:
     stage, agent = await a_stage("It is pointless.")
     turn = await stage.turn(agent)
     with pytest.raises(NotPossible, match="before turn 1 was shown"):
-        await intents_of(stage).say(
-            agent.id, "!review", stage.origin(), Seen(written_at=turn.proposed_at - timedelta(seconds=1))
+        await actions_of(stage).say(
+            agent.id, "!review", stage.origin(), SeenProposal(written_at=turn.proposed_at - timedelta(seconds=1))
         )
     assert stage.script.left == 1
 
@@ -253,7 +253,7 @@ async def test_a_review_of_what_was_asked_after_it_was_wanted_is_not_made() -> N
     ],
 )
 def test_a_line_without_a_mark_is_a_wish_only_where_it_goes_on_as_one(line: str, is_meant: bool) -> None:
-    assert is_wish(line) == is_meant
+    assert is_thread_command(line) == is_meant
 
 
 @pytest.mark.parametrize(
@@ -265,15 +265,15 @@ def test_lines_that_ask_a_model_are_told_from_those_that_do_not(line: str, is_sl
 
 
 def test_the_sites_of_a_channel_are_told_and_a_host_is_on_one_list() -> None:
-    assert told(Sites()) == "Agents here may reach every public site."
-    assert told(Sites(allow=("a.org",), deny=("b.a.org",))) == (
+    assert sites_text(Sites()) == "Agents here may reach every public site."
+    assert sites_text(Sites(allow=("a.org",), deny=("b.a.org",))) == (
         "Agents here may reach only these sites: a.org. Denied: b.a.org."
     )
 
 
 async def test_sites_are_allowed_denied_and_cleared_in_words() -> None:
     stage = Stage()
-    say = partial(sites_set, stage.tuning)
+    say = partial(set_sites, stage.tuning)
     assert await say("allow https://Docs.Example.org/page, *.münchen.de", stage.origin()) == (
         "Agents here may reach only these sites: docs.example.org, xn--mnchen-3ya.de."
     )
@@ -288,7 +288,7 @@ async def test_sites_are_allowed_denied_and_cleared_in_words() -> None:
 async def test_what_is_no_list_of_sites_changes_nothing(said: str) -> None:
     stage = Stage()
     with pytest.raises(InvalidInput, match="Sites:"):
-        await sites_set(stage.tuning, said, stage.origin())
+        await set_sites(stage.tuning, said, stage.origin())
     assert await stage.tuning.sites(CHANNEL) == Sites()
 
 
@@ -296,4 +296,4 @@ async def test_guests_set_no_sites() -> None:
     stage = Stage()
     guest = replace(BEN, kind="guest")
     with pytest.raises(NotAllowed):
-        await sites_set(stage.tuning, "allow example.org", stage.origin(guest))
+        await set_sites(stage.tuning, "allow example.org", stage.origin(guest))

@@ -10,7 +10,7 @@ from discord.webhook.async_ import AsyncWebhookAdapter
 
 
 @dataclass(frozen=True, slots=True)
-class Addresses:
+class BaseUrls:
     """Empty where Discord's own is meant."""
 
     api: str = ""
@@ -48,7 +48,7 @@ class Addresses:
 class RedirectedAnswers(AsyncWebhookAdapter):
     """Answers to what people do go to the same address; discord.py asks for this in the context that listens."""
 
-    def __init__(self, addresses: Addresses) -> None:
+    def __init__(self, addresses: BaseUrls) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # discord.py leaves it without types
         self._addresses = addresses
 

@@ -41,7 +41,7 @@ class DiscordRefused(SurfaceError):
 
 
 @dataclass(slots=True, kw_only=True)
-class Calls:
+class DiscordApi:
     """Asks Discord, once the client is known to it; `token` is the bot's."""
 
     client: discord.Client

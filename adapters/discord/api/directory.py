@@ -8,7 +8,7 @@ import discord
 
 from adapters.discord.api.client import UNKNOWN_MEMBER, DiscordRefused
 from adapters.discord.inbound.inbound_event import member_in
-from adapters.discord.outbound.posted import Sending
+from adapters.discord.outbound.posted import DiscordSender
 from agent_core.errors import NotFound
 from agent_core.model.actors import Actor
 from agent_core.model.channels import ChannelScope
@@ -20,10 +20,10 @@ MOST_KNOWN = 5_000
 
 
 @dataclass(slots=True, kw_only=True)
-class Members:
+class MemberDirectory:
     """Asks Discord about a person at most once a minute: the bot is not told when somebody loses a role."""
 
-    sending: Sending
+    sending: DiscordSender
     clock: Clock
     known: dict[Key, tuple[Actor, datetime]] = field(default_factory=dict)
 

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 
 import discord
 
-from adapters.discord.inbound.context import Desk
-from adapters.discord.inbound.messages import Words
+from adapters.discord.inbound.context import DiscordContext
+from adapters.discord.inbound.messages import DiscordMessageListener
 from agent_core.errors import SurfaceBusy, SurfaceError
 from agent_core.model.agent import Agent
 
@@ -22,27 +22,27 @@ MOST_READ, MOST_TRIES = 5_000, 30
 
 
 @dataclass(slots=True)
-class CatchUp:
+class DiscordCatchUp:
     """Knows until when every server was heard, and reads the rest."""
 
-    desk: Desk
-    words: Words
+    context: DiscordContext
+    words: DiscordMessageListener
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def read(self, guild: str) -> None:
         """Read the replies of every live thread since the server was last heard, oldest first in each."""
         async with self.lock:
-            begun = self.desk.clock.now()
-            heard = await self.desk.hearing.until("discord", guild) or begun - FIRST_LOOK
-            for agent in await self.desk.intents.views.listening("discord", begun - AT_REST):
+            begun = self.context.clock.now()
+            heard = await self.context.hearing.until("discord", guild) or begun - FIRST_LOOK
+            for agent in await self.context.actions.views.listening("discord", begun - AT_REST):
                 if agent.channel.workspace == guild and agent.thread and not agent.parent:
                     await self._read_thread(agent, int(agent.thread.thread), heard - OVERLAP)
-            await self.desk.hearing.note("discord", guild, begun)
+            await self.context.hearing.note("discord", guild, begun)
 
     async def keep_time(self, guild: str) -> None:
         """Note that the server is heard now."""
         async with self.lock:
-            await self.desk.hearing.note("discord", guild, self.desk.clock.now())
+            await self.context.hearing.note("discord", guild, self.context.clock.now())
 
     async def _read_thread(self, agent: Agent, thread: int, since: datetime) -> None:
         try:
@@ -52,7 +52,7 @@ class CatchUp:
             logger.warning("thread not read", extra={"agent": agent.id, "why": str(fault)[:200]})
 
     async def _replies(self, thread: int, since: datetime) -> list[discord.Message]:
-        sending = self.desk.surface.sending
+        sending = self.context.surface.sending
 
         async def read() -> list[discord.Message]:
             place = await sending.channel(thread)
@@ -64,5 +64,5 @@ class CatchUp:
             try:
                 return await sending.calls.ask(read)
             except SurfaceBusy as busy:
-                await self.desk.clock.sleep(busy.retry_after or 1.0)
+                await self.context.clock.sleep(busy.retry_after or 1.0)
         raise SurfaceBusy("Discord was busy for too long")

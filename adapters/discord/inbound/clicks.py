@@ -9,24 +9,24 @@ from typing import Any, Self, TypeAlias
 import discord
 from discord import ui
 
-from adapters.actions import Filled
-from adapters.buttons import Button, Opening
+from adapters.actions import FormInput
+from adapters.buttons import Button, ViewButton
 from adapters.discord.inbound import forms
 from adapters.discord.inbound.context import (
     WENT_WRONG,
-    Desk,
+    DiscordContext,
+    acknowledge,
     begun,
+    creation_text,
     edit_key,
-    made_text,
-    noted,
     open_form,
+    show_thinking,
     tell,
-    thinking,
 )
-from adapters.discord.inbound.expiring import Held
+from adapters.discord.inbound.expiring import RefusedForm
 from adapters.discord.inbound.inbound_event import origin_of
 from adapters.discord.outbound.controls import CHOICE, PRESSED, Pressable, pressed
-from adapters.discord.outbound.extra_buttons import Deletion, Offer, Upload
+from adapters.discord.outbound.extra_buttons import DiscordDeleteButton, DiscordDraftButton, DiscordUploadButton
 from adapters.discord.outbound.render import reply_message, thoughts_message, whole_message
 from agent_core.errors import (
     AlreadyDecided,
@@ -51,10 +51,10 @@ Parts: TypeAlias = tuple[type[ui.DynamicItem[Any]], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Clicks:
+class DiscordClickListener:
     """What is pressed. A form is opened first; anything else is saved before Discord hears that it arrived."""
 
-    desk: Desk
+    context: DiscordContext
 
     async def press(self, interaction: discord.Interaction, said: str) -> None:
         """Carry out one press; whoever pressed is told what came of it where the card does not show it."""
@@ -67,29 +67,29 @@ class Clicks:
         except Exception:
             logger.exception("click failed")
             await tell(interaction, WENT_WRONG)
-        await noted(interaction)
+        await acknowledge(interaction)
 
     async def _carry_out(self, what: Pressable, interaction: discord.Interaction, origin: Origin) -> None:
         match what:
-            case Opening():
+            case ViewButton():
                 await self._open(what, interaction, origin)
             case Button("edit" | "reject" | "reply"):
                 await self._ask(what, interaction, origin)
             case Button("review"):
                 await self._review(what, interaction, origin)
             case Button():
-                await self.desk.intents.press(what, Filled(), origin)
-            case Upload():
+                await self.context.actions.press(what, FormInput(), origin)
+            case DiscordUploadButton():
                 await self._upload(what, interaction, origin)
-            case Deletion(agent_id):
-                agent = await self.desk.intents.service.delete(agent_id, origin)
+            case DiscordDeleteButton(agent_id):
+                agent = await self.context.actions.service.delete(agent_id, origin)
                 await tell(interaction, f"{agent.name} was deleted by {origin.by}, with its history, memory and files.")
-            case Offer():
+            case DiscordDraftButton():
                 await self._offered(what, interaction, origin)
 
     async def _ask(self, button: Button, interaction: discord.Interaction, origin: Origin) -> None:
         """Open the form that comes before the decision."""
-        seen = self.desk.intents.views
+        seen = self.context.actions.views
         if button.verb == "reply":
             form = forms.reply_form(await seen.agent(origin.channel, AgentId(button.subject)), button.shown)
         else:
@@ -99,19 +99,22 @@ class Clicks:
 
     def _edit_form(self, turn: Turn, origin: Origin) -> ui.Modal:
         """Every argument, as this person changed it last where that was refused."""
-        spec, held = self.desk.intents.views.spec(turn.call.name), self.desk.edits.find(edit_key(turn.id, origin.by))
+        spec, held = (
+            self.context.actions.views.spec(turn.call.name),
+            self.context.edits.find(edit_key(turn.id, origin.by)),
+        )
         typed = held.given if held and not isinstance(held.given, AgentDraft) else None
         return forms.edit_form(turn, spec, typed=typed, problems=held.problems if held else None)
 
     async def _review(self, button: Button, interaction: discord.Interaction, origin: Origin) -> None:
         """Have the model criticise its proposal; it is answered long after the click was."""
-        await self.desk.intents.views.open_to(origin.by, origin.channel, TurnId(button.subject))
-        await thinking(interaction)
-        await tell(interaction, (await self.desk.intents.press(button, Filled(), origin)).text)
+        await self.context.actions.views.open_to(origin.by, origin.channel, TurnId(button.subject))
+        await show_thinking(interaction)
+        await tell(interaction, (await self.context.actions.press(button, FormInput(), origin)).text)
 
-    async def _open(self, opening: Opening, interaction: discord.Interaction, origin: Origin) -> None:
+    async def _open(self, opening: ViewButton, interaction: discord.Interaction, origin: Origin) -> None:
         """Open what only shows something, or the form of something new."""
-        seen = self.desk.intents.views
+        seen = self.context.actions.views
         match opening.verb:
             case "another number":
                 _, turn = await seen.open_to(origin.by, origin.channel, TurnId(opening.subject), opening.shown)
@@ -124,29 +127,29 @@ class Clicks:
             case "thoughts":
                 await tell(interaction, thoughts_message(*await seen.turn(origin.channel, TurnId(opening.subject))))
             case "new agent":
-                fresh = Held(begun(AgentDraft(), await self.desk.intents.service.offered_draft(origin)))
-                held = fresh if opening.subject == FRESH else self.desk.drafts.get(opening.subject)
+                fresh = RefusedForm(begun(AgentDraft(), await self.context.actions.service.offered_draft(origin)))
+                held = fresh if opening.subject == FRESH else self.context.drafts.get(opening.subject)
                 await open_form(interaction, _agent_form(held, origin))
             case "open":
                 pass
 
-    async def _upload(self, upload: Upload, interaction: discord.Interaction, origin: Origin) -> None:
+    async def _upload(self, upload: DiscordUploadButton, interaction: discord.Interaction, origin: Origin) -> None:
         """Put a file of the agent into its thread, where everybody in the channel sees it."""
-        seen = self.desk.intents.views
+        seen = self.context.actions.views
         entry = upload.among(await seen.files(origin.channel, upload.agent))
         if entry is None:
             raise NotPossible(NO_FILE)
         agent, data = await seen.file_to_share(origin.by, origin.channel, upload.agent, entry.path)
-        await thinking(interaction)
-        await self.desk.surface.upload(agent, entry.path.rpartition("/")[2], data)
+        await show_thinking(interaction)
+        await self.context.surface.upload(agent, entry.path.rpartition("/")[2], data)
         await tell(interaction, f"{entry.path} is in the thread of {agent.name}.")
 
-    async def _offered(self, offer: Offer, interaction: discord.Interaction, origin: Origin) -> None:
+    async def _offered(self, offer: DiscordDraftButton, interaction: discord.Interaction, origin: Origin) -> None:
         """Create what was drafted, or open the form again with it."""
-        held = self.desk.drafts.get(offer.key)
+        held = self.context.drafts.get(offer.key)
         if offer.verb == "create" and isinstance(held.given, AgentDraft):
-            agent = await self.desk.intents.service.create(held.given, origin)
-            await tell(interaction, made_text(agent))
+            agent = await self.context.actions.service.create(held.given, origin)
+            await tell(interaction, creation_text(agent))
         else:
             await open_form(interaction, _agent_form(held, origin))
 
@@ -155,18 +158,18 @@ class Clicks:
         if not isinstance(error, AlreadyDecided | ChangedSinceShown | NotPossible):
             return
         try:
-            what, seen = pressed(said), self.desk.intents.views
+            what, seen = pressed(said), self.context.actions.views
             if isinstance(what, Button) and what.verb in ("stop", "resume", "revoke", "reply"):
                 turn = await seen.newest_turn(origin.channel, AgentId(what.subject))
                 if turn:
-                    await self.desk.surface.draw_again(*await seen.turn(origin.channel, turn.id))
+                    await self.context.surface.draw_again(*await seen.turn(origin.channel, turn.id))
             elif isinstance(what, Button):
-                await self.desk.surface.draw_again(*await seen.turn(origin.channel, TurnId(what.subject)))
+                await self.context.surface.draw_again(*await seen.turn(origin.channel, TurnId(what.subject)))
         except (PersonError, SurfaceError):
             logger.info("card not drawn again")
 
 
-def _agent_form(held: Held, origin: Origin) -> ui.Modal:
+def _agent_form(held: RefusedForm, origin: Origin) -> ui.Modal:
     return forms.agent_form(held.given, place=origin.channel.key, problems=held.problems)
 
 
@@ -195,7 +198,7 @@ def _parts(components: Iterable[Any]) -> Iterator[Any]:
             yield accessory
 
 
-def parts_of(clicks: Clicks) -> Parts:
+def parts_of(clicks: DiscordClickListener) -> Parts:
     """The items by which discord.py knows our buttons and choices, whenever they were sent."""
 
     class Pressed(ui.DynamicItem[Any], template=PRESSED):

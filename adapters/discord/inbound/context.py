@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 import discord
 
-from adapters.actions import Intents
-from adapters.discord.inbound.expiring import Held, Kept
-from adapters.discord.outbound.message import Message
+from adapters.actions import ActionDispatcher
+from adapters.discord.inbound.expiring import ExpiringStore, RefusedForm
+from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.posted import files_of, ready
 from adapters.discord.outbound.render import text_message
 from adapters.discord.outbound.surface import DiscordSurface
@@ -17,8 +17,8 @@ from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import TurnId
 from agent_core.ports.world import Clock
 from agent_core.service.drafting import AgentDrafting
-from agent_core.service.inbound_log import Hearing
-from agent_core.service.uploads import ReceivedFiles
+from agent_core.service.inbound_log import InboundLog
+from agent_core.service.uploads import FileUploads
 
 logger = logging.getLogger(__name__)
 
@@ -26,20 +26,20 @@ WENT_WRONG = "Something went wrong inside Signoff; its log says what. Nothing wa
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Desk:
+class DiscordContext:
     """Shared by all listeners."""
 
-    intents: Intents
+    actions: ActionDispatcher
     drafting: AgentDrafting
-    received: ReceivedFiles
-    hearing: Hearing
+    received: FileUploads
+    hearing: InboundLog
     surface: DiscordSurface
-    drafts: Kept[Held]
-    edits: Kept[Held]
+    drafts: ExpiringStore[RefusedForm]
+    edits: ExpiringStore[RefusedForm]
     clock: Clock
 
 
-async def tell(interaction: discord.Interaction, said: str | Message) -> None:
+async def tell(interaction: discord.Interaction, said: str | DiscordMessage) -> None:
     """Answer one person; nobody else sees it."""
     message = text_message(said) if isinstance(said, str) else said
     view, files = ready(message), files_of(message)
@@ -52,7 +52,7 @@ async def tell(interaction: discord.Interaction, said: str | Message) -> None:
         unanswered(interaction, refused)
 
 
-async def noted(interaction: discord.Interaction) -> None:
+async def acknowledge(interaction: discord.Interaction) -> None:
     """Let Discord know that a press or form arrived, where nothing else was answered."""
     if interaction.response.is_done():
         return
@@ -62,7 +62,7 @@ async def noted(interaction: discord.Interaction) -> None:
         unanswered(interaction, refused)
 
 
-async def thinking(interaction: discord.Interaction) -> None:
+async def show_thinking(interaction: discord.Interaction) -> None:
     """Answer that the answer comes later; it may take fifteen minutes."""
     try:
         await interaction.response.defer(ephemeral=True, thinking=True)
@@ -86,7 +86,7 @@ def unanswered(interaction: discord.Interaction, refused: discord.HTTPException)
     )
 
 
-def made_text(agent: Agent) -> str:
+def creation_text(agent: Agent) -> str:
     """What the person who made an agent is told."""
     return f"{agent.name} is made and begins to think. Its thread opens in this channel."
 

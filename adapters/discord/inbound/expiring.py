@@ -20,7 +20,7 @@ LET_GO = "What was typed is not kept any more: begin anew with /agent new."
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class RefusedForm:
     """What a form is filled in with, and what was wrong with it."""
 
     given: AgentDraft | Form
@@ -28,7 +28,7 @@ class Held:
 
 
 @dataclass(slots=True)
-class Kept(Generic[T]):
+class ExpiringStore(Generic[T]):
     """Things by keys that a button carries. A process that ends forgets them, and then it is said."""
 
     clock: Clock

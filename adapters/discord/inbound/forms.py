@@ -39,7 +39,7 @@ Values: TypeAlias = Mapping[str, str | Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class NewAgent:
+class AgentForm:
     """The form of a new agent as it was typed."""
 
     place: str
@@ -51,7 +51,7 @@ class NewAgent:
 
 
 @dataclass(frozen=True, slots=True)
-class Edited:
+class EditForm:
     """Arguments as they were typed; the button carries the hash of what the card showed when the form was opened."""
 
     button: Button
@@ -68,7 +68,7 @@ class Edited:
 
 
 @dataclass(frozen=True, slots=True)
-class Rejected:
+class RejectForm:
     """A turn is rejected, and why."""
 
     button: Button
@@ -76,7 +76,7 @@ class Rejected:
 
 
 @dataclass(frozen=True, slots=True)
-class Replied:
+class ReplyForm:
     """A reply to an agent."""
 
     button: Button
@@ -84,7 +84,7 @@ class Replied:
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
+class NumberForm:
     """How many commands may run, as it was typed."""
 
     button: Button
@@ -96,7 +96,7 @@ class Times:
         return forms.times_of(self.text)
 
 
-Submitted: TypeAlias = NewAgent | Edited | Rejected | Replied | Times
+Submitted: TypeAlias = AgentForm | EditForm | RejectForm | ReplyForm | NumberForm
 
 
 def agent_form(given: AgentDraft | Form | None, *, place: str, problems: Mapping[str, str] | None = None) -> ui.Modal:
@@ -180,15 +180,15 @@ def read(custom_id: str, values: Values) -> Submitted:
     match kind if mark == "form" and about else "":
         case "new":
             chosen = [choice for value in values.values() if not isinstance(value, str) for choice in value]
-            return NewAgent(about, {**texts, **_chosen(chosen)})
+            return AgentForm(about, {**texts, **_chosen(chosen)})
         case "edit":
-            return Edited(Button.parse(rest), texts)
+            return EditForm(Button.parse(rest), texts)
         case "reject":
-            return Rejected(Button.parse(rest), texts.get("text", ""))
+            return RejectForm(Button.parse(rest), texts.get("text", ""))
         case "reply":
-            return Replied(Button.parse(rest), texts.get("text", ""))
+            return ReplyForm(Button.parse(rest), texts.get("text", ""))
         case "approve":
-            return Times(Button.parse(rest), texts.get("text", ""))
+            return NumberForm(Button.parse(rest), texts.get("text", ""))
         case _:
             raise InvalidInput({"form": FOREIGN})
 

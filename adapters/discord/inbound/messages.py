@@ -12,16 +12,16 @@ from aiohttp import ClientError
 from adapters.actions import takes_long
 from adapters.answers import Answer
 from adapters.discord.api.client import DiscordRefused
-from adapters.discord.inbound.context import Desk
+from adapters.discord.inbound.context import DiscordContext
 from adapters.discord.inbound.inbound_event import thread_of, written_by
-from adapters.discord.outbound.message import Message
+from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.posted import files_of, ready
 from adapters.discord.outbound.render import answer_message, kept_message, text_message
 from adapters.limited_replies import ReplyTooLong
 from agent_core.errors import CommandError, InvalidInput, PersonError, SurfaceError
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
-from agent_core.model.seen_proposal import Seen
+from agent_core.model.seen_proposal import SeenProposal
 from agent_core.service.uploads import MOST_BYTES, too_large
 
 logger = logging.getLogger(__name__)
@@ -32,13 +32,13 @@ WRITTEN = (discord.MessageType.default, discord.MessageType.reply)
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class DiscordMessageListener:
     """Takes every message once, in the order of its thread, whether it came alive or was read up on later.
 
     Without the Message Content intent a message comes empty, and nothing is done.
     """
 
-    desk: Desk
+    context: DiscordContext
     locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def take(self, message: discord.Message) -> None:
@@ -46,7 +46,7 @@ class Words:
         thread = thread_of(message.guild.id if message.guild else None, message.channel)
         if thread is None or not is_from_person(message):
             return
-        agent = await self.desk.intents.views.in_thread(thread)
+        agent = await self.context.actions.views.in_thread(thread)
         if agent:
             await self._to_agent(agent, message, written_by(message, await self._author(message)))
 
@@ -67,16 +67,16 @@ class Words:
         if isinstance(message.author, discord.Member) or guild is None:
             return message.author
         try:
-            return await self.desk.surface.sending.calls.ask(lambda: guild.fetch_member(message.author.id))
+            return await self.context.surface.sending.calls.ask(lambda: guild.fetch_member(message.author.id))
         except DiscordRefused:
             return message.author
 
     async def _say(self, agent: Agent, said: str, message: discord.Message, origin: Origin) -> bool:
         """Say it to the agent; a refused word is done with, so that read again it never meets a later proposal."""
         try:
-            answer = await self.desk.intents.say(agent.id, said, origin, Seen(written_at=message.created_at))
+            answer = await self.context.actions.say(agent.id, said, origin, SeenProposal(written_at=message.created_at))
         except PersonError as error:
-            if await self.desk.hearing.first_time(str(origin.delivery)):
+            if await self.context.hearing.first_time(str(origin.delivery)):
                 await self._answer(message, text_message(str(error)))
             return False
         if answer.is_wanted:
@@ -89,18 +89,18 @@ class Words:
 
     async def _ask(self, agent: Agent, said: str, message: discord.Message, origin: Origin) -> None:
         """Do what asks a model, once; that it was heard is shown at once."""
-        if not await self.desk.hearing.first_time(str(origin.delivery)):
+        if not await self.context.hearing.first_time(str(origin.delivery)):
             return
         await self._react(message, KEPT)
         try:
-            seen = Seen(written_at=message.created_at)
-            answer = await self.desk.intents.say(agent.id, said, replace(origin, delivery=None), seen)
+            seen = SeenProposal(written_at=message.created_at)
+            answer = await self.context.actions.say(agent.id, said, replace(origin, delivery=None), seen)
         except PersonError as error:
             answer = Answer(str(error))
         await self._answer(message, answer_message(answer))
 
-    async def _once(self, message: discord.Message, origin: Origin, said: Message) -> None:
-        if await self.desk.hearing.first_time(f"{origin.delivery}/answer"):
+    async def _once(self, message: discord.Message, origin: Origin, said: DiscordMessage) -> None:
+        if await self.context.hearing.first_time(f"{origin.delivery}/answer"):
             await self._answer(message, said)
 
     async def _take_file(
@@ -109,7 +109,7 @@ class Words:
         """Fetch a file and put it into the workspace; if this process dies meanwhile, the thread is read up on."""
         put = replace(origin, delivery=f"{origin.delivery}/{file.id}")
         try:
-            path = await self.desk.received.receive(agent.id, file.filename, await fetched(file), put)
+            path = await self.context.received.receive(agent.id, file.filename, await fetch_files(file), put)
         except (PersonError, CommandError) as error:
             await self._answer(message, text_message(str(error)))
             return
@@ -121,14 +121,14 @@ class Words:
         if any(reaction.me for reaction in message.reactions):
             return
         try:
-            await self.desk.surface.sending.calls.ask(lambda: message.add_reaction(sign))
+            await self.context.surface.sending.calls.ask(lambda: message.add_reaction(sign))
         except SurfaceError as fault:
             logger.info("no reaction", extra={"why": str(fault)[:200]})
 
-    async def _answer(self, message: discord.Message, said: Message) -> None:
+    async def _answer(self, message: discord.Message, said: DiscordMessage) -> None:
         """Answer in the thread: what is typed there can be answered nowhere else."""
         try:
-            await self.desk.surface.sending.calls.ask(
+            await self.context.surface.sending.calls.ask(
                 lambda: message.reply(view=ready(said), files=files_of(said), mention_author=False)
             )
         except SurfaceError as fault:
@@ -150,7 +150,7 @@ def as_written(message: discord.Message) -> str:
     return MENTION.sub(lambda found: names.get(int(found[2]), found[0]), message.content).strip()
 
 
-async def fetched(file: discord.Attachment) -> bytes:
+async def fetch_files(file: discord.Attachment) -> bytes:
     """The bytes of a file that somebody dropped; raise InvalidInput with a sentence where they cannot be had."""
     if file.size > MOST_BYTES:
         raise too_large(file.filename)

@@ -7,14 +7,22 @@ from typing import Any
 
 import discord
 
-from adapters.actions import Filled, takes_long
-from adapters.buttons import Opening
+from adapters.actions import FormInput, takes_long
+from adapters.buttons import ViewButton
 from adapters.discord.inbound import forms
-from adapters.discord.inbound.context import WENT_WRONG, Desk, edit_key, made_text, noted, tell, thinking
-from adapters.discord.inbound.expiring import Held
-from adapters.discord.inbound.forms import Edited, NewAgent, Rejected, Replied, Submitted, Times
+from adapters.discord.inbound.context import (
+    WENT_WRONG,
+    DiscordContext,
+    acknowledge,
+    creation_text,
+    edit_key,
+    show_thinking,
+    tell,
+)
+from adapters.discord.inbound.expiring import RefusedForm
+from adapters.discord.inbound.forms import AgentForm, EditForm, NumberForm, RejectForm, ReplyForm, Submitted
 from adapters.discord.inbound.inbound_event import origin_of
-from adapters.discord.outbound.message import Message
+from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.render import answer_message, kept_message, note_message, refused_message, text_message
 from agent_core.errors import CommandError, InvalidInput, PersonError, SurfaceError
 from agent_core.model.actors import Origin
@@ -24,10 +32,10 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Submissions:
+class DiscordModalListener:
     """Carries out one form in one short transaction, by its `custom_id` and what was typed alone."""
 
-    desk: Desk
+    context: DiscordContext
 
     async def submit(self, interaction: discord.Interaction) -> None:
         """Take a form."""
@@ -41,48 +49,48 @@ class Submissions:
         except Exception:
             logger.exception("form failed")
             await tell(interaction, WENT_WRONG)
-        await noted(interaction)
+        await acknowledge(interaction)
 
     async def _carry_out(self, sent: Submitted, interaction: discord.Interaction, origin: Origin) -> None:
-        press = self.desk.intents.press
+        press = self.context.actions.press
         match sent:
-            case NewAgent():
+            case AgentForm():
                 await tell(interaction, await self._created(sent, origin))
-            case Edited():
+            case EditForm():
                 if refused := await self._edited(sent, origin):
                     await tell(interaction, refused)
-            case Rejected(button, reason):
-                await press(button, Filled(text=reason), origin)
-            case Times(button):
-                await press(replace(button, times=sent.number), Filled(), origin)
-            case Replied():
+            case RejectForm(button, reason):
+                await press(button, FormInput(text=reason), origin)
+            case NumberForm(button):
+                await press(replace(button, times=sent.number), FormInput(), origin)
+            case ReplyForm():
                 await self._reply(sent, interaction, origin)
 
-    async def _created(self, sent: NewAgent, origin: Origin) -> Message:
+    async def _created(self, sent: AgentForm, origin: Origin) -> DiscordMessage:
         try:
-            agent = await self.desk.intents.service.create(sent.draft(), origin)
+            agent = await self.context.actions.service.create(sent.draft(), origin)
         except InvalidInput as error:
-            key = self.desk.drafts.keep(Held(sent.fields, error.problems))
-            return refused_message(error.problems, Opening("new agent", key))
-        return text_message(made_text(agent))
+            key = self.context.drafts.keep(RefusedForm(sent.fields, error.problems))
+            return refused_message(error.problems, ViewButton("new agent", key))
+        return text_message(creation_text(agent))
 
-    async def _edited(self, sent: Edited, origin: Origin) -> Message | None:
+    async def _edited(self, sent: EditForm, origin: Origin) -> DiscordMessage | None:
         """Run the command with its changed arguments, or say what is wrong with them."""
         button = sent.button
-        _, turn = await self.desk.intents.views.turn(origin.channel, TurnId(button.subject))
-        spec = self.desk.intents.views.spec(turn.proposal.call.name)
+        _, turn = await self.context.actions.views.turn(origin.channel, TurnId(button.subject))
+        spec = self.context.actions.views.spec(turn.proposal.call.name)
         try:
-            await self.desk.intents.press(button, Filled(arguments=sent.arguments(turn, spec)), origin)
+            await self.context.actions.press(button, FormInput(arguments=sent.arguments(turn, spec)), origin)
         except InvalidInput as error:
-            self.desk.edits.keep(Held(sent.fields, error.problems), edit_key(turn.id, origin.by))
+            self.context.edits.keep(RefusedForm(sent.fields, error.problems), edit_key(turn.id, origin.by))
             return refused_message(error.problems, button)
         return None
 
-    async def _reply(self, sent: Replied, interaction: discord.Interaction, origin: Origin) -> None:
+    async def _reply(self, sent: ReplyForm, interaction: discord.Interaction, origin: Origin) -> None:
         """Say it to the agent; what became a note stands in the thread, for the others to see."""
         if takes_long(sent.text):
-            await thinking(interaction)
-        answer = await self.desk.intents.press(sent.button, Filled(text=sent.text), origin)
+            await show_thinking(interaction)
+        answer = await self.context.actions.press(sent.button, FormInput(text=sent.text), origin)
         if answer.kept is None:
             if answer.is_wanted or answer.is_asked or interaction.response.is_done():
                 await tell(interaction, answer_message(answer))
@@ -91,4 +99,6 @@ class Submissions:
         await tell(interaction, kept_message(agent, answer.text) if agent.is_at_rest else answer.text)
         if agent.thread:
             thread = int(agent.thread.thread)
-            await self.desk.surface.sending.post(thread, note_message(agent, origin.by, sent.text), str(interaction.id))
+            await self.context.surface.sending.post(
+                thread, note_message(agent, origin.by, sent.text), str(interaction.id)
+            )

@@ -9,14 +9,22 @@ import discord
 from discord import app_commands
 
 from adapters.actions import HELP as IN_THREAD
-from adapters.actions import Filled
+from adapters.actions import FormInput
 from adapters.buttons import Button
 from adapters.discord.inbound import forms
-from adapters.discord.inbound.context import WENT_WRONG, Desk, begun, made_text, open_form, tell, thinking
-from adapters.discord.inbound.expiring import Held
+from adapters.discord.inbound.context import (
+    WENT_WRONG,
+    DiscordContext,
+    begun,
+    creation_text,
+    open_form,
+    show_thinking,
+    tell,
+)
+from adapters.discord.inbound.expiring import RefusedForm
 from adapters.discord.inbound.inbound_event import origin_of, scope_of
 from adapters.discord.outbound import render
-from adapters.discord.outbound.message import Message
+from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.texts import one_line
 from adapters.subcommands import (
     HELP,
@@ -27,12 +35,12 @@ from adapters.subcommands import (
     NewFrom,
     NewSentence,
     OnAgent,
-    Wish,
+    ThreadSubcommand,
     agent_called,
-    granted,
+    grant_to_agent,
     subcommand_of,
 )
-from adapters.thread_commands import WishVerb
+from adapters.thread_commands import ThreadVerb
 from agent_core.errors import CommandError, PersonError, SurfaceError
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
@@ -44,7 +52,7 @@ GROUP = "agent"
 MOST_CHOICES, LONGEST_CHOICE, DESCRIPTION = 25, 100, 100
 NAME = "The agent's name; it may be left out where the channel has one agent."
 NEW = "A sentence, or Name | role | goal; goal, or a pasted ai_settings.yaml. Nothing opens the form."
-WISHES: dict[WishVerb, str] = {
+WISHES: dict[ThreadVerb, str] = {
     "goals": "set a; b gives it other goals. Nothing shows them.",
     "budget": "An amount in US dollars, none, or channel 20 for all agents here. Nothing shows what was spent.",
     "memory": "search WORDS, add TEXT, forget ID, forget all or export. Nothing lists what it remembers.",
@@ -54,10 +62,10 @@ Run = Callable[[discord.Interaction, str], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Slash:
+class DiscordSlashListener:
     """Carries out a slash command."""
 
-    desk: Desk
+    context: DiscordContext
 
     async def run(self, interaction: discord.Interaction, text: str) -> None:
         """Answer one command, as it would have been typed in one line."""
@@ -74,64 +82,66 @@ class Slash:
     async def names(self, interaction: discord.Interaction, typed: str) -> list[app_commands.Choice[str]]:
         """The channel's agents whose names hold what was typed so far."""
         channel = scope_of(interaction.guild_id, interaction.channel)
-        agents = await self.desk.intents.views.agents(channel)
+        agents = await self.context.actions.views.agents(channel)
         found = [agent.name for agent in agents if typed.casefold() in agent.name.casefold()]
         return [app_commands.Choice(name=one_line(name)[:LONGEST_CHOICE], value=name) for name in found[:MOST_CHOICES]]
 
-    async def _answer(self, text: str, interaction: discord.Interaction, origin: Origin) -> str | Message:
-        seen = self.desk.intents.views
+    async def _answer(self, text: str, interaction: discord.Interaction, origin: Origin) -> str | DiscordMessage:
+        seen = self.context.actions.views
         match subcommand_of(text):
             case NewForm(draft):
-                last = await self.desk.intents.service.offered_draft(origin)
+                last = await self.context.actions.service.offered_draft(origin)
                 await open_form(interaction, forms.agent_form(begun(draft, last), place=origin.channel.key))
                 return ""
             case NewSentence(sentence):
                 return await self._drafted(sentence, interaction, origin)
             case NewFrom(draft):
-                return made_text(
-                    await self.desk.intents.service.create(await self._like_the_last(draft, origin), origin)
+                return creation_text(
+                    await self.context.actions.service.create(await self._like_the_last(draft, origin), origin)
                 )
-            case Wish() as wish:
+            case ThreadSubcommand() as wish:
                 return await self._granted(wish, interaction, origin)
             case Listing():
-                return render.agents_message(await seen.agents(origin.channel), self.desk.clock.now(), link_to)
+                return render.agents_message(await seen.agents(origin.channel), self.context.clock.now(), link_to)
             case OnAgent(verb, name):
                 return await self._on_agent(verb, name, origin)
             case Helping(said):
                 return render.help_message(HELP, IN_THREAD, said=said)
 
-    async def _on_agent(self, verb: AgentVerb, name: str, origin: Origin) -> str | Message:
-        agent = await agent_called(self.desk.intents.views, origin.channel, name)
+    async def _on_agent(self, verb: AgentVerb, name: str, origin: Origin) -> str | DiscordMessage:
+        agent = await agent_called(self.context.actions.views, origin.channel, name)
         match verb:
             case "stop" | "resume" as word:
-                return (await self.desk.intents.press(Button(word, agent.id), Filled(), origin)).text
+                return (await self.context.actions.press(Button(word, agent.id), FormInput(), origin)).text
             case "delete":
                 return render.delete_message(agent)
             case "files":
-                return render.files_message(agent, await self.desk.intents.views.files(origin.channel, agent.id))
+                return render.files_message(agent, await self.context.actions.views.files(origin.channel, agent.id))
             case "show":
-                return render.agent_message(agent, self.desk.clock.now(), url=link_to(agent))
+                return render.agent_message(agent, self.context.clock.now(), url=link_to(agent))
 
-    async def _granted(self, wish: Wish, interaction: discord.Interaction, origin: Origin) -> Message:
+    async def _granted(
+        self, wish: ThreadSubcommand, interaction: discord.Interaction, origin: Origin
+    ) -> DiscordMessage:
         """Do what may take longer than Discord waits."""
-        await thinking(interaction)
-        answer, _ = await granted(self.desk.intents.wishes, wish, origin)
+        await show_thinking(interaction)
+        answer, _ = await grant_to_agent(self.context.actions.wishes, wish, origin)
         return render.answer_message(answer)
 
     async def _like_the_last(self, draft: AgentDraft, origin: Origin) -> AgentDraft:
         """The one-line form says nothing of policy and budget: they are as they were in the channel's last form."""
-        last = await self.desk.intents.service.offered_draft(origin)
+        last = await self.context.actions.service.offered_draft(origin)
         return begun(draft, last)
 
-    async def _drafted(self, sentence: str, interaction: discord.Interaction, origin: Origin) -> Message:
+    async def _drafted(self, sentence: str, interaction: discord.Interaction, origin: Origin) -> DiscordMessage:
         """Have a draft made of a sentence. It takes too long for a form, so buttons create it or open the form."""
-        await thinking(interaction)
-        drafted = await self.desk.drafting.draft(sentence, origin)
+        await show_thinking(interaction)
+        drafted = await self.context.drafting.draft(sentence, origin)
         draft = await self._like_the_last(drafted.draft, origin)
-        return render.offer_message(draft, self.desk.drafts.keep(Held(draft)), said=drafted.said)
+        return render.offer_message(draft, self.context.drafts.keep(RefusedForm(draft)), said=drafted.said)
 
 
-def commands_of(slash: Slash) -> app_commands.Group:
+def commands_of(slash: DiscordSlashListener) -> app_commands.Group:
     """`/agent` with everything that the core offers."""
     group = app_commands.Group(name=GROUP, description="Agents that ask before they act", guild_only=True)
     meant = meanings()
@@ -139,7 +149,7 @@ def commands_of(slash: Slash) -> app_commands.Group:
         group.add_command(_plain(verb, meant[verb], slash.run))
     group.add_command(_worded("new", meant["new"], NEW, slash.run))
     group.add_command(_worded("sites", meant["sites"], WISHES["sites"], slash.run))
-    wished = [verb for verb in get_args(WishVerb) if verb != "sites"]
+    wished = [verb for verb in get_args(ThreadVerb) if verb != "sites"]
     for verb in (*get_args(AgentVerb), *wished):
         words = WISHES.get(verb, "")
         command = _on_agent(verb, meant[verb], words, slash.run) if words else _named(verb, meant[verb], slash.run)

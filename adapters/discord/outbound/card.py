@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from discord import ui
 
-from adapters.buttons import Opening
+from adapters.buttons import ViewButton
 from adapters.cards import Card, Labelled, brief_arguments
-from adapters.discord.outbound.command_section import Part, command_part, whole_size
+from adapters.discord.outbound.command_section import CommandTexts, command_part, whole_size
 from adapters.discord.outbound.controls import Item, element
 from adapters.discord.outbound.texts import (
     boxed,
@@ -33,7 +33,7 @@ REST = "-# … Show all has the rest."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measure:
+class ThoughtLimits:
     """What each thought may take."""
 
     says: int
@@ -42,16 +42,16 @@ class Measure:
     review: int
 
 
-ROOMY = Measure(says=1000, plan=400, detail=250, review=600)
-TIGHT = Measure(says=300, plan=120, detail=90, review=200)
+ROOMY = ThoughtLimits(says=1000, plan=400, detail=250, review=600)
+TIGHT = ThoughtLimits(says=300, plan=120, detail=90, review=200)
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class CardParts:
     """A card between its edges, and what buttons have to open that did not fit."""
 
     items: tuple[Item, ...]
-    openings: tuple[Opening, ...]
+    openings: tuple[ViewButton, ...]
 
     @property
     def size(self) -> int:
@@ -59,7 +59,7 @@ class Drawn:
         return sum(size_of(item) for item in self.items)
 
 
-def card_items(card: Card, footer: Sequence[str]) -> Drawn:
+def card_items(card: Card, footer: Sequence[str]) -> CardParts:
     """The whole card above its buttons, in its present state."""
     return _open(card, footer) if card.tone in ("open", "busy") else _folded(card, footer)
 
@@ -70,11 +70,11 @@ def size_of(item: Item) -> int:
     return sum(units(each.content) for each in texts if isinstance(each, ui.TextDisplay))
 
 
-def small(text: str, most: int) -> Part:
+def small(text: str, most: int) -> CommandTexts:
     """A text in small letters on one line."""
     said = one_line(text)
     shown = cut_by_size(said, most)
-    return Part((f"-# {escaped(shown)}",) if said else (), shown != said)
+    return CommandTexts((f"-# {escaped(shown)}",) if said else (), shown != said)
 
 
 def plan_text(card: Card) -> str:
@@ -82,7 +82,7 @@ def plan_text(card: Card) -> str:
     return f"Plan: {' → '.join(card.plan)}"
 
 
-def _open(card: Card, footer: Sequence[str]) -> Drawn:
+def _open(card: Card, footer: Sequence[str]) -> CardParts:
     head, bottom = _head(card), _bottom(card, footer)
     is_running = card.tone == "busy"
     outcome = _outcome(card, OUTCOME)
@@ -94,16 +94,16 @@ def _open(card: Card, footer: Sequence[str]) -> Drawn:
     command = command_part(card, left - thoughts.size)
     texts = [*head.texts, *thoughts.texts, *command.texts]
     items: list[Item] = [ui.TextDisplay(text) for text in texts]
-    show_all = Opening("show all", card.turn)
+    show_all = ViewButton("show all", card.turn)
     if command.is_cut:
         items.append(ui.Section(CUT_TO_FIT, accessory=element(show_all)))
     items += [ui.TextDisplay(text) for part in (outcome, *bottom) for text in part.texts]
-    openings = [Opening("thoughts", card.turn)] if thoughts.is_cut or (card.is_brief and _has_details(card)) else []
+    openings = [ViewButton("thoughts", card.turn)] if thoughts.is_cut or (card.is_brief and _has_details(card)) else []
     is_cut = head.is_cut or (is_running and outcome.is_cut) or any(part.is_cut for part in bottom)
-    return Drawn((*items,), (*openings, *([show_all] if is_cut and not command.is_cut else [])))
+    return CardParts((*items,), (*openings, *([show_all] if is_cut and not command.is_cut else [])))
 
 
-def _folded(card: Card, footer: Sequence[str]) -> Drawn:
+def _folded(card: Card, footer: Sequence[str]) -> CardParts:
     says, brief = small(card.says, FOLDED_SAYS), small(brief_arguments(card), FOLDED)
     edits = small(card.edits, REMARK)
     parts = [_head(card), says, brief, edits, _outcome(card, FOLDED_OUTCOME), small(" · ".join(footer), FOOTER)]
@@ -111,53 +111,53 @@ def _folded(card: Card, footer: Sequence[str]) -> Drawn:
     is_more = bool(card.preview or card.plan or card.details or card.review or card.remark or card.changes)
     is_cut = is_more or not is_same or any(part.is_cut for part in parts)
     items = tuple(ui.TextDisplay[ui.LayoutView](text) for part in parts for text in part.texts)
-    return Drawn(items, (Opening("show all", card.turn),) if is_cut else ())
+    return CardParts(items, (ViewButton("show all", card.turn),) if is_cut else ())
 
 
-def _head(card: Card) -> Part:
+def _head(card: Card) -> CommandTexts:
     headline, state = one_line(card.marked_headline), one_line(card.standing)
     first, second = cut_by_size(headline, HEADLINE), cut_by_size(state, STATE)
     text = f"**{escaped(first)}**\n{SIGNS[card.tone]} {escaped(second)}"
-    return Part((text,), (first, second) != (headline, state))
+    return CommandTexts((text,), (first, second) != (headline, state))
 
 
-def _thoughts(card: Card, measure: Measure) -> Part:
+def _thoughts(card: Card, measure: ThoughtLimits) -> CommandTexts:
     said = clean(card.says).strip()
     shown = cut_by_size(said, measure.says, quoted_size)
-    parts = [Part((quoted(shown),) if said else (), shown != said)]
+    parts = [CommandTexts((quoted(shown),) if said else (), shown != said)]
     if not card.is_brief:
         lines = [(plan_text(card), measure.plan)] if card.plan else []
         lines += [(f"{part.label}: {part.text}", measure.detail) for part in card.details]
         drawn = [small(text, most) for text, most in lines]
-        parts.append(Part(_joined(drawn), any(part.is_cut for part in drawn)))
+        parts.append(CommandTexts(_joined(drawn), any(part.is_cut for part in drawn)))
     if card.review.strip():
         parts.append(small(f"Self-review: {card.review}", measure.review))
-    return Part(tuple(text for part in parts for text in part.texts), any(part.is_cut for part in parts))
+    return CommandTexts(tuple(text for part in parts for text in part.texts), any(part.is_cut for part in parts))
 
 
-def _joined(parts: Sequence[Part]) -> tuple[str, ...]:
+def _joined(parts: Sequence[CommandTexts]) -> tuple[str, ...]:
     text = "\n".join(text for part in parts for text in part.texts)
     return (text,) if text else ()
 
 
-def _bottom(card: Card, footer: Sequence[str]) -> list[Part]:
+def _bottom(card: Card, footer: Sequence[str]) -> list[CommandTexts]:
     remark = one_line(" ".join(filter(None, (card.remark, card.edits))))
     shown = cut_by_size(remark, REMARK)
-    return [Part((escaped(shown),) if remark else (), shown != remark), small(" · ".join(footer), FOOTER)]
+    return [CommandTexts((escaped(shown),) if remark else (), shown != remark), small(" · ".join(footer), FOOTER)]
 
 
 def _has_details(card: Card) -> bool:
     return bool(card.plan or card.details)
 
 
-def _outcome(card: Card, most: int) -> Part:
+def _outcome(card: Card, most: int) -> CommandTexts:
     """The first lines of what came of it, as they are; a block of code that they could end is a quotation."""
     text = clean(card.outcome).strip("\n")
     if not text.strip():
-        return Part(())
+        return CommandTexts(())
     lines, is_more = first_lines(text)
     can_be_in_box = can_be_boxed(lines.strip("\n"))
     shown = cut_by_size(lines, most, units if can_be_in_box else quoted_size).strip("\n")
     drawn = boxed(shown) if can_be_boxed(shown) else quoted(shown)
     is_cut = is_more or shown != lines
-    return Part((f"{drawn}\n{REST}" if is_cut else drawn,), is_cut)
+    return CommandTexts((f"{drawn}\n{REST}" if is_cut else drawn,), is_cut)

@@ -26,7 +26,7 @@ NO_ARGUMENTS = "-# No arguments."
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class CommandTexts:
     """Texts of a card, and whether something did not fit in them."""
 
     texts: tuple[str, ...]
@@ -39,7 +39,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownValue:
     """An argument or a preview; `language` colours a block of code."""
 
     name: str
@@ -57,11 +57,11 @@ def whole_size(card: Card) -> int:
     return sum(escaped_size(each.name) + each.size(each.text) + BESIDE for each in _shown(card))
 
 
-def command_part(card: Card, room: int) -> Part:
+def command_part(card: Card, room: int) -> CommandTexts:
     """The preview and the arguments within so much room."""
     every = _shown(card)
     if not every:
-        return Part((NO_ARGUMENTS,))
+        return CommandTexts((NO_ARGUMENTS,))
     shown = every[: max(1, room // (BESIDE + LEAST_NAME))]
     beyond = len(every) - len(shown)
     most = max(LEAST_NAME, min(NAME, room // (4 * len(shown))))
@@ -73,33 +73,33 @@ def command_part(card: Card, room: int) -> Part:
     if beyond:
         texts.append(f"-# … {beyond:,} more arguments: Show all")
     is_cut = beyond > 0 or names != [each.name for each in shown] or any(part.is_cut for part in drawn)
-    return Part(("\n".join(texts),), is_cut)
+    return CommandTexts(("\n".join(texts),), is_cut)
 
 
-def _shown(card: Card) -> list[Shown]:
+def _shown(card: Card) -> list[ShownValue]:
     preview = card.preview
     language = "diff" if preview and preview.kind == "diff" else ""
-    above = [Shown(one_line(preview.title) or "Preview", clean(preview.body), language)] if preview else []
+    above = [ShownValue(one_line(preview.title) or "Preview", clean(preview.body), language)] if preview else []
     return [*above, *map(_argument, card.arguments)]
 
 
-def _argument(argument: Labelled) -> Shown:
-    return Shown(one_line(argument.label) or "?", clean(argument.text))
+def _argument(argument: Labelled) -> ShownValue:
+    return ShownValue(one_line(argument.label) or "?", clean(argument.text))
 
 
-def _drawn(shown: Shown, name: str, most: int) -> Part:
+def _drawn(shown: ShownValue, name: str, most: int) -> CommandTexts:
     title, inner = f"**{escaped(name)}**", shown.text.strip("\n")
     if not inner:
-        return Part((f"{title} *{_ends(len(shown.text)) if shown.text else 'empty'}*",))
+        return CommandTexts((f"{title} *{_ends(len(shown.text)) if shown.text else 'empty'}*",))
     around = _around(shown.text, inner)
     if shown.size(shown.text) <= most:
         if _fits_in_line(inner):
-            return Part((f"{title} `{inner}`{around}",))
-        return Part((f"{title}{around}\n{_block(inner, shown.language)}",))
+            return CommandTexts((f"{title} `{inner}`{around}",))
+        return CommandTexts((f"{title}{around}\n{_block(inner, shown.language)}",))
     part = beginning_by_size(inner, most, shown.size).strip("\n")
     missing = f"-# {more_text(len(shown.text) - len(part))}"
     lines = [f"{title}{around}", *([_block(part, shown.language)] if part else []), missing]
-    return Part(("\n".join(lines),), is_cut=True)
+    return CommandTexts(("\n".join(lines),), is_cut=True)
 
 
 def _block(text: str, language: str) -> str:

@@ -7,9 +7,14 @@ from typing import TypeAlias, get_args
 import discord
 from discord import ui
 
-from adapters.buttons import Button, Opening, OpeningVerb, Verb
+from adapters.buttons import Button, Verb, ViewButton, ViewVerb
 from adapters.cards import Card
-from adapters.discord.outbound.extra_buttons import Deletion, Offer, OfferVerb, Upload
+from adapters.discord.outbound.extra_buttons import (
+    DiscordDeleteButton,
+    DiscordDraftButton,
+    DiscordUploadButton,
+    ExtraVerb,
+)
 from adapters.discord.outbound.texts import one_line
 from adapters.text_fit import cut
 from adapters.ui_text import covered_text
@@ -17,7 +22,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.command import RiskClass
 from agent_core.model.ids import TurnId
 
-Pressable: TypeAlias = Button | Opening | Upload | Deletion | Offer
+Pressable: TypeAlias = Button | ViewButton | DiscordUploadButton | DiscordDeleteButton | DiscordDraftButton
 Item: TypeAlias = ui.Item[ui.LayoutView]
 Row: TypeAlias = ui.ActionRow[ui.LayoutView]
 APPROVE_N = "Approve ×N"
@@ -29,7 +34,7 @@ STYLES: dict[str, discord.ButtonStyle] = {
     "stop": discord.ButtonStyle.danger,
     "delete": discord.ButtonStyle.danger,
 }
-VERBS = (*get_args(Verb), *get_args(OpeningVerb), *get_args(OfferVerb), "upload", "delete")
+VERBS = (*get_args(Verb), *get_args(ViewVerb), *get_args(ExtraVerb), "upload", "delete")
 # What the `custom_id` of any of our buttons looks like, and that of the choice of how many commands to approve.
 PRESSED = re.compile(rf"(?P<verb>{'|'.join(map(re.escape, VERBS))}):(?P<rest>.+)")
 CHOICE = re.compile(r"times:(?P<turn>.+)")
@@ -39,12 +44,12 @@ def pressed(custom_id: str) -> Pressable:
     """What a button's `custom_id` says, or the value that was chosen; raise InvalidInput where it is none of ours."""
     verb = custom_id.partition(":")[0]
     if verb == "upload":
-        return Upload.parse(custom_id)
+        return DiscordUploadButton.parse(custom_id)
     if verb == "delete":
-        return Deletion.parse(custom_id)
-    if verb in get_args(OfferVerb):
-        return Offer.parse(custom_id)
-    return Opening.parse(custom_id) if verb in get_args(OpeningVerb) else Button.parse(custom_id)
+        return DiscordDeleteButton.parse(custom_id)
+    if verb in get_args(ExtraVerb):
+        return DiscordDraftButton.parse(custom_id)
+    return ViewButton.parse(custom_id) if verb in get_args(ViewVerb) else Button.parse(custom_id)
 
 
 def choice_id(turn_id: TurnId) -> str:
@@ -75,7 +80,7 @@ def rows(buttons: Sequence[Item]) -> Iterator[Row]:
         yield ui.ActionRow(*buttons[start : start + MOST_IN_ROW])
 
 
-def card_controls(agent: Agent, card: Card, risks: Sequence[RiskClass], openings: Sequence[Opening]) -> list[Row]:
+def card_controls(agent: Agent, card: Card, risks: Sequence[RiskClass], openings: Sequence[ViewButton]) -> list[Row]:
     """The buttons of a card in its present state: decisions, then how many, then what only shows more."""
     several = [each for each in card.buttons if each.verb == "approve" and each.times > 1]
     reviews = [each for each in card.buttons if each.verb == "review"]
@@ -92,6 +97,6 @@ def _times(several: Sequence[Button], risks: Sequence[RiskClass]) -> ui.Select[u
     turn_id = TurnId(several[0].subject)
     covered = cut(covered_text(risks).partition(". ")[2], DESCRIPTION)
     options = [discord.SelectOption(label=each.label, value=str(each), description=covered) for each in several]
-    other = Opening("another number", turn_id, shown=several[0].shown)
+    other = ViewButton("another number", turn_id, shown=several[0].shown)
     options.append(discord.SelectOption(label=other.label, value=str(other)))
     return ui.Select(custom_id=choice_id(turn_id), placeholder=APPROVE_N, options=options)

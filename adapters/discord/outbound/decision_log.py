@@ -9,7 +9,7 @@ from adapters.decision_log import row_text
 from adapters.discord.outbound.card import MESSAGE_TEXT
 from adapters.discord.outbound.controls import Item
 from adapters.discord.outbound.full_text import file_name
-from adapters.discord.outbound.message import Message, compose
+from adapters.discord.outbound.message import DiscordMessage, compose
 from adapters.discord.outbound.texts import cut_by_size, escaped, listed, one_line
 from agent_core.model.channels import ChannelScope
 from agent_core.service.decision_log import LogRow
@@ -19,7 +19,7 @@ MOST_FILE_BYTES = 9_500_000  # Discord takes 10 MiB with a message
 FILES_TOO_LARGE = "-# The whole log is too large for a file in Discord: the local workspace has it."
 
 
-def log_message(rows: Sequence[LogRow], head: str, files: Sequence[Attachment]) -> Message:
+def log_message(rows: Sequence[LogRow], head: str, files: Sequence[Attachment]) -> DiscordMessage:
     """Rows of the decision log, one a line, and the files where Discord takes them."""
     has_room = sum(len(file.data) for file in files) <= MOST_FILE_BYTES
     kept = tuple(Attachment(file_name(file.name), file.data) for file in files) if has_room else ()

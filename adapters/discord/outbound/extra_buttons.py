@@ -9,12 +9,12 @@ from agent_core.errors import InvalidInput
 from agent_core.model.files import FileEntry
 from agent_core.model.ids import AgentId
 
-OfferVerb: TypeAlias = Literal["create", "change"]
+ExtraVerb: TypeAlias = Literal["create", "change"]
 MARK_LENGTH = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Upload:
+class DiscordUploadButton:
     """A file of an agent is wanted in the thread; `mark` stands for its path, which may be too long for a button."""
 
     agent: AgentId
@@ -28,7 +28,7 @@ class Upload:
 
     def among(self, entries: Iterable[FileEntry]) -> FileEntry | None:
         """The file that is meant, if it is still there."""
-        return next((entry for entry in entries if Upload.of(self.agent, entry.path) == self), None)
+        return next((entry for entry in entries if DiscordUploadButton.of(self.agent, entry.path) == self), None)
 
     def __str__(self) -> str:
         return f"upload:{self.agent}:{self.mark}"
@@ -44,7 +44,7 @@ class Upload:
 
 
 @dataclass(frozen=True, slots=True)
-class Deletion:
+class DiscordDeleteButton:
     """An agent is to be deleted, and whoever pressed was asked whether they mean it."""
 
     agent: AgentId
@@ -63,10 +63,10 @@ class Deletion:
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class DiscordDraftButton:
     """A drafted agent is to be created as it is, or changed first; `key` is where the process keeps the draft."""
 
-    verb: OfferVerb
+    verb: ExtraVerb
     key: str
 
     @property
@@ -81,9 +81,9 @@ class Offer:
     def parse(cls, text: str) -> Self:
         """Read back what `str` gave; raise InvalidInput for anything else."""
         verb, _, key = text.partition(":")
-        if verb not in get_args(OfferVerb) or not key:
+        if verb not in get_args(ExtraVerb) or not key:
             raise foreign()
-        return cls(cast("OfferVerb", verb), key)
+        return cls(cast("ExtraVerb", verb), key)
 
 
 def foreign() -> InvalidInput:

@@ -10,7 +10,7 @@ from adapters.answers import Attachment
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class DiscordMessage:
     """Components, and the files beside them."""
 
     view: LayoutView
@@ -26,9 +26,9 @@ class Message:
         return told.digest()
 
 
-def compose(*items: Item[LayoutView], files: tuple[Attachment, ...] = ()) -> Message:
+def compose(*items: Item[LayoutView], files: tuple[Attachment, ...] = ()) -> DiscordMessage:
     """A message of these components."""
     view = LayoutView(timeout=None)
     for item in items:
         view.add_item(item)
-    return Message(view, files)
+    return DiscordMessage(view, files)

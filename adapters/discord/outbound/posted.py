@@ -11,8 +11,8 @@ from typing import TypeVar
 import discord
 
 from adapters.answers import Attachment
-from adapters.discord.api.client import UNKNOWN_MESSAGE, Calls, DiscordRefused, is_archived
-from adapters.discord.outbound.message import Message
+from adapters.discord.api.client import UNKNOWN_MESSAGE, DiscordApi, DiscordRefused, is_archived
+from adapters.discord.outbound.message import DiscordMessage
 from agent_core.errors import ThreadGone
 
 T = TypeVar("T")
@@ -24,13 +24,13 @@ LOWEST_MARK = 2**30  # Discord counts the components of a message from 1; marks 
 
 
 @dataclass(slots=True, kw_only=True)
-class Sending:
+class DiscordSender:
     """`drawn` tells what messages show already; it may be lost, then more is sent."""
 
-    calls: Calls
+    calls: DiscordApi
     drawn: OrderedDict[int, bytes] = field(default_factory=OrderedDict)
 
-    async def post(self, place: int, message: Message, nonce: str) -> int:
+    async def post(self, place: int, message: DiscordMessage, nonce: str) -> int:
         """Send a message and return its id. Discord sends what has the same nonce once within some minutes."""
         there = self._messageable(place)
         sent = await self.in_open_thread(
@@ -39,7 +39,7 @@ class Sending:
         self._remember(sent.id, message)
         return sent.id
 
-    async def edit(self, place: int, message_id: int, message: Message, nonce: str) -> bool:
+    async def edit(self, place: int, message_id: int, message: DiscordMessage, nonce: str) -> bool:
         """Say whether the message is there; where it looks the same already nothing is sent."""
         view = ready(message, nonce)
         if self.drawn.get(message_id) == message.digest:
@@ -101,14 +101,14 @@ class Sending:
         me = self.calls.client.user
         return me is not None and message.author.id == me.id
 
-    def _remember(self, message_id: int, message: Message) -> None:
+    def _remember(self, message_id: int, message: DiscordMessage) -> None:
         self.drawn[message_id] = message.digest
         self.drawn.move_to_end(message_id)
         while len(self.drawn) > MOST_DRAWN:
             self.drawn.popitem(last=False)
 
 
-def ready(message: Message, nonce: str = "") -> discord.ui.LayoutView:
+def ready(message: DiscordMessage, nonce: str = "") -> discord.ui.LayoutView:
     """The components to send, with a mark by which they are found again.
 
     discord.py need not listen for their buttons: those are known by their ids alone.
@@ -120,7 +120,7 @@ def ready(message: Message, nonce: str = "") -> discord.ui.LayoutView:
     return view
 
 
-def files_of(message: Message) -> list[discord.File]:
+def files_of(message: DiscordMessage) -> list[discord.File]:
     """The files beside the components, to be sent once."""
     return [file_of(file) for file in message.files]
 

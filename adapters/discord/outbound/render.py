@@ -7,15 +7,15 @@ import discord
 from discord import ui
 
 from adapters.answers import Answer, Attachment
-from adapters.buttons import Button, Opening
+from adapters.buttons import Button, ViewButton
 from adapters.cards import Card, Labelled, free_text, how_to_talk, lease_text, spend_text, status_text, turn_card
 from adapters.discord.outbound.card import HEADLINE, MESSAGE_TEXT, card_items, small
-from adapters.discord.outbound.command_section import Part
+from adapters.discord.outbound.command_section import CommandTexts
 from adapters.discord.outbound.controls import Item, card_controls, element, link_button, rest_button, rows
 from adapters.discord.outbound.decision_log import log_message
-from adapters.discord.outbound.extra_buttons import Deletion, Offer, Upload
+from adapters.discord.outbound.extra_buttons import DiscordDeleteButton, DiscordDraftButton, DiscordUploadButton
 from adapters.discord.outbound.full_text import all_of, file_name, text_file, thoughts_of
-from adapters.discord.outbound.message import Message, compose
+from adapters.discord.outbound.message import DiscordMessage, compose
 from adapters.discord.outbound.texts import (
     NOTHING,
     beginning_by_size,
@@ -31,7 +31,7 @@ from adapters.discord.outbound.texts import (
 from adapters.risk_labels import Level
 from adapters.text_fit import units
 from adapters.turn_state import Tone
-from adapters.ui_text import DELETE_MEANS, Help, age, media_type, size_text
+from adapters.ui_text import DELETE_MEANS, HelpText, age, media_type, size_text
 from adapters.visible_text import visible
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent, Awaiting
@@ -62,7 +62,7 @@ REPLY, WHOLE_REPLY = "The model's reply", "The model's reply stands in the file.
 SAYS_NOTHING = "It says nothing of this command."
 
 
-def turn_message(agent: Agent, turn: Turn, *, badge: str = "") -> Message:
+def turn_message(agent: Agent, turn: Turn, *, badge: str = "") -> DiscordMessage:
     """The card of a turn in its present state; `badge` names the model where that is to be said."""
     card = turn_card(agent, turn)
     drawn = card_items(card, [part for part in (card.risk, *card.footer, card.lease, badge) if part])
@@ -75,12 +75,12 @@ def whole_file(agent: Agent, turn: Turn) -> Attachment:
     return text_file(f"turn-{turn.number}.txt", all_of(turn_card(agent, turn)))
 
 
-def whole_message(agent: Agent, turn: Turn) -> Message:
+def whole_message(agent: Agent, turn: Turn) -> DiscordMessage:
     """Answers Show all."""
     return file_message(WHOLE.format(number=turn.number), whole_file(agent, turn))
 
 
-def thoughts_message(agent: Agent, turn: Turn) -> Message:
+def thoughts_message(agent: Agent, turn: Turn) -> DiscordMessage:
     """Answers Thoughts: all of them, in a file where they are long."""
     card = turn_card(agent, turn)
     parts = thoughts_of(card)
@@ -91,28 +91,28 @@ def thoughts_message(agent: Agent, turn: Turn) -> Message:
     return compose(ui.TextDisplay(text or SAYS_NOTHING))
 
 
-def root_message(agent: Agent, *, model: str = "", status_line: str = "") -> Message:
+def root_message(agent: Agent, *, model: str = "", status_line: str = "") -> DiscordMessage:
     """The message under which the agent's thread hangs."""
     facts = [f"Started by {agent.owner}", model, agent.model, spend_text(agent), free_text(agent)]
     texts = [_about(agent.name, agent.role, agent.goals), *_small(*filter(None, facts)), *_small(how_to_talk(agent))]
     return compose(*_texts(texts), *_texts(_small(f"● {status_line}") if status_line.strip() else []))
 
 
-def notice_message(agent: Agent, notice: Notice) -> Message:
+def notice_message(agent: Agent, notice: Notice) -> DiscordMessage:
     """What Signoff tells the thread; with Resume where the agent stands still."""
     name = one_line(agent.name)
     said = notice.text if notice.text.startswith(f"{name} is ") else f"{name}: {notice.text}"
-    openings = [element(Opening("show reply", notice.id))] if notice.reply else []
+    openings = [element(ViewButton("show reply", notice.id))] if notice.reply else []
     return kept_message(agent, said, *openings) if notice.kind in RESTING else text_message(said)
 
 
-def kept_message(agent: Agent, said: str, *buttons: Item) -> Message:
+def kept_message(agent: Agent, said: str, *buttons: Item) -> DiscordMessage:
     """Says something of an agent at rest."""
     resume = element(Button("resume", agent.id))
     return compose(ui.Section(_shortened(said), accessory=resume), *rows(buttons))
 
 
-def note_message(agent: Agent, by: Actor, text: str) -> Message:
+def note_message(agent: Agent, by: Actor, text: str) -> DiscordMessage:
     """What somebody wrote into the reply form who may not decide, for the others to see."""
     head = f"**{escaped(cut_by_size(one_line(f'{by} to {agent.name}'), HEADLINE))}** as a note"
     said = clean(text).strip()
@@ -121,14 +121,14 @@ def note_message(agent: Agent, by: Actor, text: str) -> Message:
     return compose(ui.TextDisplay(f"{head}\n{quoted(part)}{left}"))
 
 
-def answer_message(answer: Answer) -> Message:
+def answer_message(answer: Answer) -> DiscordMessage:
     """An answer with its file."""
     if answer.log:
         return log_message(answer.log, answer.text.partition("\n")[0], answer.files)
     return file_message(answer.text, answer.files[0]) if answer.files else text_message(answer.text)
 
 
-def reply_message(notice: Notice) -> Message:
+def reply_message(notice: Notice) -> DiscordMessage:
     """Answers Show reply: what the model said, whole; in a file where it is long."""
     said = clean(notice.reply)
     if quoted_size(said) > TEXT:
@@ -136,7 +136,7 @@ def reply_message(notice: Notice) -> Message:
     return compose(ui.TextDisplay(f"**{REPLY}**\n{quoted(said)}"))
 
 
-def text_message(text: str) -> Message:
+def text_message(text: str) -> DiscordMessage:
     """A text; all of it in a file where it is long."""
     said = clean(text)
     if escaped_size(said) <= TEXT:
@@ -144,7 +144,7 @@ def text_message(text: str) -> Message:
     return file_message(said, Attachment("message.txt", said.encode()))
 
 
-def file_message(said: str, file: Attachment) -> Message:
+def file_message(said: str, file: Attachment) -> DiscordMessage:
     """A file with a sentence; a picture is shown."""
     kept = Attachment(file_name(file.name), file.data)
     place = f"attachment://{kept.name}"
@@ -153,15 +153,15 @@ def file_message(said: str, file: Attachment) -> Message:
     return compose(ui.TextDisplay(_shortened(said)), shown, files=(kept,))
 
 
-def agents_message(agents: Sequence[Agent], now: datetime, link: Link) -> Message:
+def agents_message(agents: Sequence[Agent], now: datetime, link: Link) -> DiscordMessage:
     """The channel's agents, one a line, each with a link to its thread."""
     if not agents:
         said = "No agents here yet."
-        return compose(ui.Section(said, accessory=element(Opening("new agent", "here"))))
+        return compose(ui.Section(said, accessory=element(ViewButton("new agent", "here"))))
     return compose(ui.TextDisplay(listed([_linked(agent, now, link) for agent in agents], "agents", TEXT)))
 
 
-def agent_message(agent: Agent, now: datetime, *, url: str = "") -> Message:
+def agent_message(agent: Agent, now: datetime, *, url: str = "") -> DiscordMessage:
     """One agent with all that is settled about it; `url` leads to its thread."""
     policy = agent.policy
     facts = [
@@ -178,44 +178,44 @@ def agent_message(agent: Agent, now: datetime, *, url: str = "") -> Message:
     return compose(*_texts(texts), *rows(buttons))
 
 
-def files_message(agent: Agent, entries: Sequence[FileEntry]) -> Message:
+def files_message(agent: Agent, entries: Sequence[FileEntry]) -> DiscordMessage:
     """The files of an agent, with a button for each of the first."""
     name = escaped(cut_by_size(one_line(agent.name), NAME))
     if not entries:
         return compose(ui.TextDisplay(f"{name} has no files yet."))
     first, others = entries[:MOST_UPLOADS], entries[MOST_UPLOADS:]
     items: list[Item] = [ui.TextDisplay(f"**{name}** · {len(entries):,} files")]
-    items += [ui.Section(_file(each), accessory=element(Upload.of(agent.id, each.path))) for each in first]
+    items += [ui.Section(_file(each), accessory=element(DiscordUploadButton.of(agent.id, each.path))) for each in first]
     room = TEXT - NAME - (SHORT + 40) * len(first)
     return compose(*items, *([ui.TextDisplay(listed([*map(_file, others)], "files", room))] if others else []))
 
 
-def help_message(*helps: Help, said: str = "") -> Message:
+def help_message(*helps: HelpText, said: str = "") -> DiscordMessage:
     """What can be typed, one command a line; `said` comes first."""
     return compose(*_texts([_shortened(said)] if said else []), *_texts(map(_help, helps)))
 
 
-def delete_message(agent: Agent) -> Message:
+def delete_message(agent: Agent) -> DiscordMessage:
     """Asks before an agent is deleted."""
     asked = f"Delete {one_line(agent.name)}? {DELETE_MEANS}"
-    return compose(ui.TextDisplay(_shortened(asked)), *rows([element(Deletion(agent.id))]))
+    return compose(ui.TextDisplay(_shortened(asked)), *rows([element(DiscordDeleteButton(agent.id))]))
 
 
-def explanation_message() -> Message:
+def explanation_message() -> DiscordMessage:
     """What Signoff is, for whoever says nothing more than its name."""
     first, second = EXPLANATION
     said = f"{first}\n{second}\n`{EXAMPLE}`"
-    return compose(ui.TextDisplay(said), *rows([element(Opening("new agent", "here"))]))
+    return compose(ui.TextDisplay(said), *rows([element(ViewButton("new agent", "here"))]))
 
 
-def offer_message(draft: AgentDraft, key: str, *, said: str = "") -> Message:
+def offer_message(draft: AgentDraft, key: str, *, said: str = "") -> DiscordMessage:
     """An agent drafted from a sentence, to be created as it is or changed first; `key` is where the draft is kept."""
-    buttons = [element(Offer("create", key)), element(Offer("change", key))]
+    buttons = [element(DiscordDraftButton("create", key)), element(DiscordDraftButton("change", key))]
     texts = [*_small(said), _about(draft.name, draft.role, draft.goals)]
     return compose(*_texts(texts), *rows(buttons))
 
 
-def refused_message(problems: Mapping[str, str], again: Button | Opening) -> Message:
+def refused_message(problems: Mapping[str, str], again: Button | ViewButton) -> DiscordMessage:
     """What is wrong in a form, and the button that opens it filled in again."""
     said = "\n".join(problems.values())
     return compose(ui.TextDisplay(_shortened(said)), *rows([element(again)]))
@@ -241,7 +241,7 @@ def _shortened(text: str, most: int = TEXT) -> str:
 
 
 def _small(*facts: str, most: int = 2 * SHORT) -> tuple[str, ...]:
-    part: Part = small(" · ".join(facts), most)
+    part: CommandTexts = small(" · ".join(facts), most)
     return part.texts
 
 
@@ -268,6 +268,6 @@ def _file(entry: FileEntry) -> str:
     return f"{escaped(cut_by_size(one_line(visible(entry.path)), SHORT)) or NOTHING} · {size_text(entry.size)}"
 
 
-def _help(each: Help) -> str:
+def _help(each: HelpText) -> str:
     lines = [f"`{command}` – {escaped(meaning)}" for command, meaning in each.commands]
     return "\n".join([f"**{each.title}**", *lines, escaped(each.closing)])

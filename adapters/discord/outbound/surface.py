@@ -11,9 +11,9 @@ import discord
 from adapters.answers import Attachment
 from adapters.cards import status_text
 from adapters.discord.api.client import DiscordRefused
-from adapters.discord.api.directory import Members
-from adapters.discord.outbound.message import Message
-from adapters.discord.outbound.posted import Sending, file_of, files_of, is_marked, ready
+from adapters.discord.api.directory import MemberDirectory
+from adapters.discord.outbound.message import DiscordMessage
+from adapters.discord.outbound.posted import DiscordSender, file_of, files_of, is_marked, ready
 from adapters.discord.outbound.render import notice_message, root_message, text_message, turn_message
 from adapters.discord.outbound.texts import one_line
 from adapters.visible_text import visible
@@ -43,7 +43,7 @@ class DiscordSurface:
     sent and `tasks` what sends it. Any of it may be lost: then more is sent.
     """
 
-    sending: Sending
+    sending: DiscordSender
     clock: Clock
     model: str
     name: SurfaceName = "discord"
@@ -51,10 +51,10 @@ class DiscordSurface:
     lines: set[AgentId] = field(default_factory=set)
     to_tell: dict[AgentId, Agent] = field(default_factory=dict)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
-    members: Members = field(init=False)
+    members: MemberDirectory = field(init=False)
 
     def __post_init__(self) -> None:
-        self.members = Members(sending=self.sending, clock=self.clock)
+        self.members = MemberDirectory(sending=self.sending, clock=self.clock)
 
     async def open_thread(self, agent: Agent) -> ThreadRef:
         """Post the root message and open its thread, unless they stand in the channel."""
@@ -121,10 +121,10 @@ class DiscordSurface:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
 
-    def _card(self, agent: Agent, turn: Turn) -> Message:
+    def _card(self, agent: Agent, turn: Turn) -> DiscordMessage:
         return turn_message(agent, turn, badge="" if agent.model else self.model)
 
-    def _root(self, agent: Agent, line: str = "") -> Message:
+    def _root(self, agent: Agent, line: str = "") -> DiscordMessage:
         return root_message(agent, model=self.model, status_line=line)
 
     async def _threaded(self, agent: Agent, place: discord.TextChannel) -> int:

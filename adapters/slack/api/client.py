@@ -11,7 +11,7 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from adapters.slack.api.tokens import Tokens
+from adapters.slack.api.tokens import SlackTokens
 from adapters.slack.api.web_api import NOT_NOW, retry_after
 from agent_core.errors import SurfaceBusy, SurfaceError, ThreadGone
 from agent_core.ports.world import Clock
@@ -58,10 +58,10 @@ class Gate:
 
 
 @dataclass(slots=True, kw_only=True)
-class Calls:
+class SlackApi:
     """Asks Slack, unless it said that it wants to be left alone in that place for a while."""
 
-    tokens: Tokens
+    tokens: SlackTokens
     clock: Clock
     gates: dict[str, Gate] = field(default_factory=dict)
 

@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from adapters.slack.api.client import Calls, SlackRefused
-from adapters.slack.inbound.background import Soon
+from adapters.slack.api.client import SlackApi, SlackRefused
+from adapters.slack.inbound.background import BackgroundTasks
 from agent_core.errors import NotAllowed, NotFound, SurfaceError
 from agent_core.model.actors import Actor, ActorKind
 from agent_core.model.channels import ChannelScope
@@ -31,8 +31,8 @@ PATIENCE = 2.0
 class SlackDirectory:
     """Knows people from `users.list` at the start and from Slack's own events, so that a click seldom has to ask."""
 
-    calls: Calls
-    soon: Soon
+    calls: SlackApi
+    soon: BackgroundTasks
     clock: Clock
     known: OrderedDict[tuple[str, str], tuple[Actor, datetime]] = field(default_factory=OrderedDict)
 

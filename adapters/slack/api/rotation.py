@@ -8,8 +8,8 @@ import logging
 from dataclasses import replace
 from datetime import timedelta
 
-from adapters.slack.api.web_api import SECONDS, Api, Refused, answered, exchange
-from adapters.slack.install.installations import TURN, Install, Installed
+from adapters.slack.api.web_api import SECONDS, ApiRefused, SlackClients, exchange, require_success
+from adapters.slack.install.installations import TURN, InstallationStore, WorkspaceInstall
 from agent_core.errors import DatabaseAway, SurfaceBusy
 from agent_core.ports.world import Clock
 
@@ -22,26 +22,28 @@ SAVES = 60
 class Rotation:
     """The tokens of installations. One that nears its end is renewed, and used meanwhile if that fails."""
 
-    def __init__(self, installed: Installed, clock: Clock, api: Api, client_id: str, client_secret: str) -> None:
+    def __init__(
+        self, installed: InstallationStore, clock: Clock, api: SlackClients, client_id: str, client_secret: str
+    ) -> None:
         self._installed = installed
         self._clock = clock
         self._api = api
         self._app = {"client_id": client_id, "client_secret": client_secret}
-        self._running: dict[str, asyncio.Task[Install | None]] = {}
-        self._refused: dict[str, Install] = {}
+        self._running: dict[str, asyncio.Task[WorkspaceInstall | None]] = {}
+        self._refused: dict[str, WorkspaceInstall] = {}
 
     async def prepare(self) -> None:
         """Do nothing: each installation is read when it is needed."""
 
-    async def install(self, workspace: str) -> Install | None:
+    async def install(self, workspace: str) -> WorkspaceInstall | None:
         """As it is kept."""
         return await self._installed.get(workspace)
 
-    async def every(self) -> tuple[Install, ...]:
+    async def every(self) -> tuple[WorkspaceInstall, ...]:
         """As they are kept."""
         return await self._installed.every()
 
-    async def valid(self, workspace: str) -> Install | None:
+    async def valid(self, workspace: str) -> WorkspaceInstall | None:
         """Renewed if it is time. Whoever stops waiting for that does not stop it."""
         install = await self._installed.get(workspace)
         if install is None or not self._is_due(install):
@@ -60,7 +62,7 @@ class Rotation:
                 task.cancel()
             await asyncio.wait(tasks)
 
-    async def _renewed(self, workspace: str) -> Install | None:
+    async def _renewed(self, workspace: str) -> WorkspaceInstall | None:
         install = await self._installed.get(workspace, anew=True)
         if install is None or not self._is_due(install):
             return install and self._unexpired(install)
@@ -71,13 +73,13 @@ class Rotation:
         except SurfaceBusy:
             logger.warning("a token could not be renewed", extra={"workspace": workspace})
             return self._still_valid(install)
-        except Refused as refusal:
+        except ApiRefused as refusal:
             return await self._lost(install, refusal)
         return await self._save(install, after)
 
-    async def _ask(self, install: Install) -> Install:
+    async def _ask(self, install: WorkspaceInstall) -> WorkspaceInstall:
         refresh = {"grant_type": "refresh_token", "refresh_token": install.refresh_token}
-        told = await answered(exchange(self._api.client(), **self._app, **refresh))
+        told = await require_success(exchange(self._api.client(), **self._app, **refresh))
         return replace(
             install,
             bot_token=str(told["access_token"]),
@@ -85,7 +87,7 @@ class Rotation:
             expires_at=self._clock.now() + timedelta(seconds=int(told.get("expires_in") or 0)),
         )
 
-    async def _lost(self, install: Install, refusal: Refused) -> Install | None:
+    async def _lost(self, install: WorkspaceInstall, refusal: ApiRefused) -> WorkspaceInstall | None:
         kept = await self._installed.get(install.workspace, anew=True)
         if kept != install:
             return kept
@@ -94,7 +96,7 @@ class Rotation:
         logger.warning("Slack renews a token no more", extra=facts)
         return self._unexpired(install)
 
-    async def _save(self, before: Install, after: Install) -> Install | None:
+    async def _save(self, before: WorkspaceInstall, after: WorkspaceInstall) -> WorkspaceInstall | None:
         for _ in range(SAVES - 1):
             try:
                 return await self._installed.renew(before, after)
@@ -102,20 +104,20 @@ class Rotation:
                 await self._clock.sleep(1)  # Slack has taken the old refresh token back: only this knows the new one
         return await self._installed.renew(before, after)
 
-    def _is_due(self, install: Install) -> bool:
+    def _is_due(self, install: WorkspaceInstall) -> bool:
         if install.expires_at is None or not install.refresh_token or self._refused.get(install.workspace) == install:
             return False
         return install.expires_at - self._clock.now() < EARLY
 
-    def _unexpired(self, install: Install) -> Install | None:
+    def _unexpired(self, install: WorkspaceInstall) -> WorkspaceInstall | None:
         return install if install.expires_at is None or install.expires_at > self._clock.now() else None
 
-    def _still_valid(self, install: Install) -> Install:
+    def _still_valid(self, install: WorkspaceInstall) -> WorkspaceInstall:
         if self._unexpired(install) is None:
             raise SurfaceBusy("Slack has not renewed the token of this workspace yet.", TURN)
         return install
 
-    def _end(self, workspace: str, done: asyncio.Task[Install | None]) -> None:
+    def _end(self, workspace: str, done: asyncio.Task[WorkspaceInstall | None]) -> None:
         del self._running[workspace]
         if not done.cancelled():
             done.exception()  # who waited for it has raised it; if nobody did, it is no news

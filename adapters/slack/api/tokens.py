@@ -9,8 +9,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from adapters.slack.api.rotation import Rotation
-from adapters.slack.api.web_api import SLACK_API, Api, Refused, answered
-from adapters.slack.install.installations import Install, Installed
+from adapters.slack.api.web_api import SLACK_API, ApiRefused, SlackClients, require_success
+from adapters.slack.install.installations import InstallationStore, WorkspaceInstall
 from agent_core.errors import SettingsError, ThreadGone
 from agent_core.ports.world import Clock
 
@@ -20,22 +20,22 @@ GONE = (
 )
 
 
-class Source(Protocol):
+class TokenSource(Protocol):
     """Where tokens come from."""
 
     async def prepare(self) -> None:
         """Learn what must be known before the first event."""
         ...
 
-    async def install(self, workspace: str) -> Install | None:
+    async def install(self, workspace: str) -> WorkspaceInstall | None:
         """The workspace's, without asking Slack."""
         ...
 
-    async def valid(self, workspace: str) -> Install | None:
+    async def valid(self, workspace: str) -> WorkspaceInstall | None:
         """The same, with a token that is valid."""
         ...
 
-    async def every(self) -> tuple[Install, ...]:
+    async def every(self) -> tuple[WorkspaceInstall, ...]:
         """All of them, without asking Slack."""
         ...
 
@@ -44,25 +44,31 @@ class Source(Protocol):
         ...
 
 
-class Tokens:
+class SlackTokens:
     """Clients by workspace: a team's id, or an organisation's for what is installed in all of it."""
 
-    def __init__(self, api: Api, source: Source) -> None:
+    def __init__(self, api: SlackClients, source: TokenSource) -> None:
         self._api = api
         self._source = source
 
     @classmethod
     def single(cls, *, bot_token: str, base_url: str = SLACK_API) -> Self:
         """For the one workspace that the token is of."""
-        api = Api(base_url)
+        api = SlackClients(base_url)
         return cls(api, OneToken(api, bot_token.strip()))
 
     @classmethod
     def many(
-        cls, *, installed: Installed, clock: Clock, client_id: str, client_secret: str, base_url: str = SLACK_API
+        cls,
+        *,
+        installed: InstallationStore,
+        clock: Clock,
+        client_id: str,
+        client_secret: str,
+        base_url: str = SLACK_API,
     ) -> Self:
         """For every workspace that went through the install page."""
-        api = Api(base_url)
+        api = SlackClients(base_url)
         return cls(api, Rotation(installed, clock, api, client_id, client_secret))
 
     @property
@@ -85,15 +91,15 @@ class Tokens:
         """A client for calls that carry other credentials."""
         return self._api.client()
 
-    async def install(self, workspace: str) -> Install | None:
+    async def install(self, workspace: str) -> WorkspaceInstall | None:
         """What is installed there; the network is not asked, and the token may have expired."""
         return await self._source.install(workspace)
 
-    async def valid(self, workspace: str) -> Install | None:
+    async def valid(self, workspace: str) -> WorkspaceInstall | None:
         """What is installed there, with a valid token; raise SurfaceBusy when there is none for the moment."""
         return await self._source.valid(workspace)
 
-    async def every(self) -> tuple[Install, ...]:
+    async def every(self) -> tuple[WorkspaceInstall, ...]:
         """All that is installed, by workspace."""
         return await self._source.every()
 
@@ -106,32 +112,32 @@ class Tokens:
 class OneToken:
     """The token of one workspace, from the settings. It is nobody's until `prepare`."""
 
-    def __init__(self, api: Api, bot_token: str) -> None:
+    def __init__(self, api: SlackClients, bot_token: str) -> None:
         self._api = api
         self._token = bot_token
-        self._install: Install | None = None
+        self._install: WorkspaceInstall | None = None
 
     async def prepare(self) -> None:
         """Ask Slack whose it is."""
         if self._install:
             return
         try:
-            told = await answered(self._api.client(self._token).auth_test())
-        except Refused as refusal:
+            told = await require_success(self._api.client(self._token).auth_test())
+        except ApiRefused as refusal:
             raise _wrong(f"Slack refuses this token ({refusal.word}): copy the bot token of the app anew.") from None
         if not told.get("bot_id"):
             raise _wrong("this is a person's token: copy the bot token of the app.")
         self._install = _owner(self._token, told)
 
-    async def install(self, workspace: str) -> Install | None:
+    async def install(self, workspace: str) -> WorkspaceInstall | None:
         """The one, if it is this workspace's."""
         return self._install if self._install and self._install.workspace == workspace else None
 
-    async def valid(self, workspace: str) -> Install | None:
+    async def valid(self, workspace: str) -> WorkspaceInstall | None:
         """The same: it does not expire."""
         return await self.install(workspace)
 
-    async def every(self) -> tuple[Install, ...]:
+    async def every(self) -> tuple[WorkspaceInstall, ...]:
         """The one."""
         return (self._install,) if self._install else ()
 
@@ -139,10 +145,10 @@ class OneToken:
         """Do nothing: nothing runs."""
 
 
-def _owner(token: str, told: AsyncSlackResponse) -> Install:
+def _owner(token: str, told: AsyncSlackResponse) -> WorkspaceInstall:
     is_enterprise = bool(told.get("is_enterprise_install"))
     scopes = {name.lower(): value for name, value in told.headers.items()}.get("x-oauth-scopes", "")
-    return Install(
+    return WorkspaceInstall(
         workspace=str(told["enterprise_id"] if is_enterprise else told["team_id"]),
         team_name=str(told.get("team") or ""),
         bot_token=token,

@@ -25,7 +25,7 @@ NOT_NOW = frozenset(
 )
 
 
-class Refused(SurfaceError):
+class ApiRefused(SurfaceError):
     """Slack answered with this word in place of what was asked for."""
 
     def __init__(self, word: str) -> None:
@@ -33,7 +33,7 @@ class Refused(SurfaceError):
         super().__init__(f"Slack answered {word}.")
 
 
-async def answered(call: Awaitable[AsyncSlackResponse]) -> AsyncSlackResponse:
+async def require_success(call: Awaitable[AsyncSlackResponse]) -> AsyncSlackResponse:
     """What Slack answers; raise Refused when asking again is of no use, SurfaceBusy when it may be."""
     try:
         return await call
@@ -42,7 +42,7 @@ async def answered(call: Awaitable[AsyncSlackResponse]) -> AsyncSlackResponse:
         word = str(data.get("error", "")) if isinstance(data, dict) else ""
         if word in NOT_NOW:
             raise SurfaceBusy("Slack cannot answer now.", retry_after(error.response)) from None
-        raise Refused(word) from None
+        raise ApiRefused(word) from None
     except (ClientError, TimeoutError, SlackClientError, AttributeError):  # the last for an answer of plain text
         raise SurfaceBusy("Slack cannot be reached.") from None
 
@@ -70,7 +70,7 @@ class LimitedResponse(ClientResponse):
         return await super().read()
 
 
-class Api:
+class SlackClients:
     """Clients that share one HTTP session."""
 
     def __init__(self, base_url: str) -> None:

@@ -12,7 +12,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class Soon:
+class BackgroundTasks:
     """Runs things after the answer to Slack went out; `close` lets them end."""
 
     tasks: set[asyncio.Task[None]] = field(default_factory=set)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from adapters.slack.inbound.context import Desk
+from adapters.slack.inbound.context import SlackContext
 from adapters.slack.inbound.inbound_event import Body
-from adapters.slack.inbound.messages import Words
+from adapters.slack.inbound.messages import SlackMessageListener
 from agent_core.errors import SurfaceBusy, SurfaceError
 from agent_core.model.agent import Agent
 
@@ -23,27 +23,27 @@ PAGE, MOST_PAGES, MOST_TRIES = 200, 50, 30
 
 
 @dataclass(slots=True)
-class CatchUp:
+class SlackCatchUp:
     """Knows until when every workspace was heard, and reads the rest."""
 
-    desk: Desk
-    words: Words
+    context: SlackContext
+    words: SlackMessageListener
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def read(self, workspace: str) -> None:
         """Read the replies of every live thread since the workspace was last heard, oldest first in each."""
         async with self.lock:
-            begun = self.desk.clock.now()
-            heard = await self.desk.hearing.until("slack", workspace) or begun - FIRST_LOOK
-            for agent in await self.desk.intents.views.listening("slack", begun - AT_REST):
+            begun = self.context.clock.now()
+            heard = await self.context.hearing.until("slack", workspace) or begun - FIRST_LOOK
+            for agent in await self.context.actions.views.listening("slack", begun - AT_REST):
                 if agent.channel.workspace == workspace:
                     await self._read_thread(agent, heard - OVERLAP)
-            await self.desk.hearing.note("slack", workspace, begun)
+            await self.context.hearing.note("slack", workspace, begun)
 
     async def keep_time(self, workspace: str) -> None:
         """Note that the workspace is heard now."""
         async with self.lock:
-            await self.desk.hearing.note("slack", workspace, self.desk.clock.now())
+            await self.context.hearing.note("slack", workspace, self.context.clock.now())
 
     async def _read_thread(self, agent: Agent, since: datetime) -> None:
         try:
@@ -68,11 +68,11 @@ class CatchUp:
         asked |= {"cursor": cursor} if cursor else {}
         for _ in range(MOST_TRIES):
             try:
-                return await self.desk.calls.ask(
+                return await self.context.calls.ask(
                     agent.channel.workspace,
                     lambda client: client.conversations_replies(channel=agent.channel.channel, **asked),
                     place="conversations.replies",
                 )
             except SurfaceBusy as busy:
-                await self.desk.clock.sleep(busy.retry_after or 1.0)
+                await self.context.clock.sleep(busy.retry_after or 1.0)
         raise SurfaceBusy("Slack was busy for too long")

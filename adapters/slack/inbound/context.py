@@ -7,14 +7,14 @@ from typing import Any, TypeAlias
 
 from slack_sdk.webhook.async_client import AsyncWebhookClient
 
-from adapters.actions import Intents
+from adapters.actions import ActionDispatcher
 from adapters.answers import Answer
-from adapters.slack.api.client import Calls, SlackRefused
+from adapters.slack.api.client import SlackApi, SlackRefused
 from adapters.slack.api.directory import SlackDirectory
-from adapters.slack.inbound.background import Soon
-from adapters.slack.inbound.inbound_event import Arrival
+from adapters.slack.inbound.background import BackgroundTasks
+from adapters.slack.inbound.inbound_event import SlackEvent
 from adapters.slack.inbound.mentions import as_written
-from adapters.slack.outbound.blocks import Block, Message
+from adapters.slack.outbound.blocks import Block, SlackMessage
 from adapters.slack.outbound.render import answer_message
 from adapters.slack.outbound.surface import SlackSurface
 from agent_core.errors import CommandError, NotAllowed, NotPossible, SurfaceError
@@ -24,8 +24,8 @@ from agent_core.model.channels import ChannelScope, ThreadRef
 from agent_core.model.ids import AgentId
 from agent_core.ports.world import Clock
 from agent_core.service.drafting import AgentDrafting
-from agent_core.service.inbound_log import Hearing
-from agent_core.service.uploads import ReceivedFiles
+from agent_core.service.inbound_log import InboundLog
+from agent_core.service.uploads import FileUploads
 
 Ack: TypeAlias = Callable[..., Awaitable[Any]]
 
@@ -36,20 +36,20 @@ WENT_WRONG = "Something went wrong inside Signoff; its log says what. Nothing wa
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Desk:
+class SlackContext:
     """Shared by all listeners."""
 
-    intents: Intents
+    actions: ActionDispatcher
     drafting: AgentDrafting
-    received: ReceivedFiles
-    hearing: Hearing
+    received: FileUploads
+    hearing: InboundLog
     surface: SlackSurface
     directory: SlackDirectory
-    calls: Calls
-    soon: Soon
+    calls: SlackApi
+    soon: BackgroundTasks
     clock: Clock
 
-    async def origin(self, arrival: Arrival) -> Origin:
+    async def origin(self, arrival: SlackEvent) -> Origin:
         """Who asks and where, with what kind of member they are by what Slack says."""
         channel = channel_of(arrival)
         by = await self.directory.actor(channel, arrival.person)
@@ -61,9 +61,9 @@ class Desk:
         names = partial(self.directory.name_of, workspace)
         return as_written(text, names, bot=install.bot_user if install else "")
 
-    async def tell(self, arrival: Arrival, said: str | Message) -> None:
+    async def tell(self, arrival: SlackEvent, said: str | SlackMessage) -> None:
         """Answer one person where they are; nobody else sees it."""
-        message = Message.plain(said) if isinstance(said, str) else said
+        message = SlackMessage.plain(said) if isinstance(said, str) else said
         try:
             await self.calls.ask(
                 arrival.workspace,
@@ -81,7 +81,7 @@ class Desk:
             webhook = AsyncWebhookClient(arrival.response_url)
             await webhook.send_dict({**_alone(message), "response_type": "ephemeral", "replace_original": False})
 
-    async def give(self, arrival: Arrival, answer: Answer, agent_id: AgentId | None, origin: Origin) -> None:
+    async def give(self, arrival: SlackEvent, answer: Answer, agent_id: AgentId | None, origin: Origin) -> None:
         """Answer one person. Whoever may decide has a file put into the thread, anybody else reads what it holds.
 
         The files of the decision log go to the person alone.
@@ -97,7 +97,7 @@ class Desk:
         else:
             await self.tell(arrival, answer_message(answer))
 
-    async def _give_log(self, arrival: Arrival, answer: Answer) -> None:
+    async def _give_log(self, arrival: SlackEvent, answer: Answer) -> None:
         await self.tell(arrival, answer_message(answer))
         files = [(file.name, file.data) for file in answer.files]
         try:
@@ -107,7 +107,7 @@ class Desk:
 
     async def _may_upload(self, agent_id: AgentId, name: str, origin: Origin) -> Agent | None:
         """The agent, where this person may put a file before everybody: the rule is that for files of the workspace."""
-        views = self.intents.views
+        views = self.actions.views
         try:
             await views.file_to_share(origin.by, origin.channel, agent_id, name)
         except NotAllowed:
@@ -117,7 +117,7 @@ class Desk:
         agent = await views.agent(origin.channel, agent_id)
         return agent if agent.thread else None
 
-    async def post(self, arrival: Arrival, message: Message) -> None:
+    async def post(self, arrival: SlackEvent, message: SlackMessage) -> None:
         """Write into the thread of what arrived, or the channel."""
         await self.calls.ask(
             arrival.workspace,
@@ -131,7 +131,7 @@ class Desk:
             place=arrival.channel,
         )
 
-    async def react(self, arrival: Arrival, ts: str, name: str) -> None:
+    async def react(self, arrival: SlackEvent, ts: str, name: str) -> None:
         """Put a reaction under a message."""
         await self.calls.ask(
             arrival.workspace,
@@ -139,7 +139,7 @@ class Desk:
             place=f"{arrival.channel}/reactions",
         )
 
-    async def open(self, arrival: Arrival, view: Block) -> str:
+    async def open(self, arrival: SlackEvent, view: Block) -> str:
         """Open a form within the three seconds that Slack leaves for it, and return its id; raise NotPossible after."""
         try:
             answer: Any = await self.calls.ask(
@@ -160,15 +160,15 @@ class Desk:
         )
 
 
-def channel_of(arrival: Arrival) -> ChannelScope:
+def channel_of(arrival: SlackEvent) -> ChannelScope:
     """The channel in which something was done."""
     return ChannelScope("slack", arrival.workspace, arrival.channel)
 
 
-def thread_of(arrival: Arrival) -> ThreadRef:
+def thread_of(arrival: SlackEvent) -> ThreadRef:
     """The thread in which something was done."""
     return ThreadRef(channel_of(arrival), arrival.thread)
 
 
-def _alone(message: Message) -> dict[str, Any]:
+def _alone(message: SlackMessage) -> dict[str, Any]:
     return {"text": message.text, "blocks": message.blocks}

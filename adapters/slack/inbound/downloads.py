@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from aiohttp import ClientError, ClientSession, ClientTimeout
 
 from adapters.limited_replies import ReplyTooLong, read_limited
-from adapters.slack.api.client import Calls
+from adapters.slack.api.client import SlackApi
 from agent_core.errors import InvalidInput
 from agent_core.service.uploads import MOST_BYTES, too_large
 
@@ -17,10 +17,10 @@ HOSTS = (".slack.com", ".slack-files.com", ".slack-edge.com")
 
 
 @dataclass(frozen=True, slots=True)
-class Downloads:
+class SlackDownloads:
     """`home` is the host of Slack's API: the token goes to it and to Slack's own file servers, and no further."""
 
-    calls: Calls
+    calls: SlackApi
     home: str
 
     async def fetch(self, workspace: str, file: Mapping[str, Any]) -> tuple[str, bytes]:

@@ -22,7 +22,7 @@ LONGEST_FAULT = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FormContext:
     """What a form is about and where it belongs; Slack keeps it with the form and nobody else can write it.
 
     `channel` is the key of a ChannelScope, `about` the text of the button that opened the form, with the hash of what
@@ -53,9 +53,9 @@ class Place:
         return ChannelScope.parse(self.channel)
 
 
-def place_of(view: Mapping[str, Any]) -> Place:
+def place_of(view: Mapping[str, Any]) -> FormContext:
     """Where a form that was sent belongs; raise InvalidInput for a form that is not ours."""
-    return Place.parse(str(view.get("private_metadata") or ""))
+    return FormContext.parse(str(view.get("private_metadata") or ""))
 
 
 def home_channel(action: Mapping[str, Any]) -> ChannelScope:

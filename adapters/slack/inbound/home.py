@@ -3,12 +3,12 @@
 import logging
 from dataclasses import dataclass, replace
 
-from adapters.actions import Filled
-from adapters.buttons import Button, Opening
+from adapters.actions import FormInput
+from adapters.buttons import Button, ViewButton
 from adapters.cards import turn_card
-from adapters.slack.inbound.context import WENT_WRONG, Ack, Desk
+from adapters.slack.inbound.context import WENT_WRONG, Ack, SlackContext
 from adapters.slack.inbound.fields import home_channel, place_of
-from adapters.slack.inbound.inbound_event import Arrival, Body, of_event, of_press
+from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_event, of_press
 from adapters.slack.outbound import views
 from adapters.slack.outbound.links import link_to
 from adapters.slack.outbound.render import pressed
@@ -22,22 +22,22 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
+class HomeTab:
     """Shows people what is theirs, whatever channel it is in, and takes what they press there and in open views."""
 
-    desk: Desk
+    context: SlackContext
 
     async def opened(self, body: Body, workspace: str) -> None:
         """Somebody looks at Signoff's Home tab."""
         if body["event"].get("tab") == "home":
-            self.desk.soon(self.publish(of_event(body, workspace)))
+            self.context.soon(self.publish(of_event(body, workspace)))
 
-    async def publish(self, arrival: Arrival) -> None:
+    async def publish(self, arrival: SlackEvent) -> None:
         """Draw the tab as things are."""
         mine = await self._mine(arrival)
         waiting = [asked for agent in mine if (asked := await self._asked(agent))]
-        view = views.home(mine, waiting, self.desk.clock.now(), link_to)
-        await self.desk.calls.ask(
+        view = views.home(mine, waiting, self.context.clock.now(), link_to)
+        await self.context.calls.ask(
             arrival.workspace,
             lambda client: client.views_publish(user_id=arrival.person, view=view),
             place=f"home/{arrival.person}",
@@ -49,50 +49,50 @@ class Home:
         try:
             await self._carry_out(body, arrival)
         except PersonError as error:
-            self.desk.soon(self._say(arrival, str(error)))
+            self.context.soon(self._say(arrival, str(error)))
         except Exception:
             logger.exception("click failed")
-            self.desk.soon(self._say(arrival, WENT_WRONG))
+            self.context.soon(self._say(arrival, WENT_WRONG))
         await ack()
 
-    async def _carry_out(self, body: Body, arrival: Arrival) -> None:
+    async def _carry_out(self, body: Body, arrival: SlackEvent) -> None:
         match pressed(body["actions"][0]):
-            case Opening("new agent"):
-                self.desk.soon(self.desk.open(arrival, views.agent_form(None, None, "")))
-            case Opening("show all") as opening:
-                self.desk.soon(self._turn_over(opening, body["view"], arrival))
+            case ViewButton("new agent"):
+                self.context.soon(self.context.open(arrival, views.agent_form(None, None, "")))
+            case ViewButton("show all") as opening:
+                self.context.soon(self._turn_over(opening, body["view"], arrival))
             case Button("stop" | "resume") as button:
                 await self._on_mine(button, body, arrival)
-                self.desk.soon(self.publish(arrival))
+                self.context.soon(self.publish(arrival))
             case _:
                 pass
 
-    async def _on_mine(self, button: Button, body: Body, arrival: Arrival) -> None:
+    async def _on_mine(self, button: Button, body: Body, arrival: SlackEvent) -> None:
         """Stop or resume an agent of one's own: the channel is looked up, not taken from the button."""
-        owned = await self.desk.intents.views.owned("slack", arrival.workspace, arrival.person)
+        owned = await self.context.actions.views.owned("slack", arrival.workspace, arrival.person)
         agent = next((agent for agent in owned if agent.id == AgentId(button.subject)), None)
         if agent is None or agent.channel != home_channel(body["actions"][0]):
             raise NotFound("agent", "of yours by this button")
         in_channel = replace(arrival, channel=agent.channel.channel)
-        origin: Origin = await self.desk.origin(in_channel)
-        await self.desk.intents.press(button, Filled(), origin)
+        origin: Origin = await self.context.origin(in_channel)
+        await self.context.actions.press(button, FormInput(), origin)
 
-    async def _turn_over(self, opening: Opening, view: Body, arrival: Arrival) -> None:
+    async def _turn_over(self, opening: ViewButton, view: Body, arrival: SlackEvent) -> None:
         """Show another part of something long, in the view that is open."""
         place = place_of(view)
-        agent, turn = await self.desk.intents.views.turn(place.scope, TurnId(opening.subject))
+        agent, turn = await self.context.actions.views.turn(place.scope, TurnId(opening.subject))
         shown = views.show_all(turn_card(agent, turn), place, opening.part)
-        await self.desk.replace(arrival.workspace, view["id"], shown)
+        await self.context.replace(arrival.workspace, view["id"], shown)
 
-    async def _mine(self, arrival: Arrival) -> tuple[Agent, ...]:
-        owned = await self.desk.intents.views.owned("slack", arrival.workspace, arrival.person)
+    async def _mine(self, arrival: SlackEvent) -> tuple[Agent, ...]:
+        owned = await self.context.actions.views.owned("slack", arrival.workspace, arrival.person)
         return tuple(sorted(owned, key=lambda agent: agent.since, reverse=True))
 
     async def _asked(self, agent: Agent) -> tuple[Agent, Turn] | None:
         if not isinstance(agent.status, Awaiting):
             return None
-        turn = await self.desk.intents.views.newest_turn(agent.channel, agent.id)
+        turn = await self.context.actions.views.newest_turn(agent.channel, agent.id)
         return (agent, turn) if turn else None
 
-    async def _say(self, arrival: Arrival, text: str) -> None:
-        await self.desk.open(arrival, views.sentence_view("Not done", text))
+    async def _say(self, arrival: SlackEvent, text: str) -> None:
+        await self.context.open(arrival, views.sentence_view("Not done", text))

@@ -9,7 +9,7 @@ Body: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arrival:
+class SlackEvent:
     """`delivery` is the same whenever Slack sends the same thing again; `thread` is "" outside of threads.
 
     `trigger` opens a form for three seconds, once; `response_url` answers the person alone, also where Signoff is not.
@@ -39,12 +39,12 @@ def workspaces_in(body: Body) -> Iterator[str]:
             yield from _named(body[place], "id", "enterprise_id")
 
 
-def of_press(body: Body, workspace: str) -> Arrival:
+def of_press(body: Body, workspace: str) -> SlackEvent:
     """A button, a choice or a reply box; `channel` is "" where it stands in a form or on the Home tab."""
     container, action = body.get("container") or {}, body["actions"][0]
     channel = container.get("channel_id") or (body.get("channel") or {}).get("id") or ""
     message = body.get("message") or {}
-    return Arrival(
+    return SlackEvent(
         workspace=workspace,
         channel=channel,
         person=body["user"]["id"],
@@ -55,9 +55,9 @@ def of_press(body: Body, workspace: str) -> Arrival:
     )
 
 
-def of_submission(body: Body, workspace: str, channel: str, thread: str = "") -> Arrival:
+def of_submission(body: Body, workspace: str, channel: str, thread: str = "") -> SlackEvent:
     """A form that was sent. Where it belongs was written into it when it was opened, and Slack keeps that."""
-    return Arrival(
+    return SlackEvent(
         workspace=workspace,
         channel=channel,
         person=body["user"]["id"],
@@ -67,9 +67,9 @@ def of_submission(body: Body, workspace: str, channel: str, thread: str = "") ->
     )
 
 
-def of_command(body: Body, workspace: str) -> Arrival:
+def of_command(body: Body, workspace: str) -> SlackEvent:
     """A slash command."""
-    return Arrival(
+    return SlackEvent(
         workspace=workspace,
         channel=body["channel_id"],
         person=body["user_id"],
@@ -79,9 +79,9 @@ def of_command(body: Body, workspace: str) -> Arrival:
     )
 
 
-def of_message(event: Body, workspace: str) -> Arrival:
+def of_message(event: Body, workspace: str) -> SlackEvent:
     """A message. A mention comes twice, as `message` and as `app_mention`: both have this one delivery."""
-    return Arrival(
+    return SlackEvent(
         workspace=workspace,
         channel=event["channel"],
         person=event.get("user") or "",
@@ -90,10 +90,10 @@ def of_message(event: Body, workspace: str) -> Arrival:
     )
 
 
-def of_event(body: Body, workspace: str) -> Arrival:
+def of_event(body: Body, workspace: str) -> SlackEvent:
     """An event that is no message."""
     event = body["event"]
-    return Arrival(
+    return SlackEvent(
         workspace=workspace,
         channel=event.get("channel") or "",
         person=event.get("user") or "",
@@ -102,7 +102,7 @@ def of_event(body: Body, workspace: str) -> Arrival:
     )
 
 
-def with_thread(arrival: Arrival, ts: str) -> Arrival:
+def with_thread(arrival: SlackEvent, ts: str) -> SlackEvent:
     """The arrival, with the thread under its own message where it stood in none."""
     return arrival if arrival.thread else replace(arrival, thread=ts)
 

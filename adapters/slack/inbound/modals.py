@@ -3,13 +3,13 @@
 import logging
 from dataclasses import dataclass, replace
 
-from adapters.actions import Filled
+from adapters.actions import FormInput
 from adapters.buttons import Button
 from adapters.forms import argument_names
 from adapters.slack.inbound import fields
-from adapters.slack.inbound.context import WENT_WRONG, Ack, Desk
-from adapters.slack.inbound.fields import Place
-from adapters.slack.inbound.inbound_event import Arrival, Body, of_submission
+from adapters.slack.inbound.context import WENT_WRONG, Ack, SlackContext
+from adapters.slack.inbound.fields import FormContext
+from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_submission
 from adapters.slack.inbound.slash import made_text
 from adapters.slack.outbound.views import sentence_view
 from agent_core.errors import InvalidInput, PersonError, SurfaceError
@@ -23,10 +23,10 @@ MADE_ELSEWHERE = "is made. Its thread opens in the channel that you chose, once 
 
 
 @dataclass(frozen=True, slots=True)
-class Submissions:
+class SlackModalListener:
     """Carries out one form in one short transaction; the answer says what is wrong beside each field."""
 
-    desk: Desk
+    context: SlackContext
 
     async def submit(self, ack: Ack, body: Body, workspace: str) -> None:
         """Take a form."""
@@ -48,19 +48,19 @@ class Submissions:
             await self._create(body, view, workspace)
             return
         place = fields.place_of(view)
-        origin = await self.desk.origin(of_submission(body, workspace, place.scope.channel))
+        origin = await self.context.origin(of_submission(body, workspace, place.scope.channel))
         match view["callback_id"]:
             case "signoff.edit":
-                _, turn = await self.desk.intents.views.turn(origin.channel, _turn_in(place))
-                spec = self.desk.intents.views.spec(turn.proposal.call.name)
-                filled = Filled(arguments=fields.changed_arguments(view, turn, spec))
-                await self.desk.intents.press(Button.parse(place.about), filled, origin)
+                _, turn = await self.context.actions.views.turn(origin.channel, _turn_in(place))
+                spec = self.context.actions.views.spec(turn.proposal.call.name)
+                filled = FormInput(arguments=fields.changed_arguments(view, turn, spec))
+                await self.context.actions.press(Button.parse(place.about), filled, origin)
             case "signoff.reject":
-                filled = Filled(text=fields.text_of(view))
-                await self.desk.intents.press(Button.parse(place.about), filled, origin)
+                filled = FormInput(text=fields.text_of(view))
+                await self.context.actions.press(Button.parse(place.about), filled, origin)
             case "signoff.times":
                 button = replace(Button.parse(place.about), times=fields.number_of(view))
-                await self.desk.intents.press(button, Filled(), origin)
+                await self.context.actions.press(button, FormInput(), origin)
             case _:
                 pass
 
@@ -68,23 +68,23 @@ class Submissions:
         place = fields.place_of(view)
         channel = place.scope if place.channel else ChannelScope("slack", workspace, fields.chosen_channel(view))
         arrival = of_submission(body, workspace, channel.channel, place.thread)
-        agent = await self.desk.intents.service.create(fields.draft_of(view), await self.desk.origin(arrival))
-        self.desk.soon(self._tell_of(arrival, agent))
+        agent = await self.context.actions.service.create(fields.draft_of(view), await self.context.origin(arrival))
+        self.context.soon(self._tell_of(arrival, agent))
 
-    async def _tell_of(self, arrival: Arrival, agent: Agent) -> None:
+    async def _tell_of(self, arrival: SlackEvent, agent: Agent) -> None:
         """Tell the person where the agent is, or directly where Signoff may not write: a form leaves no other way."""
         try:
-            await self.desk.tell(arrival, made_text(agent))
+            await self.context.tell(arrival, made_text(agent))
         except SurfaceError:
-            await self.desk.surface.say_to(arrival.workspace, arrival.person, f"{agent.name} {MADE_ELSEWHERE}")
+            await self.context.surface.say_to(arrival.workspace, arrival.person, f"{agent.name} {MADE_ELSEWHERE}")
 
     async def _errors(self, view: Body, error: InvalidInput) -> dict[str, str]:
         """What is wrong, by the field it belongs to; the fields of an edit are named like the arguments."""
         if view["callback_id"] != "signoff.edit":
             return fields.errors_of(view, error.problems)
         place = fields.place_of(view)
-        _, turn = await self.desk.intents.views.turn(place.scope, _turn_in(place))
-        names = argument_names(turn, self.desk.intents.views.spec(turn.proposal.call.name))
+        _, turn = await self.context.actions.views.turn(place.scope, _turn_in(place))
+        names = argument_names(turn, self.context.actions.views.spec(turn.proposal.call.name))
         return fields.errors_of(view, error.problems, names)
 
     async def _give_back(self, ack: Ack, view: Body, errors: dict[str, str], said: str = "") -> None:
@@ -94,5 +94,5 @@ class Submissions:
             await ack(response_action="update", view=sentence_view("Not done", said or "This form cannot be used."))
 
 
-def _turn_in(place: Place) -> TurnId:
+def _turn_in(place: FormContext) -> TurnId:
     return TurnId(Button.parse(place.about).subject)

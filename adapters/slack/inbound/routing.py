@@ -11,17 +11,17 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.authorization.async_authorize import AsyncAuthorize
 from slack_bolt.context.async_context import AsyncBoltContext
 
-from adapters.actions import Filled
+from adapters.actions import FormInput
 from adapters.buttons import Button
-from adapters.slack.api.tokens import Tokens
-from adapters.slack.inbound.clicks import Clicks
-from adapters.slack.inbound.context import Desk, thread_of
-from adapters.slack.inbound.home import Home
+from adapters.slack.api.tokens import SlackTokens
+from adapters.slack.inbound.clicks import SlackClickListener
+from adapters.slack.inbound.context import SlackContext, thread_of
+from adapters.slack.inbound.home import HomeTab
 from adapters.slack.inbound.inbound_event import Body, of_event, workspaces_in
-from adapters.slack.inbound.messages import Words
-from adapters.slack.inbound.modals import Submissions
-from adapters.slack.inbound.slash import Slash
-from adapters.slack.install.installations import Install, Installed
+from adapters.slack.inbound.messages import SlackMessageListener
+from adapters.slack.inbound.modals import SlackModalListener
+from adapters.slack.inbound.slash import SlackSlashListener
+from adapters.slack.install.installations import InstallationStore, WorkspaceInstall
 from agent_core.errors import PersonError
 
 logger = logging.getLogger(__name__)
@@ -46,16 +46,21 @@ SCOPES = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Events:
+class EventRouter:
     """Registers every listener with Bolt; the manifest names the same events and no more."""
 
-    desk: Desk
-    words: Words
-    installed: Installed | None
+    context: SlackContext
+    words: SlackMessageListener
+    installed: InstallationStore | None
 
     def listen(self, app: AsyncApp) -> None:
         """Register everything."""
-        clicks, home, slash, forms = Clicks(self.desk), Home(self.desk), Slash(self.desk), Submissions(self.desk)
+        clicks, home, slash, forms = (
+            SlackClickListener(self.context),
+            HomeTab(self.context),
+            SlackSlashListener(self.context),
+            SlackModalListener(self.context),
+        )
         # Bolt asks each in turn whether it listens, so what people wait for stands first.
         app.action({"type": "block_actions", "action_id": OURS})(_acknowledging(_by_place(clicks, home)))
         app.view(OURS)(_acknowledging(forms.submit))
@@ -69,7 +74,7 @@ class Events:
         return {
             "message": self._message,
             "app_mention": self._message,
-            "app_home_opened": Home(self.desk).opened,
+            "app_home_opened": HomeTab(self.context).opened,
             "agent_session_stopped": self._stopped,
             "user_change": self._person,
             "team_join": self._person,
@@ -83,18 +88,18 @@ class Events:
     async def _stopped(self, body: Body, workspace: str) -> None:
         """Slack's own Stop: the same as ours."""
         arrival = of_event(body, workspace)
-        agent = await self.desk.intents.views.in_thread(thread_of(arrival))
+        agent = await self.context.actions.views.in_thread(thread_of(arrival))
         if agent is None:
             return
         try:
-            await self.desk.intents.press(Button("stop", agent.id), Filled(), await self.desk.origin(arrival))
+            await self.context.actions.press(Button("stop", agent.id), FormInput(), await self.context.origin(arrival))
         except PersonError as error:
-            self.desk.soon(self.desk.tell(arrival, str(error)))
-        self.desk.surface.forget_status(agent)
-        await self.desk.surface.status(await self.desk.intents.views.agent(agent.channel, agent.id))
+            self.context.soon(self.context.tell(arrival, str(error)))
+        self.context.surface.forget_status(agent)
+        await self.context.surface.status(await self.context.actions.views.agent(agent.channel, agent.id))
 
     async def _person(self, body: Body, workspace: str) -> None:
-        self.desk.directory.learn(workspace, body["event"]["user"])
+        self.context.directory.learn(workspace, body["event"]["user"])
 
     async def _removed(self, body: Body, workspace: str) -> None:
         logger.warning("removed from a workspace", extra={"workspace": workspace})
@@ -106,10 +111,10 @@ class Events:
             await self._removed(body, workspace)
 
 
-class Doorkeeper(AsyncAuthorize):
+class SlackAuthorizer(AsyncAuthorize):
     """Whose installation an arrival is for, looked up without asking Slack."""
 
-    def __init__(self, tokens: Tokens) -> None:
+    def __init__(self, tokens: SlackTokens) -> None:
         self._tokens = tokens
 
     async def find(self, body: dict[str, Any], context: dict[str, Any], next_: Callable[[], Awaitable[None]]) -> None:
@@ -122,7 +127,7 @@ class Doorkeeper(AsyncAuthorize):
 
     async def __call__(self, *, context: AsyncBoltContext, **_told: Any) -> AuthorizeResult | None:
         """Let Bolt know its own names, so that it does not answer itself; None turns the arrival away."""
-        install: Install | None = context.get(INSTALL)
+        install: WorkspaceInstall | None = context.get(INSTALL)
         if install is None:
             return None
         return AuthorizeResult(
@@ -147,7 +152,7 @@ def _acknowledging(listener: Callable[[Any, Body, str], Awaitable[None]]) -> Cal
     return listen
 
 
-def _by_place(clicks: Clicks, home: Home) -> Callable[[Any, Body, str], Awaitable[None]]:
+def _by_place(clicks: SlackClickListener, home: HomeTab) -> Callable[[Any, Body, str], Awaitable[None]]:
     async def press(ack: Any, body: Body, workspace: str) -> None:
         is_in_view = (body.get("container") or {}).get("type") == "view"
         await (home.press if is_in_view else clicks.press)(ack, body, workspace)

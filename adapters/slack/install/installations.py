@@ -24,7 +24,7 @@ FRESH = timedelta(minutes=1)  # so long an installation is believed unread: anot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Install:
+class WorkspaceInstall:
     """Signoff in a workspace: `workspace` is the team's id, or the organisation's when all of it is meant.
 
     Without `expires_at` the token lasts until somebody revokes it. `enterprise` is the organisation of a team, if any.
@@ -42,21 +42,21 @@ class Install:
     scopes: tuple[str, ...] = ()
 
 
-_INSTALL = TypeAdapter(Install)
+_INSTALL = TypeAdapter(WorkspaceInstall)
 
 
-class Installed:
+class InstallationStore:
     """All installations of one Slack app. What was sealed under another client secret counts as not installed."""
 
     def __init__(self, *, database: Database, clock: Clock, client_secret: str) -> None:
         self._database = database
         self._clock = clock
         self._seal = Fernet(base64.urlsafe_b64encode(derived(client_secret, SEALS)))
-        self._known: dict[str, tuple[Install, datetime]] = {}
+        self._known: dict[str, tuple[WorkspaceInstall, datetime]] = {}
         self._changes = 0
         self._shut: set[str] = set()
 
-    async def get(self, workspace: str, *, anew: bool = False) -> Install | None:
+    async def get(self, workspace: str, *, anew: bool = False) -> WorkspaceInstall | None:
         """The workspace's, as it was within the last minute, or now if `anew`."""
         if not anew and (known := self._remembered(workspace)):
             return known
@@ -68,13 +68,13 @@ class Installed:
             self._remember(workspace, found)
         return found
 
-    async def every(self) -> tuple[Install, ...]:
+    async def every(self) -> tuple[WorkspaceInstall, ...]:
         """All that can be opened, by workspace."""
         async with self._database.begin() as work:
             rows = await work.installations.of("slack")
         return tuple(install for install in map(self._opened, rows) if install)
 
-    async def keep(self, install: Install) -> None:
+    async def keep(self, install: WorkspaceInstall) -> None:
         """Keep it in place of the one before."""
 
         async def act(work: UnitOfWork) -> None:
@@ -84,10 +84,10 @@ class Installed:
         self._shut.discard(install.workspace)
         self._change(install.workspace, install)
 
-    async def renew(self, before: Install, after: Install) -> Install | None:
+    async def renew(self, before: WorkspaceInstall, after: WorkspaceInstall) -> WorkspaceInstall | None:
         """Keep `after` if `before` is kept still; return what is kept then, which may be what another process kept."""
 
-        async def act(work: UnitOfWork) -> Install | None:
+        async def act(work: UnitOfWork) -> WorkspaceInstall | None:
             there = await work.installations.get("slack", before.workspace)
             found = self._opened(there)
             if there is None or found != before:
@@ -100,11 +100,11 @@ class Installed:
         self._change(before.workspace, kept)
         return kept
 
-    async def may_renew(self, install: Install) -> bool:
+    async def may_renew(self, install: WorkspaceInstall) -> bool:
         """Claim the refresh token for half a minute at least; False while another process may be using it."""
         now = self._clock.now()
         turn = int(now.timestamp()) // TURN
-        name = f"slack/renewal/{hashlib.sha256(install.refresh_token.encode()).hexdigest()}"
+        name = f"slack/reindexer/{hashlib.sha256(install.refresh_token.encode()).hexdigest()}"
 
         async def act(work: UnitOfWork) -> bool:
             is_free = await work.deliveries.first_time(f"{name}/{turn}", now)
@@ -123,29 +123,29 @@ class Installed:
         await in_one_unit(self._database, act)
         self._change(workspace, None)
 
-    def _remembered(self, workspace: str) -> Install | None:
+    def _remembered(self, workspace: str) -> WorkspaceInstall | None:
         if workspace not in self._known:
             return None
         install, read_at = self._known[workspace]
         return install if self._clock.now() - read_at < FRESH else None
 
-    def _remember(self, workspace: str, install: Install | None) -> None:
+    def _remember(self, workspace: str, install: WorkspaceInstall | None) -> None:
         self._known.pop(workspace, None)
         if install:
             self._known[workspace] = (install, self._clock.now())
 
-    def _change(self, workspace: str, install: Install | None) -> None:
+    def _change(self, workspace: str, install: WorkspaceInstall | None) -> None:
         self._changes += 1
         self._remember(workspace, install)
 
-    def _sealed(self, install: Install) -> Installation:
+    def _sealed(self, install: WorkspaceInstall) -> Installation:
         now = self._clock.now()
         text = self._seal.encrypt_at_time(_INSTALL.dump_json(install), int(now.timestamp())).decode()
         return Installation(
             surface="slack", workspace=install.workspace, name=install.team_name, sealed=text, installed_at=now
         )
 
-    def _opened(self, there: Installation | None) -> Install | None:
+    def _opened(self, there: Installation | None) -> WorkspaceInstall | None:
         if there is None:
             return None
         install = _read(lambda: _INSTALL.validate_json(self._seal.decrypt(there.sealed)))
@@ -165,7 +165,7 @@ def derived(secret: str, purpose: bytes) -> bytes:
     return HKDF(algorithm=SHA256(), length=32, salt=None, info=purpose).derive(secret.encode())
 
 
-def _read(text: Callable[[], Install]) -> Install | None:
+def _read(text: Callable[[], WorkspaceInstall]) -> WorkspaceInstall | None:
     try:
         return text()
     except (InvalidToken, ValueError):  # pydantic's message quotes what was sealed: it goes nowhere

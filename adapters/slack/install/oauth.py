@@ -19,11 +19,11 @@ from slack_sdk.oauth.installation_store.async_installation_store import AsyncIns
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from adapters.slack.api.tokens import Tokens
-from adapters.slack.api.web_api import Refused, answered, exchange
+from adapters.slack.api.tokens import SlackTokens
+from adapters.slack.api.web_api import ApiRefused, exchange, require_success
 from adapters.slack.install import install_pages as pages
-from adapters.slack.install.installations import Install, Installed
-from adapters.slack.install.oauth_state import StateCookie, States
+from adapters.slack.install.installations import InstallationStore, WorkspaceInstall
+from adapters.slack.install.oauth_state import OAuthStates, StateCookie
 from agent_core.errors import Conflict, DatabaseAway, SurfaceBusy
 from agent_core.ports.database import Database
 from agent_core.ports.world import Clock
@@ -55,10 +55,10 @@ class SlackApp:
 
 
 def oauth_flow(
-    app: SlackApp, *, installed: Installed, tokens: Tokens, database: Database, clock: Clock
+    app: SlackApp, *, installed: InstallationStore, tokens: SlackTokens, database: Database, clock: Clock
 ) -> AsyncOAuthFlow:
     """Bolt's flow for this app. `routes` serves it; an AsyncApp may be given it for the tokens of its events."""
-    states = States(database=database, clock=clock, client_secret=app.client_secret)
+    states = OAuthStates(database=database, clock=clock, client_secret=app.client_secret)
     settings = AsyncOAuthSettings(
         client_id=app.client_id,
         client_secret=app.client_secret,
@@ -68,15 +68,15 @@ def oauth_flow(
         install_path=INSTALL,
         redirect_uri_path=REDIRECT,
         authorization_url=urljoin(tokens.base_url, "../oauth/v2/authorize"),
-        installation_store=Installations(installed, tokens),
+        installation_store=BoltInstallationStore(installed, tokens),
         installation_store_bot_only=True,
         state_store=states,
         logger=logger,
     )
     settings.state_utils = StateCookie(is_secure=app.is_secure)
-    said = Said(app, settings.state_utils, tokens.base_url)
+    said = OAuthCallbacks(app, settings.state_utils, tokens.base_url)
     settings.callback_options = AsyncCallbackOptions(success=said.success, failure=said.failure)
-    return Flow(settings, tokens, clock)
+    return OAuthFlow(settings, tokens, clock)
 
 
 def routes(flow: AsyncOAuthFlow) -> list[web.RouteDef]:
@@ -91,10 +91,10 @@ def routes(flow: AsyncOAuthFlow) -> list[web.RouteDef]:
     return [web.get(INSTALL, install, allow_head=False), web.get(REDIRECT, redirect, allow_head=False)]
 
 
-class Flow(AsyncOAuthFlow):
+class OAuthFlow(AsyncOAuthFlow):
     """Bolt's flow, with the shared client, our own clock and no code in the log."""
 
-    def __init__(self, settings: AsyncOAuthSettings, tokens: Tokens, clock: Clock) -> None:
+    def __init__(self, settings: AsyncOAuthSettings, tokens: SlackTokens, clock: Clock) -> None:
         super().__init__(settings=settings, logger=logger)
         self._tokens = tokens
         self._clock = clock
@@ -128,8 +128,8 @@ class Flow(AsyncOAuthFlow):
         given = {"code": code, "redirect_uri": app.redirect_uri or ""}
         call = exchange(self.client, client_id=app.client_id, client_secret=app.client_secret, **given)
         try:
-            told = await answered(call)
-        except Refused as refusal:
+            told = await require_success(call)
+        except ApiRefused as refusal:
             logger.warning("Slack refused an installation", extra={"answer": refusal.word})
             return None
         except SurfaceBusy:
@@ -154,10 +154,10 @@ class Flow(AsyncOAuthFlow):
             )
 
 
-class Installations(AsyncInstallationStore):
-    """Bolt's view of our installations. It is given valid tokens and nothing to renew them with: `Tokens` does that."""
+class BoltInstallationStore(AsyncInstallationStore):
+    """Bolt's view of our installations: valid tokens, and no refresh tokens, as `SlackTokens` renews them."""
 
-    def __init__(self, installed: Installed, tokens: Tokens) -> None:
+    def __init__(self, installed: InstallationStore, tokens: SlackTokens) -> None:
         self._installed = installed
         self._tokens = tokens
 
@@ -204,7 +204,7 @@ class Installations(AsyncInstallationStore):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class OAuthCallbacks:
     """What the person sees at the end."""
 
     app: SlackApp
@@ -249,10 +249,10 @@ def _told(told: AsyncSlackResponse, now: datetime) -> Installation:
     )
 
 
-def _install(told: Installation) -> Install:
+def _install(told: Installation) -> WorkspaceInstall:
     is_enterprise = bool(told.is_enterprise_install)
     expires = told.bot_token_expires_at
-    return Install(
+    return WorkspaceInstall(
         workspace=(told.enterprise_id if is_enterprise else told.team_id) or "",
         team_name=(told.enterprise_name if is_enterprise else told.team_name) or "",
         bot_token=told.bot_token or "",

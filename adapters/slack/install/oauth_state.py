@@ -21,7 +21,7 @@ SECONDS = 600
 STATES = b"signoff/slack/states/1"
 
 
-class States(AsyncOAuthStateStore):
+class OAuthStates(AsyncOAuthStateStore):
     """What Slack brings back with a person: ours by its signature, for ten minutes, and once."""
 
     def __init__(self, *, database: Database, clock: Clock, client_secret: str) -> None:

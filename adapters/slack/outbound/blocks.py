@@ -34,7 +34,7 @@ NOTIFICATION = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class SlackMessage:
     """What chat.postMessage and chat.update take. `text` is the notification, and what a screen reader says."""
 
     text: str

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from adapters.buttons import Opening
+from adapters.buttons import ViewButton
 from adapters.cards import Card, Labelled, brief_arguments
 from adapters.slack.outbound.blocks import (
     MESSAGE_TEXT,
@@ -35,7 +35,7 @@ SIGNS = {"good": "✓", "bad": "✗", "busy": "●", "quiet": "–", "open": "�
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class CardBlocks:
     """Blocks of a card, and whether something did not fit in them."""
 
     blocks: list[Block]
@@ -56,7 +56,7 @@ def card_blocks(card: Card, controls: Sequence[Block], footer: Sequence[str]) ->
 
 def show_all_button(card: Card) -> Block:
     """Opens everything of the turn in full."""
-    return element(Opening("show all", card.turn))
+    return element(ViewButton("show all", card.turn))
 
 
 def plan_text(card: Card) -> str:
@@ -78,19 +78,19 @@ def _open(card: Card, controls: Sequence[Block], footer: Sequence[str]) -> list[
     return [*top, *command.blocks, *more, *bottom]
 
 
-def _head(card: Card) -> Part:
+def _head(card: Card) -> CardBlocks:
     headline, state = one_line(card.marked_headline), one_line(card.standing)
     runs = [run(cut(headline, HEADLINE), "bold")]
     if not _is_proposed(card):
         runs.append(run(f"\n{SIGNS[card.tone]} {cut(state, STATE)}"))
-    return Part([rich(line(*runs))], not (fits(headline, HEADLINE) and fits(state, STATE)))
+    return CardBlocks([rich(line(*runs))], not (fits(headline, HEADLINE) and fits(state, STATE)))
 
 
 def _thoughts(card: Card) -> list[Block]:
     texts = [(plan_text(card), PLAN)] if card.plan else []
     texts += [(f"{part.label}: {part.text}", DETAIL) for part in card.details]
     is_cut = not all(fits(clean(text), most) for text, most in [(card.says, SAYS), *texts])
-    more = element(Opening("thoughts", card.turn)) if is_cut or (card.is_brief and texts) else None
+    more = element(ViewButton("thoughts", card.turn)) if is_cut or (card.is_brief and texts) else None
     small = [] if card.is_brief else [context(text, most=most) for text, most in texts]
     if not card.says.strip():
         return [*small, actions(more)] if more else small
@@ -104,12 +104,12 @@ def _review(card: Card) -> list[Block]:
     return [section(text, None if fits(clean(text), REVIEW) else show_all_button(card), most=REVIEW)]
 
 
-def _command(card: Card, room: int) -> Part:
+def _command(card: Card, room: int) -> CardBlocks:
     arguments = card.arguments[:MOST_ARGUMENTS]
     preview = _preview(card)
     shown, beyond = [*preview, *arguments], len(card.arguments) - len(arguments)
     if not shown:
-        return Part([context("No arguments.")])
+        return CardBlocks([context("No arguments.")])
     labels = [one_line(part.label) or "?" for part in shown]
     most = max(LEAST_NAME, min(NAME, room // (4 * len(shown))))
     names = [cut(label, most) for label in labels]
@@ -122,7 +122,7 @@ def _command(card: Card, room: int) -> Part:
         elements += _boxed(name, text, part) if which < len(preview) else _argument(name, text, part)
     if beyond:
         elements.append(line(run(f"… {beyond:,} more arguments: Show all", "italic")))
-    return Part([rich(*_joined(elements))], beyond > 0 or fitted != texts or names != labels)
+    return CardBlocks([rich(*_joined(elements))], beyond > 0 or fitted != texts or names != labels)
 
 
 def _preview(card: Card) -> list[Labelled]:
@@ -154,22 +154,22 @@ def _joined(elements: Sequence[Block]) -> list[Block]:
     return joined
 
 
-def _folded(card: Card) -> Part:
+def _folded(card: Card) -> CardBlocks:
     says, brief = one_line(card.says), one_line(brief_arguments(card))
     blocks = [context(says, most=FOLDED_SAYS)] if says else []
     blocks += [context(brief, most=FOLDED)] if brief else []
     blocks += [context(card.edits, most=REMARK)] if card.edits else []
     is_whole = fits(says, FOLDED_SAYS) and fits(brief, FOLDED) and not (card.preview or card.changes)
     is_same = all(one_line(part.text) == part.text for part in card.arguments)
-    return Part(blocks, not (is_whole and is_same))
+    return CardBlocks(blocks, not (is_whole and is_same))
 
 
-def _outcome(card: Card) -> Part:
+def _outcome(card: Card) -> CardBlocks:
     if not card.outcome.strip():
-        return Part([])
+        return CardBlocks([])
     shown, is_more = first_lines(clean(card.outcome))
     mark = [line(run("… Show all has the rest.", "italic"))] if is_more else []
-    return Part([rich(preformatted(shown), *mark)], is_more)
+    return CardBlocks([rich(preformatted(shown), *mark)], is_more)
 
 
 def _is_proposed(card: Card) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from adapters.buttons import Button, Opening
+from adapters.buttons import Button, ViewButton
 from adapters.cards import Card
 from adapters.slack.outbound.blocks import (
     IDENTIFIER,
@@ -19,13 +19,13 @@ from adapters.slack.outbound.blocks import (
     plain,
     text_input,
 )
-from adapters.slack.outbound.extra_buttons import Deletion, Offer, Upload
+from adapters.slack.outbound.extra_buttons import SlackDeleteButton, SlackDraftButton, SlackUploadButton
 from adapters.text_fit import fits
 from adapters.ui_text import DELETE_MEANS, REPLY_DOES, STOP_MEANS, covered_text
 from agent_core.model.agent import Agent
 from agent_core.model.command import RiskClass
 
-Pressable: TypeAlias = Button | Opening | Upload | Deletion | Offer
+Pressable: TypeAlias = Button | ViewButton | SlackUploadButton | SlackDeleteButton | SlackDraftButton
 PREFIX = "signoff."
 APPROVE_N = "Approve ×N"
 
@@ -33,13 +33,13 @@ APPROVE_N = "Approve ×N"
 def action_id(pressable: Pressable) -> str:
     """The name under which Slack tells of a press; a row holds no two of a name."""
     match pressable:
-        case Opening(verb, _, part) if part > 1:
+        case ViewButton(verb, _, part) if part > 1:
             return f"{PREFIX}{verb.replace(' ', '_')}.{part}"
-        case Button(verb) | Opening(verb) | Offer(verb):
+        case Button(verb) | ViewButton(verb) | SlackDraftButton(verb):
             return PREFIX + verb.replace(" ", "_")
-        case Upload():
+        case SlackUploadButton():
             return f"{PREFIX}upload"
-        case Deletion():
+        case SlackDeleteButton():
             return f"{PREFIX}delete"
 
 
@@ -50,7 +50,7 @@ def element(pressable: Pressable, *, label: str = "", style: str = "", confirm: 
 
 def link_button(subject: str, url: str) -> Block:
     """Leads to where something is; Slack tells of the press all the same."""
-    return button(Opening("open", subject).label, f"{PREFIX}open", str(Opening("open", subject)), url=url)
+    return button(ViewButton("open", subject).label, f"{PREFIX}open", str(ViewButton("open", subject)), url=url)
 
 
 def stop_button(agent: Agent) -> Block:
@@ -62,7 +62,7 @@ def stop_button(agent: Agent) -> Block:
 def delete_button(agent: Agent) -> Block:
     """Asks first: nothing of the agent is left."""
     asked = confirmation(f"Delete {agent.name}?", DELETE_MEANS, yes="Delete", no="Keep it", danger=True)
-    return element(Deletion(agent.id), style="danger", confirm=asked)
+    return element(SlackDeleteButton(agent.id), style="danger", confirm=asked)
 
 
 def rest_button(agent: Agent) -> Block:
@@ -72,7 +72,7 @@ def rest_button(agent: Agent) -> Block:
 
 def upload_button(agent: Agent, path: str) -> Block | None:
     """Puts a file into the thread; None for a path that no button can carry."""
-    upload = Upload(agent.id, path)
+    upload = SlackUploadButton(agent.id, path)
     return element(upload) if fits(str(upload), VALUE) and path.isprintable() else None
 
 
@@ -107,7 +107,7 @@ def reply_box(agent: Agent, shown: str) -> Block:
 
 def _times(one: Button, several: Sequence[Button], risks: Sequence[RiskClass]) -> Block:
     options = [option(each.label, str(each)) for each in several]
-    other = Opening("another number", one.subject, shown=one.shown)
+    other = ViewButton("another number", one.subject, shown=one.shown)
     element = chooser("static_select", f"{PREFIX}approve_n", [*options, option(other.label, str(other))])
     asked = confirmation("Approve more than one?", covered_text(risks), yes="Go on")
     return element | {"placeholder": plain(APPROVE_N), "confirm": asked}

@@ -16,11 +16,11 @@ from agent_core.model.agent_policy import Approvers, Policy, Verbosity
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId
 
-OfferVerb: TypeAlias = Literal["create", "change"]
+ExtraVerb: TypeAlias = Literal["create", "change"]
 
 
 @dataclass(frozen=True, slots=True)
-class Upload:
+class SlackUploadButton:
     """A file of an agent is wanted in the thread."""
 
     agent: AgentId
@@ -41,7 +41,7 @@ class Upload:
 
 
 @dataclass(frozen=True, slots=True)
-class Deletion:
+class SlackDeleteButton:
     """An agent is to be deleted, and whoever pressed was asked whether they mean it."""
 
     agent: AgentId
@@ -60,13 +60,13 @@ class Deletion:
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class SlackDraftButton:
     """A drafted agent is to be created as it is, or changed first.
 
     Where a draft is too long for a button, `draft` is None and the `sentence` it came from is what is left.
     """
 
-    verb: OfferVerb
+    verb: ExtraVerb
     draft: AgentDraft | None
     sentence: str = ""
 
@@ -93,7 +93,7 @@ class Offer:
             draft = None if fields is None else _draft(fields)
         except (ValueError, TypeError, KeyError, AttributeError, InvalidOperation, RecursionError):
             raise _foreign() from None
-        if verb not in get_args(OfferVerb) or not isinstance(sentence, str):
+        if verb not in get_args(ExtraVerb) or not isinstance(sentence, str):
             raise _foreign()
         return cls(verb, draft, sentence)
 

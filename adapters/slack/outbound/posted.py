@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from adapters.slack.api.client import Calls
+from adapters.slack.api.client import SlackApi
 from adapters.slack.outbound.blocks import Metadata
 from agent_core.model.channels import ChannelScope, ThreadRef
 
@@ -14,10 +14,10 @@ CLOCKS_APART = timedelta(minutes=2)
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PostedMessages:
     """Finds our own messages. Slack hides metadata from every app but the one that wrote it."""
 
-    calls: Calls
+    calls: SlackApi
 
     async def root(self, channel: ChannelScope, metadata: Metadata, since: datetime) -> str:
         """The `ts` of a message in the channel, or ""."""

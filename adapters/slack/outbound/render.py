@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from adapters.answers import Answer
-from adapters.buttons import Button, Opening
+from adapters.buttons import Button, ViewButton
 from adapters.cards import free_text, how_to_talk, lease_text, spend_text, status_text, summary_text, turn_card
 from adapters.decision_log import row_text
 from adapters.slack.outbound.blocks import (
@@ -13,7 +13,7 @@ from adapters.slack.outbound.blocks import (
     MESSAGE_TEXT,
     TEXT,
     Block,
-    Message,
+    SlackMessage,
     actions,
     context,
     line,
@@ -37,11 +37,11 @@ from adapters.slack.outbound.controls import (
     rest_button,
     upload_button,
 )
-from adapters.slack.outbound.extra_buttons import Deletion, Offer, Upload
+from adapters.slack.outbound.extra_buttons import SlackDeleteButton, SlackDraftButton, SlackUploadButton
 from adapters.slack.outbound.links import card_link
 from adapters.slack.outbound.texts import beginning_by_weight, clean, escaped, weight
 from adapters.text_fit import beginning, cut, shares
-from adapters.ui_text import DELETE_MEANS, Help, age, size_text
+from adapters.ui_text import DELETE_MEANS, HelpText, age, size_text
 from adapters.visible_text import visible
 from agent_core.errors import InvalidInput
 from agent_core.model.actors import Actor
@@ -63,17 +63,17 @@ EXPLANATION = (
 EXAMPLE = "research the best tennis strings for topspin"
 
 
-def turn_message(agent: Agent, turn: Turn, *, badge: str = "") -> Message:
+def turn_message(agent: Agent, turn: Turn, *, badge: str = "") -> SlackMessage:
     """The card of a turn in its present state; `badge` names the model where that is to be said."""
     card = turn_card(agent, turn)
     controls = card_controls(agent, card, turn.risks)
     controls += [reply_box(agent, turn.control_hash)] if turn.state == "proposed" else []
     footer = [part for part in (card.risk, *card.footer, card.lease, badge) if part]
     mark = metadata("signoff_turn", turn=turn.id)
-    return Message(notification(summary_text(agent, turn)), card_blocks(card, controls, footer), mark)
+    return SlackMessage(notification(summary_text(agent, turn)), card_blocks(card, controls, footer), mark)
 
 
-def root_message(agent: Agent, *, model: str, status_line: str = "") -> Message:
+def root_message(agent: Agent, *, model: str, status_line: str = "") -> SlackMessage:
     """The message under which the agent's thread hangs."""
     facts = [f"Started by {agent.owner}", model, agent.model, spend_text(agent), free_text(agent)]
     blocks = [
@@ -83,62 +83,62 @@ def root_message(agent: Agent, *, model: str, status_line: str = "") -> Message:
     ]
     blocks += [context(f"● {one_line(status_line)}", most=SHORT)] if status_line.strip() else []
     said = f"{agent.name}: {agent.role}"
-    return Message(notification(said), blocks, metadata("signoff_agent", agent=agent.id))
+    return SlackMessage(notification(said), blocks, metadata("signoff_agent", agent=agent.id))
 
 
-def notice_message(agent: Agent, notice: Notice) -> Message:
+def notice_message(agent: Agent, notice: Notice) -> SlackMessage:
     """What Signoff tells the thread; with Resume where the agent stands still."""
     resume = element(Button("resume", agent.id)) if notice.kind in RESTING else None
     name = cut(one_line(agent.name), NAME)
     said = notice.text if notice.text.startswith(f"{name} is ") else f"{name}: {notice.text}"
     blocks = [section(said, resume) if resume else context(said)]
-    blocks += [actions(element(Opening("show reply", notice.id)))] if notice.reply else []
-    return Message(notification(said), blocks, metadata("signoff_notice", notice=notice.id))
+    blocks += [actions(element(ViewButton("show reply", notice.id)))] if notice.reply else []
+    return SlackMessage(notification(said), blocks, metadata("signoff_notice", notice=notice.id))
 
 
-def note_message(agent: Agent, by: Actor, text: str) -> Message:
+def note_message(agent: Agent, by: Actor, text: str) -> SlackMessage:
     """What somebody wrote into the reply box who may not decide, for the others to see."""
     said = f"{by} to {agent.name}"
     blocks = [rich(line(run(cut(one_line(said), NAME), "bold"), run(" as a note")), quoted(cut(clean(text), TEXT)))]
-    return Message(notification(f"{said}: {text}"), blocks)
+    return SlackMessage(notification(f"{said}: {text}"), blocks)
 
 
-def kept_message(agent: Agent, said: str) -> Message:
+def kept_message(agent: Agent, said: str) -> SlackMessage:
     """Answers a reply to an agent at rest."""
-    return Message(notification(said), [section(said, element(Button("resume", agent.id)))])
+    return SlackMessage(notification(said), [section(said, element(Button("resume", agent.id)))])
 
 
-def answer_message(answer: Answer) -> Message:
+def answer_message(answer: Answer) -> SlackMessage:
     """An answer with what its file holds; where that is not all, it says how much there is more."""
     if answer.log:
         return log_message(answer.log, answer.text.partition("\n")[0])
     whole = clean(answer.whole)
     part = beginning(whole, MESSAGE_TEXT // 2 - SHORT)
     left = len(whole) - len(part)
-    return Message.plain(f"{part}\n… {left:,} more characters." if left else part)
+    return SlackMessage.plain(f"{part}\n… {left:,} more characters." if left else part)
 
 
-def log_message(rows: Sequence[LogRow], head: str) -> Message:
+def log_message(rows: Sequence[LogRow], head: str) -> SlackMessage:
     """Rows of the decision log, one a line, each with a link to its card where that still stands."""
     lines = [line(run(f"{head}\n", "bold"))]
     for row in rows:
         url = card_link(row.entry.channel, row.card)
         opens = [run(" · "), link_run(url, "card")] if url else []
         lines.append(line(run(cut(row_text(row.entry), LOG_ROW)), *opens, run("\n")))
-    return Message(notification(head), [rich(*lines)])
+    return SlackMessage(notification(head), [rich(*lines)])
 
 
-def agents_message(agents: Sequence[Agent], now: datetime, link: Link) -> Message:
+def agents_message(agents: Sequence[Agent], now: datetime, link: Link) -> SlackMessage:
     """The channel's agents, one a line."""
     if not agents:
         said = "No agents here yet."
-        return Message(said, [section(said, element(Opening("new agent", "here")))])
+        return SlackMessage(said, [section(said, element(ViewButton("new agent", "here")))])
     blocks = [section(standing_text(agent, now), linked(agent, link)) for agent in agents[:MOST_LISTED]]
     blocks += _rest(len(agents) - MOST_LISTED, "agents")
-    return Message(notification(", ".join(agent.name for agent in agents)), blocks)
+    return SlackMessage(notification(", ".join(agent.name for agent in agents)), blocks)
 
 
-def agent_message(agent: Agent, now: datetime, link: Link) -> Message:
+def agent_message(agent: Agent, now: datetime, link: Link) -> SlackMessage:
     """One agent with all that is settled about it."""
     policy = agent.policy
     facts = [
@@ -152,48 +152,56 @@ def agent_message(agent: Agent, now: datetime, link: Link) -> Message:
     buttons += [element(Button("revoke", agent.id))] if agent.lease else []
     standing = standing_text(agent, now)
     about = _about(agent.name, agent.role, agent.goals)
-    return Message(notification(standing), [*about, section(standing), context("\n".join(facts)), actions(*buttons)])
+    return SlackMessage(
+        notification(standing), [*about, section(standing), context("\n".join(facts)), actions(*buttons)]
+    )
 
 
-def files_message(agent: Agent, entries: Sequence[FileEntry]) -> Message:
+def files_message(agent: Agent, entries: Sequence[FileEntry]) -> SlackMessage:
     """The files of an agent, with a button for each of the first."""
     if not entries:
-        return Message.plain(f"{agent.name} has no files yet.")
+        return SlackMessage.plain(f"{agent.name} has no files yet.")
     shown = entries[:MOST_UPLOADS]
     blocks = [_file(agent, entry) for entry in shown]
     blocks += _rest(len(entries) - len(shown), "files")
-    return Message(notification(f"{agent.name}: {len(entries):,} files"), blocks)
+    return SlackMessage(notification(f"{agent.name}: {len(entries):,} files"), blocks)
 
 
-def delete_question(agent: Agent) -> Message:
+def delete_question(agent: Agent) -> SlackMessage:
     """Asks before an agent is deleted."""
     said = f"Delete {agent.name}? {DELETE_MEANS}"
-    return Message(notification(said), [section(said), actions(delete_button(agent))])
+    return SlackMessage(notification(said), [section(said), actions(delete_button(agent))])
 
 
-def explanation_message() -> Message:
+def explanation_message() -> SlackMessage:
     """What Signoff is, for whoever says nothing more than its name."""
     first, second = EXPLANATION
     blocks = [rich(line(run(f"{first}\n{second}\n"), run(f"@Signoff {EXAMPLE}", "code")))]
-    return Message(notification(first), [*blocks, actions(element(Opening("new agent", "here"), style="primary"))])
+    return SlackMessage(
+        notification(first), [*blocks, actions(element(ViewButton("new agent", "here"), style="primary"))]
+    )
 
 
-def help_message(*helps: Help, said: str = "") -> Message:
+def help_message(*helps: HelpText, said: str = "") -> SlackMessage:
     """What can be typed, one command a line; `said` comes first. A screen reader has the same lines as text."""
     text = "\n\n".join(filter(None, (said, *(each.text for each in helps))))
     blocks = [*([section(said)] if said else []), *map(_help, helps)]
-    return Message(escaped(clean(text)), blocks)
+    return SlackMessage(escaped(clean(text)), blocks)
 
 
-def offer_message(draft: AgentDraft, sentence: str = "", *, said: str = "") -> Message:
+def offer_message(draft: AgentDraft, sentence: str = "", *, said: str = "") -> SlackMessage:
     """An agent drafted from a sentence, to be created as it is or changed first."""
-    create = element(Offer("create", draft, sentence), style="primary")
+    create = element(SlackDraftButton("create", draft, sentence), style="primary")
     blocks = [*([context(said)] if said else []), *_about(draft.name, draft.role, draft.goals)]
     text = f"A draft of {draft.name}: {draft.role}"
-    return Message(notification(text), [*blocks, actions(create, element(Offer("change", draft, sentence)))])
+    return SlackMessage(
+        notification(text), [*blocks, actions(create, element(SlackDraftButton("change", draft, sentence)))]
+    )
 
 
-def pressed(action: Mapping[str, Any]) -> Button | Opening | Upload | Deletion | Offer:
+def pressed(
+    action: Mapping[str, Any],
+) -> Button | ViewButton | SlackUploadButton | SlackDeleteButton | SlackDraftButton:
     """What an action of a `block_actions` payload says; raise InvalidInput where it is none of ours.
 
     For a reply box it is the reply button: what was written stands in the action's `value`.
@@ -208,15 +216,15 @@ def pressed(action: Mapping[str, Any]) -> Button | Opening | Upload | Deletion |
         raise InvalidInput({"button": "This button is not one of Signoff's."})
     match name.removeprefix(PREFIX).partition(".")[0]:
         case "show_all" | "show_reply" | "thoughts" | "another_number" | "new_agent" | "open":
-            return Opening.parse(value)
+            return ViewButton.parse(value)
         case "upload":
-            return Upload.parse(value)
+            return SlackUploadButton.parse(value)
         case "delete":
-            return Deletion.parse(value)
+            return SlackDeleteButton.parse(value)
         case "create" | "change":
-            return Offer.parse(value)
+            return SlackDraftButton.parse(value)
         case _:
-            return Opening.parse(value) if value.startswith("another number:") else Button.parse(value)
+            return ViewButton.parse(value) if value.startswith("another number:") else Button.parse(value)
 
 
 def standing_text(agent: Agent, now: datetime) -> str:
@@ -243,7 +251,7 @@ def _about(name: str, role: str, goals: Sequence[str]) -> list[Block]:
     return [rich(head, numbered(*fitted)) if fitted else rich(head)]
 
 
-def _help(each: Help) -> Block:
+def _help(each: HelpText) -> Block:
     runs = [run(f"{each.title}\n", "bold")]
     for command, meaning in each.commands:
         runs += [run(command, "code"), run(f" – {meaning}\n")]

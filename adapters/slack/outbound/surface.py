@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from adapters.cards import status_text
-from adapters.slack.api.client import GONE, Calls, SlackRefused
+from adapters.slack.api.client import GONE, SlackApi, SlackRefused
 from adapters.slack.api.directory import SlackDirectory
-from adapters.slack.inbound.background import Soon
-from adapters.slack.outbound.blocks import Message
+from adapters.slack.inbound.background import BackgroundTasks
+from adapters.slack.outbound.blocks import SlackMessage
 from adapters.slack.outbound.card import one_line
-from adapters.slack.outbound.posted import Standing
+from adapters.slack.outbound.posted import PostedMessages
 from adapters.slack.outbound.render import notice_message, root_message, turn_message
 from adapters.text_fit import cut
 from adapters.visible_text import visible
@@ -46,8 +46,8 @@ class SlackSurface:
     being sent. Any of it may be lost: then more is sent.
     """
 
-    calls: Calls
-    soon: Soon
+    calls: SlackApi
+    soon: BackgroundTasks
     model: str
     directory: SlackDirectory
     name: SurfaceName = "slack"
@@ -61,7 +61,7 @@ class SlackSurface:
     async def open_thread(self, agent: Agent) -> ThreadRef:
         """Post the root message, unless it stands in the channel."""
         message = root_message(agent, model=self.model)
-        found = await Standing(self.calls).root(agent.channel, message.written_by, agent.created_at)
+        found = await PostedMessages(self.calls).root(agent.channel, message.written_by, agent.created_at)
         return ThreadRef(agent.channel, found or await self._post(agent, message, thread=None))
 
     async def show(self, agent: Agent, turn: Turn, *, may_stand: bool) -> str:
@@ -69,7 +69,7 @@ class SlackSurface:
         thread, message = thread_of(agent), self._card(agent, turn)
         stands = ts_in(thread, turn.shown_as)
         if not stands and may_stand:
-            stands = await Standing(self.calls).reply(thread, message.written_by, turn.proposed_at)
+            stands = await PostedMessages(self.calls).reply(thread, message.written_by, turn.proposed_at)
         if not stands or not await self._edit(agent, stands, message):
             stands = await self._post(agent, message, thread=thread.thread)
         return f"{thread.thread}/{stands}"
@@ -77,7 +77,7 @@ class SlackSurface:
     async def notice(self, agent: Agent, notice: Notice, *, may_stand: bool) -> None:
         """Post it under the root, unless it stands there."""
         thread, message = thread_of(agent), notice_message(agent, notice)
-        if may_stand and await Standing(self.calls).reply(thread, message.written_by, notice.at):
+        if may_stand and await PostedMessages(self.calls).reply(thread, message.written_by, notice.at):
             return
         await self._post(agent, message, thread=thread.thread)
 
@@ -104,7 +104,7 @@ class SlackSurface:
     async def say_to(self, workspace: str, person: str, text: str) -> None:
         """Write to a person in their direct messages."""
         await self.calls.ask(
-            workspace, lambda client: client.chat_postMessage(channel=person, **Message.plain(text).arguments)
+            workspace, lambda client: client.chat_postMessage(channel=person, **SlackMessage.plain(text).arguments)
         )
 
     async def upload(self, agent: Agent, filename: str, data: bytes) -> None:
@@ -121,7 +121,7 @@ class SlackSurface:
     async def send_files(self, workspace: str, person: str, text: str, files: Sequence[tuple[str, bytes]]) -> None:
         """Send files to a person in their direct messages, in one message after the text."""
         sent = await self.calls.ask(
-            workspace, lambda client: client.chat_postMessage(channel=person, **Message.plain(text).arguments)
+            workspace, lambda client: client.chat_postMessage(channel=person, **SlackMessage.plain(text).arguments)
         )
         uploads = [{"filename": name, "content": data or b"\n"} for name, data in files]
         await self.calls.ask(
@@ -138,10 +138,10 @@ class SlackSurface:
             self.drawn.pop(f"{agent.channel.key}/{stands}", None)
             await self._edit(agent, stands, self._card(agent, turn))
 
-    def _card(self, agent: Agent, turn: Turn) -> Message:
+    def _card(self, agent: Agent, turn: Turn) -> SlackMessage:
         return turn_message(agent, turn, badge="" if agent.model else self.model)
 
-    async def _post(self, agent: Agent, message: Message, *, thread: str | None) -> str:
+    async def _post(self, agent: Agent, message: SlackMessage, *, thread: str | None) -> str:
         answer = await self.calls.ask(
             agent.channel.workspace,
             lambda client: client.chat_postMessage(
@@ -156,7 +156,7 @@ class SlackSurface:
         self._remember(f"{agent.channel.key}/{answer['ts']}", message.digest)
         return str(answer["ts"])
 
-    async def _edit(self, agent: Agent, ts: str, message: Message) -> bool:
+    async def _edit(self, agent: Agent, ts: str, message: SlackMessage) -> bool:
         """Say whether the message is there; where it looks the same already nothing is sent."""
         key, digest = f"{agent.channel.key}/{ts}", message.digest
         if self.drawn.get(key) == digest:

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
 
-from adapters.buttons import Opening, OpeningVerb
+from adapters.buttons import ViewButton, ViewVerb
 from adapters.cards import Card, Labelled, as_text, money
 from adapters.forms import argument_names
-from adapters.slack.inbound.fields import ARGUMENT, Place
+from adapters.slack.inbound.fields import ARGUMENT, FormContext
 from adapters.slack.outbound.blocks import (
     IDENTIFIER,
     VIEW_BLOCKS,
@@ -76,7 +76,7 @@ def agent_form(
     blocks += [context(f"As {last.name} had it, the last agent of this channel.")] if last and last.name else []
     blocks += entries("budget", "Budget in US dollars", "" if budget is None else str(budget), placeholder="No limit")
     blocks += entries("model", "Model", given.model or kept.model, placeholder="The default model")
-    place = Place(channel_key, thread=thread)
+    place = FormContext(channel_key, thread=thread)
     return _form(NEW_AGENT, "new", [*blocks, *_policy_fields(policy)], place, submit="Create")
 
 
@@ -85,7 +85,7 @@ def drafting_view() -> Block:
     return sentence_view(NEW_AGENT, "Drafting name, role and goals from your sentence…")
 
 
-def edit_form(turn: Turn, spec: CommandSpec, place: Place) -> Block | None:
+def edit_form(turn: Turn, spec: CommandSpec, place: FormContext) -> Block | None:
     """A field for each argument, given or not; None where the arguments are too long for a form."""
     given, blocks = turn.call.arguments, []
     if sum(len(as_text(value)) for value in given.values()) > VIEW_SIZE:
@@ -100,14 +100,14 @@ def edit_form(turn: Turn, spec: CommandSpec, place: Place) -> Block | None:
     return view if len(blocks) <= VIEW_BLOCKS and len(json.dumps(view)) <= VIEW_SIZE else None
 
 
-def reason_form(agent: Agent, turn: Turn, place: Place) -> Block:
+def reason_form(agent: Agent, turn: Turn, place: FormContext) -> Block:
     """Asks why not; the agent reads it."""
     hint = f"Optional. {agent.name} reads it and thinks again."
     blocks = entries("text", "Reason", hint=hint, multiline=True)
     return _form(f"Reject turn {turn.number}", "reject", blocks, place, submit="Reject")
 
 
-def number_form(turn: Turn, place: Place) -> Block:
+def number_form(turn: Turn, place: FormContext) -> Block:
     """Asks how many commands may run."""
     number = {
         "type": "number_input",
@@ -121,25 +121,25 @@ def number_form(turn: Turn, place: Place) -> Block:
     return _form(f"Approve turn {turn.number}", "times", [block], place, submit=APPROVE_N)
 
 
-def show_all(card: Card, place: Place, part: int = 1) -> Block:
+def show_all(card: Card, place: FormContext, part: int = 1) -> Block:
     """Everything of a turn in full; a part of it where it is long."""
     parts = parts_of(card)
     which, around = _part(parts, "show all", card.turn, part)
     return _view(f"Turn {card.number}", [*around[0], *parts[which - 1], *around[1]], place)
 
 
-def reply_view(notice: Notice, place: Place, part: int = 1) -> Block:
+def reply_view(notice: Notice, place: FormContext, part: int = 1) -> Block:
     """A reply of the model that could not be used, whole; a part of it where it is long."""
     parts = packed(list(drawn([Labelled(REPLY, notice.reply)], boxed=True)))
     which, around = _part(parts, "show reply", notice.id, part)
     return _view(REPLY, [*around[0], *parts[which - 1], *around[1]], place)
 
 
-def thoughts_view(card: Card, place: Place | None = None) -> Block:
+def thoughts_view(card: Card, place: FormContext | None = None) -> Block:
     """All thoughts of a turn; where they are longer than a view, its beginning."""
     first, *more = packed(list(drawn(thoughts_of(card))))
     rest = "There is more: Show all has the whole of it."
-    button = element(Opening("show all", card.turn)) if place else None
+    button = element(ViewButton("show all", card.turn)) if place else None
     blocks = [*first, *([section(rest, button)] if more else [])]
     return _view("Thoughts", blocks or [section("It says nothing of this command.")], place)
 
@@ -157,7 +157,7 @@ def home(mine: Sequence[Agent], waiting: Sequence[tuple[Agent, Turn]], now: date
         blocks += _rest(len(waiting) - MOST_WAITING)
     if not (mine or waiting):
         blocks += [section(EXPLANATION[0]), section(f"{EMPTY_HOME}\n@Signoff {EXAMPLE}")]
-    blocks.append(actions(element(Opening("new agent", "home"), style="primary")))
+    blocks.append(actions(element(ViewButton("new agent", "home"), style="primary")))
     if mine:
         spent = sum((agent.budget.spent for agent in mine), Decimal(0))
         blocks += [heading("Your agents"), context(f"{len(mine):,} in all · {money(spent)} spent")]
@@ -167,13 +167,13 @@ def home(mine: Sequence[Agent], waiting: Sequence[tuple[Agent, Turn]], now: date
 
 
 def _part(
-    parts: Sequence[object], verb: OpeningVerb, subject: str, part: int
+    parts: Sequence[object], verb: ViewVerb, subject: str, part: int
 ) -> tuple[int, tuple[list[Block], list[Block]]]:
     """Which part is shown, what stands above it, and under it the buttons that lead to the parts beside it."""
     which = min(max(part, 1), len(parts))
     steps = [("Previous part", which - 1), ("Next part", which + 1)]
     buttons = [
-        element(Opening(verb, subject, number), label=label) for label, number in steps if 1 <= number <= len(parts)
+        element(ViewButton(verb, subject, number), label=label) for label, number in steps if 1 <= number <= len(parts)
     ]
     top = [context(f"Part {which:,} of {len(parts):,}")] if len(parts) > 1 else []
     return which, (top, [actions(*buttons)] if buttons else [])
@@ -192,11 +192,11 @@ def _one_of(words: dict[str, str], chosen: str) -> Block:
     return chooser("radio_buttons", FIELD, [option(label, value) for value, label in words.items()], [chosen])
 
 
-def _form(title: str, kind: str, blocks: Sequence[Block], place: Place, submit: str) -> Block:
+def _form(title: str, kind: str, blocks: Sequence[Block], place: FormContext, submit: str) -> Block:
     return _view(title, blocks, place, kind) | {"submit": plain(submit, VIEW_BUTTON)}
 
 
-def _view(title: str, blocks: Sequence[Block], place: Place | None = None, kind: str = "show") -> Block:
+def _view(title: str, blocks: Sequence[Block], place: FormContext | None = None, kind: str = "show") -> Block:
     view = {
         "type": "modal",
         "callback_id": PREFIX + kind,

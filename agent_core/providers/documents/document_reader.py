@@ -8,7 +8,7 @@ from pathlib import Path
 from agent_core.errors import CommandError
 from agent_core.model.texts import unicode_text
 from agent_core.ports.documents import Reading
-from agent_core.providers.documents.isolated_reader import BROKEN, SLOW, read_by
+from agent_core.providers.documents.isolated_reader import BROKEN, SLOW, read_isolated
 
 WORKER = Path(__file__).with_name("document_worker.py")
 PATIENCE = 30.0
@@ -27,7 +27,7 @@ FAULTS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadDocuments:
+class DocumentReader:
     """Text as it is; everything else by the worker. The last few readings are kept, as files are paged through."""
 
     seconds: float = PATIENCE
@@ -48,7 +48,7 @@ class ReadDocuments:
         key = f"{kind} {hashlib.sha256(data).hexdigest()}"
         if key not in self._kept:
             async with self._turns:
-                reading = _read(name, data, await read_by(self.worker, kind, given=data, seconds=self.seconds))
+                reading = _read(name, data, await read_isolated(self.worker, kind, given=data, seconds=self.seconds))
             self._keep(key, reading)
         return self._kept[key]
 

@@ -35,7 +35,7 @@ BLANKS = {"tab": "\t", "s": " ", "br": "\n", "cr": "\n", "line-break": "\n"}
 ENDS = {**dict.fromkeys(LINES, "\n"), **dict.fromkeys(CELLS, "\t"), **dict.fromkeys(ROWS, "\n")}
 
 
-class Refused(Exception):
+class Unreadable(Exception):
     """Why there is no text, in one of the words that the parent knows."""
 
     def __init__(self, fault: str) -> None:
@@ -60,7 +60,7 @@ def limit() -> None:
             resource.setrlimit(kind, (most, most))
 
 
-class Told:
+class ExtractedText:
     """Text as it is found, up to so much."""
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ class Told:
 class Outline:
     """Words, lines and cells of a document's XML. Entities and document types are refused: documents have none."""
 
-    def __init__(self, told: Told, kind: str) -> None:
+    def __init__(self, told: ExtractedText, kind: str) -> None:
         self.told, self.kind = told, kind
         self.cells = self.writing = self.hidden = 0
         self.parser = expat.ParserCreate(namespace_separator=" ")
@@ -97,7 +97,7 @@ class Outline:
 
     def refuse(self, *_declared: object) -> None:
         """Stop at the first declaration."""
-        raise Refused("hostile")
+        raise Unreadable("hostile")
 
     def start(self, name: str, _attributes: dict[str, str]) -> None:
         """A word, a blank, a cell begins."""
@@ -133,27 +133,27 @@ def is_writing(kind: str, space: str, local: str) -> bool:
     return is_text(space) and local in (("t",) if kind == "docx" else ("p", "h"))
 
 
-def of_archive(data: bytes, told: Told) -> str:
+def of_archive(data: bytes, told: ExtractedText) -> str:
     """The text of a Word or an OpenDocument file. One member is read, into memory; nothing is unpacked."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         there = set(archive.namelist())
         name = next((part for part in PARTS if part in there), None)
         if name is None:
-            raise Refused("unknown")
+            raise Unreadable("unknown")
         if archive.getinfo(name).flag_bits & 1:
-            raise Refused("locked")
+            raise Unreadable("locked")
         outline, read = Outline(told, PARTS[name]), 0
         with archive.open(name) as member:
             while chunk := member.read(CHUNK):
                 read += len(chunk)
                 if read > MOST_XML:
-                    raise Refused("large")
+                    raise Unreadable("large")
                 outline.parser.Parse(chunk, False)
         outline.parser.Parse(b"", True)
     return ""
 
 
-def of_pdf(data: bytes, told: Told) -> str:
+def of_pdf(data: bytes, told: ExtractedText) -> str:
     """The text of a PDF, page by page, for as long as there is time."""
     from pypdf import PdfReader  # only here: the other kinds need no library
     from pypdf.errors import PyPdfError
@@ -162,7 +162,7 @@ def of_pdf(data: bytes, told: Told) -> str:
     begun = time.monotonic()
     reader = PdfReader(io.BytesIO(data))
     if reader.is_encrypted and not reader.decrypt(""):
-        raise Refused("locked")
+        raise Unreadable("locked")
     pages, unread, number = len(reader.pages), 0, 0
     for number in range(1, min(pages, MOST_PAGES) + 1):
         try:
@@ -174,7 +174,7 @@ def of_pdf(data: bytes, told: Told) -> str:
         if time.monotonic() - begun > MOST_SECONDS:
             break
     if unread and not any(told.parts):
-        raise Refused("broken")
+        raise Unreadable("broken")
     return pdf_note(pages, number, unread)
 
 
@@ -185,11 +185,11 @@ def pdf_note(pages: int, seen: int, unread: int) -> str:
     return f"{whole}{rest}" + (f" {unread:,} of them could not be read." if unread else "")
 
 
-def of_legacy(data: bytes, told: Told) -> str:
+def of_legacy(data: bytes, told: ExtractedText) -> str:
     """The text of bytes that are no Unicode: the usual encoding of the West, else the likeliest one."""
     beginning = data[:MOST_LOOKED_AT]
     if any(byte < 32 and byte not in b"\t\n\r\f\x1b" for byte in beginning) or b"\0" in data:
-        raise Refused("unknown")
+        raise Unreadable("unknown")
     encoding = western(beginning) or likeliest(beginning)
     told.add(data.decode(encoding, "replace"))
     return f"It is not in UTF-8; it was read as {encoding}, which may be wrong."
@@ -213,18 +213,18 @@ def likeliest(data: bytes) -> str:
 
     best = from_bytes(data).best()
     if best is None:
-        raise Refused("unknown")
+        raise Unreadable("unknown")
     return best.encoding
 
 
 def read(kind: str, data: bytes) -> dict[str, str]:
     """The text and a note, or the fault; what a broken file raises goes through, and ends the program."""
-    told = Told()
+    told = ExtractedText()
     try:
         note = {"pdf": of_pdf, "archive": of_archive, "legacy": of_legacy}[kind](data, told)
     except Enough:
         note = f"Only its first {MOST_TEXT:,} characters were read."
-    except Refused as refused:
+    except Unreadable as refused:
         return {"fault": refused.fault}
     return {"text": told.text, "note": note} if told.text.strip() else {"fault": "textless"}
 

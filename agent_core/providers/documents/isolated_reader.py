@@ -17,7 +17,7 @@ MOST_ANSWER = 16 * 2**20  # JSON spells a letter with six, or twelve
 BROKEN, SLOW = "broken", "slow"
 
 
-async def read_by(worker: Path, *arguments: str, given: bytes, seconds: float) -> object:
+async def read_isolated(worker: Path, *arguments: str, given: bytes, seconds: float) -> object:
     """What the program said of its standard input, in JSON.
 
     {"fault": BROKEN} where it failed, {"fault": SLOW} where it took too long or too much and was ended.

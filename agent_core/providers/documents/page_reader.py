@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agent_core.errors import CommandError
 from agent_core.ports.web import Link
-from agent_core.providers.documents.isolated_reader import read_by
+from agent_core.providers.documents.isolated_reader import read_isolated
 
 WORKER = Path(__file__).with_name("page_worker.py")
 PATIENCE = 10.0
@@ -42,7 +42,7 @@ def is_page(kind: str) -> bool:
 async def read_page(data: bytes, url: str, *, charset: str = "", kind: str = "text/html") -> ReadPage:
     """Read it; raise CommandError where it is no text, or takes too long."""
     asked = json.dumps({"url": url, "charset": charset, "markup": kind in MARKUP}).encode()
-    match await read_by(WORKER, given=asked + b"\n" + data, seconds=PATIENCE):
+    match await read_isolated(WORKER, given=asked + b"\n" + data, seconds=PATIENCE):
         case {"title": str(title), "text": str(text), "links": list(links), "scripted": bool(scripted)}:
             found = tuple(Link(target, label) for target, label in links)
             return ReadPage(title=title, text=text.strip(), links=found, scripted=scripted)

@@ -11,7 +11,7 @@ GZIP_OR_ZLIB, BARE = zlib.MAX_WBITS | 32, -zlib.MAX_WBITS
 
 
 @dataclass(slots=True)
-class Unpacked:
+class Decompressor:
     """Gathers a body. `name` is whose it is; `encoding` as its header says."""
 
     name: str

@@ -1,7 +1,7 @@
-"""The one door to the web: whatever goes out to an address that a model chose goes through here.
+"""The egress gateway: SSRF protection. Every request to an address that a model chose goes through here.
 
-A URL becomes a `Way`: a target and the addresses that its name has, all of them checked. Only these are connected to,
-and nothing looks the name up again, so that an answer which changes meanwhile changes nothing.
+A URL becomes an `AdmittedTarget`: a target and the addresses that its name has, all of them checked. Only these are
+connected to. The name is not looked up again, so a DNS answer that changes later has no effect (DNS rebinding).
 """
 
 import asyncio
@@ -28,7 +28,7 @@ Resolve: TypeAlias = Callable[[str], Awaitable[Sequence[str]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class Timeouts:
     """Seconds that are waited: for a name, for a connection, for the next bytes, and for everything together."""
 
     name: float = 5.0
@@ -38,7 +38,7 @@ class Patience:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class AdmittedTarget:
     """Where a request goes, with the addresses that were checked."""
 
     target: Target
@@ -51,29 +51,29 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class FetchLimits:
     """What is taken: at most so many bytes when unpacked, of a type that `kinds` matches (all where there is none)."""
 
     most: int
     kinds: Callable[[str], bool] = bool
 
 
-async def by_system(host: str) -> Sequence[str]:
+async def resolve_by_system(host: str) -> Sequence[str]:
     """The addresses that this machine finds for a name."""
     found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
     return [str(entry[4][0]) for entry in found]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Door:
+class EgressGateway:
     """Lets out what may go out. `agent` is how requests say who sends them.
 
     `local_addresses` reads this machine's addresses: before each check, because they change while it runs.
     """
 
     internal: InternalHosts = field(default_factory=InternalHosts)
-    resolve: Resolve = by_system
-    patience: Patience = field(default_factory=Patience)
+    resolve: Resolve = resolve_by_system
+    patience: Timeouts = field(default_factory=Timeouts)
     agent: str = "Signoff"
     local_addresses: ReadLocalAddresses = read_local_addresses
 
@@ -86,18 +86,18 @@ class Door:
         if target.address:
             self._check_addresses(target, (target.address,))
 
-    async def admit(self, url: str, sites: Sites) -> Way:
+    async def admit(self, url: str, sites: Sites) -> AdmittedTarget:
         """The way to a URL; raise CommandError where agents of this channel may not go there."""
         return await self.admit_target(target_of(url), sites)
 
-    async def admit_target(self, target: Target, sites: Sites) -> Way:
+    async def admit_target(self, target: Target, sites: Sites) -> AdmittedTarget:
         """The way to a target. Resolves its name: only after people decided."""
         self.check_target(target, sites)
         if target.address:
-            return Way(target, (target.address,))
+            return AdmittedTarget(target, (target.address,))
         addresses = await self._addresses(target)
         self._check_addresses(target, addresses)
-        return Way(target, addresses[:MOST_ADDRESSES])
+        return AdmittedTarget(target, addresses[:MOST_ADDRESSES])
 
     def _check_addresses(self, target: Target, addresses: Sequence[Ip]) -> None:
         """One address inside is enough to refuse the whole name: the next try could take it."""
@@ -115,9 +115,9 @@ class Door:
             why = f"this machine's own addresses cannot be read ({type(fault).__name__}), so none can be told from it"
             raise refused(target.url, f"{why}. {UNREADABLE}") from None
 
-    async def fetch(self, url: str, sites: Sites, wanted: Wanted) -> Fetched:
+    async def fetch(self, url: str, sites: Sites, wanted: FetchLimits) -> Fetched:
         """Get what is there, following redirects, each admitted like the first; raise CommandError."""
-        from agent_core.providers.egress.http_fetch import Elsewhere, get  # loads the HTTP client
+        from agent_core.providers.egress.http_fetch import Redirect, get  # loads the HTTP client
 
         way = await self.admit(url, sites)
         hosts = [way.first]
@@ -125,7 +125,7 @@ class Door:
             async with asyncio.timeout(self.patience.whole):
                 for _ in range(1 + MOST_REDIRECTS):
                     match await get(way, wanted, self.patience, self.agent):
-                        case Elsewhere(location):
+                        case Redirect(location):
                             way = await self._led(way, location, sites)
                             hosts.append(way.first)
                         case Fetched() as fetched:
@@ -138,7 +138,7 @@ class Door:
             f"{target_of(url).host} led on more than {MOST_REDIRECTS} times; it was followed no further."
         )
 
-    async def connect(self, way: Way) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def connect(self, way: AdmittedTarget) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """A plain connection to one of the checked addresses; raise CommandError."""
         for address in way.addresses:
             try:
@@ -148,7 +148,7 @@ class Door:
                 continue
         raise CommandError(f"{way.target.host} cannot be reached.")
 
-    async def _led(self, way: Way, location: str, sites: Sites) -> Way:
+    async def _led(self, way: AdmittedTarget, location: str, sites: Sites) -> AdmittedTarget:
         target = target_of(urljoin(way.target.url, location))
         if way.target.scheme == "https" and target.scheme == "http":
             # People were shown https: what anybody on the way may read and change is theirs to ask for.

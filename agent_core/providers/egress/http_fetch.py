@@ -24,12 +24,12 @@ from yarl import URL
 
 from agent_core.errors import CommandError
 from agent_core.ports.web import Fetched
-from agent_core.providers.egress.decompression import PACKED, Unpacked
+from agent_core.providers.egress.decompression import PACKED, Decompressor
 
 if TYPE_CHECKING:
     from aiohappyeyeballs import AddrInfoType
 
-    from agent_core.providers.egress.gateway import Patience, Wanted, Way
+    from agent_core.providers.egress.gateway import AdmittedTarget, FetchLimits, Timeouts
 
 LED_ON = (301, 302, 303, 307, 308)
 HINTS = {
@@ -42,13 +42,13 @@ HINTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Elsewhere:
+class Redirect:
     """The answer was to look in another place."""
 
     location: str
 
 
-async def get(way: "Way", wanted: "Wanted", patience: "Patience", agent: str) -> Fetched | Elsewhere:
+async def get(way: "AdmittedTarget", wanted: "FetchLimits", patience: "Timeouts", agent: str) -> Fetched | Redirect:
     """Ask once; raise CommandError with a sentence, or TimeoutError when nothing comes for too long."""
     host = way.target.host
     try:
@@ -75,7 +75,7 @@ async def get(way: "Way", wanted: "Wanted", patience: "Patience", agent: str) ->
 class _Pinned(AbstractResolver):
     """Answers with what was checked, whatever it is asked."""
 
-    def __init__(self, way: "Way") -> None:
+    def __init__(self, way: "AdmittedTarget") -> None:
         self._way = way
 
     async def resolve(
@@ -97,7 +97,7 @@ class _Pinned(AbstractResolver):
         """Nothing is held."""
 
 
-def _session(way: "Way", patience: "Patience", agent: str) -> ClientSession:
+def _session(way: "AdmittedTarget", patience: "Timeouts", agent: str) -> ClientSession:
     def checked_socket(found: "AddrInfoType") -> socket.socket:
         """Once more at the very last moment, so that no change of the client's can lead past the check."""
         family, kind, protocol, _, (address, *_rest) = found
@@ -117,10 +117,10 @@ def _session(way: "Way", patience: "Patience", agent: str) -> ClientSession:
     )
 
 
-async def _answer(response: ClientResponse, way: "Way", wanted: "Wanted") -> Fetched | Elsewhere:
+async def _answer(response: ClientResponse, way: "AdmittedTarget", wanted: "FetchLimits") -> Fetched | Redirect:
     host = way.target.host
     if response.status in LED_ON and (location := response.headers.get("Location")):
-        return Elsewhere(location.strip())
+        return Redirect(location.strip())
     if not 200 <= response.status < 300:
         raise CommandError(_refusal(host, response.status))
     kind = response.content_type.lower() if "Content-Type" in response.headers else ""
@@ -130,7 +130,7 @@ async def _answer(response: ClientResponse, way: "Way", wanted: "Wanted") -> Fet
         raise CommandError(
             f"What {host} sends is too much: {response.content_length:,} bytes, {wanted.most:,} at most."
         )
-    body = Unpacked(host, ", ".join(response.headers.getall("Content-Encoding", ())), wanted.most)
+    body = Decompressor(host, ", ".join(response.headers.getall("Content-Encoding", ())), wanted.most)
     data = await body.all_of(response.content.iter_any())
     return Fetched(url=way.target.url, kind=kind, data=data, charset=_charset(response))
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
 from agent_core.ports.web import Address
-from agent_core.providers.egress.gateway import Door, Way
+from agent_core.providers.egress.gateway import AdmittedTarget, EgressGateway
 from agent_core.providers.egress.urls import target_of
 
 HEAD_END = b"\r\n\r\n"
@@ -29,13 +29,13 @@ BETWEEN_HOPS = ("connection", "keep-alive", "proxy-connection", "proxy-authoriza
 
 
 @dataclass(slots=True, kw_only=True)
-class DoorProxy:
+class EgressProxy:
     """One job's way out. `most` bytes come in through it, then it is shut; `refusals` are what it did not let out.
 
     `reached` are the hosts that it connected to, in order.
     """
 
-    door: Door
+    door: EgressGateway
     sites: Sites
     most: int
     port: int = 0
@@ -101,7 +101,9 @@ class DoorProxy:
         if address not in self.reached:
             self.reached.append(address)
 
-    async def _through(self, way: Way, method: str, headers: dict[str, str], pipes: tuple["_Pipe", "_Pipe"]) -> None:
+    async def _through(
+        self, way: AdmittedTarget, method: str, headers: dict[str, str], pipes: tuple["_Pipe", "_Pipe"]
+    ) -> None:
         out, back = pipes
         self._open.add(out.target)
         try:
@@ -115,7 +117,7 @@ class DoorProxy:
             self._open.discard(out.target)
             out.target.close()
 
-    async def _way(self, method: str, asked: str, headers: dict[str, str]) -> Way:
+    async def _way(self, method: str, asked: str, headers: dict[str, str]) -> AdmittedTarget:
         if method == "CONNECT":
             # What is inside cannot be seen, so the port alone tells the web from anything else.
             return await self.door.admit(f"https://{asked}/", self.sites)
@@ -168,9 +170,9 @@ class _Pipe:
 
 
 @asynccontextmanager
-async def opened(door: Door, sites: Sites, most: int) -> AsyncIterator[DoorProxy]:
+async def open_tunnel(door: EgressGateway, sites: Sites, most: int) -> AsyncIterator[EgressProxy]:
     """A proxy for as long as the context lasts; then every connection through it is cut."""
-    proxy, tasks = DoorProxy(door=door, sites=sites, most=most), set[asyncio.Task[None]]()
+    proxy, tasks = EgressProxy(door=door, sites=sites, most=most), set[asyncio.Task[None]]()
 
     def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.get_running_loop().create_task(proxy.serve(reader, writer))
@@ -194,7 +196,7 @@ def _headers(lines: list[str]) -> dict[str, str]:
     return {name.strip().lower(): value.strip() for name, _, value in pairs}
 
 
-def _request(method: str, way: Way, headers: dict[str, str]) -> bytes:
+def _request(method: str, way: AdmittedTarget, headers: dict[str, str]) -> bytes:
     """The request as a server wants it: the host of its own URL, one to a connection."""
     kept = {name: value for name, value in headers.items() if name not in BETWEEN_HOPS}
     lines = (f"{name}: {value}" for name, value in {"host": way.target.place, "connection": "close", **kept}.items())

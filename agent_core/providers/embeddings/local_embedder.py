@@ -35,14 +35,14 @@ UNUSABLE = "The installed wordllama is not one that Signoff can read: run `pip i
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class WordVectors:
     """The vector of each token, in a file that is mapped and not read, and what makes tokens of a text."""
 
     tokenizer: "Tokenizer"
     matrix: NDArray[np.float16]
 
     @classmethod
-    def loaded(cls, folder: Path) -> "Words":
+    def loaded(cls, folder: Path) -> "WordVectors":
         """Those in the package's folder; raise OSError or ValueError when they are not there or not as expected."""
         from tokenizers import Tokenizer  # loaded when first asked
 
@@ -63,7 +63,7 @@ class LocalEmbedder:
     """Likeness of meaning for English, free of charge and without a network. Loaded in a thread when first used."""
 
     def __init__(self) -> None:
-        self._words: Words | None = None
+        self._words: WordVectors | None = None
         self._lock = Lock()
 
     @staticmethod
@@ -96,14 +96,14 @@ class LocalEmbedder:
         vectors = unit_vectors(np.stack([row for row, _ in found])) if found else ()
         return Embedding(vectors, Usage(prompt=sum(count for _, count in found)))
 
-    def _loaded(self) -> Words:
+    def _loaded(self) -> WordVectors:
         with self._lock:
             if self._words is None:
                 folder = _folder()
                 if folder is None:
                     raise ModelRefused(NOT_INSTALLED)
                 try:
-                    self._words = Words.loaded(folder)
+                    self._words = WordVectors.loaded(folder)
                 except ImportError:
                     raise ModelRefused(NOT_INSTALLED) from None
                 except (OSError, ValueError):

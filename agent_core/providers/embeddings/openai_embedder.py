@@ -17,8 +17,8 @@ from agent_core.ports.world import Clock
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.embeddings.unit_vectors import Rows, readable, unit_vectors
 from agent_core.providers.limited_replies import MAX_EMBEDDINGS_BYTES
-from agent_core.providers.llm.openai_client import OPENAI_URL, Connection
-from agent_core.providers.llm.openai_errors import EMBEDDINGS, complaint_of, expected, told
+from agent_core.providers.llm.openai_client import OPENAI_URL, OpenAIConnection
+from agent_core.providers.llm.openai_errors import EMBEDDINGS, complaint_of, sdk_errors, to_model_error
 from agent_core.providers.llm.prices import Prices
 from agent_core.providers.llm.token_estimates import EstimatedTokens
 
@@ -42,12 +42,12 @@ class OpenAIEmbedder:
     seconds: float = 60
     clock: Clock = field(default_factory=SystemClock)
     tokens: TokenCounter = field(default_factory=EstimatedTokens)
-    _connection: Connection = field(init=False, repr=False)
+    _connection: OpenAIConnection = field(init=False, repr=False)
     _packs: bool = field(default=True, init=False, repr=False)
     _length: int = field(default=0, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._connection = Connection(
+        self._connection = OpenAIConnection(
             base_url=self.base_url,
             api_key=self.api_key,
             seconds=self.seconds,
@@ -108,10 +108,10 @@ class OpenAIEmbedder:
             try:
                 async with asyncio.timeout(self.seconds):
                     return await client.embeddings.create(model=self.model, input=list(batch), **options)
-            except expected() as error:
+            except sdk_errors() as error:
                 if not (self._packs and _is_about_packing(error)):
                     now, host = self.clock.now(), self._connection.host
-                    raise told(
+                    raise to_model_error(
                         error, host=host, model=self.model, secret=self.api_key, now=now, ability=EMBEDDINGS
                     ) from None
             self._packs = False

@@ -30,7 +30,7 @@ FIELDS = frozenset(
 
 
 @dataclass(slots=True, kw_only=True)
-class Windows:
+class ContextWindows:
     """The windows of one endpoint's models. `own` is the operator's word and holds for every model."""
 
     base_url: str

@@ -12,7 +12,7 @@ from pathlib import Path
 from agent_core.errors import ModelError, ModelRefused, ModelUnavailable
 from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import FREE, Usage
-from agent_core.providers.llm.model_process import SERVER, ModelProcess, Served
+from agent_core.providers.llm.model_process import SERVER, ModelProcess, ServedModel
 from agent_core.providers.llm.openai_model import OpenAIModel
 
 logger = logging.getLogger(__name__)
@@ -25,7 +25,7 @@ INSTALL = "pip install 'signoff[local]'"
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class RunningModel:
     """A process with what asks it."""
 
     process: ModelProcess
@@ -44,7 +44,7 @@ class LocalModel:
     temperature: float | None = None
     seconds: float = LONGEST_CALL
     server: Path = SERVER
-    _starting: "asyncio.Task[Running] | None" = field(default=None, init=False, repr=False)
+    _starting: "asyncio.Task[RunningModel] | None" = field(default=None, init=False, repr=False)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
 
     @property
@@ -111,7 +111,7 @@ class LocalModel:
     def _context(self) -> int:
         return self.context or USUAL_CONTEXT
 
-    async def _running(self) -> Running:
+    async def _running(self) -> RunningModel:
         """The running model. Who waits for it may be cancelled; loading goes on for the others."""
         starting, there = self._starting, _result(self._starting)
         if starting is None or (starting.done() and (there is None or there.process.has_ended)):
@@ -119,12 +119,12 @@ class LocalModel:
             starting.add_done_callback(_result)  # what nobody waited for is no fault that nobody looked at
         return await asyncio.shield(starting)
 
-    async def _start(self, before: Running | None) -> Running:
+    async def _start(self, before: RunningModel | None) -> RunningModel:
         if before:
             await before.model.close()
         if fault := fault_of(self.path):
             raise ModelRefused(f"LOCAL_MODEL: {fault}")
-        served = Served(path=self.path, name=self.default_model, context=self._context, threads=threads())
+        served = ServedModel(path=self.path, name=self.default_model, context=self._context, threads=threads())
         process = ModelProcess(served=served, server=self.server)
         try:
             model = OpenAIModel(
@@ -139,7 +139,7 @@ class LocalModel:
         except asyncio.CancelledError:
             await process.end()
             raise
-        return Running(process, model)
+        return RunningModel(process, model)
 
 
 def fault_of(path: Path) -> str:
@@ -160,7 +160,7 @@ def threads() -> int:
     return max(usable - 1, 1)
 
 
-def _result(starting: "asyncio.Task[Running] | None") -> Running | None:
+def _result(starting: "asyncio.Task[RunningModel] | None") -> RunningModel | None:
     """What was started, where that is over and went well."""
     if starting is None or not starting.done() or starting.cancelled() or starting.exception():
         return None

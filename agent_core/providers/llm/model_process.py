@@ -29,7 +29,7 @@ REASON = re.compile(r"error loading model: (.+)")  # llama.cpp's own words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Served:
+class ServedModel:
     """What is to be served: a file as the model `name`, with a window of `context` tokens, to whoever shows `key`."""
 
     path: Path
@@ -49,7 +49,7 @@ class Served:
 class ModelProcess:
     """The process; `server` is the script that it runs."""
 
-    served: Served
+    served: ServedModel
     server: Path = SERVER
     longest_start: float = LONGEST_START
     longest_end: float = LONGEST_END

@@ -15,7 +15,7 @@ OPENAI_URL = "https://api.openai.com/v1"
 
 
 @dataclass(slots=True, kw_only=True)
-class Connection:
+class OpenAIConnection:
     """The SDK's client for an address. `seconds` bounds each request, `max_reply_bytes` what is read of its reply."""
 
     base_url: str

@@ -33,14 +33,16 @@ CHAT = Ability(name="chat completions", address="OPENAI_BASE_URL", model="SMART_
 EMBEDDINGS = Ability(name="embeddings", address="EMBEDDING_BASE_URL", model="EMBEDDING_MODEL")
 
 
-def expected() -> tuple[type[Exception], ...]:
+def sdk_errors() -> tuple[type[Exception], ...]:
     """What a call through the SDK may raise. Asked for when the SDK is loaded."""
     from openai import OpenAIError
 
     return OpenAIError, ReplyTooLong, TimeoutError, ValueError
 
 
-def told(error: Exception, *, host: str, model: str, secret: str, now: datetime, ability: Ability = CHAT) -> ModelError:
+def to_model_error(
+    error: Exception, *, host: str, model: str, secret: str, now: datetime, ability: Ability = CHAT
+) -> ModelError:
     """The error of the SDK, or of our own deadline, for the loop and for people."""
     from openai import APIConnectionError, APIStatusError, APITimeoutError  # loaded by now: it raised the error
 

@@ -16,9 +16,9 @@ from agent_core.model.usage import Usage
 from agent_core.ports.models import TokenCounter
 from agent_core.ports.world import Clock
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.llm.context_windows import Windows, named
-from agent_core.providers.llm.openai_client import OPENAI_URL, Connection
-from agent_core.providers.llm.openai_errors import complaint_of, expected, told
+from agent_core.providers.llm.context_windows import ContextWindows, named
+from agent_core.providers.llm.openai_client import OPENAI_URL, OpenAIConnection
+from agent_core.providers.llm.openai_errors import complaint_of, sdk_errors, to_model_error
 from agent_core.providers.llm.prices import Prices
 from agent_core.providers.llm.token_estimates import EstimatedTokens
 
@@ -33,7 +33,7 @@ MAY_BE_DIALECT = (400, 422, 500, 501)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class CallOptions:
     """What a call asks for beside its prompt."""
 
     schema: Mapping[str, object] | None
@@ -62,7 +62,7 @@ class Dialect:
             return replace(self, temperature=False)
         return None
 
-    def options(self, wish: Wish) -> dict[str, object]:
+    def options(self, wish: CallOptions) -> dict[str, object]:
         """The parameters of a request beside its model and messages."""
         options: dict[str, object] = {self.limit: wish.max_tokens}
         if wish.temperature is not None and self.temperature:
@@ -92,14 +92,14 @@ class OpenAIModel:
     seconds: float = 120
     clock: Clock = field(default_factory=SystemClock)
     tokens: TokenCounter = field(default_factory=EstimatedTokens)
-    _connection: Connection = field(init=False, repr=False)
+    _connection: OpenAIConnection = field(init=False, repr=False)
     _dialects: dict[str, Dialect] = field(default_factory=dict, init=False, repr=False)
-    _windows: Windows = field(init=False, repr=False)
+    _windows: ContextWindows = field(init=False, repr=False)
     _has_listed: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._connection = Connection(base_url=self.base_url, api_key=self.api_key, seconds=self.seconds)
-        self._windows = Windows(base_url=self.base_url, own=self.context)
+        self._connection = OpenAIConnection(base_url=self.base_url, api_key=self.api_key, seconds=self.seconds)
+        self._windows = ContextWindows(base_url=self.base_url, own=self.context)
 
     @property
     def host(self) -> str:
@@ -140,7 +140,7 @@ class OpenAIModel:
         name = await self._named(model)
         sent = [{"role": message.role, "content": message.content} for message in alternating(messages)]
         chosen = temperature if self.temperature is None else self.temperature
-        wish = Wish(schema=schema, max_tokens=max_tokens, temperature=chosen)
+        wish = CallOptions(schema=schema, max_tokens=max_tokens, temperature=chosen)
         answer = await self._asked({"model": name, "messages": sent}, wish)
         with suppress(ModelError):
             await self._hear_of_windows()
@@ -156,7 +156,7 @@ class OpenAIModel:
         """US dollars, or None when no price is known; before the default model is found, those of the usual one."""
         return self.prices.of(usage, model or self.model or DEFAULT_MODEL)
 
-    async def _asked(self, request: dict[str, object], wish: Wish) -> object:
+    async def _asked(self, request: dict[str, object], wish: CallOptions) -> object:
         name = str(request["model"])
         dialect = self._dialects.get(name) or self._first_dialect()
         client, tried = await self._connection.client(), {dialect}
@@ -165,7 +165,7 @@ class OpenAIModel:
             try:
                 async with asyncio.timeout(self.seconds):
                     answer = await client.chat.completions.create(**options)
-            except expected() as error:
+            except sdk_errors() as error:
                 other = self._other_way(error, dialect)
                 if other is None or other in tried:
                     raise self._told(error, name) from None
@@ -180,7 +180,7 @@ class OpenAIModel:
         return dialect.after(complaint_of(error)) if status in MAY_BE_DIALECT else None
 
     def _told(self, error: Exception, model: str) -> ModelError:
-        return told(error, host=self.host, model=model, secret=self.api_key, now=self.clock.now())
+        return to_model_error(error, host=self.host, model=model, secret=self.api_key, now=self.clock.now())
 
     def _first_dialect(self) -> Dialect:
         return Dialect(limit="max_completion_tokens" if self._connection.is_openai else "max_tokens")
@@ -202,7 +202,7 @@ class OpenAIModel:
                 page = await client.models.list()
         except AttributeError:
             return ()  # the SDK falls over a page that is no JSON
-        except expected() as error:
+        except sdk_errors() as error:
             if getattr(error, "status_code", 0) in (404, 405, 501):
                 return ()
             raise self._told(error, "") from None
@@ -231,9 +231,9 @@ class OpenAIModel:
         )
 
 
-def _told_count(told: object, name: str) -> int | None:
+def _told_count(to_model_error: object, name: str) -> int | None:
     """A number of tokens where the endpoint tells one that can be."""
-    count = getattr(told, name, None)
+    count = getattr(to_model_error, name, None)
     return count if isinstance(count, int) and not isinstance(count, bool) and count >= 0 else None
 
 

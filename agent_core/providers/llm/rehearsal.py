@@ -31,7 +31,7 @@ NOT_PROPOSED = "This step could not be put before you: "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class RehearsalStep:
     """An action for a goal; `excuse` says why it is only to do nothing."""
 
     goal: int
@@ -40,7 +40,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Past:
+class RehearsalPast:
     """A turn in the prompt: which step it was, by its own mark, and what became of it."""
 
     number: int
@@ -123,29 +123,29 @@ def commands_of(standing: str) -> frozenset[str]:
     return frozenset(re.findall(r"^\d+\. [^:\n]+: (\w+)\(", block, re.MULTILINE))
 
 
-def steps_of(goals: Sequence[str], commands: frozenset[str]) -> tuple[Step, ...]:
+def steps_of(goals: Sequence[str], commands: frozenset[str]) -> tuple[RehearsalStep, ...]:
     """One step or more for each goal, in order."""
     return tuple(step for number, goal in enumerate(goals, 1) for step in _steps(number, goal, commands))
 
 
-def past_of(messages: Sequence[Message]) -> tuple[Past, ...]:
+def past_of(messages: Sequence[Message]) -> tuple[RehearsalPast, ...]:
     """The turns in the prompt, oldest first."""
     return tuple(_past(said.content, came.content) for said, came in pairwise(messages) if said.role == "assistant")
 
 
-def settled_of(steps: Sequence[Step], past: Sequence[Past]) -> dict[int, Past]:
+def settled_of(steps: Sequence[RehearsalStep], past: Sequence[RehearsalPast]) -> dict[int, RehearsalPast]:
     """What became of steps by their place. One that was withdrawn is open again, one before a known one is settled."""
-    known: dict[int, Past] = {}
+    known: dict[int, RehearsalPast] = {}
     for turn in past:
         at = _place(turn, steps, known)
         if at is not None:
             known[at] = turn
-    forgotten = Past(number=0, title="", fate="unknown")
+    forgotten = RehearsalPast(number=0, title="", fate="unknown")
     through = {at: known.get(at, forgotten) for at in range(max(known, default=-1) + 1)}
     return {at: turn for at, turn in through.items() if turn.fate != "withdrawn"}
 
 
-def _steps(number: int, goal: str, commands: frozenset[str]) -> list[Step]:
+def _steps(number: int, goal: str, commands: frozenset[str]) -> list[RehearsalStep]:
     actions = actions_of(goal)
     if not actions:
         excuse = f"Goal {number} has no shape I know. I know: {'; '.join(SHAPES)}. {CONNECT}"
@@ -154,12 +154,12 @@ def _steps(number: int, goal: str, commands: frozenset[str]) -> list[Step]:
     if missing:
         excuse = f"Goal {number} needs {' and '.join(missing)}, which this agent does not have."
         return [_idle(number, f"Goal {number} cannot be carried out: {goal}", excuse)]
-    return [Step(goal=number, action=_titled(action, action.title)) for action in actions]
+    return [RehearsalStep(goal=number, action=_titled(action, action.title)) for action in actions]
 
 
-def _idle(number: int, title: str, excuse: str) -> Step:
+def _idle(number: int, title: str, excuse: str) -> RehearsalStep:
     action = Action(command="do_nothing", arguments={}, title="")
-    return Step(goal=number, action=_titled(action, title), excuse=excuse)
+    return RehearsalStep(goal=number, action=_titled(action, title), excuse=excuse)
 
 
 def _titled(action: Action, title: str) -> Action:
@@ -167,14 +167,14 @@ def _titled(action: Action, title: str) -> Action:
     return Action(command=action.command, arguments=action.arguments, title=line)
 
 
-def _past(said: str, came: str) -> Past:
+def _past(said: str, came: str) -> RehearsalPast:
     lean = json.loads(said)
     text, name = str(lean["thoughts"]["text"]), str(lean["command"]["name"])
     mark = MARK.match(text)
     fate, why = _fate(name, came)
     if fate == "done" and NOT_PROPOSED in text:
         fate, why = "not proposed", text.partition(NOT_PROPOSED)[2].partition("\n")[0]
-    return Past(number=int(mark[1]) if mark else 0, title=mark[2] if mark else "", fate=fate, why=why)
+    return RehearsalPast(number=int(mark[1]) if mark else 0, title=mark[2] if mark else "", fate=fate, why=why)
 
 
 def _fate(name: str, came: str) -> tuple[Fate, str]:
@@ -187,7 +187,7 @@ def _fate(name: str, came: str) -> tuple[Fate, str]:
     return ("failed", _cut(result, LONGEST_QUOTE)) if failed else ("done", "")
 
 
-def _place(turn: Past, steps: Sequence[Step], known: Mapping[int, Past]) -> int | None:
+def _place(turn: RehearsalPast, steps: Sequence[RehearsalStep], known: Mapping[int, RehearsalPast]) -> int | None:
     """Where in the plan a turn belongs: by its title, which goals added or dropped since do not change."""
     places = [at for at, step in enumerate(steps) if step.action.title == turn.title]
     if turn.number - 1 in places:
@@ -195,7 +195,7 @@ def _place(turn: Past, steps: Sequence[Step], known: Mapping[int, Past]) -> int 
     return next((at for at in places if at not in known), places[-1] if places else None)
 
 
-def _said(last: Sequence[Past], trigger: str, *, is_more: bool) -> list[str]:
+def _said(last: Sequence[RehearsalPast], trigger: str, *, is_more: bool) -> list[str]:
     """What a script answers to a rejection and to notes."""
     then = "so I go on with the next step." if is_more else "and I have no other step."
     was_rejected = bool(last) and last[-1].fate == "rejected"
@@ -205,7 +205,7 @@ def _said(last: Sequence[Past], trigger: str, *, is_more: bool) -> list[str]:
     return lines
 
 
-def _propose(steps: Sequence[Step], left: Sequence[int], said: Sequence[str], complaint: str) -> str:
+def _propose(steps: Sequence[RehearsalStep], left: Sequence[int], said: Sequence[str], complaint: str) -> str:
     at = left[0]
     step, action = steps[at], steps[at].action
     lines = [f"Step {at + 1} of {len(steps)} · {action.title}", *said]
@@ -227,7 +227,7 @@ def _propose(steps: Sequence[Step], left: Sequence[int], said: Sequence[str], co
     )
 
 
-def _finish(steps: Sequence[Step], settled: Mapping[int, Past], said: Sequence[str]) -> str:
+def _finish(steps: Sequence[RehearsalStep], settled: Mapping[int, RehearsalPast], said: Sequence[str]) -> str:
     lines = ["This was a rehearsal: a script, no AI.", *(_told(step, settled[at]) for at, step in enumerate(steps))]
     return _reply(
         text="\n".join((f"All {len(steps)} steps are through.", *said)),
@@ -238,7 +238,7 @@ def _finish(steps: Sequence[Step], settled: Mapping[int, Past], said: Sequence[s
     )
 
 
-def _told(step: Step, turn: Past) -> str:
+def _told(step: RehearsalStep, turn: RehearsalPast) -> str:
     """A line on what became of a step."""
     title, why = step.action.title, f" ({turn.why})" if turn.why else ""
     if step.excuse:

@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
-from agent_core.providers.llm.token_estimates import EstimatedTokens, Remembered, estimated
+from agent_core.providers.llm.token_estimates import CachedCounts, EstimatedTokens, estimate
 from agent_core.providers.llm.tokenizer_files import ENCODINGS, EncodingFile, content_of, encoding_for, encoding_of
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 class Tokenizer:
     """A loaded encoding with the counts it made."""
 
-    counts: Remembered
+    counts: CachedCounts
 
     @classmethod
     def of(cls, encoding: "Encoding") -> "Tokenizer":
@@ -37,9 +37,9 @@ class Tokenizer:
 
         def count(text: str) -> int:
             beginning, rest = text[:MOST_EXACT], text[MOST_EXACT:]
-            return len(encoding.encode_ordinary(beginning)) + estimated(rest)
+            return len(encoding.encode_ordinary(beginning)) + estimate(rest)
 
-        return cls(Remembered(count))
+        return cls(CachedCounts(count))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ SCRIPTS = (
 )
 
 
-class Remembered:
+class CachedCounts:
     """A way of counting that keeps its counts, as a prompt holds mostly what the one before held.
 
     At most `most` characters are kept, the latest asked for, and no text of an eighth of that. Any thread may ask.
@@ -52,13 +52,13 @@ class Remembered:
             self._size -= len(oldest) + 1
 
 
-def estimated(text: str) -> int:
+def estimate(text: str) -> int:
     """Tokens of a text by its bytes and signs: more likely too many than too few.
 
     Of what is beyond 200,000 characters every byte counts, as no tokenizer makes more of it.
     """
     if len(text) > MOST_LOOKED_AT:
-        return estimated(text[:MOST_LOOKED_AT]) + len(text[MOST_LOOKED_AT:].encode(errors="replace"))
+        return estimate(text[:MOST_LOOKED_AT]) + len(text[MOST_LOOKED_AT:].encode(errors="replace"))
     size = len(text.encode(errors="replace"))
     signs = len(PIECE.findall(text)) + sum(len(run) // 2 for run in ENCODED.findall(text))
     if not text.isascii():
@@ -66,7 +66,7 @@ def estimated(text: str) -> int:
     return max(-(-size // BYTES_A_TOKEN), signs)
 
 
-_remembered = Remembered(estimated)
+_remembered = CachedCounts(estimate)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from agent_core.ports.world import Clock
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.limited_replies import MAX_JSON_BYTES, MAX_MEDIA_BYTES
 from agent_core.providers.llm.prices import Prices
-from agent_core.providers.media.media_http import Answer, Service
+from agent_core.providers.media.media_http import HttpService, ServiceReply
 
 HUGGINGFACE_URL = "https://router.huggingface.co/hf-inference/models"
 IMAGE_MODEL = "black-forest-labs/FLUX.1-schnell"
@@ -83,14 +83,14 @@ class HuggingFace:
             raise CommandError(f"{NAME} answered {answer.status}: {why}")
         return answer.data
 
-    async def _once(self, wish: object, data: bytes | None, kind: str) -> Answer:
+    async def _once(self, wish: object, data: bytes | None, kind: str) -> ServiceReply:
         max_bytes = MAX_JSON_BYTES if wish is None else MAX_MEDIA_BYTES
         return await self._service.post(f"/{self.model}", json=wish, data=data, kind=kind, max_bytes=max_bytes)
 
     @property
-    def _service(self) -> Service:
+    def _service(self) -> HttpService:
         headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
-        return Service(name=NAME, url=self.url, headers=headers, seconds=self.seconds)
+        return HttpService(name=NAME, url=self.url, headers=headers, seconds=self.seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class HuggingFaceTranscriber:
         return Heard(text=text, usage=Usage())
 
 
-def _loading(answer: Answer) -> float | None:
+def _loading(answer: ServiceReply) -> float | None:
     """Seconds until a model may be loaded; None where the answer is no such news."""
     told = _told(answer.data, "estimated_time") if answer.status == 503 else None
     if not isinstance(told, int | float) or not isfinite(told):

@@ -9,7 +9,7 @@ from agent_core.providers.limited_replies import MAX_MEDIA_BYTES, ReplyTooLong, 
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ServiceReply:
     """What a service answered."""
 
     status: int
@@ -17,7 +17,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Service:
+class HttpService:
     """A service by its address. `name` is what the model is told of it; `seconds` bound a request."""
 
     name: str
@@ -39,7 +39,7 @@ class Service:
         data: bytes | None = None,
         kind: str = "",
         max_bytes: int = MAX_MEDIA_BYTES,
-    ) -> Answer:
+    ) -> ServiceReply:
         """Send JSON, or bytes of this kind; raise CommandError when no whole answer of at most `max_bytes` comes."""
         from aiohttp import ClientError, ClientSession, ClientTimeout  # loaded when first asked
 
@@ -49,7 +49,7 @@ class Service:
                 ClientSession(timeout=ClientTimeout(total=self.seconds), headers=headers) as session,
                 session.post(f"{self.url.rstrip('/')}{path}", json=json, data=data, allow_redirects=False) as response,
             ):
-                return Answer(response.status, await read_limited(response, max_bytes))
+                return ServiceReply(response.status, await read_limited(response, max_bytes))
         except ReplyTooLong as fault:
             raise CommandError(
                 f"{self.name} answered more than can be taken: over {fault.max_bytes:,} bytes."

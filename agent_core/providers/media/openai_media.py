@@ -19,8 +19,8 @@ from agent_core.ports.media import Heard, Made, Shape
 from agent_core.ports.world import Clock
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.limited_replies import MAX_MEDIA_BYTES
-from agent_core.providers.llm.openai_client import OPENAI_URL, Connection
-from agent_core.providers.llm.openai_errors import Ability, expected, told
+from agent_core.providers.llm.openai_client import OPENAI_URL, OpenAIConnection
+from agent_core.providers.llm.openai_errors import Ability, sdk_errors, to_model_error
 from agent_core.providers.llm.prices import Prices
 
 if TYPE_CHECKING:
@@ -52,10 +52,10 @@ class OpenAIMedia:
     prices: Prices = field(default_factory=lambda: Prices({}))
     seconds: float = 300.0
     clock: Clock = field(default_factory=SystemClock)
-    connection: Connection = field(init=False, repr=False)
+    connection: OpenAIConnection = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.connection = Connection(
+        self.connection = OpenAIConnection(
             base_url=self.base_url, api_key=self.api_key, seconds=self.seconds, max_reply_bytes=MAX_MEDIA_BYTES
         )
 
@@ -70,9 +70,9 @@ class OpenAIMedia:
         try:
             async with asyncio.timeout(self.seconds):
                 return await ask(client)
-        except expected() as error:
+        except sdk_errors() as error:
             now, host = self.clock.now(), self.connection.host
-            raise told(error, host=host, model=model, secret=self.api_key, now=now, ability=ability) from None
+            raise to_model_error(error, host=host, model=model, secret=self.api_key, now=now, ability=ability) from None
 
     def usage(self, units: Mapping[str, int], model: str) -> Usage:
         """These units as tokens and dollars."""
@@ -188,17 +188,17 @@ def _sound_units(seconds: float) -> dict[str, int]:
 def _told_tokens(usage: object) -> dict[str, int]:
     """The tokens that an endpoint tells of a call; nothing where it tells none that can be."""
     counts = {name: getattr(usage, name, None) for name in ("input_tokens", "output_tokens")}
-    told = {name: count for name, count in counts.items() if isinstance(count, int) and 0 <= count < 10**9}
-    return told if len(told) == len(counts) else {}
+    to_model_error = {name: count for name, count in counts.items() if isinstance(count, int) and 0 <= count < 10**9}
+    return to_model_error if len(to_model_error) == len(counts) else {}
 
 
 def _heard_tokens(usage: object) -> dict[str, int]:
     """The same with those of the sound, which are dearer than those of words; all of them where it is not told."""
-    told = _told_tokens(usage)
+    to_model_error = _told_tokens(usage)
     heard = getattr(getattr(usage, "input_token_details", None), "audio_tokens", None)
-    most = told.get("input_tokens", 0)
+    most = to_model_error.get("input_tokens", 0)
     sound = heard if isinstance(heard, int) and 0 <= heard <= most else most
-    return {**told, "input_audio_tokens": sound} if told else {}
+    return {**to_model_error, "input_audio_tokens": sound} if to_model_error else {}
 
 
 def _heard_seconds(usage: object, size: int) -> float:

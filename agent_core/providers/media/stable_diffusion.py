@@ -8,7 +8,7 @@ from decimal import Decimal
 from agent_core.errors import CommandError
 from agent_core.model.usage import FREE, Usage
 from agent_core.ports.media import Made, Shape
-from agent_core.providers.media.media_http import Service
+from agent_core.providers.media.media_http import HttpService
 
 NAME = "Stable Diffusion"
 SIZES: dict[Shape, tuple[int, int]] = {"square": (512, 512), "landscape": (768, 512), "portrait": (512, 768)}
@@ -48,10 +48,10 @@ class StableDiffusion:
         return Made(data=_picture(answer.data), usage=Usage())
 
     @property
-    def _service(self) -> Service:
+    def _service(self) -> HttpService:
         packed = base64.b64encode(self.auth.encode()).decode()
         headers = {"Authorization": f"Basic {packed}"} if self.auth else {}
-        return Service(name=NAME, url=self.url, headers=headers, seconds=self.seconds)
+        return HttpService(name=NAME, url=self.url, headers=headers, seconds=self.seconds)
 
 
 def _picture(body: bytes) -> bytes:

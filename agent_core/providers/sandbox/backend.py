@@ -57,7 +57,7 @@ def user_for(name: str) -> int | None:
     return FIRST_USER + int.from_bytes(sha256(name.encode()).digest()[:4]) % USERS
 
 
-class Captive(Protocol):
+class SandboxedProcess(Protocol):
     """A program that runs shut in."""
 
     @property
@@ -82,7 +82,7 @@ class Captive(Protocol):
         ...
 
 
-class Confinement(Protocol):
+class SandboxBackend(Protocol):
     """A way of shutting programs in."""
 
     async def missing(self) -> str:
@@ -93,7 +93,9 @@ class Confinement(Protocol):
         """The user that programs in the workspace's folder of that name run as, where that is not this process's."""
         ...
 
-    async def enter(self, argv: Sequence[str], folder: Path, sealed: Mapping[str, bytes] = NOTHING_SEALED) -> Captive:
+    async def enter(
+        self, argv: Sequence[str], folder: Path, sealed: Mapping[str, bytes] = NOTHING_SEALED
+    ) -> SandboxedProcess:
         """Start a program that sees the folder as `/workspace`, and below `/sealed` these files read-only.
 
         Raise CommandError when that cannot be done.

@@ -27,7 +27,7 @@ from agent_core.providers.sandbox.bwrap_options import (
     system_view,
     tool,
 )
-from agent_core.providers.sandbox.bwrap_process import Wrapped, wrapped
+from agent_core.providers.sandbox.bwrap_process import BwrapProcess, start_bwrap
 from agent_core.providers.sandbox.cgroup import Cgroup, Cgroups
 from agent_core.providers.sandbox.interpreter import SHOWN, Interpreter
 from agent_core.providers.sandbox.process_tree import tasks_of
@@ -42,7 +42,7 @@ SPARE = 8  # processes of bubblewrap itself and of what starts it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bubblewrap:
+class BubblewrapBackend:
     """The command line of bubblewrap, and what has to be there for it.
 
     `data` is a folder that programs must never see, as the database lies in it.
@@ -75,7 +75,9 @@ class Bubblewrap:
         """One user for each workspace, or this process's own in a user namespace."""
         return user_for(name)
 
-    async def enter(self, argv: Sequence[str], folder: Path, sealed: Mapping[str, bytes] = NOTHING_SEALED) -> Wrapped:
+    async def enter(
+        self, argv: Sequence[str], folder: Path, sealed: Mapping[str, bytes] = NOTHING_SEALED
+    ) -> BwrapProcess:
         """Start a program. Sealed files are copied into the sandbox from memory and lie nowhere on this machine."""
         calls, user = filtered(), self.owner_of(folder.name)
         if calls is None:
@@ -93,7 +95,7 @@ class Bubblewrap:
             with self._grouped() as group:
                 line = [*_through(group), *self._limited(), tool("bwrap"), "--args", str(told)]
                 inside = ["--", *self._inside(user), *argv]
-                captive = await wrapped(line, inside, fds=fds, limits=self.limits)
+                captive = await start_bwrap(line, inside, fds=fds, limits=self.limits)
                 captive.group = group
                 return captive
 

@@ -16,7 +16,7 @@ from io import FileIO
 from agent_core.errors import CommandError
 from agent_core.providers.sandbox.backend import NotStarted, ProgramLimits
 from agent_core.providers.sandbox.cgroup import Cgroup
-from agent_core.providers.sandbox.process_tree import SocketUse, Tree, scratch_files
+from agent_core.providers.sandbox.process_tree import ProcessTree, SocketUse, scratch_files
 
 TOO_LONG = "The command line is too long to be run."
 # What bubblewrap says where something is forbidden, and what allows it.
@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, kw_only=True)
-class Wrapped:
+class BwrapProcess:
     """A program inside. `first` is the tree's root, whose end is the end of all: the kernel sees to that.
 
     `status` is where bubblewrap writes how it went, which must be held open for it; `tcp_before` is what TCP held on
@@ -88,7 +88,7 @@ class Wrapped:
 
     def excess(self) -> str:
         """What it uses too much of now, as far as nobody else counts it."""
-        tree, limits = Tree.below(self.first), self.limits
+        tree, limits = ProcessTree.below(self.first), self.limits
         if tree.deleted_files("/workspace") > limits.deleted_files:
             return f"it held more than {limits.deleted_files:,} files open that it had deleted"
         if self.group:
@@ -104,7 +104,9 @@ class Wrapped:
         return f"it took more than {self.limits.memory_bytes:,} bytes of memory"
 
 
-async def wrapped(line: Sequence[str], inside: Sequence[str], *, fds: Sequence[int], limits: ProgramLimits) -> Wrapped:
+async def start_bwrap(
+    line: Sequence[str], inside: Sequence[str], *, fds: Sequence[int], limits: ProgramLimits
+) -> BwrapProcess:
     """Run bubblewrap by this line, and in it what follows; raise CommandError when it cannot be started."""
     starting = asyncio.ensure_future(_started(line, inside, fds, limits))
     try:
@@ -115,7 +117,9 @@ async def wrapped(line: Sequence[str], inside: Sequence[str], *, fds: Sequence[i
         raise
 
 
-async def _started(line: Sequence[str], inside: Sequence[str], fds: Sequence[int], limits: ProgramLimits) -> Wrapped:
+async def _started(
+    line: Sequence[str], inside: Sequence[str], fds: Sequence[int], limits: ProgramLimits
+) -> BwrapProcess:
     """It waits inside until it is known what would have to be killed, and goes on then."""
     with _pipe() as (status, told), _pipe() as (waits, goes_on):
         links = ("--json-status-fd", str(told.fileno()), "--block-fd", str(waits.fileno()))
@@ -125,7 +129,9 @@ async def _started(line: Sequence[str], inside: Sequence[str], fds: Sequence[int
             async with asyncio.timeout(LONGEST_START):
                 first = int(json.loads(await _line(status.fileno()))["child-pid"])
             kept = FileIO(os.dup(status.fileno()))
-            captive = Wrapped(process=process, first=first, handle=os.pidfd_open(first), status=kept, limits=limits)
+            captive = BwrapProcess(
+                process=process, first=first, handle=os.pidfd_open(first), status=kept, limits=limits
+            )
             captive.tcp_before = SocketUse.of(first).tcp_bytes
             goes_on.write(b"1")
             return captive

@@ -11,7 +11,7 @@ from agent_core.ports.sandbox import NOTHING_SEALED
 
 
 @dataclass(frozen=True, slots=True)
-class ShutSandbox:
+class DisabledSandbox:
     """Refuses everything, and says `why`."""
 
     why: str

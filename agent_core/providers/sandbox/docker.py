@@ -31,12 +31,12 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, kw_only=True)
-class Contained:
+class DockerProcess:
     """A program in a container of that name; `client` is the process that shows what it prints."""
 
     client: Process
     name: str
-    docker: "Docker"
+    docker: "DockerBackend"
     sealed: "TemporaryDirectory[str] | None" = None
     is_over: bool = False
 
@@ -87,7 +87,7 @@ class Contained:
 
 
 @dataclass(slots=True, kw_only=True)
-class Docker:
+class DockerBackend:
     """The command line of Docker. `data` tells the containers of one Signoff from those of another."""
 
     data: Path
@@ -118,7 +118,9 @@ class Docker:
         """As with bubblewrap, so that workspaces stay usable when the setting changes."""
         return user_for(name)
 
-    async def enter(self, argv: Sequence[str], folder: Path, sealed: Mapping[str, bytes] = NOTHING_SEALED) -> Contained:
+    async def enter(
+        self, argv: Sequence[str], folder: Path, sealed: Mapping[str, bytes] = NOTHING_SEALED
+    ) -> DockerProcess:
         """Start a container. Sealed files are copied into a folder of its own, which goes with the container."""
         name = f"signoff-{uuid4().hex}"
         copied = _copied(self.data, sealed) if sealed else None
@@ -139,7 +141,7 @@ class Docker:
                 raise
             logger.warning("sandbox not started", extra={"why": str(error)})
             raise NotStarted(str(error)) from None
-        return Contained(client=client, name=name, docker=self, sealed=copied)
+        return DockerProcess(client=client, name=name, docker=self, sealed=copied)
 
     async def ask(self, *words: str) -> tuple[int, str]:
         """Run a short command of Docker and give its exit code and what it says."""

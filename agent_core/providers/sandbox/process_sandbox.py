@@ -14,12 +14,12 @@ from agent_core.model.files import Background, ProgramRun
 from agent_core.model.ids import AgentId
 from agent_core.ports.sandbox import NOTHING_SEALED
 from agent_core.ports.world import Clock
-from agent_core.providers.sandbox.backend import LIMITS, Confinement, ProgramLimits
-from agent_core.providers.sandbox.bubblewrap import Bubblewrap
-from agent_core.providers.sandbox.docker import IMAGE, Docker
-from agent_core.providers.sandbox.sandbox_self_test import what_gets_through
-from agent_core.providers.sandbox.supervisor import Attended, unheard
-from agent_core.providers.sandbox.workspace_quota import Premises
+from agent_core.providers.sandbox.backend import LIMITS, ProgramLimits, SandboxBackend
+from agent_core.providers.sandbox.bubblewrap import BubblewrapBackend
+from agent_core.providers.sandbox.docker import IMAGE, DockerBackend
+from agent_core.providers.sandbox.sandbox_self_test import find_escapes
+from agent_core.providers.sandbox.supervisor import ProcessSupervisor, ignore_output
+from agent_core.providers.sandbox.workspace_quota import WorkspaceQuota
 from agent_core.providers.workspace.folder_workspace import FolderFiles, FolderWorkspaces
 
 FIRST_WORDS = 1.0  # seconds that a program left running has to say something before its agent goes on
@@ -31,11 +31,11 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Running:
+class BackgroundProcess:
     """A program that was left running, and the task that sees it through."""
 
     told: Background
-    attended: Attended
+    attended: ProcessSupervisor
     task: "asyncio.Task[ProgramRun]"
 
     @property
@@ -69,21 +69,21 @@ class Running:
 
 
 @dataclass(slots=True, kw_only=True)
-class ConfinedSandbox:
+class ProcessSandbox:
     """The Sandbox: every program goes through the confinement, and there is no other way to run one."""
 
-    confinement: Confinement
+    confinement: SandboxBackend
     workspaces: FolderWorkspaces
     clock: Clock
     limits: ProgramLimits = LIMITS
-    _left: dict[AgentId, list[Running]] = field(default_factory=dict)
+    _left: dict[AgentId, list[BackgroundProcess]] = field(default_factory=dict)
     _keys: "count[int]" = field(default_factory=lambda: count(1))
 
     async def self_test(self) -> str:
         """Try to break out; "" when nothing got through."""
         if missing := await self.confinement.missing():
             return f"Programs cannot be run, as {missing}"
-        return await what_gets_through(self._tried, self.workspaces.root)
+        return await find_escapes(self._tried, self.workspaces.root)
 
     async def run(
         self,
@@ -91,7 +91,7 @@ class ConfinedSandbox:
         agent: Agent,
         *,
         seconds: float,
-        report: Callable[[str], None] = unheard,
+        report: Callable[[str], None] = ignore_output,
         sealed: Mapping[str, bytes] = NOTHING_SEALED,
     ) -> ProgramRun:
         """Run a program to its end."""
@@ -105,7 +105,7 @@ class ConfinedSandbox:
         task = asyncio.create_task(attended.attend(self.limits.background_seconds))
         task.add_done_callback(_log_fault)
         told = Background(key=f"p{next(self._keys)}", line=_line(argv), started_at=self.clock.now())
-        running = Running(told=told, attended=attended, task=task)
+        running = BackgroundProcess(told=told, attended=attended, task=task)
         self._left.setdefault(agent.id, []).append(running)
         try:
             await running.first_words(self.clock)
@@ -157,14 +157,14 @@ class ConfinedSandbox:
 
     async def _begun(
         self, argv: Sequence[str], files: FolderFiles, sealed: Mapping[str, bytes] = NOTHING_SEALED
-    ) -> Attended:
-        premises = Premises(files.folder, files.limits)
+    ) -> ProcessSupervisor:
+        premises = WorkspaceQuota(files.folder, files.limits)
         try:
             kept = await asyncio.to_thread(premises.hand_over, self.confinement.owner_of(files.folder.name))
         except OSError as error:
             raise CommandError(f"The workspace cannot be used: {error.strerror}.") from None
         captive = await self.confinement.enter(argv, files.folder, sealed)
-        return Attended(captive=captive, premises=premises, limits=self.limits, clock=self.clock, kept=kept)
+        return ProcessSupervisor(captive=captive, premises=premises, limits=self.limits, clock=self.clock, kept=kept)
 
 
 def _log_fault(task: "asyncio.Task[ProgramRun]") -> None:
@@ -179,15 +179,15 @@ def _line(argv: Sequence[str]) -> str:
 
 def bubblewrap_sandbox(
     workspaces: FolderWorkspaces, clock: Clock, data: Path, limits: ProgramLimits = LIMITS
-) -> ConfinedSandbox:
+) -> ProcessSandbox:
     """A sandbox of bubblewrap; `data` is the folder with the database, which must not be where programs can read."""
-    confinement = Bubblewrap(data=data, file_bytes=workspaces.limits.file_bytes, limits=limits)
-    return ConfinedSandbox(confinement=confinement, workspaces=workspaces, clock=clock, limits=limits)
+    confinement = BubblewrapBackend(data=data, file_bytes=workspaces.limits.file_bytes, limits=limits)
+    return ProcessSandbox(confinement=confinement, workspaces=workspaces, clock=clock, limits=limits)
 
 
 def docker_sandbox(
     workspaces: FolderWorkspaces, clock: Clock, data: Path, limits: ProgramLimits = LIMITS, image: str = IMAGE
-) -> ConfinedSandbox:
+) -> ProcessSandbox:
     """A sandbox of containers; `data` tells this Signoff's from those of others on the same machine."""
-    confinement = Docker(data=data, file_bytes=workspaces.limits.file_bytes, limits=limits, image=image)
-    return ConfinedSandbox(confinement=confinement, workspaces=workspaces, clock=clock, limits=limits)
+    confinement = DockerBackend(data=data, file_bytes=workspaces.limits.file_bytes, limits=limits, image=image)
+    return ProcessSandbox(confinement=confinement, workspaces=workspaces, clock=clock, limits=limits)

@@ -17,13 +17,13 @@ COUNTED = ("RssAnon:", "RssShmem:")  # pages of programs and libraries are share
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class ProcessTree:
     """The processes that there were, from one of them down."""
 
     processes: tuple[int, ...]
 
     @classmethod
-    def below(cls, root: int) -> "Tree":
+    def below(cls, root: int) -> "ProcessTree":
         """A process and all that it and its own started."""
         children: dict[int, list[int]] = defaultdict(list)
         for process, parent in _parents():

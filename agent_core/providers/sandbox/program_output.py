@@ -7,7 +7,7 @@ LIVE = 1_500
 
 
 @dataclass(slots=True)
-class Output:
+class ProgramOutput:
     """Bytes as they come, kept in bounded space."""
 
     kept_first: int = KEPT_FIRST

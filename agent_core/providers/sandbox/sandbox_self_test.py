@@ -97,7 +97,7 @@ class Listener:
         writer.close()
 
 
-async def what_gets_through(run: Run, root: Path) -> str:
+async def find_escapes(run: Run, root: Path) -> str:
     """A sentence on what got out of the sandbox, or why that could not be tried; "" when nothing did."""
     home = await asyncio.to_thread(_made, root)
     try:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from agent_core.model.files import ProgramRun
 from agent_core.ports.world import Clock
-from agent_core.providers.sandbox.backend import Captive, ProgramLimits
-from agent_core.providers.sandbox.program_output import Output
-from agent_core.providers.sandbox.workspace_quota import Held, Premises, in_short
+from agent_core.providers.sandbox.backend import ProgramLimits, SandboxedProcess
+from agent_core.providers.sandbox.program_output import ProgramOutput
+from agent_core.providers.sandbox.workspace_quota import WorkspaceQuota, WorkspaceUsage, in_short
 
 CHUNK = 65_536
 LOOKS_EVERY, LOOKS_AT_LEAST, TELLS_EVERY = 0.25, 2.0, 1.0
@@ -20,23 +20,23 @@ STOPPED_BY = {
 }
 
 
-def unheard(_text: str) -> None:
+def ignore_output(_text: str) -> None:
     """Where nobody watches."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Attended:
+class ProcessSupervisor:
     """A program that runs, from the start on. `kept` is the workspace as it was last found within its limits."""
 
-    captive: Captive
-    premises: Premises
+    captive: SandboxedProcess
+    premises: WorkspaceQuota
     limits: ProgramLimits
     clock: Clock
-    kept: Held
-    output: Output = field(default_factory=Output)
+    kept: WorkspaceUsage
+    output: ProgramOutput = field(default_factory=ProgramOutput)
     said_something: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def attend(self, seconds: float, report: Callable[[str], None] = unheard) -> ProgramRun:
+    async def attend(self, seconds: float, report: Callable[[str], None] = ignore_output) -> ProgramRun:
         """Wait for its end, or bring it about; cancelling ends the whole tree first."""
         why = cleared = ""
         try:

@@ -26,7 +26,7 @@ MOST_NAMED, LONGEST_PATH = 10, 200
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class WorkspaceEntry:
     """A name in a folder that is held open, with the way there and how deep it lies."""
 
     folder: int
@@ -47,7 +47,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class WorkspaceUsage:
     """What was found in a workspace: every path with its `Entry.length`, and the bytes of all files.
 
     `fault` says what is over the limits.
@@ -58,13 +58,13 @@ class Held:
     size: int = 0
     fault: str = ""
 
-    def had(self, entry: Entry) -> bool:
+    def had(self, entry: WorkspaceEntry) -> bool:
         """Whether there was such an entry, of the same kind."""
         return entry.path in self.lengths and (self.lengths[entry.path] is None) == (entry.length is None)
 
 
 @dataclass(frozen=True, slots=True)
-class Cleared:
+class ClearedEntry:
     """A file or folder that was deleted, or a file that was cut back to `kept` bytes, with its size before."""
 
     path: str
@@ -79,7 +79,7 @@ class Cleared:
         return f"{shown} (cut back from {self.size:,} to {self.kept:,} bytes)"
 
 
-def in_short(cleared: Sequence[Cleared]) -> str:
+def in_short(cleared: Sequence[ClearedEntry]) -> str:
     """The largest of them with name and size, and how many more there are."""
     named = sorted(cleared, key=lambda each: (-each.size, each.path))[:MOST_NAMED]
     more = len(cleared) - len(named)
@@ -87,16 +87,16 @@ def in_short(cleared: Sequence[Cleared]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Premises:
+class WorkspaceQuota:
     """One workspace's folder with its limits."""
 
     root: Path
     limits: Limits
 
-    def hand_over(self, owner: int | None = None, allowed: Held | None = None) -> Held:
+    def hand_over(self, owner: int | None = None, allowed: WorkspaceUsage | None = None) -> WorkspaceUsage:
         """Make everything in it usable for its owner, who is changed to this one; give what there is, as `measured`."""
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        count = _Count(self._most(allowed or Held()))
+        count = _Count(self._most(allowed or WorkspaceUsage()))
         with _usable(self.root) as folder:
             _own(folder, owner)
             for entry in entries_in(folder):
@@ -105,7 +105,7 @@ class Premises:
                     _give(entry, owner)
         return count.held
 
-    def measured(self, allowed: Held) -> Held:
+    def measured(self, allowed: WorkspaceUsage) -> WorkspaceUsage:
         """What it holds now; counting ends where that is over the limits and over what was `allowed` before."""
         count = _Count(self._most(allowed))
         with _usable(self.root) as folder:
@@ -115,7 +115,7 @@ class Premises:
                     break
         return count.held
 
-    def clear(self, kept: Held) -> tuple[Cleared, ...]:
+    def clear(self, kept: WorkspaceUsage) -> tuple[ClearedEntry, ...]:
         """Bring it back within the limits, or to what `kept` was where that is more; give what that took.
 
         What was not there when `kept` was found is deleted. Where that is not enough, files are cut back to the length
@@ -126,7 +126,7 @@ class Premises:
             cut = [*_cut_back(folder, kept)] if self.measured(kept).fault else []
         return (*deleted, *cut)
 
-    def _most(self, before: Held) -> "_Most":
+    def _most(self, before: WorkspaceUsage) -> "_Most":
         return _Most(
             files=max(self.limits.files, before.files),
             size=max(self.limits.workspace_bytes, before.size),
@@ -150,10 +150,10 @@ class _Count:
     fault: str = ""
 
     @property
-    def held(self) -> Held:
-        return Held(self.lengths, self.files, self.size, self.fault)
+    def held(self) -> WorkspaceUsage:
+        return WorkspaceUsage(self.lengths, self.files, self.size, self.fault)
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: WorkspaceEntry) -> None:
         self.lengths[entry.path] = entry.length
         self.files, self.size = self.files + (entry.length is not None), self.size + entry.taken
         self.fault = self.fault or self._fault(entry.depth)
@@ -171,7 +171,7 @@ class _Count:
         )
 
 
-def entries_in(folder: int, prefix: str = "", depth: int = 1) -> Iterator[Entry]:
+def entries_in(folder: int, prefix: str = "", depth: int = 1) -> Iterator[WorkspaceEntry]:
     """Every entry below, a folder before what is in it; what vanishes meanwhile is left out."""
     with os.scandir(folder) as found:
         names = [each.name for each in found]
@@ -180,22 +180,22 @@ def entries_in(folder: int, prefix: str = "", depth: int = 1) -> Iterator[Entry]
             status = os.stat(name, dir_fd=folder, follow_symlinks=False)
         except OSError:
             continue
-        yield Entry(folder, name, f"{prefix}{name}", depth, status)
+        yield WorkspaceEntry(folder, name, f"{prefix}{name}", depth, status)
         if stat.S_ISDIR(status.st_mode) and depth <= DEEPEST:
             with suppress(OSError), _usable(name, folder) as inner:
                 yield from entries_in(inner, f"{prefix}{name}/", depth + 1)
 
 
-def _delete_new(folder: int, kept: Held) -> Iterator[Cleared]:
+def _delete_new(folder: int, kept: WorkspaceUsage) -> Iterator[ClearedEntry]:
     for entry in entries_in(folder):
         if not kept.had(entry):
             with suppress(OSError):
                 size = _size_of(entry)
                 remove_tree(entry.folder, entry.name)
-                yield Cleared(entry.path, size)
+                yield ClearedEntry(entry.path, size)
 
 
-def _cut_back(folder: int, kept: Held) -> Iterator[Cleared]:
+def _cut_back(folder: int, kept: WorkspaceUsage) -> Iterator[ClearedEntry]:
     for entry in entries_in(folder):
         before, now = kept.lengths.get(entry.path), entry.length
         if before is not None and now is not None and now > before:
@@ -204,12 +204,12 @@ def _cut_back(folder: int, kept: Held) -> Iterator[Cleared]:
                 try:
                     if stat.S_ISREG(os.fstat(descriptor).st_mode):
                         os.ftruncate(descriptor, before)
-                        yield Cleared(entry.path, now, before)
+                        yield ClearedEntry(entry.path, now, before)
                 finally:
                     os.close(descriptor)
 
 
-def _size_of(entry: Entry) -> int:
+def _size_of(entry: WorkspaceEntry) -> int:
     """Bytes of a file, or of all files in a folder."""
     if not stat.S_ISDIR(entry.status.st_mode):
         return entry.length or 0
@@ -241,7 +241,7 @@ def _own(folder: int, owner: int | None) -> None:
         os.fchmod(folder, mode)
 
 
-def _give(entry: Entry, owner: int | None) -> None:
+def _give(entry: WorkspaceEntry, owner: int | None) -> None:
     status = entry.status
     if owner is not None and status.st_uid != owner:
         os.chown(entry.name, owner, owner, dir_fd=entry.folder, follow_symlinks=False)

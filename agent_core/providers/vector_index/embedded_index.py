@@ -22,10 +22,10 @@ from agent_core.model.memory import Memory, MemoryChanges, MemorySpace, Vector
 from agent_core.ports.database import Database
 
 if TYPE_CHECKING:  # they import numpy, which a start has no time for
-    from agent_core.providers.vector_index.nearest import Few, Found
+    from agent_core.providers.vector_index.nearest import Found, InMemoryVectors
     from agent_core.providers.vector_index.vector_file import VectorFile
 
-Shelf: TypeAlias = "Few | VectorFile"
+VectorStore: TypeAlias = "InMemoryVectors | VectorFile"
 
 FEW = 2_000
 ROOM = 32 << 20  # bytes of memory for all spaces together
@@ -37,7 +37,7 @@ P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class IndexKey:
     """One place of one space, and under what names its file is found."""
 
     space: MemorySpace
@@ -67,8 +67,8 @@ class EmbeddedIndex:
         self._folder = folder
         self._few = few
         self._room = room
-        self._shelves: dict[Spot, Shelf] = {}  # the one used last is the last
-        self._locks: WeakValueDictionary[Spot, asyncio.Lock] = WeakValueDictionary()
+        self._shelves: dict[IndexKey, VectorStore] = {}  # the one used last is the last
+        self._locks: WeakValueDictionary[IndexKey, asyncio.Lock] = WeakValueDictionary()
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="memories")
         self._searches: set[asyncio.Task[Found]] = set()
 
@@ -82,7 +82,7 @@ class EmbeddedIndex:
 
         Whoever has no more patience leaves; what is read meanwhile is there for who asks next.
         """
-        search = asyncio.ensure_future(self._search(Spot(space, place), vector, most))
+        search = asyncio.ensure_future(self._search(IndexKey(space, place), vector, most))
         self._searches.add(search)
         search.add_done_callback(self._searched)
         return await asyncio.shield(search)
@@ -108,7 +108,7 @@ class EmbeddedIndex:
         if not search.cancelled():
             search.exception()  # whoever asked has it, or has left
 
-    async def _search(self, spot: Spot, vector: Vector, most: int) -> "Found":
+    async def _search(self, spot: IndexKey, vector: Vector, most: int) -> "Found":
         async with self._lock(spot):
             try:
                 return await self._found(spot, vector, most)
@@ -119,7 +119,7 @@ class EmbeddedIndex:
                 self._let_go(spot)
                 raise MemoryAway(f"The files of the memory index cannot be used: {fault.strerror}.") from fault
 
-    async def _found(self, spot: Spot, vector: Vector, most: int) -> "Found":
+    async def _found(self, spot: IndexKey, vector: Vector, most: int) -> "Found":
         shelf = await self._up_to_date(spot)
         found = await self._run(shelf.nearest, vector, most)
         if found is None:  # somebody else was at the file
@@ -128,7 +128,7 @@ class EmbeddedIndex:
             found = await self._run(shelf.nearest, vector, most)
         return found or ()
 
-    async def _up_to_date(self, spot: Spot) -> Shelf:
+    async def _up_to_date(self, spot: IndexKey) -> VectorStore:
         """What is held of it, once that is what the database has."""
         shelf = self._shelves.get(spot)
         agent, changes = await self._asked(spot)
@@ -145,12 +145,12 @@ class EmbeddedIndex:
             agent, changes = await self._asked(spot)
         return self._hold(spot, shelf)
 
-    async def _asked(self, spot: Spot) -> tuple[Agent, MemoryChanges]:
+    async def _asked(self, spot: IndexKey) -> tuple[Agent, MemoryChanges]:
         async with self._database.begin() as work:
             agent = await work.agents.get(spot.space.channel, spot.space.agent_id)
             return agent, await work.memories.changes(agent)
 
-    async def _opened(self, agent: Agent, spot: Spot) -> Shelf:
+    async def _opened(self, agent: Agent, spot: IndexKey) -> VectorStore:
         """What an earlier run has left, unless the database has gone another way since."""
         shelf = await self._run(_open, self._folder / spot.file, spot.digest)
         if shelf.latest.last:
@@ -159,7 +159,9 @@ class EmbeddedIndex:
                 await self._run(shelf.clear)
         return shelf
 
-    async def _gone_on(self, agent: Agent, spot: Spot, shelf: Shelf, changes: MemoryChanges) -> "Shelf | None":
+    async def _gone_on(
+        self, agent: Agent, spot: IndexKey, shelf: VectorStore, changes: MemoryChanges
+    ) -> "VectorStore | None":
         """The same with what came since, or None when that is not just so many more at or near the end."""
         number = changes.added - shelf.changes.added
         if changes.removed != shelf.changes.removed or number <= 0:
@@ -173,7 +175,7 @@ class EmbeddedIndex:
         await self._run(shelf.seal, changes)
         return shelf
 
-    async def _anew(self, agent: Agent, spot: Spot, changes: MemoryChanges) -> Shelf:
+    async def _anew(self, agent: Agent, spot: IndexKey, changes: MemoryChanges) -> VectorStore:
         """All of it; whatever comes while this reads is seen to by the next search."""
         self._let_go(spot)
         await self._run(_delete, self._folder, spot.file)
@@ -182,7 +184,7 @@ class EmbeddedIndex:
         await self._run(shelf.seal, changes)
         return shelf
 
-    async def _read(self, agent: Agent, spot: Spot, shelf: Shelf, most: int) -> tuple[Shelf, int]:
+    async def _read(self, agent: Agent, spot: IndexKey, shelf: VectorStore, most: int) -> tuple[VectorStore, int]:
         """Add what comes after the last, page by page; how many that were."""
         read, page = 0, min(PAGE, most)
         while page:
@@ -193,17 +195,17 @@ class EmbeddedIndex:
         return shelf, read
 
     async def _rows(
-        self, agent: Agent, spot: Spot, after: MemoryId | None, most: int
+        self, agent: Agent, spot: IndexKey, after: MemoryId | None, most: int
     ) -> Sequence[tuple[MemoryId, Vector]]:
         async with self._database.begin() as work:
             return await work.memories.vectors(agent, spot.place, after=after, most=most)
 
-    def _added(self, spot: Spot, shelf: Shelf, rows: Sequence[tuple[MemoryId, Vector]]) -> Shelf:
-        from agent_core.providers.vector_index.nearest import Few
+    def _added(self, spot: IndexKey, shelf: VectorStore, rows: Sequence[tuple[MemoryId, Vector]]) -> VectorStore:
+        from agent_core.providers.vector_index.nearest import InMemoryVectors
         from agent_core.providers.vector_index.vector_file import VectorFile
 
         shelf.add(rows)
-        if not isinstance(shelf, Few) or shelf.count <= self._few:
+        if not isinstance(shelf, InMemoryVectors) or shelf.count <= self._few:
             return shelf
         file = VectorFile(self._folder / spot.file, spot.digest)
         file.clear()
@@ -213,10 +215,10 @@ class EmbeddedIndex:
     async def _run(self, work: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, partial(work, *given, **named))
 
-    def _lock(self, spot: Spot) -> asyncio.Lock:
+    def _lock(self, spot: IndexKey) -> asyncio.Lock:
         return self._locks.setdefault(spot, asyncio.Lock())
 
-    def _hold(self, spot: Spot, shelf: Shelf) -> Shelf:
+    def _hold(self, spot: IndexKey, shelf: VectorStore) -> VectorStore:
         """Keep it as the one used last, and let go of those not used for longest while there is too little room."""
         self._shelves.pop(spot, None)
         self._shelves[spot] = shelf
@@ -227,7 +229,7 @@ class EmbeddedIndex:
                 self._let_go(other)
         return shelf
 
-    def _let_go(self, spot: Spot) -> None:
+    def _let_go(self, spot: IndexKey) -> None:
         shelf = self._shelves.pop(spot, None)
         if shelf is not None:
             shelf.close()
@@ -237,11 +239,11 @@ def _prefix(space: MemorySpace) -> str:
     return f"{sha256(space.key.encode(errors='surrogatepass')).hexdigest()[:32]}-"
 
 
-def _open(path: Path, digest: bytes) -> Shelf:
-    from agent_core.providers.vector_index.nearest import Few
+def _open(path: Path, digest: bytes) -> VectorStore:
+    from agent_core.providers.vector_index.nearest import InMemoryVectors
     from agent_core.providers.vector_index.vector_file import VectorFile
 
-    return VectorFile(path, digest) if path.exists() else Few()
+    return VectorFile(path, digest) if path.exists() else InMemoryVectors()
 
 
 def _delete(folder: Path, start: str) -> None:

@@ -39,7 +39,7 @@ def nearest(vectors: Floats, asked: Floats, most: int) -> tuple[Places, Floats]:
     return best, cosines[best]
 
 
-class Latest:
+class LatestIds:
     """The greatest ids of many, for what was made earlier may come later, but seldom much later."""
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class Latest:
         return [row for row in rows if row[0] not in known]
 
 
-class Few:
+class InMemoryVectors:
     """Vectors of one space, held as they are. `changes` is what of the database they stand for."""
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ class Few:
     def clear(self) -> None:
         """Begin anew."""
         self.changes = MemoryChanges()
-        self.latest = Latest()
+        self.latest = LatestIds()
         self._ids: list[MemoryId] = []
         self._vectors: Floats = np.empty((0, 0), FLOAT)
 
@@ -133,7 +133,7 @@ class Few:
             self._vectors = larger
 
 
-class Codes:
+class SignCodes:
     """One bit for each coordinate of many vectors: on which side of the middle it is.
 
     Vectors near to one another differ in few bits. The middle is that of the vectors added first, for the vectors of

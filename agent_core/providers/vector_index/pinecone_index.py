@@ -34,7 +34,7 @@ NEVER = ("InitializationFailed", "Terminating", "Disabled")
 DEPLOYMENT = {"deployment_type": "managed", "cloud": "aws", "region": "us-east-1"}
 
 
-class Row(TypedDict):
+class PineconeRow(TypedDict):
     """A vector as the SDK takes it."""
 
     id: str
@@ -169,9 +169,9 @@ def namespace(space: MemorySpace) -> str:
     return f"{name[: LONGEST_NAME - 65]}~{hashlib.sha256(name.encode()).hexdigest()}"
 
 
-def batches(rows: Sequence[Row]) -> Iterator[list[Row]]:
+def batches(rows: Sequence[PineconeRow]) -> Iterator[list[PineconeRow]]:
     """The rows in the portions that one request takes."""
-    batch: list[Row] = []
+    batch: list[PineconeRow] = []
     size = 0
     for row in rows:
         bytes_of_row = A_FLOAT * len(row["values"]) + len(
@@ -186,7 +186,7 @@ def batches(rows: Sequence[Row]) -> Iterator[list[Row]]:
         yield batch
 
 
-def _row(memory: Memory, place: str, vector: Vector) -> Row:
+def _row(memory: Memory, place: str, vector: Vector) -> PineconeRow:
     metadata: Mapping[str, str | int] = {
         "place": place,
         "source": _bounded(memory.source, MOST_SOURCE),
@@ -194,7 +194,7 @@ def _row(memory: Memory, place: str, vector: Vector) -> Row:
         "at": memory.at.isoformat(),
         "text": _bounded(memory.text, MOST_TEXT),
     }
-    return Row(id=_ascii(memory.id), values=_coordinates(vector), metadata=dict(metadata))
+    return PineconeRow(id=_ascii(memory.id), values=_coordinates(vector), metadata=dict(metadata))
 
 
 def _bounded(text: str, most: int) -> str:

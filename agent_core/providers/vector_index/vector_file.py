@@ -21,7 +21,7 @@ import numpy as np
 
 from agent_core.model.ids import MemoryId
 from agent_core.model.memory import MemoryChanges, Vector
-from agent_core.providers.vector_index.nearest import FLOAT, Codes, Floats, Found, Latest, floats, nearest
+from agent_core.providers.vector_index.nearest import FLOAT, Floats, Found, LatestIds, SignCodes, floats, nearest
 
 HEADER = struct.Struct("<8sQ32s16x")  # a mark, the number of coordinates, the digest of space and place
 MARK = b"signoff1"
@@ -41,11 +41,11 @@ class VectorFile:
 
     def __init__(self, path: Path, digest: bytes) -> None:
         self.changes = MemoryChanges()
-        self.latest = Latest()
+        self.latest = LatestIds()
         self._digest = digest
         self._dimension = 0
         self._count = 0
-        self._codes = Codes()
+        self._codes = SignCodes()
         self._map: mmap.mmap | None = None
         self._file = _locked(path)
         finalize(self, self._file.close)
@@ -97,9 +97,9 @@ class VectorFile:
 
     def clear(self) -> None:
         """Begin anew."""
-        self.changes, self.latest = MemoryChanges(), Latest()
+        self.changes, self.latest = MemoryChanges(), LatestIds()
         self._dimension = self._count = 0
-        self._codes = Codes()
+        self._codes = SignCodes()
         self._map = None
         self._file.truncate(0)
 

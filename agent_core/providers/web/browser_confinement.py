@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
 
-from agent_core.providers.egress.proxy import LONGEST_HEAD, DoorProxy
+from agent_core.providers.egress.proxy import LONGEST_HEAD, EgressProxy
 from agent_core.providers.sandbox.backend import BROWSER_USER
 from agent_core.providers.sandbox.bwrap_options import (
     ENDED_WITH_US,
@@ -73,7 +73,7 @@ def _confine_nothing(bubblewrap: str) -> None:
 
 
 @asynccontextmanager
-async def confined(program: str, proxy: DoorProxy, home: Path) -> AsyncIterator[Path]:
+async def start_confined(program: str, proxy: EgressProxy, home: Path) -> AsyncIterator[Path]:
     """A program to start in place of the browser's, which confines it and lets it reach the proxy at its own port.
 
     `home` is a folder that only this process may enter.
@@ -94,7 +94,7 @@ async def confined(program: str, proxy: DoorProxy, home: Path) -> AsyncIterator[
             await asyncio.gather(taking, *connections, return_exceptions=True)
 
 
-async def _serve_inside(taker: socket.socket, proxy: DoorProxy, connections: set["asyncio.Task[None]"]) -> None:
+async def _serve_inside(taker: socket.socket, proxy: EgressProxy, connections: set["asyncio.Task[None]"]) -> None:
     """Take the socket that listens inside, once, and answer there until this is cancelled."""
     loop = asyncio.get_running_loop()
 

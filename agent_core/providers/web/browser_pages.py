@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
 from agent_core.ports.web import Address
-from agent_core.providers.egress.gateway import Door
-from agent_core.providers.egress.proxy import DoorProxy, opened
-from agent_core.providers.web.browser_confinement import confined, confinement_fault, is_needed
+from agent_core.providers.egress.gateway import EgressGateway
+from agent_core.providers.egress.proxy import EgressProxy, open_tunnel
+from agent_core.providers.web.browser_confinement import confinement_fault, is_needed, start_confined
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Page
@@ -50,7 +50,7 @@ ARGUMENTS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class RenderedPage:
     """A page as its scripts left it."""
 
     url: str
@@ -62,14 +62,14 @@ class Drawn:
 class BrowserPages:
     """A fresh Chromium for each page: nothing is kept from one to the next."""
 
-    door: Door
+    door: EgressGateway
     seconds: float = 25.0
     most_memory: int = MOST_MEMORY
     _turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE), init=False, repr=False)
 
-    async def draw(self, url: str, sites: Sites) -> Drawn:
+    async def draw(self, url: str, sites: Sites) -> RenderedPage:
         """Open a URL that was admitted before, and read the page; raise CommandError."""
-        async with self._turns, opened(self.door, sites, MOST_BYTES) as proxy:
+        async with self._turns, open_tunnel(self.door, sites, MOST_BYTES) as proxy:
             drawing = asyncio.create_task(_drawn(url, proxy))
             try:
                 async with asyncio.timeout(self.seconds):
@@ -82,7 +82,7 @@ class BrowserPages:
                 await asyncio.gather(drawing, return_exceptions=True)
                 _kill(proxy.port)
 
-    async def _watched(self, drawing: "asyncio.Task[Drawn]", proxy: DoorProxy) -> None:
+    async def _watched(self, drawing: "asyncio.Task[RenderedPage]", proxy: EgressProxy) -> None:
         while not drawing.done():
             await asyncio.wait({drawing}, timeout=LOOK)
             if await asyncio.to_thread(_memory, proxy.port) > self.most_memory:
@@ -108,7 +108,7 @@ def chromium() -> str:
     return next((str(path) for path in sorted(kept.glob("chromium-*/chrome-*/chrome"), reverse=True)), "")
 
 
-async def _drawn(url: str, proxy: DoorProxy) -> Drawn:
+async def _drawn(url: str, proxy: EgressProxy) -> RenderedPage:
     from playwright.async_api import Error
 
     try:
@@ -121,14 +121,14 @@ async def _drawn(url: str, proxy: DoorProxy) -> Drawn:
             with suppress(Error):  # it goes on loading: what is there is read
                 await page.wait_for_load_state("networkidle", timeout=SETTLING)
             led_to = page.url if page.url.startswith("http") else url
-            return Drawn(led_to, await _html(page), tuple(proxy.reached))
+            return RenderedPage(led_to, await _html(page), tuple(proxy.reached))
     except Error:
         why = "it loads too much" if proxy.is_shut else "the browser could not open it"
         raise CommandError(f"{url} was not drawn: {why}. Try another source.") from None
 
 
 @asynccontextmanager
-async def _browser(proxy: DoorProxy) -> "AsyncIterator[Browser]":
+async def _browser(proxy: EgressProxy) -> "AsyncIterator[Browser]":
     from playwright.async_api import Error, async_playwright
 
     with TemporaryDirectory(prefix="signoff-page-", ignore_cleanup_errors=True) as home:
@@ -157,14 +157,14 @@ async def _browser(proxy: DoorProxy) -> "AsyncIterator[Browser]":
 
 
 @asynccontextmanager
-async def _program(proxy: DoorProxy, home: Path) -> AsyncIterator[str]:
+async def _program(proxy: EgressProxy, home: Path) -> AsyncIterator[str]:
     """Chromium, or what confines it where it would run as root; raise CommandError where that cannot be done."""
     if not is_needed():
         yield chromium()
         return
     if fault := await asyncio.to_thread(confinement_fault):
         raise CommandError(f"The page was not drawn. {fault}")
-    async with confined(chromium(), proxy, home) as wrapper:
+    async with start_confined(chromium(), proxy, home) as wrapper:
         yield str(wrapper)
 
 

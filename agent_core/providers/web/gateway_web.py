@@ -11,10 +11,10 @@ from agent_core.ports.documents import Documents
 from agent_core.ports.web import Cloned, Fetched, Page
 from agent_core.providers.documents.page_reader import is_page, read_page
 from agent_core.providers.egress.address_policy import InternalHosts
-from agent_core.providers.egress.gateway import Door, Wanted
+from agent_core.providers.egress.gateway import EgressGateway, FetchLimits
 from agent_core.providers.egress.urls import shown_host, target_of
 from agent_core.providers.web.browser_pages import BrowserPages, browser_fault
-from agent_core.providers.web.git_clone import Clones
+from agent_core.providers.web.git_clone import GitCloner
 
 MOST_PAGE = 5_000_000
 PDF, PDF_MARK = "application/pdf", b"%PDF-"
@@ -22,14 +22,14 @@ UNDRAWN = "The page needs JavaScript, which is not run here: little of it could 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DoorWeb:
+class GatewayWeb:
     """See `Web` in the ports. Holds nothing open between calls, so there is nothing to close.
 
     `documents` reads PDF; `browser` draws pages that scripts put together. Without them such pages are told as such.
     """
 
-    door: Door
-    clones: Clones
+    door: EgressGateway
+    clones: GitCloner
     documents: Documents | None = None
     browser: BrowserPages | None = None
 
@@ -39,9 +39,9 @@ class DoorWeb:
 
         Raise ValueError with a sentence for an entry of `allow_internal` that is no host, address or network.
         """
-        door = Door(internal=InternalHosts.of(allow_internal), agent=user_agent(about))
+        door = EgressGateway(internal=InternalHosts.of(allow_internal), agent=user_agent(about))
         browser = None if browser_fault() else BrowserPages(door=door)
-        return cls(door=door, clones=Clones(door=door), documents=documents, browser=browser)
+        return cls(door=door, clones=GitCloner(door=door), documents=documents, browser=browser)
 
     def host_of(self, url: str, sites: Sites) -> str:
         """By what is written alone."""
@@ -50,11 +50,11 @@ class DoorWeb:
 
     async def fetch(self, url: str, sites: Sites, most: int) -> Fetched:
         """Whatever is there."""
-        return await self.door.fetch(url, sites, Wanted(most=most))
+        return await self.door.fetch(url, sites, FetchLimits(most=most))
 
     async def page(self, url: str, sites: Sites) -> Page:
         """The page as text."""
-        fetched = await self.door.fetch(url, sites, Wanted(most=MOST_PAGE, kinds=is_page))
+        fetched = await self.door.fetch(url, sites, FetchLimits(most=MOST_PAGE, kinds=is_page))
         if fetched.kind == PDF or fetched.data.startswith(PDF_MARK):
             return await self._pdf(fetched)
         read = await read_page(fetched.data, fetched.url, charset=fetched.charset, kind=fetched.kind)

@@ -19,8 +19,8 @@ from tempfile import TemporaryDirectory
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
 from agent_core.ports.web import Cloned
-from agent_core.providers.egress.gateway import Door
-from agent_core.providers.egress.proxy import DoorProxy, opened
+from agent_core.providers.egress.gateway import EgressGateway
+from agent_core.providers.egress.proxy import EgressProxy, open_tunnel
 
 MOST_FILES = 1_000
 MOST_FILE = 5_000_000  # what is longer is seldom source
@@ -48,7 +48,7 @@ SETTINGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class GitEntry:
     """A file of a commit: its mode, the name of its content, its size and its path."""
 
     mode: str
@@ -69,10 +69,10 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Clones:
+class GitCloner:
     """Runs the machine's git."""
 
-    door: Door
+    door: EgressGateway
     seconds: float = 180.0
 
     async def clone(self, url: str, sites: Sites, most: int) -> Cloned:
@@ -81,7 +81,7 @@ class Clones:
             raise CommandError(fault)
         way = await self.door.admit(url, sites)
         with TemporaryDirectory(prefix="signoff-clone-", ignore_cleanup_errors=True) as folder:
-            async with opened(self.door, sites, _room(most)) as proxy:
+            async with open_tunnel(self.door, sites, _room(most)) as proxy:
                 git = _Git(folder=Path(folder), proxy=proxy, most=most)
                 try:
                     async with asyncio.timeout(self.seconds):
@@ -100,7 +100,7 @@ def git_fault() -> str:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Git:
     folder: Path
-    proxy: DoorProxy
+    proxy: EgressProxy
     most: int
 
     async def fetch(self, url: str) -> None:
@@ -225,18 +225,18 @@ def _why_not(url: str, code: int, _said: bytes, complaint: bytes, refusals: list
     return f"git could not fetch {url}. Check that it is a repository's address and try again later."
 
 
-def _entries(listing: bytes) -> list[Entry]:
+def _entries(listing: bytes) -> list[GitEntry]:
     found = []
     for line in listing.split(b"\0")[:-1]:
         facts, _, path = line.decode("utf-8", "replace").partition("\t")
         mode, _, blob, size = facts.split()
-        found.append(Entry(mode, blob, int(size) if size.isdecimal() else 0, path))
+        found.append(GitEntry(mode, blob, int(size) if size.isdecimal() else 0, path))
     return found
 
 
-def _chosen(entries: list[Entry], most: int) -> tuple[list[Entry], tuple[str, ...]]:
+def _chosen(entries: list[GitEntry], most: int) -> tuple[list[GitEntry], tuple[str, ...]]:
     """What is taken, in the order of paths, and what is not, with the reason."""
-    taken: list[Entry] = []
+    taken: list[GitEntry] = []
     left_out: list[str] = []
     room = most
     for entry in entries:
@@ -250,7 +250,7 @@ def _chosen(entries: list[Entry], most: int) -> tuple[list[Entry], tuple[str, ..
     return taken, tuple(left_out)
 
 
-def _contents(taken: list[Entry], data: bytes) -> tuple[tuple[str, bytes], ...]:
+def _contents(taken: list[GitEntry], data: bytes) -> tuple[tuple[str, bytes], ...]:
     """Each file with its bytes, as `git cat-file --batch` gives them: a line with the size, the bytes, a line end."""
     files, at = [], 0
     for entry in taken:
