@@ -122,9 +122,9 @@ class ActionDispatcher:
                 agent = await self.views.agent(origin.channel, agent_id)
                 return await self.wishes.grant(cast("ThreadVerb", word), agent, rest, origin)
             case word:
-                return Answer(await self._shown(word, agent_id, origin), is_wanted=True)
+                return Answer(await self._view(word, agent_id, origin), is_wanted=True)
 
-    async def _shown(self, word: str, agent_id: AgentId, origin: Origin) -> str:
+    async def _view(self, word: str, agent_id: AgentId, origin: Origin) -> str:
         match word:
             case "status":
                 agent = await self.views.agent(origin.channel, agent_id)
@@ -143,7 +143,7 @@ class ActionDispatcher:
         """
         turn = await self.views.newest_turn(origin.channel, agent_id)
         if turn is None or not turn.is_open:
-            turn = await self._asked_by_helper(agent_id, origin) or turn
+            turn = await self._find_helpers_turn(agent_id, origin) or turn
         if turn is None:
             raise NotPossible("Nothing waits for a decision.")
         if turn.is_open and not (seen.covers(turn) if approves else seen.follows(turn)):
@@ -154,7 +154,7 @@ class ActionDispatcher:
             )
         return turn
 
-    async def _asked_by_helper(self, agent_id: AgentId, origin: Origin) -> Turn | None:
+    async def _find_helpers_turn(self, agent_id: AgentId, origin: Origin) -> Turn | None:
         helpers = await self.views.family(origin.channel, agent_id)
         asking = [helper for helper in helpers if isinstance(helper.status, Awaiting)]
         if len(asking) > 1:

@@ -64,7 +64,7 @@ async def newest_rows(views: AgentViews, origin: Origin, wanted: LogFilter) -> A
     """The newest rows as text, with files of all; raise NotAllowed, or InvalidInput for a name that nobody ever had."""
     entries = [entry async for entry in views.log.rows(origin, wanted)]
     if not entries and wanted.agent:
-        raise InvalidInput({"name": await _unknown(views, origin, wanted.agent)})
+        raise InvalidInput({"name": await _find_unknown_name(views, origin, wanted.agent)})
     whose = entries[0].agent_name if wanted.agent or wanted.agent_id else ""
     rows = await views.log.with_cards(entries[:NEWEST_ROWS])
     text = "\n".join((head_text(whose, len(entries)), *(f"• {row_text(row.entry)}" for row in rows)))
@@ -200,7 +200,7 @@ def _since(entry: AuditEntry) -> str:
     return f" {entry.granted_at:%H:%M} UTC" if is_same_day else f" {time_text(entry.granted_at)}"
 
 
-async def _unknown(views: AgentViews, origin: Origin, name: str) -> str:
+async def _find_unknown_name(views: AgentViews, origin: Origin, name: str) -> str:
     names = [agent.name for agent in await views.agents(origin.channel)]
     near = get_close_matches(name, names, n=1, cutoff=0.5)
     there = f" There are: {', '.join(names[:20])}." if names else ""

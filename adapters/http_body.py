@@ -15,7 +15,7 @@ BODY_TIMEOUT = web.AppKey("body_timeout", float)  # seconds, where an applicatio
 
 
 @asynccontextmanager
-async def receiving(request: web.Request) -> AsyncIterator[None]:
+async def receive_within(request: web.Request) -> AsyncIterator[None]:
     """Bound the time for a body; raise HTTPRequestTimeout or HTTPBadRequest where no whole body comes."""
     seconds = request.config_dict.get(BODY_TIMEOUT, BODY_TIMEOUT_SECONDS)
     try:
@@ -34,7 +34,7 @@ async def read_body(request: web.Request, max_bytes: int) -> bytes:
     if (request.content_length or 0) > max_bytes:
         raise web.HTTPRequestEntityTooLarge(max_bytes, request.content_length or 0)
     body = bytearray()
-    async with receiving(request):
+    async with receive_within(request):
         while chunk := await request.content.readany():
             body += chunk
             if len(body) > max_bytes:

@@ -110,7 +110,7 @@ def subcommand_of(text: str) -> Subcommand:
 
 async def agent_called(views: AgentViews, channel: ChannelScope, name: str) -> Agent:
     """The channel's agent of that name, or its only one; raise InvalidInput that says which there are."""
-    if name and (found := await views.named(channel, name)):
+    if name and (found := await views.find_by_name(channel, name)):
         return found
     agents = await views.agents(channel)
     if not agents:

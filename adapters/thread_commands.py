@@ -121,23 +121,23 @@ class ThreadCommands:
     async def _memory(self, agent: Agent, said: str, origin: Origin) -> Answer:
         match first_word(said):
             case (("" | "list"), ""):
-                return await self._listed(agent)
+                return await self._list(agent)
             case "search", words:
-                return await self._found(agent, words, origin)
+                return await self._search(agent, words, origin)
             case "add", text:
                 pieces = await self.memories.add(agent.id, text, origin)
                 return _wanted(f"{agent.name} remembers this{f', in {pieces} pieces' if pieces > 1 else ''}.")
             case "forget", what if what.casefold().split()[:1] == ["all"]:
-                return await self._forgotten(agent, what[3:], origin)
+                return await self._forget(agent, what[3:], origin)
             case "forget", what if what:
                 memory = await self.memories.forget(agent.id, MemoryId(what.lower()), origin)
                 return _wanted(f"{agent.name} has forgotten: {_brief(memory.text)}")
             case "export", "":
-                return await self._exported(agent)
+                return await self._export(agent)
             case _:
                 raise InvalidInput({"memory": HOW_MEMORY})
 
-    async def _listed(self, agent: Agent) -> Answer:
+    async def _list(self, agent: Agent) -> Answer:
         page = await self.memories.page(agent.channel, agent.id)
         if not page.memories:
             return _wanted(f"{agent.name} remembers nothing yet.")
@@ -147,14 +147,14 @@ class ThreadCommands:
         head = f"{agent.name} remembers {_things(page.total)}, the newest first:"
         return _wanted("\n".join((head, *map(self._line, page.memories), *rest, *behind)))
 
-    async def _found(self, agent: Agent, words: str, origin: Origin) -> Answer:
+    async def _search(self, agent: Agent, words: str, origin: Origin) -> Answer:
         found = await self.memories.search(agent.id, words, origin)
         said = [found.said] if found.said else []
         lines = [self._line(recalled.memory) for recalled in found.recalled]
         head = f"{agent.name} recalls, the likest first:" if lines else f"{agent.name} recalls nothing of this."
         return _wanted("\n".join((*said, head, *lines)))
 
-    async def _forgotten(self, agent: Agent, name: str, origin: Origin) -> Answer:
+    async def _forget(self, agent: Agent, name: str, origin: Origin) -> Answer:
         """Forget everything, once the person repeats whose memory that is."""
         if " ".join(name.split()).casefold() != agent.name.casefold():
             page = await self.memories.page(agent.channel, agent.id)
@@ -165,7 +165,7 @@ class ThreadCommands:
         number = await self.memories.forget_all(agent.id, origin)
         return _wanted(f"{agent.name} has forgotten {_things(number)}.")
 
-    async def _exported(self, agent: Agent) -> Answer:
+    async def _export(self, agent: Agent) -> Answer:
         text = await self.memories.export(agent.channel, agent.id)
         if not text:
             return _wanted(f"{agent.name} remembers nothing yet.")

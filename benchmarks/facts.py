@@ -153,13 +153,13 @@ async def _worked(signoff: Signoff, goal: str) -> Kept:
     agent = await carried(signoff, draft, prepared=with_pages)
     summary = " ".join((agent.digest.summary, *agent.digest.recalled))
     recalled = set()
-    async with signoff.loop.ledger.spending(agent) as tracker:
+    async with signoff.loop.ledger.open_tracker(agent) as tracker:
         for fact in FACTS:
             found = await signoff.loop.mind.memory.recall(agent, fact.asked, MOST_FOUND, tracker)
             if any(fact.kept in one.memory.text for one in found):
                 recalled.add(fact)
     files = signoff.received.workspaces.of(agent)
-    written = " ".join([(await files.read(file.path)).decode() for file in await files.listing()])
+    written = " ".join([(await files.read(file.path)).decode() for file in await files.list_files()])
     return Kept(agent, _in(summary), frozenset(recalled), _in(written))
 
 

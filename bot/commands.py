@@ -63,8 +63,8 @@ async def run(settings: Settings, _rest: Sequence[str]) -> int:
     surface = WebSurface()
     with _only_one(settings):
         async with assemble(settings, surface, with_chats=True) as signoff:
-            chats = await _prepared(signoff)
-            async with _serving(signoff, surface, chats) as workspace:
+            chats = await _prepare_chats(signoff)
+            async with _serve_pages(signoff, surface, chats) as workspace:
                 await until_told(
                     work(signoff.engine, signoff.loop),
                     signoff.reindexer.run(),
@@ -79,8 +79,8 @@ async def serve(settings: Settings, _rest: Sequence[str]) -> int:
     _needs_postgres("web", settings)
     surface = WebSurface()
     async with assemble(settings, surface, with_chats=True) as signoff:
-        chats = await _prepared(signoff)
-        async with _serving(signoff, surface, chats) as workspace:
+        chats = await _prepare_chats(signoff)
+        async with _serve_pages(signoff, surface, chats) as workspace:
             await until_told(_tell(signoff, workspace), *chats.listening)
     return 0
 
@@ -90,7 +90,7 @@ async def advance(settings: Settings, _rest: Sequence[str]) -> int:
     _needs_postgres("worker", settings)
     with _only_one(settings):
         async with assemble(settings, WebSurface(), with_chats=True) as signoff:
-            await _prepared(signoff)
+            await _prepare_chats(signoff)
             _say("The worker runs. Ctrl-C stops it.")
             await until_told(work(signoff.engine, signoff.loop), signoff.reindexer.run())
     return 0
@@ -128,7 +128,7 @@ BY_NAME: dict[str, Command] = {
 
 
 @asynccontextmanager
-async def _serving(signoff: Signoff, surface: WebSurface, chats: Chats) -> AsyncIterator[WebContext]:
+async def _serve_pages(signoff: Signoff, surface: WebSurface, chats: Chats) -> AsyncIterator[WebContext]:
     """Serve the pages while the block lasts; raise SettingsError when the port is taken."""
     settings = signoff.settings
     guard = Guard(token=settings.web_token.get_secret_value(), public_url=settings.public_url)
@@ -149,7 +149,7 @@ async def _serving(signoff: Signoff, surface: WebSurface, chats: Chats) -> Async
         await runner.cleanup()
 
 
-async def _prepared(signoff: Signoff) -> Chats:
+async def _prepare_chats(signoff: Signoff) -> Chats:
     """The listeners, once their tokens are known to work; raise SettingsError when one does not."""
     chats = Chats(signoff.slack_connection(), signoff.discord_connection())
     for chat in (chats.slack, chats.discord):

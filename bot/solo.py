@@ -126,11 +126,11 @@ async def solo(parts: Parts, options: SoloOptions, streams: Streams) -> int:
     if not isinstance(surface, TerminalSurface):
         raise TypeError("The terminal is not among the surfaces.")
     origin = Origin(by=person(), channel=CHANNEL)
-    agent = await _started(parts, options.draft, streams, origin)
+    agent = await _start(parts, options.draft, streams, origin)
     if (options.draft.budget or options.is_unlimited) and options.draft.budget != agent.budget.limit:
         agent = await parts.actions.tuning.set_budget(agent.id, options.draft.budget, origin)
     if options.continuous:
-        agent = await parts.actions.service.lend(agent.id, options.continuous, origin)
+        agent = await parts.actions.service.grant_lease(agent.id, options.continuous, origin)
     console = Console(
         actions=parts.actions,
         surface=surface,
@@ -145,7 +145,7 @@ async def solo(parts: Parts, options: SoloOptions, streams: Streams) -> int:
 async def export(views: AgentViews, name: str, path: Path) -> int:
     """Write an agent's ai_settings.yaml; raise InvalidInput where it is not clear which, or the file cannot be."""
     agents, wanted = await views.agents(CHANNEL), " ".join(name.split())
-    named = await views.named(CHANNEL, wanted) if wanted else agents[0] if len(agents) == 1 else None
+    named = await views.find_by_name(CHANNEL, wanted) if wanted else agents[0] if len(agents) == 1 else None
     if named is None:
         there = ", ".join(agent.name for agent in agents) or "none"
         raise InvalidInput({"name": f"--export writes an agent that is there, and --name says which: {there}."})
@@ -179,10 +179,10 @@ async def _conversation(parts: Parts, console: Console) -> int:
     return code
 
 
-async def _started(parts: Parts, draft: AgentDraft, streams: Streams, origin: Origin) -> Agent:
+async def _start(parts: Parts, draft: AgentDraft, streams: Streams, origin: Origin) -> Agent:
     named = await ask_name(draft, streams)
-    if known := await parts.actions.views.named(origin.channel, " ".join(named.name.split())):
-        return await _resumed(parts, known, named, streams, origin)
+    if known := await parts.actions.views.find_by_name(origin.channel, " ".join(named.name.split())):
+        return await _resume(parts, known, named, streams, origin)
     agent = await parts.actions.service.create(await ask_rest(named, streams), origin)
     goals = (f"{number}. {goal}" for number, goal in enumerate(agent.goals, 1))
     told = "\n".join((f"{agent.name}, {agent.role}", *goals, _model(parts, agent)))
@@ -194,7 +194,7 @@ def _model(parts: Parts, agent: Agent) -> str:
     return f"Model: {parts.model.label}" + (f" · {agent.model}" if agent.model else "")
 
 
-async def _resumed(parts: Parts, known: Agent, draft: AgentDraft, streams: Streams, origin: Origin) -> Agent:
+async def _resume(parts: Parts, known: Agent, draft: AgentDraft, streams: Streams, origin: Origin) -> Agent:
     was = status_text(known.status)
     text = f"{known.name} is there already and goes on where it was: turn {known.turns}, {was}."
     ignored = [word for word, value in (("role", draft.role), ("goals", draft.goals), ("model", draft.model)) if value]

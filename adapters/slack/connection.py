@@ -82,7 +82,7 @@ class SlackConnection:
 
     async def run(self) -> None:
         """Listen until cancelled; whatever was missed is read as soon as Slack is heard."""
-        await self._prepared()
+        await self._prepare_tokens()
         for install in await self.context.calls.tokens.every():
             self.context.soon(self.context.directory.warm(install.workspace))
         try:
@@ -104,7 +104,7 @@ class SlackConnection:
         except SurfaceError as fault:
             logger.warning("slack not reached, trying again", extra={"why": str(fault)})
 
-    async def _prepared(self) -> None:
+    async def _prepare_tokens(self) -> None:
         while True:
             try:
                 return await self.context.calls.tokens.prepare()

@@ -1,7 +1,6 @@
-"""The conversation at the terminal: events out as text, answers in as actions, until the agent rests."""
+"""The conversation at the terminal: events out as text, answers in as actions, until the agent is idle."""
 
 import asyncio
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import assert_never
@@ -24,10 +23,9 @@ from adapters.terminal.input_parser import (
 from adapters.terminal.json_record import ENDED, record
 from adapters.terminal.questions import ask_arguments
 from adapters.terminal.render import (
-    Look,
     card_text,
-    change_text,
     confirmation,
+    drawing_of,
     help_text,
     one_line,
     question,
@@ -35,6 +33,7 @@ from adapters.terminal.render import (
     review_text,
     said_text,
     unclear_text,
+    visible_state,
 )
 from adapters.terminal.streams import Streams
 from adapters.terminal.surface import (
@@ -127,7 +126,7 @@ class Console:
             return
         before, self._drawn[agent.id], self._progress = self._drawn.get(agent.id), turn, ""
         self._last_drawn = turn.id
-        self.streams.write(_drawing(before, turn)(agent, turn, self.streams.look))
+        self.streams.write(drawing_of(before, turn)(agent, turn, self.streams.look))
         if self.streams.emit and turn.state in ENDED:
             self.streams.emit(record(turn) + "\n")
 
@@ -293,22 +292,8 @@ class Console:
 
     def _is_drawn(self, turn: Turn) -> bool:
         drawn = self._drawn.get(turn.agent_id)
-        return drawn is not None and _looks(drawn) == _looks(turn)
+        return drawn is not None and visible_state(drawn) == visible_state(turn)
 
 
 def _is_for_any_turn(answer: Answer) -> bool:
     return isinstance(answer, StopKey | HelpKey) or (isinstance(answer, FreeText) and answer.is_verb)
-
-
-def _drawing(before: Turn | None, turn: Turn) -> Callable[[Agent, Turn, Look], str]:
-    """How to write a turn of which this much was written before."""
-    if before is None or before.id != turn.id:
-        return card_text
-    if _looks(replace(before, review=turn.review)) == _looks(turn):
-        return review_text
-    return card_text if turn.is_open else change_text
-
-
-def _looks(turn: Turn) -> tuple[str, str, str]:
-    """What a card says of a turn: approved and running look the same."""
-    return turn.id, turn.stage.replace("approved", "running"), turn.control_hash

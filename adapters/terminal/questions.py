@@ -35,13 +35,13 @@ async def ask_name(draft: AgentDraft, streams: Streams) -> AgentDraft:
         return draft
     if not streams.can_ask:
         raise InvalidInput({"name": MISSING["name"]})
-    return replace(draft, name=await _asked(streams, f"Name [{DEFAULT_NAME}]: ", "name") or DEFAULT_NAME)
+    return replace(draft, name=await _ask(streams, f"Name [{DEFAULT_NAME}]: ", "name") or DEFAULT_NAME)
 
 
 async def ask_rest(draft: AgentDraft, streams: Streams) -> AgentDraft:
     """The draft with a role and goals; raise InvalidInput where nobody can be asked for goals."""
     if not draft.role.strip() and streams.can_ask:
-        draft = replace(draft, role=await _asked(streams, f"Role [{DEFAULT_ROLE}]: ", "role"))
+        draft = replace(draft, role=await _ask(streams, f"Role [{DEFAULT_ROLE}]: ", "role"))
     if any(goal.strip() for goal in draft.goals):
         return draft
     if not streams.can_ask:
@@ -71,14 +71,14 @@ async def _goals(streams: Streams) -> tuple[str, ...]:
     streams.write(f"Goals, up to {MOST_GOALS}; an empty line ends them.\n")
     goals: list[str] = []
     while len(goals) < MOST_GOALS:
-        goal = await _asked(streams, f"Goal {len(goals) + 1}: ", "goals")
+        goal = await _ask(streams, f"Goal {len(goals) + 1}: ", "goals")
         if not goal:
             break
         goals.append(goal)
     return tuple(goals)
 
 
-async def _asked(streams: Streams, prompt: str, field: str) -> str:
+async def _ask(streams: Streams, prompt: str, field: str) -> str:
     streams.write(prompt)
     line = await streams.read()
     if line is None:
@@ -90,7 +90,7 @@ async def _value(label: str, streams: Streams, *, is_text: bool) -> object:
     """What was typed: a value, Kept, or None at the end of input."""
     while True:
         streams.write(f"{label}: ")
-        typed = await _typed(streams.read)
+        typed = await _read_typed(streams.read)
         if not isinstance(typed, str) or is_text:
             return typed
         try:
@@ -99,7 +99,7 @@ async def _value(label: str, streams: Streams, *, is_text: bool) -> object:
             streams.write(f"This is not JSON: {error}.\n")
 
 
-async def _typed(read: Read) -> Typed:
+async def _read_typed(read: Read) -> Typed:
     line = await read()
     if line != "<":
         return Unchanged() if line == "" else line

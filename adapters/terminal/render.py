@@ -6,8 +6,8 @@ with a dashed bar, so that the breaks that are in the text can be told from thos
 """
 
 import unicodedata
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from adapters.cards import Card, Labelled, lease_text, turn_card
@@ -222,3 +222,17 @@ def _cells(character: str) -> int:
 
 def _text(rows: Sequence[str]) -> str:
     return "\n".join(rows) + "\n"
+
+
+def drawing_of(before: Turn | None, turn: Turn) -> Callable[[Agent, Turn, Look], str]:
+    """Which of the functions here writes a turn, when `before` was the last state written."""
+    if before is None or before.id != turn.id:
+        return card_text
+    if visible_state(replace(before, review=turn.review)) == visible_state(turn):
+        return review_text
+    return card_text if turn.is_open else change_text
+
+
+def visible_state(turn: Turn) -> tuple[str, str, str]:
+    """What decides how a card looks: approved and running look the same."""
+    return turn.id, turn.stage.replace("approved", "running"), turn.control_hash

@@ -79,7 +79,7 @@ class TerminalSurface:
         """Have it written that the agent thinks or waits."""
         self.events.put_nowait(StatusEvent(agent))
 
-    async def lost(self, agent: Agent, reason: str) -> None:
+    async def announce_lost_thread(self, agent: Agent, reason: str) -> None:
         """Nothing: a terminal cannot lose its thread."""
 
     async def upload(self, agent: Agent, filename: str, data: bytes) -> None:

@@ -43,7 +43,7 @@ class Pages:
 
     async def waiting(self, request: web.Request) -> web.StreamResponse:
         """What waits for a decision, everywhere."""
-        waiting = await self.workspace.actions.views.waiting()
+        waiting = await self.workspace.actions.views.list_waiting()
         return await self.workspace.answer(request, "waiting.html", waiting=waiting, general=GENERAL)
 
     async def enter(self, request: web.Request) -> web.StreamResponse:
@@ -56,7 +56,7 @@ class Pages:
 
     async def new(self, request: web.Request) -> web.StreamResponse:
         """The form of a new agent, with the channel's last settings where asked for."""
-        last = await self.workspace.actions.service.offered_draft(self.workspace.origin(request))
+        last = await self.workspace.actions.service.load_offered_draft(self.workspace.origin(request))
         given = fields_of(last) if last and "last" in request.query else {}
         return await new_agent_page(self.workspace, request, FormState(given), last=last)
 

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, quote
 from aiohttp import web
 
 from adapters.forms import Form
-from adapters.http_body import read_body, receiving
+from adapters.http_body import read_body, receive_within
 from adapters.ui_text import media_type
 from agent_core.errors import InvalidInput
 from agent_core.model.channels import ChannelScope
@@ -59,7 +59,7 @@ def is_own(channel: ChannelScope) -> bool:
 
 async def form_of(request: web.Request) -> Form:
     """The fields of the form that was sent; raise InvalidInput when it is too large to be read."""
-    sent = await _sent(request)
+    sent = await _read_sent(request)
     return {name: value for name, value in sent.items() if isinstance(value, str)}
 
 
@@ -74,7 +74,7 @@ async def entry_form_of(request: web.Request) -> Form:
 
 async def upload_of(request: web.Request, field: str) -> FormFile | None:
     """The file in a field of the form, or None where none was chosen."""
-    file = (await _sent(request)).get(field)
+    file = (await _read_sent(request)).get(field)
     if not isinstance(file, web.FileField):
         return None
     return FormFile(file.filename.replace("\\", "/").rpartition("/")[2], file.file.read())
@@ -108,11 +108,11 @@ def download(data: bytes, name: str) -> web.Response:
     )
 
 
-async def _sent(request: web.Request) -> dict[str, Any]:
+async def _read_sent(request: web.Request) -> dict[str, Any]:
     if SENT not in request:
         request[SENT] = {}
         try:
-            async with receiving(request):
+            async with receive_within(request):
                 request[SENT] = dict(await request.post())
         except web.HTTPRequestEntityTooLarge as large:
             most = request.client_max_size // 2**20

@@ -75,7 +75,7 @@ class WebSurface:
         """Have the agent's state drawn anew."""
         self.hub.tell(agent)
 
-    async def lost(self, agent: Agent, reason: str) -> None:
+    async def announce_lost_thread(self, agent: Agent, reason: str) -> None:
         """Have the agent's state drawn anew."""
         self.hub.tell(agent)
 

@@ -55,7 +55,7 @@ class AgentCommands:
 
     async def message_agent(self, given: MessageAgentArguments, context: CommandContext) -> CommandOutput:
         """Write to a helper."""
-        approved = await self._approved(given.key, context)
+        approved = await self._require_approved(given.key, context)
         helper = await self.helpers.message(context.agent, approved.id, given.message)
         if isinstance(helper.status, Paused | Stopped):
             state = " ".join(_state(helper).split())
@@ -75,7 +75,7 @@ class AgentCommands:
 
     async def delete_agent(self, given: AgentArguments, context: CommandContext) -> str:
         """Remove a helper; files stay."""
-        approved = await self._approved(given.key, context)
+        approved = await self._require_approved(given.key, context)
         helper = await self.helpers.delete(context.agent, approved.id)
         return f"{helper.name} is removed."
 
@@ -88,12 +88,12 @@ class AgentCommands:
 
     async def preview_message(self, given: MessageAgentArguments, context: CommandContext) -> Preview:
         """Which helper reads it, and what that one does."""
-        helper = await self._found(given.key, context)
+        helper = await self._find(given.key, context)
         return Preview(title=f"To {helper.name}", body=_state(helper), target=f"helper {given.key}", basis=helper.id)
 
     async def preview_delete(self, given: AgentArguments, context: CommandContext) -> Preview:
         """What would be lost."""
-        helper = await self._found(given.key, context)
+        helper = await self._find(given.key, context)
         title = f"{helper.name} · {helper.turns} turns will be removed; the decision log stays"
         return Preview(title=title, body=_state(helper), target=f"helper {given.key}", basis=helper.id)
 
@@ -122,12 +122,12 @@ class AgentCommands:
             ),
         )
 
-    async def _found(self, key: str, context: CommandContext) -> Agent:
+    async def _find(self, key: str, context: CommandContext) -> Agent:
         return named(await self.helpers.of(context.agent), key)
 
-    async def _approved(self, key: str, context: CommandContext) -> Agent:
+    async def _require_approved(self, key: str, context: CommandContext) -> Agent:
         """The helper of that name or number; raise CommandError where it is another one than people were shown."""
-        helper = await self._found(key, context)
+        helper = await self._find(key, context)
         if context.approved_basis not in (None, helper.id):
             raise CommandError(f"{key} is another helper than the one that was approved, so nothing was done.")
         return helper

@@ -57,7 +57,7 @@ class DownloadCommands:
         """Copy the files of a git repository, without its history."""
         folder = await _new_folder(given.clone_path, context)
         cloned = await self.web.clone(given.url, await self._sites(context), MOST_REPOSITORY)
-        written, why = await _written(cloned, folder, context)
+        written, why = await _write(cloned, folder, context)
         return _told(cloned, folder, written, why)
 
     async def preview_download(self, given: UrlAndFile, context: CommandContext) -> Preview:
@@ -106,12 +106,12 @@ async def _new_folder(path: str, context: CommandContext) -> str:
     folder = "/".join(part for part in path.split("/") if part not in ("", "."))
     if not folder:
         raise CommandError("Name a new folder for the repository.")
-    if any(entry.path == folder or entry.path.startswith(f"{folder}/") for entry in await context.files.listing()):
+    if any(entry.path == folder or entry.path.startswith(f"{folder}/") for entry in await context.files.list_files()):
         raise CommandError(f"{folder} is there already. Name a new folder for the repository.")
     return folder
 
 
-async def _written(cloned: Cloned, folder: str, context: CommandContext) -> tuple[int, str]:
+async def _write(cloned: Cloned, folder: str, context: CommandContext) -> tuple[int, str]:
     """How many files were written, and why not all of them."""
     for number, (path, data) in enumerate(cloned.files):
         try:

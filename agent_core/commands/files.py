@@ -80,7 +80,7 @@ class FileCommands:
 
     async def read_file(self, given: ReadFrom, context: CommandContext) -> str:
         """Read text, PDF, Word or OpenDocument."""
-        reading = await self._reading(given, context)
+        reading = await self._read(given, context)
         text, note = reading.text, f"\n({reading.note})" if reading.note else ""
         part = text[given.start : given.start + MOST_TEXT]
         rest = len(text) - given.start - len(part)
@@ -94,16 +94,16 @@ class FileCommands:
 
     async def list_files(self, given: DirectoryArguments, context: CommandContext) -> str:
         """List files in a folder and below."""
-        return list_files(await context.files.listing(given.directory))
+        return list_files(await context.files.list_files(given.directory))
 
     async def search_files(self, given: FileSearchArguments, context: CommandContext) -> str:
         """Find files by a text in their names or lines."""
-        entries = await context.files.listing(given.directory)
+        entries = await context.files.list_files(given.directory)
         return await search_files(entries, given.query, context.files) if given.query.strip() else list_files(entries)
 
     async def preview_read(self, given: Filename, context: CommandContext) -> None:
         """Nothing to show, but a file that cannot be read is told before anybody is asked."""
-        await self._reading(given, context)
+        await self._read(given, context)
 
     @property
     def commands(self) -> tuple[Command, ...]:
@@ -121,7 +121,7 @@ class FileCommands:
             write(Filename, delete, preview_delete, label="Delete file", aliases=FILE),
         )
 
-    async def _reading(self, given: Filename, context: CommandContext) -> Reading:
+    async def _read(self, given: Filename, context: CommandContext) -> Reading:
         return await self.documents.text_of(given.filename, await context.files.read(given.filename))
 
 
@@ -147,7 +147,7 @@ async def preview_delete(given: Filename, context: CommandContext) -> Preview:
     """What would be lost."""
     basis = await context.files.fingerprint(given.filename)
     folder = given.filename.rpartition("/")[0] if basis else ""
-    sizes = {entry.path: entry.size for entry in await context.files.listing(folder)}
+    sizes = {entry.path: entry.size for entry in await context.files.list_files(folder)}
     size = sizes.get("/".join(part for part in given.filename.split("/") if part not in ("", ".")))
     old = await context.files.read(given.filename) if size is None or size <= MOST_TEXT else b""
     title = f"{given.filename} · {size or len(old):,} bytes will be deleted"
@@ -156,7 +156,7 @@ async def preview_delete(given: Filename, context: CommandContext) -> Preview:
 
 async def preview_list(given: DirectoryArguments, context: CommandContext) -> None:
     """Nothing to show, but a folder that is not one is told before anybody is asked."""
-    await context.files.listing(given.directory)
+    await context.files.list_files(given.directory)
 
 
 def _change(filename: str, data: bytes, new: str, basis: str) -> Preview:

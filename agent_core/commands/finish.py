@@ -27,7 +27,7 @@ async def do_nothing(_given: Nothing, _context: CommandContext) -> str:
 
 async def task_complete(given: Reason, context: CommandContext) -> str:
     """End your work: all goals are reached."""
-    return f"{given.reason}{_files(await context.files.listing())}"
+    return f"{given.reason}{_files(await context.files.list_files())}"
 
 
 def _files(entries: Sequence[FileEntry]) -> str:

@@ -59,17 +59,17 @@ class FunctionCommands:
 
     async def analyze_code(self, given: Code, context: CommandContext) -> str:
         """Have a model say what should be better."""
-        return await self._called(ANALYZE, {"code": await _code(given, context)}, context)
+        return await self._call_model(ANALYZE, {"code": await _code(given, context)}, context)
 
     async def improve_code(self, given: CodeAndSuggestions, context: CommandContext) -> str:
         """Have a model rewrite it; nothing is saved."""
         wishes = "\n".join(f"- {wish}" for wish in _wishes(given.suggestions))
-        return await self._called(IMPROVE, {"suggestions": wishes, "code": await _code(given, context)}, context)
+        return await self._call_model(IMPROVE, {"suggestions": wishes, "code": await _code(given, context)}, context)
 
     async def write_tests(self, given: CodeAndFocus, context: CommandContext) -> str:
         """Have a model write them; nothing is saved."""
         focus = given.focus.strip() or "everything that can go wrong"
-        return await self._called(TESTS, {"code": await _code(given, context), "focus": focus}, context)
+        return await self._call_model(TESTS, {"code": await _code(given, context), "focus": focus}, context)
 
     async def preview(self, given: Code, context: CommandContext) -> Preview:
         """How much code goes to which model; what does not fit is told before anybody is asked."""
@@ -107,7 +107,7 @@ class FunctionCommands:
                 "Give a part of it."
             )
 
-    async def _called(self, function: Function, arguments: Mapping[str, str], context: CommandContext) -> str:
+    async def _call_model(self, function: Function, arguments: Mapping[str, str], context: CommandContext) -> str:
         self._must_fit(function, arguments, context)
         question = ModelRequest(kind="function", prompt=function_messages(function, arguments))
         reply = await self.metered_model.ask(question, context.agent.model, context.tracker)

@@ -70,13 +70,13 @@ class PageCommands:
     async def browse_website(self, given: UrlAndQuestion, context: CommandContext) -> str:
         """Read a web page; a long one as far as it answers the question."""
         page = await self._page(given, context)
-        text = await self._told(page, given.question, context)
+        text = await self._answer_from(page, given.question, context)
         return "\n\n".join((_headed(page), text, _links(page.links, LINKS_OF_A_PAGE)))
 
     async def get_text_summary(self, given: UrlAndQuestion, context: CommandContext) -> str:
         """Read what a web page says on the question."""
         page = await self._page(given, context)
-        return "\n\n".join((_headed(page), await self._told(page, given.question, context)))
+        return "\n\n".join((_headed(page), await self._answer_from(page, given.question, context)))
 
     async def get_hyperlinks(self, given: UrlArguments, context: CommandContext) -> str:
         """List the links of a web page."""
@@ -104,7 +104,7 @@ class PageCommands:
     async def _page(self, given: UrlArguments, context: CommandContext) -> Page:
         return await self.web.page(given.url, await self._sites(context))
 
-    async def _told(self, page: Page, question: str, context: CommandContext) -> str:
+    async def _answer_from(self, page: Page, question: str, context: CommandContext) -> str:
         """The text as it is, or what it says on the question."""
         if len(page.text) <= AS_IT_IS:
             return page.text or "The page holds no text."
@@ -118,7 +118,7 @@ class PageCommands:
             return f"{page.text[:AS_IT_IS]}\n\n({notes.remark} This is the beginning as it is.)"
         several = "\n\n".join(notes.texts)
         if len(notes.texts) > 1 and count(several) < most and not notes.is_cut_short:
-            several = await self._merged(notes, question, context) or several
+            several = await self._merge(notes, question, context) or several
         return f"{several}\n\n({notes.remark or 'The whole page was read.'})"
 
     async def _take(self, notes: PageNotes, parts: Sequence[str], question: str, context: CommandContext) -> None:
@@ -137,13 +137,13 @@ class PageCommands:
             notes.texts += filter(None, [noted(reply)])
             context.report(f"{number} of {len(parts)} parts read")
 
-    async def _merged(self, notes: PageNotes, question: str, context: CommandContext) -> str:
+    async def _merge(self, notes: PageNotes, question: str, context: CommandContext) -> str:
         try:
-            return noted(await self._asked(merge_messages(question, notes.texts), context))
+            return noted(await self._ask_model(merge_messages(question, notes.texts), context))
         except OverBudget:
             return ""
 
-    async def _asked(self, prompt: Sequence[Message], context: CommandContext) -> Reply:
+    async def _ask_model(self, prompt: Sequence[Message], context: CommandContext) -> Reply:
         question = ModelRequest(kind="summary", prompt=prompt, most=MOST_REPLY)
         return await self.metered_model.ask(question, context.agent.model, context.tracker)
 

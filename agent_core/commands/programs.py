@@ -87,7 +87,7 @@ class ProgramCommands:
 
     async def list_processes(self, given: WhichProcess, context: CommandContext) -> str:
         """Tell of the programs that were left running: what they do and what they printed last."""
-        programs = await self.sandbox.background(context.agent)
+        programs = await self.sandbox.list_background(context.agent)
         if given.key and all(each.key != given.key for each in programs):
             raise CommandError(
                 f"There is no program {given.key!r}: list_processes without a key names those there are."
@@ -121,7 +121,7 @@ class ProgramCommands:
 
     async def preview_end(self, given: Process, context: CommandContext) -> Preview:
         """What would be ended."""
-        programs = await self.sandbox.background(context.agent)
+        programs = await self.sandbox.list_background(context.agent)
         program = next((each for each in programs if each.key == given.key), None)
         if program is None:
             raise CommandError(f"There is no program {given.key!r}: list_processes names those there are.")
@@ -139,9 +139,9 @@ class ProgramCommands:
     async def _run(
         self, argv: Sequence[str], context: CommandContext, sealed: Mapping[str, bytes] = NOTHING_SEALED
     ) -> str:
-        before = await _seen(context.files)
+        before = await _file_states(context.files)
         run = await self.sandbox.run(argv, context.agent, seconds=self.seconds, report=context.report, sealed=sealed)
-        changes = _changes(before, await _seen(context.files))
+        changes = _changes(before, await _file_states(context.files))
         told = "\n".join(filter(None, (_ended(run), changes, _printed(run.output))))
         if run.ended_because or run.exit_code != 0:
             raise CommandError(told)
@@ -224,8 +224,8 @@ def _whole(line: str) -> str:
     return line
 
 
-async def _seen(files: Files) -> Seen:
-    return {entry.path: (entry.size, entry.changed_at) for entry in await files.listing()}
+async def _file_states(files: Files) -> Seen:
+    return {entry.path: (entry.size, entry.changed_at) for entry in await files.list_files()}
 
 
 def _changes(before: Seen, after: Seen) -> str:

@@ -141,7 +141,7 @@ class _Reader:
     async def _names_in(self, parts: Parts) -> set[str]:
         """What can be imported from a folder."""
         if self.listed is None:
-            self.listed = tuple(entry.path for entry in await self.files.listing(self.folder))
+            self.listed = tuple(entry.path for entry in await self.files.list_files(self.folder))
         inside = f"{self._path('/'.join(parts))}/" if parts else self._path("")
         names = (path.removeprefix(inside) for path in self.listed if path.startswith(inside) and path.endswith(".py"))
         return {name.partition("/")[0].removesuffix(".py") for name in names} - {"__init__"}

@@ -57,7 +57,7 @@ class LocalEngine:
                 self._bell.clear()
                 for agent_id in [agent_id for agent_id in self._woken if agent_id not in self._at_work]:
                     del self._woken[agent_id]
-                    task = group.create_task(_advanced(advance, agent_id), name=f"agent {agent_id}")
+                    task = group.create_task(_advance(advance, agent_id), name=f"agent {agent_id}")
                     self._at_work[agent_id] = task
                     task.add_done_callback(partial(self._rest, agent_id))
 
@@ -82,5 +82,5 @@ class LocalEngine:
         return due if self.only is None else [agent_id for agent_id in due if agent_id in self.only]
 
 
-async def _advanced(advance: Advance, agent_id: AgentId) -> None:
+async def _advance(advance: Advance, agent_id: AgentId) -> None:
     await advance(agent_id)

@@ -63,13 +63,13 @@ class AgentLoop:
         try:
             await self._carry_on(await self._take(agent_id))
         except NotFound:
-            await self.runner.rest(agent_id)
+            await self.runner.stop_background(agent_id)
         except (Superseded, SurfaceBusy):
             return
         except ThreadGone as gone:
             reason = f"{gone} Resume makes a new thread."
             agent = await self.pause(agent_id, reason, loses_thread=True)
-            await self._surface_of(agent).lost(agent, reason)
+            await self._surface_of(agent).announce_lost_thread(agent, reason)
 
     async def pause(self, agent_id: AgentId, reason: str, *, loses_thread: bool = False) -> Agent:
         """Let the agent stand still and say why, whatever it was doing; return it as it is then."""
@@ -118,14 +118,14 @@ class AgentLoop:
                     agent = await self._think(hold, agent)
                 case _:
                     if agent.is_at_rest:
-                        await self.runner.rest(agent.id)
+                        await self.runner.stop_background(agent.id)
                     return await hold.release()
 
     async def _think(self, hold: AgentClaim, agent: Agent) -> Agent:
         await hold.raise_fence()
         async with self.write_priority.after(), self.database.begin() as work:
             sight = await load_turn_context(work, agent)
-        with self.ledger.tracker(agent, sight.own, sight.budget) as tracker:
+        with self.ledger.hold(agent, sight.own, sight.budget) as tracker:
             return await ThinkStep(mind=self.mind, clock=self.clock, hold=hold, sight=sight, tracker=tracker).think(
                 agent
             )
@@ -191,7 +191,7 @@ class AgentLoop:
         watch = LiveOutput(hold=hold, clock=self.clock, turn_id=turn.id)
         try:
             run = partial(self.runner.run, report=watch.report, approved=approved)
-            return await self._carry_out(hold, agent, turn, lambda tracker: watch.over(run(agent, turn.call, tracker)))
+            return await self._carry_out(hold, agent, turn, lambda tracker: watch.run(run(agent, turn.call, tracker)))
         except asyncio.CancelledError:  # of a stop, which has saved only what was shown last
             if watch.newest:
                 outside = self.runner.may_bring_in(turn.call, agent)
@@ -205,13 +205,13 @@ class AgentLoop:
             return await self._finish(hold, turn.id, await run(SpendingTracker()))
         async with self.database.begin() as work:
             own, budget = await budget_of(work, agent), await work.budgets.of(agent.channel)
-        with self.ledger.tracker(agent, own, budget) as tracker:
+        with self.ledger.hold(agent, own, budget) as tracker:
             return await self._finish(hold, turn.id, await run(tracker), tracker.spent)
 
     async def _finish(
         self, hold: AgentClaim, turn_id: TurnId, result: Result, spent: Mapping[CallKind, Usage] = NOTHING
     ) -> Agent:
-        async def finished(work: UnitOfWork, agent: Agent) -> Outcome:
+        async def finish(work: UnitOfWork, agent: Agent) -> Outcome:
             *earlier, turn = await work.turns.of(agent, last=2)
             if turn.id != turn_id or turn.state not in ("approved", "running"):
                 return Outcome(agent=agent.pay(spent), spent=spent)
@@ -224,13 +224,13 @@ class AgentLoop:
             )
             outcome = conclude(paid, billed, earlier, finishes=finishes, now=now)
             outcome = replace(outcome, spent=spent, audit=(AuditEntry.of_end(agent, billed, now),))
-            return await self._waiting(work, outcome, turn, now)
+            return await self._wait_for_helpers(work, outcome, turn, now)
 
-        return (await hold.save(finished)).agent
+        return (await hold.save(finish)).agent
 
-    async def _waiting(self, work: UnitOfWork, outcome: Outcome, turn: Turn, now: datetime) -> Outcome:
+    async def _wait_for_helpers(self, work: UnitOfWork, outcome: Outcome, turn: Turn, now: datetime) -> Outcome:
         """Let an agent that has nothing to do wait for its helpers at work, unless one has reported already."""
-        if not self.runner.commands.waits(turn.call.name) or await work.notes.waiting(outcome.agent):
+        if not self.runner.commands.waits(turn.call.name) or await work.notes.list_waiting(outcome.agent):
             return outcome
         helpers = [each for each in await list_helpers_below(work, outcome.agent) if each.parent == outcome.agent.id]
         return wait_for([each.name for each in helpers if not each.is_at_rest], outcome, now)

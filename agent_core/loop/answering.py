@@ -1,6 +1,6 @@
-"""Answering what people ask about an agent: a model is asked, the thread is told, and nothing is decided.
+"""Answering what people ask about an agent: a model is asked, the thread is announce, and nothing is decided.
 
-A question is saved as a notice that the thread was not told of yet; answering it is what tells it. So a question
+A question is saved as a notice that the thread was not announce of yet; answering it is what tells it. So a question
 survives a crash, and is answered once.
 """
 
@@ -40,17 +40,17 @@ class QuestionAnswerer:
         async with hold.database.begin() as work:
             turns = await work.turns.of(agent, last=TURNS_SHOWN + 1)
             own, shared = await budget_of(work, agent), await work.budgets.of(agent.channel)
-        with self.ledger.tracker(agent, own, shared) as tracker:
+        with self.ledger.hold(agent, own, shared) as tracker:
             prompt = ModelRequest(kind="answer", prompt=answer_messages(agent, turns, question.text), most=MOST_REPLY)
             said = await self._ask(prompt, agent, tracker)
             spent = dict(tracker.spent)
 
-            async def told(_work: UnitOfWork, present: Agent) -> Outcome:
+            async def announce(_work: UnitOfWork, present: Agent) -> Outcome:
                 notice = Notice.to(present, "answer", _answer_text(question, said), self.clock.now())
                 return Outcome(agent=present.pay(spent), notices=(notice,), spent=spent)
 
             hold.told.append(question)
-            outcome = await hold.save(told)
+            outcome = await hold.save(announce)
             tracker.settle()
         return outcome.agent
 

@@ -68,7 +68,7 @@ class AgentClaim:
         """
         agent = self.agent
         async with self.database.begin() as work:
-            turns, notices = await asyncio.gather(work.turns.unshown(agent), work.notes.untold(agent))
+            turns, notices = await asyncio.gather(work.turns.list_unshown(agent), work.notes.list_untold(agent))
             newest = await work.turns.of(agent, last=1) if agent.thread is None else ()
         self.questions = [notice for notice in notices if notice.kind == "question"]
         notices = tuple(notice for notice in notices if notice.kind != "question")
@@ -93,7 +93,7 @@ class AgentClaim:
         Raise Superseded when another worker took the agent.
         """
 
-        async def fenced(work: UnitOfWork) -> tuple[Outcome, AgentId | None]:
+        async def save_fenced(work: UnitOfWork) -> tuple[Outcome, AgentId | None]:
             present = await work.agents.locate(self.agent.id)
             if present.fence != self.fence - (not self.is_taken):
                 raise Superseded(self.agent.id)
@@ -107,7 +107,7 @@ class AgentClaim:
             return outcome, await report(work, outcome.agent, outcome.agent.since) if rests else None
 
         async with self.write_priority.after():
-            outcome, told = await in_one_unit(self.database, fenced)
+            outcome, told = await in_one_unit(self.database, save_fenced)
         if told:
             self.waker.wake(told)
         self.is_taken = True
@@ -186,14 +186,14 @@ class AgentClaim:
         self.told.extend(notices)
 
     async def _open_thread(self, agent: Agent) -> Agent:
-        thread = await self._thread_of_head(agent) if agent.head else await self.surface.open_thread(agent)
+        thread = await self._root_thread(agent) if agent.head else await self.surface.open_thread(agent)
 
-        async def opened(_work: UnitOfWork, present: Agent) -> Outcome:
+        async def with_thread(_work: UnitOfWork, present: Agent) -> Outcome:
             return Outcome(agent=replace(present, thread=thread))
 
-        return (await self.save(opened)).agent
+        return (await self.save(with_thread)).agent
 
-    async def _thread_of_head(self, agent: Agent) -> ThreadRef:
+    async def _root_thread(self, agent: Agent) -> ThreadRef:
         async with self.database.begin() as work:
             head = await work.agents.get(agent.channel, agent.home)
         if head.thread is None:

@@ -77,7 +77,7 @@ class CommandRunner:
         """The agent after a command of which nobody knows how far it came; one that is gone may have brought in all."""
         return take_in_unseen(self.commands, call.name, agent)
 
-    async def rest(self, agent_id: AgentId) -> None:
+    async def stop_background(self, agent_id: AgentId) -> None:
         """End whatever an agent left running: it stands still, or is gone."""
         if self.sandbox:
             await self.sandbox.end_all(agent_id)

@@ -42,7 +42,7 @@ class LiveOutput:
         if self.work is None and not self.is_over:
             self.work = asyncio.create_task(self._show_now_and_then())
 
-    async def over(self, run: Awaitable[T]) -> T:
+    async def run(self, run: Awaitable[T]) -> T:
         """Wait for the run. What is being shown then is shown to its end, so that nothing comes after the result."""
         try:
             return await run

@@ -98,7 +98,7 @@ class Proposer:
     async def _read(self, situation: Situation, reply: Reply, tracker: SpendingTracker) -> Thought:
         agent = situation.agent
         try:
-            thoughts, given = await self._parsed(agent, reply, tracker)
+            thoughts, given = await self._parse(agent, reply, tracker)
             call = self._checked(situation, given)
             command = self.commands.get(call.name)
             context = CommandContext(agent=agent, files=self.workspaces.of(agent))
@@ -116,7 +116,7 @@ class Proposer:
             raise UnusableReply(why)
         return call
 
-    async def _parsed(self, agent: Agent, reply: Reply, tracker: SpendingTracker) -> tuple[Thoughts, CommandCall]:
+    async def _parse(self, agent: Agent, reply: Reply, tracker: SpendingTracker) -> tuple[Thoughts, CommandCall]:
         """Read the reply, or have a fast model write the same as JSON: what it adds is not used."""
         try:
             return parse(reply)

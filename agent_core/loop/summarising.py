@@ -33,13 +33,13 @@ async def summarise_if_due(
     fold = fold_due(situation, room, min(history_tokens, room.tokens // WINDOW_SHARE))
     if fold is None:
         return None
-    digest = await _summarised(metered_model, situation, fold, tracker)
+    digest = await _request_summary(metered_model, situation, fold, tracker)
     if digest is None:
         return None
     return replace(digest, recalled=tuple(_line(one) for one in hidden[:MOST_RECALLED]))
 
 
-async def _summarised(
+async def _request_summary(
     metered_model: MeteredModel, situation: Situation, fold: Fold, tracker: SpendingTracker
 ) -> Digest | None:
     agent, prompt = situation.agent, summary_messages(situation, fold)

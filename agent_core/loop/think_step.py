@@ -37,12 +37,12 @@ class ThinkStep:
         """The agent as it is afterwards."""
         seen = await recall_memories(self.mind.memory, agent, self.sight.turns, self.sight.notes, self.tracker)
         situation = self._situation(agent, seen)
-        if digest := await self._folded(situation, seen):
-            present = await self._save(partial(self._digested, digest, seen))
+        if digest := await self._summarise(situation, seen):
+            present = await self._save(partial(self._apply_summary, digest, seen))
             situation, seen = self._situation(present, seen), Recall()
         thought = await self.mind.think(situation, self.tracker)
         granters = await look_up_granters(self.hold.surface, situation.agent)
-        return await self._save(partial(self._taken_in, thought, seen, granters))
+        return await self._save(partial(self._save_thought, thought, seen, granters))
 
     def _situation(self, agent: Agent, seen: Recall) -> Situation:
         return Situation(
@@ -56,7 +56,7 @@ class ThinkStep:
             circling=self.sight.circling,
         )
 
-    async def _folded(self, situation: Situation, seen: Recall) -> Digest | None:
+    async def _summarise(self, situation: Situation, seen: Recall) -> Digest | None:
         if not self.mind.profile(situation.agent).folds:
             return None
         limit = self.mind.history_tokens
@@ -69,12 +69,12 @@ class ThinkStep:
         self.tracker.settle()
         return outcome.agent
 
-    async def _digested(self, digest: Digest, seen: Recall, _work: UnitOfWork, agent: Agent) -> Outcome:
+    async def _apply_summary(self, digest: Digest, seen: Recall, _work: UnitOfWork, agent: Agent) -> Outcome:
         changed = replace(agent.pay(self.tracker.spent), digest=digest, recalled=())
         exposed, notices = add_recalled(changed, seen, digest, self.clock.now())
         return self._seen(Outcome(agent=exposed, notices=notices), seen)
 
-    async def _taken_in(
+    async def _save_thought(
         self, thought: Thought, seen: Recall, granters: Granters, _work: UnitOfWork, agent: Agent
     ) -> Outcome:
         paid = agent.pay(self.tracker.spent)

@@ -38,7 +38,7 @@ async def load_turn_context(work: UnitOfWork, agent: Agent) -> TurnContext:
     last = min(MAX_TURNS, max(LOOKBACK, agent.turns - upto))
     turns, waiting, own, budget = await asyncio.gather(
         work.turns.of(agent, last=last),
-        work.notes.waiting(agent),
+        work.notes.list_waiting(agent),
         budget_of(work, agent),
         work.budgets.of(agent.channel),
     )

@@ -87,7 +87,7 @@ class LongTermMemory:
     async def catch_up(self, agent: Agent, tracker: SpendingTracker) -> int:
         """Place up to 64 memories that are in no place, or in another one; return how many."""
         async with self.database.begin() as work:
-            behind = await work.memories.unplaced(agent, self.place, most=BATCH)
+            behind = await work.memories.list_unindexed(agent, self.place, most=BATCH)
         if behind:
             await self._place(agent, behind, tracker)
         return len(behind)

@@ -53,7 +53,7 @@ class Reindexer:
         try:
             async with self.database.begin() as work:
                 agent = await work.agents.locate(agent_id)
-            async with self.ledger.spending(agent) as tracker:
+            async with self.ledger.open_tracker(agent) as tracker:
                 while number := await self.memory.catch_up(agent, tracker):
                     placed += number
                     logger.info("memories of an agent placed", extra={"agent": agent_id, "so_far": placed})

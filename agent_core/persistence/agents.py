@@ -87,7 +87,7 @@ class SqlAgents:
             return agent
         return self._one(agent_id, await self._buffer.rows(_LOCATE, {"the_id": agent_id}))
 
-    async def named(self, channel: ChannelScope, name: str) -> Agent | None:
+    async def find_by_name(self, channel: ChannelScope, name: str) -> Agent | None:
         """The agent that is committed under this name, as it is to be saved here."""
         values = {"in_channel": channel.key, "name_key": name.casefold()}
         found = self._read(await self._buffer.rows(_NAMED, values))
@@ -103,12 +103,12 @@ class SqlAgents:
         found = [agent for agent in self._read(await self._buffer.rows(_IN_THREAD, values)) if not agent.parent]
         return self._pending.latest(found[0]) if found else None
 
-    async def owned(self, surface: SurfaceName, workspace: str, person: str) -> tuple[Agent, ...]:
+    async def list_by_owner(self, surface: SurfaceName, workspace: str, person: str) -> tuple[Agent, ...]:
         """What the person made in the workspace."""
         place = _workspace(ChannelScope(surface, workspace, ""))
         return self._read(await self._buffer.rows(_OWNED, {"in_workspace": place, "person": person}))
 
-    async def listening(self, surface: SurfaceName, since: datetime) -> tuple[Agent, ...]:
+    async def list_with_thread(self, surface: SurfaceName, since: datetime) -> tuple[Agent, ...]:
         """Agents in whose thread a reply matters."""
         found = self._read(await self._buffer.rows(_LISTENING, {"on_surface": surface, "since": since}))
         return tuple(agent for agent in found if not agent.parent)
@@ -118,7 +118,7 @@ class SqlAgents:
         rows = await self._buffer.rows(_CENSUS, {})
         return tuple(Headcount(ChannelScope.parse(row.channel), row.status, row.number) for row in rows)
 
-    async def asking(self, most: int) -> tuple[Agent, ...]:
+    async def list_awaiting_people(self, most: int) -> tuple[Agent, ...]:
         """Agents that ask something."""
         return self._read(await self._buffer.rows(_ASKING, {"most": most}))
 

@@ -93,7 +93,7 @@ class SqlAudit:
         rows = await self._buffer.rows(statement, given)
         return tuple(decode(AuditEntry, row.data) for row in rows)
 
-    async def following(self, entry: AuditEntry, *, first: int) -> tuple[AuditEntry, ...]:
+    async def list_after(self, entry: AuditEntry, *, first: int) -> tuple[AuditEntry, ...]:
         """What comes after it, of the same agent."""
         place = {"of_agent": entry.agent_id, "in_channel": entry.channel.key, "since": entry.at, "the_id": entry.id}
         rows = await self._buffer.rows(_FOLLOWING, {**place, "first": first})

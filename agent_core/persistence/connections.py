@@ -86,7 +86,7 @@ class FileConnections:
         waiting = QueuedWrite(change, Future())
         self._waiting.append(waiting)
         self._writer.submit(self._save_all)
-        await _unbroken(asyncio.wrap_future(waiting.saved))
+        await _finish_uncancelled(asyncio.wrap_future(waiting.saved))
 
     async def close(self) -> None:
         """Close the connections and end the threads."""
@@ -97,7 +97,7 @@ class FileConnections:
 
     async def _run(self, threads: ThreadPoolExecutor, work: Callable[[Connection], T]) -> T:
         loop = asyncio.get_running_loop()
-        return await _unbroken(loop.run_in_executor(threads, partial(self._held.run, work)))
+        return await _finish_uncancelled(loop.run_in_executor(threads, partial(self._held.run, work)))
 
     def _save_all(self) -> None:
         """Save what waits; an earlier call may have taken it along."""
@@ -124,7 +124,7 @@ class ServerConnections:
 
     async def read(self, ask: Callable[[Connection], T]) -> T:
         """Run it on any connection."""
-        return await _unbroken(asyncio.ensure_future(self._run(ask)))
+        return await _finish_uncancelled(asyncio.ensure_future(self._run(ask)))
 
     async def write(self, change: Change) -> None:
         """Run it on any connection: the server sees to who is first."""
@@ -228,7 +228,7 @@ def _within(connection: Connection, change: Change) -> Exception | None:
     return None
 
 
-async def _unbroken(step: "asyncio.Future[T]") -> T:
+async def _finish_uncancelled(step: "asyncio.Future[T]") -> T:
     try:
         return await asyncio.shield(step)
     except asyncio.CancelledError:

@@ -91,7 +91,7 @@ class SqlMemories:
         rows = await self._buffer.rows(_HOW_MANY, _theirs(agent))
         return int(rows[0][0])
 
-    async def unplaced(self, agent: Agent, place: str, *, most: int) -> tuple[Memory, ...]:
+    async def list_unindexed(self, agent: Agent, place: str, *, most: int) -> tuple[Memory, ...]:
         """Those that are nowhere or elsewhere."""
         return _memories(await self._buffer.rows(_UNPLACED, {**_theirs(agent), "in_place": place, "most": most}))
 

@@ -51,7 +51,7 @@ class SqlNotes:
             return _notes(await self._buffer.rows(_NOTES, _theirs(agent)))
         return _notes(await self._buffer.rows(_NOTES_SINCE, {**_theirs(agent), "since": since}))
 
-    async def waiting(self, agent: Agent) -> tuple[Note, ...]:
+    async def list_waiting(self, agent: Agent) -> tuple[Note, ...]:
         """Notes that no turn's thinking has read."""
         return _notes(await self._buffer.rows(_WAITING, _theirs(agent)))
 
@@ -68,7 +68,7 @@ class SqlNotes:
             raise NotFound("notice", notice_id)
         return _notices(rows)[0]
 
-    async def untold(self, agent: Agent) -> tuple[Notice, ...]:
+    async def list_untold(self, agent: Agent) -> tuple[Notice, ...]:
         """Notices that the thread was not told."""
         return _notices(await self._buffer.rows(_UNTOLD, _theirs(agent)))
 

@@ -54,7 +54,7 @@ class SqlTurns:
             rows = await self._buffer.rows(_LAST_BEFORE, {**values, "before": before})
         return self._read(rows[::-1])
 
-    async def unshown(self, agent: Agent) -> tuple[Turn, ...]:
+    async def list_unshown(self, agent: Agent) -> tuple[Turn, ...]:
         """Turns whose card is out of date."""
         return self._read(await self._buffer.rows(_UNSHOWN, _theirs(agent)))
 

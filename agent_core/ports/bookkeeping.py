@@ -44,7 +44,7 @@ class Audit(Protocol):
         """
         ...
 
-    async def following(self, entry: AuditEntry, *, first: int) -> tuple[AuditEntry, ...]:
+    async def list_after(self, entry: AuditEntry, *, first: int) -> tuple[AuditEntry, ...]:
         """The `first` entries of the same agent that come after this one, oldest first."""
         ...
 

@@ -26,7 +26,7 @@ class Agents(Protocol):
         """The agent wherever it is, for a worker that was only told its id; raise NotFound."""
         ...
 
-    async def named(self, channel: ChannelScope, name: str) -> Agent | None:
+    async def find_by_name(self, channel: ChannelScope, name: str) -> Agent | None:
         """The channel's agent of that name, whatever its case."""
         ...
 
@@ -41,11 +41,11 @@ class Agents(Protocol):
         """
         ...
 
-    async def owned(self, surface: SurfaceName, workspace: str, person: str) -> tuple[Agent, ...]:
+    async def list_by_owner(self, surface: SurfaceName, workspace: str, person: str) -> tuple[Agent, ...]:
         """What the person of this id made in any channel of the workspace, oldest first."""
         ...
 
-    async def listening(self, surface: SurfaceName, since: datetime) -> tuple[Agent, ...]:
+    async def list_with_thread(self, surface: SurfaceName, since: datetime) -> tuple[Agent, ...]:
         """Agents with a thread of their own in which a reply matters, oldest first.
 
         They think, ask or act, or have come to rest at `since` or later: what such a thread said while nobody heard it
@@ -57,7 +57,7 @@ class Agents(Protocol):
         """How many agents of each status each channel has, by channel: for the page where a team watches them all."""
         ...
 
-    async def asking(self, most: int) -> tuple[Agent, ...]:
+    async def list_awaiting_people(self, most: int) -> tuple[Agent, ...]:
         """Agents of all channels that ask people something, oldest first, no more than `most`."""
         ...
 
@@ -92,7 +92,7 @@ class Turns(Protocol):
         """The newest `last` turns with a number below `before`, in the order of their numbers."""
         ...
 
-    async def unshown(self, agent: Agent) -> tuple[Turn, ...]:
+    async def list_unshown(self, agent: Agent) -> tuple[Turn, ...]:
         """Turns whose card was last shown at another stage than they are in, oldest first."""
         ...
 
@@ -116,7 +116,7 @@ class Notes(Protocol):
         """The agent's notes, oldest first."""
         ...
 
-    async def waiting(self, agent: Agent) -> tuple[Note, ...]:
+    async def list_waiting(self, agent: Agent) -> tuple[Note, ...]:
         """Notes that no turn's thinking has read, oldest first."""
         ...
 
@@ -128,7 +128,7 @@ class Notes(Protocol):
         """The notice; raise NotFound when the channel has none by that id."""
         ...
 
-    async def untold(self, agent: Agent) -> tuple[Notice, ...]:
+    async def list_untold(self, agent: Agent) -> tuple[Notice, ...]:
         """Notices that the thread was not told yet, oldest first."""
         ...
 
@@ -190,7 +190,7 @@ class Memories(Protocol):
         """How many there are."""
         ...
 
-    async def unplaced(self, agent: Agent, place: str, *, most: int) -> tuple[Memory, ...]:
+    async def list_unindexed(self, agent: Agent, place: str, *, most: int) -> tuple[Memory, ...]:
         """Those that are not in `place` yet, oldest first."""
         ...
 

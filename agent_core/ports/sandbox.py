@@ -47,7 +47,7 @@ class Sandbox(Protocol):
         """
         ...
 
-    async def background(self, agent: Agent) -> tuple[Background, ...]:
+    async def list_background(self, agent: Agent) -> tuple[Background, ...]:
         """What the agent started, oldest first: all that run, and the last few that ended by themselves."""
         ...
 

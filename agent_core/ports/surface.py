@@ -38,7 +38,7 @@ class ChatSurface(Protocol):
         """Let people see what the agent is doing, by the platform's own indicator where it has one. Never raises."""
         ...
 
-    async def lost(self, agent: Agent, reason: str) -> None:
+    async def announce_lost_thread(self, agent: Agent, reason: str) -> None:
         """Tell the owner elsewhere that the agent's thread is gone and it paused, if that can be done. Never raises."""
         ...
 

@@ -42,7 +42,7 @@ class Files(Protocol):
         """Remove the file; raise CommandError where `expected` is not its fingerprint right before."""
         ...
 
-    async def listing(self, folder: str = "") -> tuple[FileEntry, ...]:
+    async def list_files(self, folder: str = "") -> tuple[FileEntry, ...]:
         """Every file in the folder and below, by path; no more than MOST_LISTED of them."""
         ...
 

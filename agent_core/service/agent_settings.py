@@ -64,7 +64,7 @@ class AgentSettings(TransactionalService):
                 self._record(work, origin, "set the channel's budget", _limit_text(limit))
             return replace(budget, limit=limit)
 
-        return await self.saved(act)
+        return await self.save(act)
 
     async def channel_budget(self, channel: ChannelScope) -> Budget:
         """What the channel may spend and has spent."""
@@ -82,7 +82,7 @@ class AgentSettings(TransactionalService):
                 self._record(work, origin, "set the channel's sites", _sites_text(sites))
             return sites
 
-        return await self.saved(act)
+        return await self.save(act)
 
     async def sites(self, channel: ChannelScope) -> Sites:
         """Which sites the agents of the channel may reach."""

@@ -79,7 +79,7 @@ class AgentService(AgentLifecycle):
                 work, agent, turn, validated(decision, turn, self.commands), by=origin.by, at=self.clock.now()
             )
 
-        agent, turn = await self.saved(act)
+        agent, turn = await self.save(act)
         self.waker.wake(agent.id)
         return agent, turn
 
@@ -113,7 +113,7 @@ class AgentService(AgentLifecycle):
                 work.agents.save(heard)
             return NoteKept(heard, note)
 
-        outcome = await self.saved(act)
+        outcome = await self.save(act)
         self.waker.wake(agent_id)
         return outcome
 
@@ -128,7 +128,7 @@ class AgentService(AgentLifecycle):
                 return QuestionAsked(agent, Notice.question(agent, said, by=origin.by, at=self.clock.now()))
             return self._asked(work, agent, said, origin)
 
-        outcome = await self.saved(act)
+        outcome = await self.save(act)
         self.waker.wake(agent_id)
         return outcome
 
@@ -152,11 +152,11 @@ class AgentService(AgentLifecycle):
             work.agents.save(changed)
             return changed, answered
 
-        agent, turn = await self.saved(act)
+        agent, turn = await self.save(act)
         self.waker.wake(agent.id)
         return agent, turn
 
-    async def lend(self, agent_id: AgentId, times: int, origin: Origin) -> Agent:
+    async def grant_lease(self, agent_id: AgentId, times: int, origin: Origin) -> Agent:
         """Grant a lease over every class for the next `times` commands; raise NotAllowed, InvalidInput."""
 
         async def change(work: UnitOfWork, agent: Agent) -> Agent:

@@ -25,7 +25,7 @@ async def require_room(work: UnitOfWork, origin: Origin, limits: CreationLimits)
     here = len(await work.agents.of(origin.channel))
     if here >= limits.agents_per_channel:
         raise NotPossible(f"This channel has {here} agents, which is the most. Delete one first: /agent delete.")
-    made = await work.agents.owned(origin.channel.surface, origin.channel.workspace, origin.by.id)
+    made = await work.agents.list_by_owner(origin.channel.surface, origin.channel.workspace, origin.by.id)
     own = sum(agent.parent is None for agent in made)
     if own >= limits.agents_per_person:
         raise NotPossible(

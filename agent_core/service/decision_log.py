@@ -154,7 +154,7 @@ class _Reading:
         last, end = start, None
         while True:
             async with self.database.begin() as work:
-                following = await work.audit.following(last, first=FOLLOWING_ENTRIES)
+                following = await work.audit.list_after(last, first=FOLLOWING_ENTRIES)
             for entry in following:
                 if entry.turn_number > start.turn_number or (entry.act == RAN and entry.turn_id == start.turn_id):
                     return end

@@ -45,7 +45,7 @@ class AgentDrafting:
         said = " ".join(sentence.split())[:GOAL_LENGTH]
         question = ModelRequest(kind="draft", prompt=drafting_messages(said), schema=SCHEMA, most=MOST_REPLY)
         try:
-            async with asyncio.timeout(PATIENCE), self.ledger.spending_in(origin.channel) as tracker:
+            async with asyncio.timeout(PATIENCE), self.ledger.open_channel_tracker(origin.channel) as tracker:
                 reply = await self.metered_model.ask(question, "", tracker)
             return Drafted(parse_draft(reply))
         except (ModelError, TimeoutError) as fault:

@@ -47,13 +47,13 @@ class AgentHelpers(TransactionalService):
             self.announce(work, agent, "helper", f"{agent.name} started {helper.name}: {task}")
             return helper
 
-        return self._woken(await self.saved(act), agent)
+        return self._woken(await self.save(act), agent)
 
     async def message(self, agent: Agent, key: str, text: str) -> Agent:
         """Write to a helper; one that is done goes on."""
 
         async def act(work: UnitOfWork) -> Agent:
-            told = helper = named(await _started_by(work, agent), key)
+            told = helper = named(await _list_started(work, agent), key)
             present, now = await work.agents.get(agent.channel, agent.id), self.clock.now()
             work.notes.add(Note.to(helper, text, by=as_actor(agent), at=now))
             if present.is_tainted:
@@ -67,17 +67,17 @@ class AgentHelpers(TransactionalService):
             self.announce(work, agent, "helper", f"{agent.name} to {helper.name}: {one_line(text, SHORT)}")
             return helper
 
-        return self._woken(await self.saved(act), agent)
+        return self._woken(await self.save(act), agent)
 
     async def of(self, agent: Agent) -> tuple[Agent, ...]:
         """Those the agent started, oldest first."""
         async with self.database.begin() as work:
-            return await _started_by(work, agent)
+            return await _list_started(work, agent)
 
     async def delete(self, agent: Agent, key: str) -> Agent:
         """Remove a helper and those that it started."""
         async with self.database.begin() as work:
-            found = named(await _started_by(work, agent), key)
+            found = named(await _list_started(work, agent), key)
             gone = (found, *await list_helpers_below(work, found))
         try:
             for each in gone:
@@ -93,7 +93,7 @@ class AgentHelpers(TransactionalService):
                 work.agents.remove(present)
             self.announce(work, agent, "helper", f"{agent.name} removed {found.name}.")
 
-        await self.saved(act)
+        await self.save(act)
         for each in gone:
             self.waker.interrupt(each.id)
             with suppress(MemoryAway):
@@ -133,7 +133,7 @@ class AgentHelpers(TransactionalService):
         work.audit.append(AuditEntry.on(helper, act, by=as_actor(by), at=self.clock.now(), detail=detail))
 
 
-async def _started_by(work: UnitOfWork, agent: Agent) -> tuple[Agent, ...]:
+async def _list_started(work: UnitOfWork, agent: Agent) -> tuple[Agent, ...]:
     return tuple(each for each in await work.agents.of(agent.channel) if each.parent == agent.id)
 
 

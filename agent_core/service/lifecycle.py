@@ -38,7 +38,7 @@ class AgentLifecycle(TransactionalService):
     default_budget: Decimal | None = None
     limits: CreationLimits = DEFAULT_LIMITS
 
-    async def offered_draft(self, origin: Origin) -> AgentDraft | None:
+    async def load_offered_draft(self, origin: Origin) -> AgentDraft | None:
         """The channel's last settings, to be offered again; raise NotAllowed for whoever may not make agents here."""
         require_may_create(origin.by, guests_may=self.limits.guests_may_create)
         async with self.database.begin() as work:
@@ -58,7 +58,7 @@ class AgentLifecycle(TransactionalService):
             tidy = replace(tidy, policy=Policy(verbosity=tidy.policy.verbosity))
 
         async def act(work: UnitOfWork) -> Agent:
-            if taken := await work.agents.named(origin.channel, tidy.name):
+            if taken := await work.agents.find_by_name(origin.channel, tidy.name):
                 if await self.is_repeated(work, origin):
                     return taken
                 raise InvalidInput({"name": f"Name: {taken.name} is taken in this channel. Choose another."})
@@ -71,7 +71,7 @@ class AgentLifecycle(TransactionalService):
             self.audit(work, agent, origin, "created", created_text(agent))
             return agent
 
-        agent = await self.saved(act)
+        agent = await self.save(act)
         self.waker.wake(agent.id)
         return agent
 
@@ -84,7 +84,7 @@ class AgentLifecycle(TransactionalService):
                 raise NotPossible(f"already stopped by {agent.status.by}, {agent.since:%H:%M} UTC")
             ended[:] = [helper.id for helper in await self._stop_helpers(work, agent, origin)]
             self.announce(work, agent, "stopped", f"stopped by {origin.by}. Resume to let it think anew.")
-            stopped = await self._stopped(work, agent, origin)
+            stopped = await self._stop(work, agent, origin)
             await report(work, stopped, self.clock.now())
             return stopped
 
@@ -134,7 +134,7 @@ class AgentLifecycle(TransactionalService):
                 work.agents.remove(each)
             return family
 
-        family = await self.saved(act)
+        family = await self.save(act)
         for each in family:
             self.waker.interrupt(each.id)
         await self.workspaces.remove(family[0])
@@ -150,11 +150,11 @@ class AgentLifecycle(TransactionalService):
         """Stop all that work for the agent, in the same transaction."""
         at_work = [helper for helper in await list_helpers_below(work, agent) if not helper.is_at_rest]
         for helper in at_work:
-            work.agents.save(await self._stopped(work, helper, origin))
+            work.agents.save(await self._stop(work, helper, origin))
             self.audit(work, helper, origin, "stopped")
         return at_work
 
-    async def _stopped(self, work: UnitOfWork, agent: Agent, origin: Origin) -> Agent:
+    async def _stop(self, work: UnitOfWork, agent: Agent, origin: Origin) -> Agent:
         now = self.clock.now()
         turn = await newest_turn(work, agent)
         if turn and turn.state in ("proposed", "approved", "running", "interrupted"):

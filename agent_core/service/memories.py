@@ -60,7 +60,7 @@ class AgentMemories:
             agent = await work.agents.get(channel, agent_id)
             found = await work.memories.of(agent, most=PAGE + 1, before=before)
             total = await work.memories.count(agent)
-            behind = await work.memories.unplaced(agent, self.memory.place, most=1)
+            behind = await work.memories.list_unindexed(agent, self.memory.place, most=1)
         page = found[:PAGE]
         return MemoryPage(page, total, page[-1].id if len(found) > PAGE else None, bool(behind))
 
@@ -71,26 +71,26 @@ class AgentMemories:
         if not said:
             raise InvalidInput({"words": "Search: write what to look for."})
         try:
-            async with self.ledger.spending(agent) as tracker:
+            async with self.ledger.open_tracker(agent) as tracker:
                 return MemorySearchResult(await self.memory.recall(agent, said[:2_000], MOST_FOUND, tracker))
         except MemoryAway:
-            return MemorySearchResult(await self._holding(agent, said), BY_WORDS)
+            return MemorySearchResult(await self._scan(agent, said), BY_WORDS)
 
     async def add(self, agent_id: AgentId, text: str, origin: Origin) -> int:
         """Keep what a person wrote; return in how many pieces."""
-        agent, said = await self._decided(agent_id, origin, "add to memory here"), text.strip()
+        agent, said = await self._require_decider(agent_id, origin, "add to memory here"), text.strip()
         if not said or len(said) > MOST_ADDED:
             raise InvalidInput({"text": f"Memory: between 1 and {MOST_ADDED:,} characters, not {len(said):,}."})
-        return await self._kept(agent, said, str(origin.by), origin, "added to memory")
+        return await self._remember(agent, said, str(origin.by), origin, "added to memory")
 
     async def ingest(self, agent_id: AgentId, filename: str, text: str, origin: Origin) -> int:
         """Keep a text file that a person gave, in overlapping pieces; return in how many."""
-        agent = await self._decided(agent_id, origin, "add to memory here")
-        return await self._kept(agent, text, filename, origin, "added a file to memory")
+        agent = await self._require_decider(agent_id, origin, "add to memory here")
+        return await self._remember(agent, text, filename, origin, "added a file to memory")
 
     async def forget(self, agent_id: AgentId, memory_id: MemoryId, origin: Origin) -> Memory:
         """Remove one memory."""
-        agent = await self._decided(agent_id, origin, "remove memories here")
+        agent = await self._require_decider(agent_id, origin, "remove memories here")
         async with self.database.begin() as work:
             found = await work.memories.some(agent, [memory_id])
         if not found:
@@ -104,7 +104,7 @@ class AgentMemories:
 
     async def forget_all(self, agent_id: AgentId, origin: Origin) -> int:
         """Remove all memories of the agent; return how many there were."""
-        agent = await self._decided(agent_id, origin, "remove memories here")
+        agent = await self._require_decider(agent_id, origin, "remove memories here")
         async with self.database.begin() as work:
             number = await work.memories.count(agent)
         try:
@@ -125,22 +125,22 @@ class AgentMemories:
         async with self.database.begin() as work:
             return await work.agents.get(origin.channel, agent_id)
 
-    async def _decided(self, agent_id: AgentId, origin: Origin, what: str) -> Agent:
+    async def _require_decider(self, agent_id: AgentId, origin: Origin, what: str) -> Agent:
         agent = await self._agent(agent_id, origin)
         require_may_decide(agent, origin.by, what)
         return agent
 
-    async def _kept(self, agent: Agent, text: str, source: str, origin: Origin, what: str) -> int:
+    async def _remember(self, agent: Agent, text: str, source: str, origin: Origin, what: str) -> int:
         now = self.clock.now()
         memories = [Memory.of(piece, source=source, at=now) for piece in pieces(text)]
         if await self._is_repeated(origin, now):
             return len(memories)
-        async with self.ledger.spending(agent) as tracker:
+        async with self.ledger.open_tracker(agent) as tracker:
             await self.memory.add(agent, memories, tracker)
         await self._audit(agent, origin, what, f"{source}: {text[:200]}")
         return len(memories)
 
-    async def _holding(self, agent: Agent, words: str) -> tuple[Recalled, ...]:
+    async def _scan(self, agent: Agent, words: str) -> tuple[Recalled, ...]:
         async with self.database.begin() as work:
             newest: Sequence[Memory] = await work.memories.of(agent, most=MOST_SCANNED)
         wanted = words.casefold().split()

@@ -38,15 +38,15 @@ class SelfReview:
         Two people who ask at once get the same one.
         """
         async with self.under_way.setdefault(turn_id, asyncio.Lock()):
-            return await self._reviewed(turn_id, origin)
+            return await self._save_review(turn_id, origin)
 
-    async def _reviewed(self, turn_id: TurnId, origin: Origin) -> tuple[Agent, Turn]:
+    async def _save_review(self, turn_id: TurnId, origin: Origin) -> tuple[Agent, Turn]:
         async with self.database.begin() as work:
             turn = await work.turns.get(origin.channel, turn_id)
             agent = await work.agents.get(origin.channel, turn.agent_id)
         require_may_decide(agent, origin.by, "ask for a self-review here")
         _must_be_open(turn)
-        said = turn.review or await self._asked(agent, turn)
+        said = turn.review or await self._ask_model(agent, turn)
 
         async def act(work: UnitOfWork) -> tuple[Agent, Turn]:
             present = await work.turns.get(origin.channel, turn_id)
@@ -61,10 +61,10 @@ class SelfReview:
         self.waker.wake(agent.id)
         return reviewed
 
-    async def _asked(self, agent: Agent, turn: Turn) -> str:
+    async def _ask_model(self, agent: Agent, turn: Turn) -> str:
         question = ModelRequest(kind="review", prompt=review_messages(agent, turn), most=MOST_REPLY)
         try:
-            async with asyncio.timeout(PATIENCE), self.ledger.spending(agent) as tracker:
+            async with asyncio.timeout(PATIENCE), self.ledger.open_tracker(agent) as tracker:
                 said = review_of(await self.metered_model.ask(question, agent.model, tracker))
         except ModelError as error:
             raise NotPossible(f"No self-review: {error}") from error

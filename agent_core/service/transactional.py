@@ -42,11 +42,11 @@ class TransactionalService:
             work.agents.save(changed)
             return changed
 
-        agent = await self.saved(act)
+        agent = await self.save(act)
         self.waker.wake(agent.id)
         return agent
 
-    async def saved(self, act: Callable[[UnitOfWork], Awaitable[T]]) -> T:
+    async def save(self, act: Callable[[UnitOfWork], Awaitable[T]]) -> T:
         """Save it before any work of agents: somebody waits for it."""
         with self.write_priority.first():
             return await in_one_unit(self.database, act)

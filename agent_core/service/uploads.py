@@ -48,7 +48,7 @@ class FileUploads:
 
     async def _keep(self, agent: Agent, filename: str, data: bytes, origin: Origin) -> str:
         files = self.workspaces.of(agent)
-        path = free_name(tidy_name(filename), (entry.path for entry in await files.listing()))
+        path = free_name(tidy_name(filename), (entry.path for entry in await files.list_files()))
 
         async def act(work: UnitOfWork) -> str:
             present = await work.agents.get(origin.channel, agent.id)

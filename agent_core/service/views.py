@@ -75,25 +75,25 @@ class AgentViews:
         async with self.database.begin() as work:
             return await work.agents.get(channel, agent_id)
 
-    async def named(self, channel: ChannelScope, name: str) -> Agent | None:
+    async def find_by_name(self, channel: ChannelScope, name: str) -> Agent | None:
         """The channel's agent of that name."""
         async with self.database.begin() as work:
-            return await work.agents.named(channel, name)
+            return await work.agents.find_by_name(channel, name)
 
     async def in_thread(self, thread: ThreadRef) -> Agent | None:
         """The agent whose thread this is."""
         async with self.database.begin() as work:
             return await work.agents.in_thread(thread)
 
-    async def owned(self, surface: SurfaceName, workspace: str, person: str) -> tuple[Agent, ...]:
+    async def list_by_owner(self, surface: SurfaceName, workspace: str, person: str) -> tuple[Agent, ...]:
         """What a person made in any channel of a workspace, oldest first."""
         async with self.database.begin() as work:
-            return await work.agents.owned(surface, workspace, person)
+            return await work.agents.list_by_owner(surface, workspace, person)
 
-    async def listening(self, surface: SurfaceName, since: datetime) -> tuple[Agent, ...]:
+    async def list_with_thread(self, surface: SurfaceName, since: datetime) -> tuple[Agent, ...]:
         """Agents with a thread in which a reply matters: at work, or at rest since then or later."""
         async with self.database.begin() as work:
-            return await work.agents.listening(surface, since)
+            return await work.agents.list_with_thread(surface, since)
 
     async def open_to(
         self, by: Actor, channel: ChannelScope, turn_id: TurnId, shown: str | None = None
@@ -127,7 +127,10 @@ class AgentViews:
             agent = await work.agents.get(channel, agent_id)
             turns = await work.turns.of(agent, last=PAGE + 1, before=before)
             helpers = await list_helpers_below(work, agent)
-            entries = [*await _said(work, agent), *[entry for each in helpers for entry in await _done(work, each)]]
+            entries = [
+                *await _list_said(work, agent),
+                *[entry for each in helpers for entry in await _done(work, each)],
+            ]
         more, page = len(turns) > PAGE, turns[-PAGE:]
         first = page[0].id if more else ""
         last = page[-1].id if before is not None and page else "~"
@@ -135,16 +138,16 @@ class AgentViews:
         ordered = tuple(sorted(shown, key=lambda entry: entry.id))
         return ThreadPage(agent=agent, entries=ordered, earlier=page[0].number if more else None, helpers=helpers)
 
-    async def waiting(self) -> tuple[tuple[Agent, Turn], ...]:
+    async def list_waiting(self) -> tuple[tuple[Agent, Turn], ...]:
         """Agents that ask people something, with the open turn, longest waiting first; at most a hundred."""
         async with self.database.begin() as work:
-            asking = sorted(await work.agents.asking(MOST_ASKING), key=lambda agent: agent.since)
+            asking = sorted(await work.agents.list_awaiting_people(MOST_ASKING), key=lambda agent: agent.since)
             found = [(agent, await newest_turn(work, agent)) for agent in asking]
         return tuple((agent, turn) for agent, turn in found if turn)
 
     async def files(self, channel: ChannelScope, agent_id: AgentId) -> tuple[FileEntry, ...]:
         """The files of the agent's workspace, by path."""
-        return await self.workspaces.of(await self.agent(channel, agent_id)).listing()
+        return await self.workspaces.of(await self.agent(channel, agent_id)).list_files()
 
     async def file(self, channel: ChannelScope, agent_id: AgentId, path: str) -> bytes:
         """A file's content; raise CommandError when it cannot be read."""
@@ -187,12 +190,12 @@ class AgentViews:
             return await list_helpers_below(work, await work.agents.get(channel, agent_id))
 
 
-async def _said(work: UnitOfWork, agent: Agent) -> list[Entry]:
+async def _list_said(work: UnitOfWork, agent: Agent) -> list[Entry]:
     return [*await work.notes.of(agent), *await work.notes.notices(agent)]
 
 
 async def _done(work: UnitOfWork, helper: Agent) -> list[Entry]:
-    return [*await work.turns.of(helper, last=PAGE), *await _said(work, helper)]
+    return [*await work.turns.of(helper, last=PAGE), *await _list_said(work, helper)]
 
 
 def _gone(command: str) -> CommandSpec:

@@ -20,35 +20,35 @@ class BudgetLedger:
     at_work: dict[ChannelScope, list[SpendingTracker]] = field(default_factory=dict)
 
     @contextmanager
-    def tracker(self, agent: Agent, own: Budget, channel: Budget) -> Iterator[SpendingTracker]:
+    def hold(self, agent: Agent, own: Budget, channel: Budget) -> Iterator[SpendingTracker]:
         """A tracker for one step of an agent that may spend `own`; whoever opens it saves what was spent."""
-        with self._opened(agent.channel, own, channel, agent.home) as tracker:
+        with self._hold(agent.channel, own, channel, agent.home) as tracker:
             yield tracker
 
     @asynccontextmanager
-    async def spending(self, agent: Agent) -> AsyncIterator[SpendingTracker]:
+    async def open_tracker(self, agent: Agent) -> AsyncIterator[SpendingTracker]:
         """A tracker whose spending is saved at the end, whatever went wrong."""
         async with self.database.begin() as work:
             own, channel = await budget_of(work, agent), await work.budgets.of(agent.channel)
-        with self.tracker(agent, own, channel) as tracker:
+        with self.hold(agent, own, channel) as tracker:
             try:
                 yield tracker
             finally:
                 await self._pay(agent, tracker)
 
     @asynccontextmanager
-    async def spending_in(self, channel: ChannelScope) -> AsyncIterator[SpendingTracker]:
+    async def open_channel_tracker(self, channel: ChannelScope) -> AsyncIterator[SpendingTracker]:
         """The same for what belongs to no agent yet: the draft of one."""
         async with self.database.begin() as work:
             budget = await work.budgets.of(channel)
-        with self._opened(channel, NOTHING, budget) as tracker:
+        with self._hold(channel, NOTHING, budget) as tracker:
             try:
                 yield tracker
             finally:
                 await self._charge(channel, tracker.settle())
 
     @contextmanager
-    def _opened(self, channel: ChannelScope, own: Budget, shared: Budget, head: str = "") -> Iterator[SpendingTracker]:
+    def _hold(self, channel: ChannelScope, own: Budget, shared: Budget, head: str = "") -> Iterator[SpendingTracker]:
         others = self.at_work.setdefault(channel, [])
         tracker = SpendingTracker(own, shared, others=others, head=head)
         others.append(tracker)

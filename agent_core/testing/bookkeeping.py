@@ -54,7 +54,7 @@ class MemoryAudit:
         found = [entry for entry in entries[:upto] if agent_id in (None, entry.agent_id)]
         return tuple(reversed(found))[:last]
 
-    async def following(self, entry: AuditEntry, *, first: int) -> tuple[AuditEntry, ...]:
+    async def list_after(self, entry: AuditEntry, *, first: int) -> tuple[AuditEntry, ...]:
         """What comes after it, of the same agent."""
         place = entry.at, entry.id
         entries = await self.in_channel(entry.channel)

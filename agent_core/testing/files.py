@@ -51,7 +51,7 @@ class InMemoryFiles:
         await self._check(path, expected)
         del self.contents[self._existing(path)]
 
-    async def listing(self, folder: str = "") -> tuple[FileEntry, ...]:
+    async def list_files(self, folder: str = "") -> tuple[FileEntry, ...]:
         """Every file in the folder and below, by path."""
         name = "/".join(parts_of(folder))
         self._must_be_folders(*_above(name), name)

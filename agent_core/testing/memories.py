@@ -33,7 +33,7 @@ class MemoryMemories:
         """How many are committed."""
         return len(self._theirs(agent))
 
-    async def unplaced(self, agent: Agent, place: str, *, most: int) -> tuple[Memory, ...]:
+    async def list_unindexed(self, agent: Agent, place: str, *, most: int) -> tuple[Memory, ...]:
         """Those that are nowhere or elsewhere."""
         return tuple(each.memory for each in self._theirs(agent) if each.place != place)[:most]
 

@@ -40,7 +40,7 @@ class MemoryAgents:
             raise self._pending.missing(agent_id)
         return self._read([self._buffer.committed.agents[agent_id]])[0]
 
-    async def named(self, channel: ChannelScope, name: str) -> Agent | None:
+    async def find_by_name(self, channel: ChannelScope, name: str) -> Agent | None:
         """The agent that is committed under this name, as it is to be saved here."""
         rows = self._buffer.committed.agents.values()
         found = self._read(row for row in rows if name_key(row.value) == (channel, name.casefold()))
@@ -56,12 +56,12 @@ class MemoryAgents:
         found = self._read(row for row in rows if _is_in(row.value, thread) and not row.value.parent)
         return self._pending.latest(found[-1]) if found else None
 
-    async def owned(self, surface: SurfaceName, workspace: str, person: str) -> tuple[Agent, ...]:
+    async def list_by_owner(self, surface: SurfaceName, workspace: str, person: str) -> tuple[Agent, ...]:
         """What the person made in the workspace."""
         rows = self._buffer.committed.agents.values()
         return self._read(row for row in rows if _made(row.value) == (surface, workspace, person))
 
-    async def listening(self, surface: SurfaceName, since: datetime) -> tuple[Agent, ...]:
+    async def list_with_thread(self, surface: SurfaceName, since: datetime) -> tuple[Agent, ...]:
         """Agents in whose thread a reply matters."""
         rows = self._buffer.committed.agents.values()
         here = (row for row in rows if _has_thread(row.value, surface))
@@ -73,7 +73,7 @@ class MemoryAgents:
         counts = Counter((row.value.channel.key, row.value.status.kind) for row in rows)
         return tuple(Headcount(ChannelScope.parse(key), status, counts[key, status]) for key, status in sorted(counts))
 
-    async def asking(self, most: int) -> tuple[Agent, ...]:
+    async def list_awaiting_people(self, most: int) -> tuple[Agent, ...]:
         """Agents that ask something."""
         rows = self._buffer.committed.agents.values()
         return self._read(row for row in rows if isinstance(row.value.status, Awaiting))[:most]
@@ -134,7 +134,7 @@ class MemoryTurns:
         rows = sorted((row for row in rows if before is None or row.value.number < before), key=_number)
         return self._read(rows[max(0, len(rows) - last) :])
 
-    async def unshown(self, agent: Agent) -> tuple[Turn, ...]:
+    async def list_unshown(self, agent: Agent) -> tuple[Turn, ...]:
         """Turns whose card is out of date."""
         rows = _theirs(self._buffer.committed.turns, agent)
         return self._read(sorted((row for row in rows if row.shown != row.value.stage), key=_number))
@@ -173,7 +173,7 @@ class MemoryNotes:
         """The agent's notes."""
         return _said(_theirs(self._buffer.committed.notes, agent), since)
 
-    async def waiting(self, agent: Agent) -> tuple[Note, ...]:
+    async def list_waiting(self, agent: Agent) -> tuple[Note, ...]:
         """Notes that no turn's thinking has read."""
         return tuple(note for note in await self.of(agent) if note.taken_into is None)
 
@@ -188,7 +188,7 @@ class MemoryNotes:
             raise NotFound("notice", notice_id)
         return row.value
 
-    async def untold(self, agent: Agent) -> tuple[Notice, ...]:
+    async def list_untold(self, agent: Agent) -> tuple[Notice, ...]:
         """Notices that the thread was not told."""
         return _said([row for row in _theirs(self._buffer.committed.notices, agent) if not row.shown])
 

@@ -73,7 +73,7 @@ class RecordingSandbox:
         left.append(told)
         return told
 
-    async def background(self, agent: Agent) -> tuple[Background, ...]:
+    async def list_background(self, agent: Agent) -> tuple[Background, ...]:
         """What the agent started."""
         return tuple(self._left.get(agent.id, ()))
 

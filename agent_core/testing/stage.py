@@ -138,9 +138,9 @@ class Stage:
         agent = await self.service.create(
             AgentDraft(name="Clerk", goals=goals or ("Write a file",), **draft), self.origin()
         )
-        return await self.settled(agent)
+        return await self.wait_until_settled(agent)
 
-    async def settled(self, agent: Agent) -> Agent:
+    async def wait_until_settled(self, agent: Agent) -> Agent:
         """Advance the agent in this task until it asks or rests, and return it as it is then."""
         await self.loop.advance(agent.id)
         return await self.views.agent(agent.channel, agent.id)

@@ -56,7 +56,7 @@ class RecordingSurface:
         self.agents[agent.id] = agent
         await self._tell()
 
-    async def lost(self, agent: Agent, reason: str) -> None:
+    async def announce_lost_thread(self, agent: Agent, reason: str) -> None:
         """Keep the reason."""
         self.losses.append(reason)
 

@@ -36,7 +36,7 @@ async def main() -> None:
     stage = Stage(model=model, hooks=(counting,))
     agent = await stage.create("Keep a log")
     await stage.decide(agent, Approve(times=3))
-    agent = await stage.settled(agent)
+    agent = await stage.wait_until_settled(agent)
     for ended, number in counting.runs.items():
         print(f"{number} × {ended}")
     print(f"then {agent.name} asks for {(await stage.turn(agent)).call.name}")

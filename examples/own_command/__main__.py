@@ -31,7 +31,7 @@ async def main() -> None:
         if preview := turn.proposal.preview:
             print(f"{turn.call.name} · {preview.title}\n{preview.body}")
         await stage.service.decide(turn.id, Approve(), stage.origin(), shown=turn.control_hash)
-        agent = await stage.settled(agent)
+        agent = await stage.wait_until_settled(agent)
     print((await stage.views.file(agent.channel, agent.id, "menu.txt")).decode())
     # There is no soup in the file: nobody was asked, and this is what the model was told instead.
     told = stage.script.prompts[-1][-1].content

@@ -63,7 +63,7 @@ def stage_of(*replies: str) -> Stage:
 
 async def approved(stage: Stage, agent: Agent, decision: Approve | ApproveEdited | None = None) -> Agent:
     await stage.decide(agent, decision or Approve())
-    return await stage.settled(agent)
+    return await stage.wait_until_settled(agent)
 
 
 def prompts(stage: Stage) -> str:
@@ -107,7 +107,7 @@ async def test_no_prompt_holds_a_secret(answer: str) -> None:
     stage = stage_of(WRITE, NOTHING)
     agent = await stage.create()
     await stage.service.reply(agent.id, f"Use {KEY} for it.", stage.origin())
-    await stage.settled(agent)
+    await stage.wait_until_settled(agent)
     assert "Use [secret] for it." in prompts(stage)
     assert KEY not in prompts(stage), answer
 

@@ -18,7 +18,7 @@ from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from tests.attacks.rows import attack
 from tests.standins.site import Names
-from tests.unit.test_every_command import everything
+from tests.unit.agent_core.commands.test_every_command import everything
 
 URL = "https://hunter2.evil.example/"
 
@@ -48,10 +48,10 @@ async def test_no_name_is_looked_up_before_a_decision(answer: str) -> None:
     agent = await stage.create()
     assert (names.asked, (await stage.turn(agent)).state) == ([], "proposed")
     await stage.decide(agent, Reject("No."))
-    await stage.settled(agent)
+    await stage.wait_until_settled(agent)
     assert names.asked == []
     await stage.decide(agent, Approve())
-    await stage.settled(agent)
+    await stage.wait_until_settled(agent)
     assert names.asked == ["hunter2.evil.example"], answer
 
 
@@ -67,7 +67,7 @@ async def test_a_name_that_there_is_not_is_told_as_a_result(answer: str) -> None
     asked = await stage.turn(agent)
     assert asked.state == "proposed"
     await stage.decide(agent, Approve())
-    await stage.settled(agent)
+    await stage.wait_until_settled(agent)
     result = stage.shown.cards[asked.id].result
     assert isinstance(result, Failed)
     assert "There is no host hunter2.evil.example" in result.error, answer

@@ -32,7 +32,7 @@ from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.sandbox import RecordingSandbox
 from agent_core.testing.stage import Stage
 from agent_core.testing.surface import RecordingSurface
-from tests.unit.test_outside import FORGED, LOOK, RUN, SAVE, Nothing, approve, look, run
+from tests.unit.agent_core.oversight.test_untrusted_content import FORGED, LOOK, RUN, SAVE, Nothing, approve, look, run
 from tests.wiring import actions_of
 
 GUEST = replace(BEN, id="u-gina", display="gina", kind="guest")
@@ -122,7 +122,7 @@ async def test_a_turn_of_a_lease_that_ended_does_not_run_after_resume() -> None:
     two = await turn_no(stage, agent, 2)
     assert two.id not in stage.shown.cards  # nobody saw it
     await stage.service.resume(agent.id, stage.origin(BEN))
-    await stage.settled(agent)
+    await stage.wait_until_settled(agent)
     assert (await turn_no(stage, agent, 2)).state != "done"
 
 
@@ -163,7 +163,7 @@ async def test_a_decision_does_not_clear_what_came_after_its_card() -> None:
     head = await approve(stage, await stage.create(policy=Policy(free=("execute",))))  # START; then LOOK is asked
     head = await approve(stage, head)  # LOOK: exposed; SAVE is asked, and says so
     assert (await turn_no(stage, head, 3)).exposed
-    helper = await stage.settled((await stage.helpers.of(head))[0])
+    helper = await stage.wait_until_settled((await stage.helpers.of(head))[0])
     helper = await approve(stage, helper)  # LOOK; then task_complete is asked
     if isinstance(helper.status, Awaiting):
         helper = await approve(stage, helper)
@@ -187,16 +187,16 @@ async def test_what_an_interrupted_command_brought_is_from_outside(answer: str) 
     agent = await stage.create(policy=Policy(free=("read", "execute")))
     await stage.decide(agent, Approve())
     with pytest.raises(Death):
-        await stage.settled(agent)
+        await stage.wait_until_settled(agent)
     if answer == "stop":
         await stage.service.stop(agent.id, stage.origin())
         await stage.service.resume(agent.id, stage.origin())
     else:
-        agent = await stage.settled(agent)
+        agent = await stage.wait_until_settled(agent)
         turn = await stage.turn(agent)
         assert turn.state == "interrupted"
         await stage.service.settle(turn.id, answer, stage.origin(), shown=turn.control_hash)  # type: ignore[arg-type]
-    agent = await stage.settled(agent)
+    agent = await stage.wait_until_settled(agent)
     read, ran = await turn_no(stage, agent, 2), await turn_no(stage, agent, 3)
     assert FORGED in read.result.output  # type: ignore[union-attr]
     assert (ran.call.name, ran.state) == ("run", "proposed")
@@ -217,8 +217,8 @@ async def test_run_again_of_an_edited_command_runs_what_its_card_shows(changed: 
     agent = await approve(stage, agent)
     await stage.decide(agent, ApproveEdited({"filename": "other.py"}))
     with pytest.raises(Death):
-        await stage.settled(agent)
-    agent = await stage.settled(agent)
+        await stage.wait_until_settled(agent)
+    agent = await stage.wait_until_settled(agent)
     turn = await stage.turn(agent)
     assert turn.state == "interrupted"
     preview = turn_card(agent, turn).preview
@@ -227,7 +227,7 @@ async def test_run_again_of_an_edited_command_runs_what_its_card_shows(changed: 
     if changed:
         await files.write("other.py", b"import shutil; shutil.rmtree('.')")
     await stage.service.settle(turn.id, "run again", stage.origin(BEN), shown=turn.control_hash)
-    await stage.settled(agent)
+    await stage.wait_until_settled(agent)
     again = await turn_no(stage, agent, turn.number)
     ran = again.shown_preview.body if again.shown_preview else ""
     assert again.state == "proposed" or ran == preview.body, f"{again.state}: ran {ran!r}"
@@ -239,7 +239,7 @@ async def test_what_somebody_just_rejected_does_not_run_unasked() -> None:
     asked = await stage.turn(agent)
     assert (asked.call.name, asked.state, asked.exposed) == ("run", "proposed", True)
     await stage.decide(agent, Reject("That is what the page wants. Never run it."))
-    agent = await stage.settled(agent)
+    agent = await stage.wait_until_settled(agent)
     again = await turn_no(stage, agent, 3)
     assert (again.call, again.state) == (asked.call, "proposed")
 
@@ -260,7 +260,7 @@ async def test_a_reply_before_the_card_is_shown_does_not_clear_exposure() -> Non
     two = await turn_no(stage, agent, 2)
     assert (two.state, two.shown_at, two.exposed, two.id in stage.shown.cards) == ("proposed", None, True, False)
     await stage.service.reply(agent.id, "What a nice day", stage.origin(), SeenProposal(written_at=stage.clock.now()))
-    agent = await stage.settled(agent)
+    agent = await stage.wait_until_settled(agent)
     three = await turn_no(stage, agent, 3)
     assert (three.call.name, three.state) == ("run", "proposed")
 
@@ -288,8 +288,8 @@ async def test_every_run_has_its_row_also_the_second_of_a_reading_command() -> N
     agent = await stage.create()
     await stage.decide(agent, Approve())
     with pytest.raises(Death):
-        await stage.settled(agent)
-    await stage.settled(agent)
+        await stage.wait_until_settled(agent)
+    await stage.wait_until_settled(agent)
     async with stage.database.begin() as work:
         acts = [entry.act for entry in await work.audit.in_channel(CHANNEL) if entry.turn_number == 1]
     assert acts.count("ran") == 2, acts
@@ -339,7 +339,7 @@ async def test_a_typed_approval_is_for_the_turn_that_was_on_the_page() -> None:
         await actions_of(stage).say(agent.id, "!approve", stage.origin(), page)
     except PersonError:
         return
-    agent = await stage.settled(agent)
+    agent = await stage.wait_until_settled(agent)
     assert (await turn_no(stage, agent, 3)).state == "proposed", f"exposed: {agent.exposed}"
 
 

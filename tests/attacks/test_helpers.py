@@ -14,7 +14,7 @@ from agent_core.testing.language_model import reply_text
 from agent_core.testing.stage import Stage
 from tests.attacks.rows import attack
 from tests.attacks.test_rights import NOTHING, with_helpers
-from tests.unit.test_outside import FORGED, approve
+from tests.unit.agent_core.oversight.test_untrusted_content import FORGED, approve
 
 ONE, TWO = (reply_text("start_agent", {"name": name, "task": "Help"}) for name in ("One", "Two"))
 MESSAGE = reply_text("message_agent", {"key": "1", "message": "For One alone"})
@@ -30,7 +30,7 @@ async def asking(*replies: str) -> tuple[Stage, Agent, tuple[Agent, ...]]:
 
 async def told(stage: Stage, helper: Agent) -> list[str]:
     async with stage.database.begin() as work:
-        return [note.text for note in await work.notes.waiting(helper)]
+        return [note.text for note in await work.notes.list_waiting(helper)]
 
 
 @pytest.mark.proves("helper:same")
@@ -54,7 +54,7 @@ async def test_a_message_goes_to_the_helper_that_people_approved(
     assert (preview.title, preview.basis) == ("To One", one.id)
     await stage.service.delete(one.id, stage.origin(BEN))
     await stage.decide(head, decision)
-    await stage.settled(head)
+    await stage.wait_until_settled(head)
     assert await told(stage, two) == [], answer
 
 

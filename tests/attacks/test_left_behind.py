@@ -93,7 +93,7 @@ async def test_what_an_earlier_run_made_stays_where_a_later_one_makes_too_much(c
         "its workspace came to hold more than 2,000,000 bytes: the newest data was cleared, "
         "which is new (2,280,000 bytes, deleted), 'two\\nlines' (150,000 bytes, deleted)"
     )
-    assert [(entry.path, entry.size) for entry in await cell.files.listing()] == [("kept.txt", 100_013)]
+    assert [(entry.path, entry.size) for entry in await cell.files.list_files()] == [("kept.txt", 100_013)]
 
 
 @pytest.mark.proves("workspace:limit")

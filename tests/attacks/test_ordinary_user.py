@@ -7,7 +7,11 @@ import pytest
 
 from tests.attacks.ordinary import run_tests
 
-SHOWN_TWICE = ("tests/attacks/test_sandbox.py", "tests/contract/test_sandbox.py", "tests/unit/test_confinement.py")
+SHOWN_TWICE = (
+    "tests/attacks/test_sandbox.py",
+    "tests/contract/test_sandbox.py",
+    "tests/unit/agent_core/providers/sandbox/test_sandbox.py",
+)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user runs these tests as one anyway")

@@ -16,7 +16,7 @@ from agent_core.testing.examples import ANA, BEN, CHANNEL
 from agent_core.testing.language_model import reply_text
 from agent_core.testing.stage import Stage
 from tests.attacks.rows import attack
-from tests.unit.test_outside import FORGED, LOOK, READ, RUN, SAVE, approve, stage_of
+from tests.unit.agent_core.oversight.test_untrusted_content import FORGED, LOOK, READ, RUN, SAVE, approve, stage_of
 
 GUEST = replace(BEN, id="u-gina", display="gina", kind="guest")
 NOTHING = reply_text("do_nothing")
@@ -55,7 +55,7 @@ async def test_only_members_make_agents(kind: ActorKind, answer: str) -> None:
     with pytest.raises(NotAllowed):
         await stage.service.create(AgentDraft(name="Clerk", goals=("Go",), policy=FREE), origin)
     with pytest.raises(NotAllowed):
-        await stage.service.offered_draft(origin)
+        await stage.service.load_offered_draft(origin)
     assert await agents_of(stage) == (), answer
 
 
@@ -66,10 +66,10 @@ async def test_an_agent_of_a_guest_asks_for_everything_and_nothing_of_it_is_offe
     service = replace(stage.service, limits=CreationLimits(guests_may_create=True))
     policy = replace(FREE, approvers="owner")
     agent = await service.create(AgentDraft(name="Clerk", goals=("Go",), policy=policy), stage.origin(GUEST))
-    agent = await stage.settled(agent)
+    agent = await stage.wait_until_settled(agent)
     assert isinstance(agent.status, Awaiting), answer
     assert agent.policy == Policy()
-    assert await stage.service.offered_draft(stage.origin()) is None
+    assert await stage.service.load_offered_draft(stage.origin()) is None
     await stage.decide(agent, Approve(), ANA)
 
 
@@ -79,10 +79,10 @@ async def test_no_class_is_free_by_inheritance(answer: str) -> None:
     other_file = reply_text("write_to_file", {"filename": "b.txt", "text": "x"})
     stage = stage_of(SAVE, NOTHING, other_file)
     await stage.create(policy=Policy(free=("write",)))
-    last = await stage.service.offered_draft(stage.origin(BEN))
+    last = await stage.service.load_offered_draft(stage.origin(BEN))
     assert last is not None
     draft = AgentDraft(name="Other", goals=("Go",)).like(last)
-    other = await stage.settled(await stage.service.create(draft, stage.origin(BEN)))
+    other = await stage.wait_until_settled(await stage.service.create(draft, stage.origin(BEN)))
     assert (other.policy.free, isinstance(other.status, Awaiting)) == ((), True), answer
 
 
@@ -102,7 +102,7 @@ async def test_a_lease_ends_with_the_right_of_its_granter(now: object, answer: s
     agent = await stage.create()
     await stage.decide(agent, Approve(10))
     stage.shown.people[ANA.id] = now  # type: ignore[assignment]
-    agent = await stage.settled(agent)
+    agent = await stage.wait_until_settled(agent)
     assert (agent.lease, isinstance(agent.status, Awaiting)) == (None, True), answer
     assert "may" in stage.shown.notices[-1].text
 
@@ -147,7 +147,7 @@ async def test_a_task_cannot_pass_for_what_people_wrote(answer: str) -> None:
     stage = with_helpers(LOOK, START, NOTHING, NOTHING)
     agent = await approve(stage, await approve(stage, await stage.create()))
     helper = (await stage.helpers.of(agent))[0]
-    await stage.settled(helper)
+    await stage.wait_until_settled(helper)
     assert not [line for line in asked(stage).splitlines() if line.startswith(("People wrote", "@ana"))], answer
     assert helper.exposed
 
@@ -158,11 +158,11 @@ async def test_a_message_exposes_a_helper(answer: str) -> None:
     message = reply_text("message_agent", {"key": "Scout", "message": "Run it"})
     stage = with_helpers(START, LOOK, RUN, message, NOTHING, RUN)
     head = await approve(stage, await stage.create())
-    helper = await stage.settled((await stage.helpers.of(head))[0])
+    helper = await stage.wait_until_settled((await stage.helpers.of(head))[0])
     assert (await stage.turn(helper)).call.name == "run"
     await stage.decide(helper, Approve(10))
     head = await approve(stage, await approve(stage, head))
-    helper = await stage.settled(await stage.views.agent(CHANNEL, helper.id))
+    helper = await stage.wait_until_settled(await stage.views.agent(CHANNEL, helper.id))
     turn = await stage.turn(helper)
     assert (turn.number, turn.call.name, turn.state, turn.exposed) == (2, "run", "proposed", True), answer
     assert helper.lease is None
@@ -175,7 +175,7 @@ async def test_a_helpers_deletion_asks_and_leaves_its_log(answer: str) -> None:
     looks = reply_text("list_files", {"directory": ""})
     stage = with_helpers(START, looks, SAVE, NOTHING, delete, NOTHING)
     head = await approve(stage, await stage.create())
-    helper = await stage.settled((await stage.helpers.of(head))[0])
+    helper = await stage.wait_until_settled((await stage.helpers.of(head))[0])
     await approve(stage, helper)
     head = await approve(stage, head, times=10)
     turn = await stage.turn(head)
@@ -205,7 +205,7 @@ async def test_what_a_helper_says_is_marked_in_the_list(answer: str) -> None:
     done = reply_text("task_complete", {"reason": FORGED})
     stage = with_helpers(START, NOTHING, LOOK, done, reply_text("list_agents"), NOTHING)
     head = await approve(stage, await stage.create())
-    helper = await stage.settled((await stage.helpers.of(head))[0])
+    helper = await stage.wait_until_settled((await stage.helpers.of(head))[0])
     await approve(stage, await approve(stage, helper))
     head = await approve(stage, head)
     listed = await stage.turn(head)
@@ -232,7 +232,7 @@ async def test_agents_are_counted(limits: CreationLimits, answer: str) -> None:
 async def test_a_file_written_after_a_page_exposes_whoever_reads_it(answer: str) -> None:
     stage = with_helpers(START, RUN, LOOK, SAVE, NOTHING, READ, RUN)
     head = await approve(stage, await stage.create())
-    helper = await stage.settled((await stage.helpers.of(head))[0])
+    helper = await stage.wait_until_settled((await stage.helpers.of(head))[0])
     helper = await approve(stage, await approve(stage, helper))
     head = await stage.views.agent(CHANNEL, head.id)
     assert (head.exposed, head.folder_tainted) == (False, True)

@@ -274,7 +274,7 @@ async def test_what_knows_no_end_is_ended(cell: Cell, code: str, answer: str) ->
     seconds = 1.0 if "ran for" in answer else LONG
     run = await cell.sandbox.run(("python3", "-I", "-c", f"{IMPORTS}\n{code}"), cell.agent, seconds=seconds)
     assert run.ended_because.partition(": the newest")[0] == answer
-    held = [entry.path for entry in await cell.files.listing()]
+    held = [entry.path for entry in await cell.files.list_files()]
     assert len(held) <= 100
     await cell.files.write("after.txt", b"the workspace can be used")
 
@@ -409,7 +409,7 @@ async def test_nothing_outlives_the_bot(cell: Cell, answer: str) -> None:
 async def test_a_crash_leaves_no_dump(cell: Cell, answer: str) -> None:
     run = await cell.attempt("print(resource.getrlimit(resource.RLIMIT_CORE), flush=True); os.abort()")
     assert (run.output.strip(), run.exit_code) == ("(1, 1)", 128 + signal.SIGABRT), answer
-    assert await cell.files.listing() == ()
+    assert await cell.files.list_files() == ()
 
 
 @attack("sandbox", "Gaining rights by running a setuid program", "NoNewPrivs 1, no capability left to gain")
@@ -427,7 +427,7 @@ async def test_a_planted_link_is_not_read_by_the_bot(cell: Cell, answer: str) ->
     await cell.attempt("os.symlink(given['database'], 'notes.txt')", database=str(cell.data / "signoff.db"))
     with pytest.raises(CommandError, match="links out"):
         await cell.files.read("notes.txt")
-    assert await cell.files.listing() == (), answer
+    assert await cell.files.list_files() == (), answer
 
 
 @attack("sandbox", "Planting a pipe that a reader waits at for ever", "refused at once: it is no file")
@@ -435,7 +435,7 @@ async def test_a_planted_pipe_holds_nobody_up(cell: Cell, answer: str) -> None:
     await cell.attempt("os.mkfifo('notes.txt')")
     with pytest.raises(CommandError, match="is a pipe"):
         await cell.files.read("notes.txt")
-    assert await cell.files.listing() == (), answer
+    assert await cell.files.list_files() == (), answer
 
 
 @attack("sandbox", "Planting a link for the bot to hand over what is behind it", "only the link is handed over")
@@ -468,7 +468,7 @@ async def test_a_workspace_without_rights_can_be_used(cell: Cell, answer: str) -
 @attack("sandbox", "Giving a file a name that looks like another", "it is neither listed nor read")
 async def test_a_name_that_cannot_be_shown_is_not_listed(cell: Cell, answer: str) -> None:
     await cell.attempt("open('report\u202etxt.exe', 'x'), open('two\\nlines', 'x'), open(b'\\xff', 'x')")
-    assert await cell.files.listing() == (), answer
+    assert await cell.files.list_files() == (), answer
 
 
 @attack("sandbox", "Putting control codes for the terminal into the output", "they are text, and bad UTF-8 is replaced")

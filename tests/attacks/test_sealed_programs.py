@@ -57,7 +57,7 @@ async def answered(stage: Stage, agent: Agent) -> Result | None:
     """What became of the newest turn after it was approved."""
     asked = await stage.turn(agent)
     await stage.decide(agent, Approve())
-    await stage.settled(agent)
+    await stage.wait_until_settled(agent)
     return stage.shown.cards[asked.id].result
 
 
@@ -245,5 +245,5 @@ async def versions(stage: Stage, agent: Agent) -> list[bool]:
             seen.append(f"It printed:\n{shown[7:16]}" in result.output)
         elif (await stage.turn(agent)).remark:
             await stage.decide(agent, Reject("It changed."))
-            await stage.settled(agent)
+            await stage.wait_until_settled(agent)
     return seen

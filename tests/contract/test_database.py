@@ -83,12 +83,12 @@ async def test_a_record_from_a_list_conflicts_too(database: Database, way: str) 
     async with database.begin() as first, database.begin() as second:
         agents = {
             "of": await first.agents.of(CHANNEL),
-            "asking": await first.agents.asking(9),
-            "named": (await first.agents.named(CHANNEL, "ada"),),
+            "asking": await first.agents.list_awaiting_people(9),
+            "named": (await first.agents.find_by_name(CHANNEL, "ada"),),
             "locate": (await first.agents.locate(ADA.id),),
             "in_thread": (await first.agents.in_thread(THREAD),),
-            "owned": await first.agents.owned("web", "local", ANA.id),
-            "listening": await first.agents.listening("web", NOON),
+            "owned": await first.agents.list_by_owner("web", "local", ANA.id),
+            "listening": await first.agents.list_with_thread("web", NOON),
         }
         agent = agents[way][0]
         assert agent
@@ -176,7 +176,7 @@ async def test_get_gives_what_is_to_be_saved_and_lists_what_was(database: Databa
         work.agents.save(paused)
         work.turns.save(withdrawn)
         assert await work.agents.get(CHANNEL, ADA.id) == await work.agents.locate(ADA.id) == paused
-        assert await work.agents.named(CHANNEL, "Ada") == paused
+        assert await work.agents.find_by_name(CHANNEL, "Ada") == paused
         assert await work.turns.get(CHANNEL, TURN.id) == withdrawn
         assert await work.agents.of(CHANNEL) == await everyone(work) == (ADA,)
         assert await work.turns.of(ADA, last=1) == (TURN,)
@@ -197,7 +197,7 @@ async def test_what_is_to_be_removed_is_not_found(database: Database) -> None:
     async with database.begin() as work:
         agent = await work.agents.locate(ADA.id)
         work.agents.remove(agent)
-        assert await work.agents.named(CHANNEL, "Ada") is None
+        assert await work.agents.find_by_name(CHANNEL, "Ada") is None
         with pytest.raises(NotFound):
             await work.agents.get(CHANNEL, ADA.id)
         with pytest.raises(LookupError):
@@ -270,7 +270,7 @@ async def test_a_commit_that_is_cancelled_is_whole_or_nothing(database: Database
         await asyncio.wait({saving})
         assert saving.cancelled() or saving.exception() is None
         async with database.begin() as work:
-            is_there = await work.agents.named(CHANNEL, agent.name) is not None
+            is_there = await work.agents.find_by_name(CHANNEL, agent.name) is not None
             assert len(await work.turns.of(agent, last=1)) == len(await work.audit.of(agent)) == int(is_there)
 
 

@@ -40,7 +40,7 @@ def files(workspaces: Workspaces) -> Files:
 
 
 async def names(files: Files, folder: str = "") -> list[str]:
-    return [entry.path for entry in await files.listing(folder)]
+    return [entry.path for entry in await files.list_files(folder)]
 
 
 async def test_what_was_written_is_read(files: Files) -> None:
@@ -88,7 +88,7 @@ async def test_a_deleted_file_is_gone(files: Files) -> None:
 async def test_files_are_listed_by_path_with_their_sizes(files: Files) -> None:
     for path in ("b.txt", "a/z.txt", "a-b.txt", "a/b/c.txt", "Ä.txt"):
         await files.write(path, path.encode())
-    listed = await files.listing()
+    listed = await files.list_files()
     assert [entry.path for entry in listed] == ["a-b.txt", "a/b/c.txt", "a/z.txt", "b.txt", "Ä.txt"]
     assert [entry.size for entry in listed] == [7, 9, 7, 5, 6]
     assert all(entry.changed_at.tzinfo is UTC for entry in listed)
@@ -103,18 +103,18 @@ async def test_a_folder_is_listed_with_what_is_below(files: Files) -> None:
 
 
 async def test_nothing_is_listed_before_the_first_write(files: Files) -> None:
-    assert await files.listing() == ()
+    assert await files.list_files() == ()
 
 
 async def test_a_folder_that_is_not_there_is_told(files: Files) -> None:
     with pytest.raises(CommandError, match=r"^There is no folder gone\.$"):
-        await files.listing("gone")
+        await files.list_files("gone")
 
 
 async def test_a_folder_stays_when_its_last_file_goes(files: Files) -> None:
     await files.write("a/b.txt", b"b")
     await files.delete("a/b.txt")
-    assert await files.listing("a") == ()
+    assert await files.list_files("a") == ()
 
 
 async def test_a_file_is_no_folder_and_a_folder_no_file(files: Files) -> None:
@@ -122,7 +122,7 @@ async def test_a_file_is_no_folder_and_a_folder_no_file(files: Files) -> None:
     for act in (files.read("a"), files.write("a", b""), files.delete("a"), files.fingerprint("a")):
         with pytest.raises(CommandError, match=r"^a is a folder, not a file\.$"):
             await act
-    for other in (files.write("a/b.txt/c", b""), files.listing("a/b.txt"), files.fingerprint("a/b.txt/c/d")):
+    for other in (files.write("a/b.txt/c", b""), files.list_files("a/b.txt"), files.fingerprint("a/b.txt/c/d")):
         with pytest.raises(CommandError, match=r"^a/b.txt is a file, not a folder\.$"):
             await other
 
@@ -146,7 +146,7 @@ async def test_a_path_that_leads_out_is_refused(files: Files, path: str) -> None
         with pytest.raises(OutsideWorkspace):
             await act
     with pytest.raises(OutsideWorkspace):
-        await files.listing(path)
+        await files.list_files(path)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ async def test_a_text_that_names_no_file_is_refused(files: Files, path: str) -> 
     for act in (files.read(path), files.write(path, b""), files.delete(path), files.fingerprint(path)):
         with pytest.raises(CommandError):
             await act
-    assert await files.listing() == ()
+    assert await files.list_files() == ()
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ async def test_a_file_may_hold_so_much(make: Make) -> None:
     for act in (files.write("b", b"x" * 101), files.write("a", b"x", append=True)):
         with pytest.raises(CommandError, match=r"would hold 101 bytes; a file may hold at most 100\.$"):
             await act
-    assert [(entry.path, entry.size) for entry in await files.listing()] == [("a", 100)]
+    assert [(entry.path, entry.size) for entry in await files.list_files()] == [("a", 100)]
 
 
 async def test_a_workspace_may_hold_so_much(make: Make) -> None:
@@ -207,7 +207,7 @@ async def test_a_workspace_may_hold_so_many_files(make: Make) -> None:
 
 async def test_workspaces_are_sealed_from_each_other(workspaces: Workspaces) -> None:
     await workspaces.of(ADA).write("a.txt", b"ada")
-    assert await workspaces.of(BOB).listing() == ()
+    assert await workspaces.of(BOB).list_files() == ()
     assert await workspaces.of(ADA).read("a.txt") == b"ada"
 
 
@@ -217,6 +217,6 @@ async def test_a_removed_workspace_is_empty_and_can_be_written_to_again(workspac
     await workspaces.of(BOB).write("b.txt", b"b")
     await workspaces.remove(ADA)
     await workspaces.remove(ADA)
-    assert await files.listing() == ()
+    assert await files.list_files() == ()
     await files.write("new.txt", b"")
     assert await names(workspaces.of(BOB)) == ["b.txt"]

@@ -124,12 +124,12 @@ async def test_a_memory_is_nowhere_until_it_is_put_there(database: Database) -> 
     first, second, third = memories_of(ADA)
     await done(database, lambda work: work.memories.add(ADA, [first, second, third]))
     async with database.begin() as work:
-        assert await work.memories.unplaced(ADA, HERE, most=2) == (first, second)
+        assert await work.memories.list_unindexed(ADA, HERE, most=2) == (first, second)
         assert await work.memories.vectors(ADA, HERE, most=9) == ()
     await done(database, lambda work: work.memories.put(ADA, HERE, {second.id: ONE, third.id: TWO}))
     async with database.begin() as work:
-        assert await work.memories.unplaced(ADA, HERE, most=9) == (first,)
-        assert await work.memories.unplaced(ADA, THERE, most=9) == (first, second, third)
+        assert await work.memories.list_unindexed(ADA, HERE, most=9) == (first,)
+        assert await work.memories.list_unindexed(ADA, THERE, most=9) == (first, second, third)
         assert await work.memories.vectors(ADA, HERE, most=9) == ((second.id, ONE), (third.id, TWO))
         assert await work.memories.vectors(ADA, THERE, most=9) == ()
 
@@ -141,8 +141,8 @@ async def test_a_memory_is_in_the_place_it_was_put_last(database: Database) -> N
     async with database.begin() as work:
         assert await work.memories.vectors(ADA, HERE, most=9) == ((first, ONE), (third, ONE))
         assert await work.memories.vectors(ADA, THERE, most=9) == ((second, TWO),)
-        assert ids(await work.memories.unplaced(ADA, HERE, most=9)) == (second,)
-        assert ids(await work.memories.unplaced(ADA, THERE, most=9)) == (first, third)
+        assert ids(await work.memories.list_unindexed(ADA, HERE, most=9)) == (second,)
+        assert ids(await work.memories.list_unindexed(ADA, THERE, most=9)) == (first, third)
 
 
 async def test_vectors_come_by_id_and_page_by_page(database: Database) -> None:
@@ -298,7 +298,7 @@ async def test_no_read_finds_the_memories_of_others(database: Database, who: str
         assert not secret & set(ids(await work.memories.of(stranger, most=99)))
         assert not secret & set(ids(await work.memories.of(stranger, most=99, before=MemoryId("zzz"))))
         assert await work.memories.some(stranger, [*secret]) == ()
-        assert not secret & set(ids(await work.memories.unplaced(stranger, HERE, most=99)))
+        assert not secret & set(ids(await work.memories.list_unindexed(stranger, HERE, most=99)))
         assert await work.memories.vectors(stranger, THERE, most=99) == ()
         assert await work.memories.vectors(stranger, THERE, after=MemoryId(""), most=99) == ()
         assert await work.memories.count(stranger) == (3 if stranger in EVERYONE else 0)

@@ -42,7 +42,7 @@ def names_in(folder: Path) -> list[str]:
 
 
 async def names(files: Files) -> list[str]:
-    return [entry.path for entry in await files.listing()]
+    return [entry.path for entry in await files.list_files()]
 
 
 @pytest.mark.parametrize("path", ["link.txt", "dir/secret.txt", "dir", "loop", "dangling"])
@@ -67,7 +67,7 @@ async def test_links_are_neither_listed_nor_listed_through(folder: Path, outside
     files = FolderFiles(folder)
     assert await names(files) == ["own.txt"]
     with pytest.raises(OutsideWorkspace):
-        await files.listing("dir")
+        await files.list_files("dir")
 
 
 async def test_a_folder_swapped_for_a_link_after_the_listing_is_not_written_through(
@@ -75,7 +75,7 @@ async def test_a_folder_swapped_for_a_link_after_the_listing_is_not_written_thro
 ) -> None:
     files = FolderFiles(folder)
     await files.write("dir/a.txt", b"a")
-    await files.listing("dir")
+    await files.list_files("dir")
     (folder / "dir").rename(folder / "moved")
     (folder / "dir").symlink_to(outside)
     with pytest.raises(OutsideWorkspace):
@@ -115,7 +115,7 @@ async def test_a_folder_swapped_again_and_again_lets_nothing_out(folder: Path, o
 async def test_the_workspace_itself_may_not_be_a_link(tmp_path: Path, outside: Path) -> None:
     (tmp_path / "0ada").symlink_to(outside)
     files = FolderWorkspaces(tmp_path).of(ADA)
-    for act in (files.write("new.txt", b"x"), files.read("secret.txt"), files.listing()):
+    for act in (files.write("new.txt", b"x"), files.read("secret.txt"), files.list_files()):
         with pytest.raises(CommandError):
             await act
     assert names_in(outside) == ["secret.txt"]
@@ -132,7 +132,7 @@ async def test_pipes_sockets_and_folders_of_them_are_left_alone(folder: Path, mo
             for act in (files.read(path), files.fingerprint(path), files.write(path, b"x"), appended):
                 with pytest.raises(CommandError, match=r"is a pipe, a socket or a device, not a file\.$"):
                     await act
-    assert await files.listing() == ()
+    assert await files.list_files() == ()
 
 
 async def test_a_file_linked_to_from_elsewhere_is_left_alone(folder: Path, outside: Path) -> None:
@@ -167,7 +167,7 @@ async def test_a_write_that_fails_leaves_the_old_file_and_no_other(folder: Path)
 async def test_an_unfinished_write_of_a_process_that_died_is_not_a_file(folder: Path) -> None:
     (folder / ".signoff-unfinished-1").write_text("half")
     files = FolderFiles(folder)
-    assert await files.listing() == ()
+    assert await files.list_files() == ()
     with pytest.raises(CommandError):
         await files.read(".signoff-unfinished-1")
 

@@ -37,17 +37,17 @@ QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[object]], list[str]]] 
         lambda work: work.agents.due(("web", "terminal"), NOON),
         ["agents_working", "turns_unshown", "notices_untold"],
     ),
-    "named": (lambda work: work.agents.named(CHANNEL, "Ada"), ["autoindex_agents_2 (channel=? AND name_key=?)"]),
+    "named": (lambda work: work.agents.find_by_name(CHANNEL, "Ada"), ["autoindex_agents_2 (channel=? AND name_key=?)"]),
     "in_thread": (
         lambda work: work.agents.in_thread(ThreadRef(CHANNEL, "1719.0001")),
         ["agents_in_thread (channel=? AND thread=?)"],
     ),
     "owned": (
-        lambda work: work.agents.owned("slack", "T1", "u-ana"),
+        lambda work: work.agents.list_by_owner("slack", "T1", "u-ana"),
         ["agents_owned (owner=? AND workspace=?)"],
     ),
     "listening": (
-        lambda work: work.agents.listening("slack", NOON),
+        lambda work: work.agents.list_with_thread("slack", NOON),
         ["agents_awake (surface=?)", "agents_resting (surface=? AND since>?)"],
     ),
     "turns": (lambda work: work.turns.of(ADA, last=40), ["autoindex_turns_2 (agent_id=?)"]),
@@ -55,9 +55,9 @@ QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[object]], list[str]]] 
         lambda work: work.turns.of(ADA, last=40, before=100),
         ["autoindex_turns_2 (agent_id=? AND number<?)"],
     ),
-    "unshown": (lambda work: work.turns.unshown(ADA), ["turns_unshown"]),
-    "waiting": (lambda work: work.notes.waiting(ADA), ["notes_waiting"]),
-    "untold": (lambda work: work.notes.untold(ADA), ["notices_untold"]),
+    "unshown": (lambda work: work.turns.list_unshown(ADA), ["turns_unshown"]),
+    "waiting": (lambda work: work.notes.list_waiting(ADA), ["notes_waiting"]),
+    "untold": (lambda work: work.notes.list_untold(ADA), ["notices_untold"]),
     "newest memories": (
         lambda work: work.memories.of(ADA, most=9),
         ["memories_of (agent_id=? AND channel=?)"],
@@ -72,7 +72,7 @@ QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[object]], list[str]]] 
         ["COVERING INDEX memories_of (agent_id=? AND channel=?)"],
     ),
     "unplaced": (
-        lambda work: work.memories.unplaced(ADA, "here", most=9),
+        lambda work: work.memories.list_unindexed(ADA, "here", most=9),
         [
             "COVERING INDEX memories_in (agent_id=? AND channel=? AND place<?)",
             "COVERING INDEX memories_in (agent_id=? AND channel=? AND place>?)",

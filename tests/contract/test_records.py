@@ -112,7 +112,7 @@ async def test_whatever_people_write_comes_back(database: Database) -> None:
         assert await work.deliveries.first_time(STRANGE, NOON)
         await work.commit()
     async with database.begin() as work:
-        assert await work.agents.named(CHANNEL, STRANGE.upper()) == agent
+        assert await work.agents.find_by_name(CHANNEL, STRANGE.upper()) == agent
         assert await work.notes.of(agent) == (note,)
         assert await work.audit.of(agent) == (an_entry(agent, detail=STRANGE),)
         assert await work.preferences.get(CHANNEL, STRANGE) == STRANGE
@@ -139,7 +139,7 @@ async def test_a_name_is_taken_whatever_its_case(database: Database) -> None:
     with pytest.raises(Conflict):
         await keep(database, an_agent(id=AgentId("agent-2"), name="aDA"))
     async with database.begin() as work:
-        assert await work.agents.named(CHANNEL, "ADA") == ADA
+        assert await work.agents.find_by_name(CHANNEL, "ADA") == ADA
 
 
 async def test_a_name_is_free_in_another_channel(database: Database) -> None:
@@ -176,14 +176,14 @@ async def test_nothing_is_found_from_another_channel(database: Database) -> None
             await work.agents.get(ELSEWHERE, ADA.id)
         with pytest.raises(NotFound):
             await work.turns.get(ELSEWHERE, TURN.id)
-        assert await work.agents.named(ELSEWHERE, ADA.name) is None
+        assert await work.agents.find_by_name(ELSEWHERE, ADA.name) is None
         assert await work.agents.of(ELSEWHERE) == ()
         assert await work.turns.of(moved, last=9) == await work.turns.of(moved, last=9, before=9) == ()
-        assert await work.turns.unshown(moved) == ()
+        assert await work.turns.list_unshown(moved) == ()
         assert await work.notes.of(moved) == await work.notes.of(moved, since=NOON) == ()
-        assert await work.notes.waiting(moved) == ()
+        assert await work.notes.list_waiting(moved) == ()
         assert await work.notes.notices(moved) == await work.notes.notices(moved, since=NOON) == ()
-        assert await work.notes.untold(moved) == ()
+        assert await work.notes.list_untold(moved) == ()
         assert await work.audit.of(moved) == ()
 
 
@@ -246,13 +246,13 @@ async def test_notes_wait_until_a_turn_takes_them(database: Database) -> None:
     early, late = a_note(ADA), a_note(ADA, id=NoteId("note-0"), at=NOON + MINUTE)
     await keep(database, ADA, TURN, late, early)
     async with database.begin() as work:
-        assert await work.notes.waiting(ADA) == await work.notes.of(ADA) == (early, late)
+        assert await work.notes.list_waiting(ADA) == await work.notes.of(ADA) == (early, late)
         assert await work.notes.of(ADA, since=NOON + MINUTE) == (late,)
         work.notes.take([early], TURN.id)
         work.notes.take([], TURN.id)
         await work.commit()
     async with database.begin() as work:
-        assert await work.notes.waiting(ADA) == (late,)
+        assert await work.notes.list_waiting(ADA) == (late,)
         assert await work.notes.of(ADA) == (replace(early, taken_into=TURN.id), late)
 
 
@@ -260,12 +260,12 @@ async def test_notices_are_untold_until_they_are_marked(database: Database) -> N
     early, late = a_notice(ADA), a_notice(ADA, id=NoticeId("notice-0"), at=NOON + MINUTE, kind="resumed")
     await keep(database, ADA, late, early)
     async with database.begin() as work:
-        assert await work.notes.untold(ADA) == await work.notes.notices(ADA) == (early, late)
+        assert await work.notes.list_untold(ADA) == await work.notes.notices(ADA) == (early, late)
         assert await work.notes.notices(ADA, since=NOON + MINUTE) == (late,)
         work.notes.mark_told(early)
         await work.commit()
     async with database.begin() as work:
-        assert await work.notes.untold(ADA) == (late,)
+        assert await work.notes.list_untold(ADA) == (late,)
         assert await work.notes.notices(ADA) == (early, late)
 
 
@@ -286,7 +286,7 @@ async def test_a_census_counts_agents_by_channel_and_status(database: Database) 
             Headcount(CHANNEL, "awaiting", 3),
             Headcount(CHANNEL, "thinking", 1),
         )
-        assert await work.agents.asking(2) == tuple(asking[:2])
+        assert await work.agents.list_awaiting_people(2) == tuple(asking[:2])
 
 
 async def test_pages_of_the_log_come_newest_first_within_their_channel(database: Database) -> None:
@@ -311,8 +311,8 @@ async def test_what_follows_an_entry_is_of_its_agent_oldest_first(database: Data
     entries = [an_entry(ADA, id=f"e{at}", at=NOON + at // 2 * MINUTE) for at in range(5)]
     await keep(database, ADA, BOB, *entries, an_entry(BOB, id="e2b", at=NOON + MINUTE))
     async with database.begin() as work:
-        assert [entry.id for entry in await work.audit.following(entries[1], first=2)] == ["e2", "e3"]
-        assert await work.audit.following(entries[4], first=2) == ()
+        assert [entry.id for entry in await work.audit.list_after(entries[1], first=2)] == ["e2", "e3"]
+        assert await work.audit.list_after(entries[4], first=2) == ()
 
 
 async def test_a_notice_is_found_by_its_id_in_its_channel_only(database: Database) -> None:

@@ -77,7 +77,7 @@ async def run(sandbox: Sandbox, text: str, report: Callable[[str], None] = print
 
 
 async def keys(sandbox: Sandbox, agent: object = ADA) -> list[str]:
-    return [each.key for each in await sandbox.background(BOB if agent is BOB else ADA)]
+    return [each.key for each in await sandbox.list_background(BOB if agent is BOB else ADA)]
 
 
 async def test_what_a_program_prints_is_given(sandbox: Sandbox) -> None:
@@ -102,10 +102,10 @@ async def test_a_program_reads_and_writes_the_workspace(made: Made) -> None:
 async def test_a_program_left_running_is_told_of_until_it_is_ended(sandbox: Sandbox) -> None:
     started = await sandbox.start(line(SLEEPS), ADA)
     assert (started.line, started.output, started.exit_code) == (SLEEPS, "up\n", None)
-    assert await sandbox.background(ADA) == (started,)
+    assert await sandbox.list_background(ADA) == (started,)
     ended = await sandbox.end(ADA, started.key)
     assert (ended.key, ended.output, ended.exit_code) == (started.key, "up\n", 137)
-    assert await sandbox.background(ADA) == ()
+    assert await sandbox.list_background(ADA) == ()
 
 
 async def test_an_agent_sees_and_ends_only_its_own(sandbox: Sandbox) -> None:
@@ -225,9 +225,9 @@ async def test_a_program_that_takes_too_long_is_ended(sandbox: Sandbox) -> None:
 async def test_one_left_running_that_ends_by_itself_is_told_of_once_it_has(sandbox: Sandbox) -> None:
     started = await sandbox.start(line("exit 5"), ADA)
     async with asyncio.timeout(CAUGHT):
-        while (await sandbox.background(ADA))[0].exit_code is None:
+        while (await sandbox.list_background(ADA))[0].exit_code is None:
             await asyncio.to_thread(lambda: None)
-    assert await sandbox.background(ADA) == (replace(started, exit_code=5),)
+    assert await sandbox.list_background(ADA) == (replace(started, exit_code=5),)
     assert await sandbox.end(ADA, started.key) == replace(started, exit_code=5)
 
 

@@ -77,11 +77,11 @@ async def test_a_turn_that_moved_on_is_to_be_shown_again(database: Database) -> 
     await keep(database, IDLE, TURN)
     await mark_shown(database)
     async with database.begin() as work:
-        assert await work.turns.unshown(ADA) == ()
+        assert await work.turns.list_unshown(ADA) == ()
         work.turns.save((await work.turns.get(CHANNEL, TURN.id)).decide(Approve(), by=ANA, at=NOON))
         await work.commit()
     async with database.begin() as work:
-        assert [turn.id for turn in await work.turns.unshown(ADA)] == [TURN.id]
+        assert [turn.id for turn in await work.turns.list_unshown(ADA)] == [TURN.id]
     assert await due(database) == (ADA.id,)
 
 
@@ -89,7 +89,7 @@ async def test_unshown_turns_come_in_order(database: Database) -> None:
     turns = tuple(a_turn(ADA, number=number) for number in range(1, 4))
     await keep(database, ADA, *turns[::-1])
     async with database.begin() as work:
-        assert await work.turns.unshown(ADA) == turns
+        assert await work.turns.list_unshown(ADA) == turns
 
 
 async def test_a_card_shown_at_an_older_stage_is_still_out_of_date(database: Database) -> None:
@@ -102,7 +102,7 @@ async def test_a_card_shown_at_an_older_stage_is_still_out_of_date(database: Dat
         showing.turns.mark_shown(shown, "C1/5", NOON)
         await showing.commit()
     async with database.begin() as work:
-        assert [(turn.state, turn.shown_as) for turn in await work.turns.unshown(ADA)] == [("approved", "C1/5")]
+        assert [(turn.state, turn.shown_as) for turn in await work.turns.list_unshown(ADA)] == [("approved", "C1/5")]
 
 
 async def test_showing_never_makes_a_save_conflict_and_survives_it(database: Database) -> None:

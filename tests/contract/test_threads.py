@@ -30,12 +30,12 @@ async def in_thread(database: Database, thread: ThreadRef = THREAD) -> Agent | N
 
 async def owned(database: Database, workspace: str = "T1", person: str = ANA.id) -> tuple[Agent, ...]:
     async with database.begin() as work:
-        return await work.agents.owned("slack", workspace, person)
+        return await work.agents.list_by_owner("slack", workspace, person)
 
 
 async def listening(database: Database, since: datetime = NOON) -> tuple[Agent, ...]:
     async with database.begin() as work:
-        return await work.agents.listening("slack", since)
+        return await work.agents.list_with_thread("slack", since)
 
 
 async def test_an_agent_is_found_by_its_thread(database: Database) -> None:

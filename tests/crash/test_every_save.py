@@ -42,14 +42,14 @@ def process(database: Database, folder: Path, surface: RecordingSurface) -> Stag
 
 async def work(stage: Stage) -> Agent:
     """Ana makes the agent if it is not there, and answers whatever it asks, until it is done."""
-    agent = await stage.views.named(stage.origin().channel, "Clerk")
+    agent = await stage.views.find_by_name(stage.origin().channel, "Clerk")
     if agent is None:
         with suppress(InvalidInput):
             await stage.service.create(AgentDraft(name="Clerk", goals=GOALS), stage.origin(delivery="form"))
-        agent = await stage.views.named(stage.origin().channel, "Clerk")
+        agent = await stage.views.find_by_name(stage.origin().channel, "Clerk")
     assert agent is not None
     for _ in range(20):
-        agent = await stage.settled(agent)
+        agent = await stage.wait_until_settled(agent)
         if isinstance(agent.status, Finished):
             return agent
         assert agent.status == Awaiting()

@@ -87,10 +87,10 @@ async def test_agents_of_the_first_release_are_found_in_every_way(url: str) -> N
         assert await everyone(work) == AGENTS
         assert await work.turns.of(ADA, last=9) == (TURN,)
         assert [await work.agents.in_thread(agent.thread) for agent in AGENTS if agent.thread] == [ADA, EVA]
-        assert await work.agents.owned("slack", "T_1", "u-ana") == (ADA, BOB)
-        assert await work.agents.owned("slack", "T_1", "u\\eva") == (EVA,)
-        assert await work.agents.listening("slack", EVA.since) == (ADA, EVA)
-        assert await work.agents.listening("slack", EVA.since + timedelta(seconds=1)) == (ADA,)
+        assert await work.agents.list_by_owner("slack", "T_1", "u-ana") == (ADA, BOB)
+        assert await work.agents.list_by_owner("slack", "T_1", "u\\eva") == (EVA,)
+        assert await work.agents.list_with_thread("slack", EVA.since) == (ADA, EVA)
+        assert await work.agents.list_with_thread("slack", EVA.since + timedelta(seconds=1)) == (ADA,)
         work.agents.save(replace(await work.agents.locate(ADA.id), fence=1))
         work.agents.add(replace(BOB, id=AgentId("agent-new"), name="New", since=NOON))
         await work.commit()

@@ -27,7 +27,7 @@ async def does_all(files: FolderFiles, path: str) -> None:
         files.write(path, b"x"),
         files.write(path, b"y", append=True),
         files.fingerprint(path),
-        files.listing(path),
+        files.list_files(path),
         files.delete(path),
     ):
         with suppress(CommandError):
@@ -65,6 +65,6 @@ def test_what_was_written_under_a_path_is_listed_and_read_under_it(path: str) ->
             except CommandError:
                 return
             assert await files.read(path) == b"x"
-            assert [entry.path for entry in await files.listing()] == ["/".join(file_parts(path))]
+            assert [entry.path for entry in await files.list_files()] == ["/".join(file_parts(path))]
 
     asyncio.run(story())

@@ -161,7 +161,7 @@ class Running:
 
     async def agent(self, name: str = "Clerk") -> Agent:
         """An agent of the channel by its name."""
-        agent = await self.stage.views.named(self.guild.scope, name)
+        agent = await self.stage.views.find_by_name(self.guild.scope, name)
         assert agent
         return agent
 

@@ -104,7 +104,7 @@ class Running:
 
     async def agent(self, name: str = "Clerk") -> Agent:
         """An agent of the general channel by its name."""
-        agent = await self.stage.views.named(GENERAL, name)
+        agent = await self.stage.views.find_by_name(GENERAL, name)
         assert agent
         return agent
 

@@ -53,7 +53,7 @@ class Scene:
 
     async def agent(self, name: str = "Clerk") -> Agent:
         """An agent of the channel as it is now."""
-        agent = await self.stage.views.named(self.channel, name)
+        agent = await self.stage.views.find_by_name(self.channel, name)
         assert agent
         return agent
 

@@ -139,7 +139,7 @@ class DeskChat:
 
     async def file(self, path: str) -> str:
         """Read a file of the workspace."""
-        agent = await self.stage.views.named(CHANNEL, self.options.draft.name)
+        agent = await self.stage.views.find_by_name(CHANNEL, self.options.draft.name)
         assert agent is not None
         return (await self.stage.views.file(CHANNEL, agent.id, path)).decode()
 

@@ -38,7 +38,7 @@ async def test_a_question_outlives_the_process_and_is_answered_once() -> None:
     model = ScriptedModel(ANSWER)
     after = Stage(model=model, database=before.database, surface=before.surface, workspaces=before.workspaces)
     for _ in range(2):
-        await after.settled(agent)
+        await after.wait_until_settled(agent)
     answers = [notice.text for notice in before.shown.notices if notice.kind == "answer"]
     assert answers == [f"@ana asked: “Why this file?”\n> {ANSWER}\n{MARK}"]
     assert (await after.turn(agent)).state == "proposed"
@@ -49,7 +49,7 @@ async def test_a_question_that_no_model_answers_says_so_and_leaves_the_proposal_
     stage = Stage(model=ScriptedModel(WRITE, ModelRefused("The key was refused.")))
     agent = await stage.create()
     await stage.service.reply(agent.id, "Why?", stage.origin())
-    await stage.settled(agent)
+    await stage.wait_until_settled(agent)
     assert stage.shown.notices[-1].text == "@ana asked: “Why?”\nThere is no answer: The key was refused."
     assert (await stage.turn(agent)).state == "proposed"
 

@@ -305,7 +305,7 @@ async def test_files_dropped_in_the_thread_land_in_the_workspace_and_are_announc
         assert {await chat.file("data.csv"), await chat.file("data (2).csv")} == {"a,b\n", "c"}
         agent = await chat.running.agent()
         async with chat.running.stage.database.begin() as work:
-            told = sorted(note.text for note in await work.notes.waiting(agent))
+            told = sorted(note.text for note in await work.notes.list_waiting(agent))
         assert [text.partition(" (")[0] for text in told] == ["I put data", "I put data.csv"]
 
 

@@ -53,7 +53,7 @@ class DiscordApi:
 
         Raise SurfaceBusy for what another try may mend, ThreadGone for a place that is lost, DiscordRefused otherwise.
         """
-        await self.known()
+        await self.ensure_login()
         try:
             return await act()
         except (discord.DiscordException, ClientError, OSError, TimeoutError) as fault:
@@ -70,7 +70,7 @@ class DiscordApi:
                 except (discord.DiscordException, ClientError, OSError, TimeoutError) as fault:
                     raise meaning(fault) from None
 
-    async def known(self) -> None:
+    async def ensure_login(self) -> None:
         """Log in unless that was done; raise SurfaceError where it cannot be."""
         if self.client.application is None:
             try:

@@ -33,13 +33,13 @@ class MemberDirectory:
         found = self.known.get(key)
         if found and self.clock.now() - found[1] < FRESH:
             return found[0]
-        actor = await self._asked(channel, person)
+        actor = await self._fetch(channel, person)
         if len(self.known) >= MOST_KNOWN:
             self.known.clear()
         self.known[key] = (actor, self.clock.now())
         return actor
 
-    async def _asked(self, channel: ChannelScope, person: Actor) -> Actor:
+    async def _fetch(self, channel: ChannelScope, person: Actor) -> Actor:
         place = await self.sending.channel(int(channel.channel))
         if not isinstance(place, discord.abc.GuildChannel):
             raise NotFound("channel", channel.channel)

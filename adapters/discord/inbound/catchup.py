@@ -34,7 +34,7 @@ class DiscordCatchUp:
         async with self.lock:
             begun = self.context.clock.now()
             heard = await self.context.hearing.until("discord", guild) or begun - FIRST_LOOK
-            for agent in await self.context.actions.views.listening("discord", begun - AT_REST):
+            for agent in await self.context.actions.views.list_with_thread("discord", begun - AT_REST):
                 if agent.channel.workspace == guild and agent.thread and not agent.parent:
                     await self._read_thread(agent, int(agent.thread.thread), heard - OVERLAP)
             await self.context.hearing.note("discord", guild, begun)

@@ -85,7 +85,7 @@ class DiscordClickListener:
                 agent = await self.context.actions.service.delete(agent_id, origin)
                 await tell(interaction, f"{agent.name} was deleted by {origin.by}, with its history, memory and files.")
             case DiscordDraftButton():
-                await self._offered(what, interaction, origin)
+                await self._create_offered(what, interaction, origin)
 
     async def _ask(self, button: Button, interaction: discord.Interaction, origin: Origin) -> None:
         """Open the form that comes before the decision."""
@@ -127,7 +127,7 @@ class DiscordClickListener:
             case "thoughts":
                 await tell(interaction, thoughts_message(*await seen.turn(origin.channel, TurnId(opening.subject))))
             case "new agent":
-                fresh = RefusedForm(begun(AgentDraft(), await self.context.actions.service.offered_draft(origin)))
+                fresh = RefusedForm(begun(AgentDraft(), await self.context.actions.service.load_offered_draft(origin)))
                 held = fresh if opening.subject == FRESH else self.context.drafts.get(opening.subject)
                 await open_form(interaction, _agent_form(held, origin))
             case "open":
@@ -144,7 +144,9 @@ class DiscordClickListener:
         await self.context.surface.upload(agent, entry.path.rpartition("/")[2], data)
         await tell(interaction, f"{entry.path} is in the thread of {agent.name}.")
 
-    async def _offered(self, offer: DiscordDraftButton, interaction: discord.Interaction, origin: Origin) -> None:
+    async def _create_offered(
+        self, offer: DiscordDraftButton, interaction: discord.Interaction, origin: Origin
+    ) -> None:
         """Create what was drafted, or open the form again with it."""
         held = self.context.drafts.get(offer.key)
         if offer.verb == "create" and isinstance(held.given, AgentDraft):

@@ -55,9 +55,9 @@ class DiscordModalListener:
         press = self.context.actions.press
         match sent:
             case AgentForm():
-                await tell(interaction, await self._created(sent, origin))
+                await tell(interaction, await self._create(sent, origin))
             case EditForm():
-                if refused := await self._edited(sent, origin):
+                if refused := await self._approve_edited(sent, origin):
                     await tell(interaction, refused)
             case RejectForm(button, reason):
                 await press(button, FormInput(text=reason), origin)
@@ -66,7 +66,7 @@ class DiscordModalListener:
             case ReplyForm():
                 await self._reply(sent, interaction, origin)
 
-    async def _created(self, sent: AgentForm, origin: Origin) -> DiscordMessage:
+    async def _create(self, sent: AgentForm, origin: Origin) -> DiscordMessage:
         try:
             agent = await self.context.actions.service.create(sent.draft(), origin)
         except InvalidInput as error:
@@ -74,7 +74,7 @@ class DiscordModalListener:
             return refused_message(error.problems, ViewButton("new agent", key))
         return text_message(creation_text(agent))
 
-    async def _edited(self, sent: EditForm, origin: Origin) -> DiscordMessage | None:
+    async def _approve_edited(self, sent: EditForm, origin: Origin) -> DiscordMessage | None:
         """Run the command with its changed arguments, or say what is wrong with them."""
         button = sent.button
         _, turn = await self.context.actions.views.turn(origin.channel, TurnId(button.subject))

@@ -90,17 +90,17 @@ class DiscordSlashListener:
         seen = self.context.actions.views
         match subcommand_of(text):
             case NewForm(draft):
-                last = await self.context.actions.service.offered_draft(origin)
+                last = await self.context.actions.service.load_offered_draft(origin)
                 await open_form(interaction, forms.agent_form(begun(draft, last), place=origin.channel.key))
                 return ""
             case NewSentence(sentence):
-                return await self._drafted(sentence, interaction, origin)
+                return await self._draft(sentence, interaction, origin)
             case NewFrom(draft):
                 return creation_text(
                     await self.context.actions.service.create(await self._like_the_last(draft, origin), origin)
                 )
             case ThreadSubcommand() as wish:
-                return await self._granted(wish, interaction, origin)
+                return await self._grant(wish, interaction, origin)
             case Listing():
                 return render.agents_message(await seen.agents(origin.channel), self.context.clock.now(), link_to)
             case OnAgent(verb, name):
@@ -120,9 +120,7 @@ class DiscordSlashListener:
             case "show":
                 return render.agent_message(agent, self.context.clock.now(), url=link_to(agent))
 
-    async def _granted(
-        self, wish: ThreadSubcommand, interaction: discord.Interaction, origin: Origin
-    ) -> DiscordMessage:
+    async def _grant(self, wish: ThreadSubcommand, interaction: discord.Interaction, origin: Origin) -> DiscordMessage:
         """Do what may take longer than Discord waits."""
         await show_thinking(interaction)
         answer, _ = await grant_to_agent(self.context.actions.wishes, wish, origin)
@@ -130,10 +128,10 @@ class DiscordSlashListener:
 
     async def _like_the_last(self, draft: AgentDraft, origin: Origin) -> AgentDraft:
         """The one-line form says nothing of policy and budget: they are as they were in the channel's last form."""
-        last = await self.context.actions.service.offered_draft(origin)
+        last = await self.context.actions.service.load_offered_draft(origin)
         return begun(draft, last)
 
-    async def _drafted(self, sentence: str, interaction: discord.Interaction, origin: Origin) -> DiscordMessage:
+    async def _draft(self, sentence: str, interaction: discord.Interaction, origin: Origin) -> DiscordMessage:
         """Have a draft made of a sentence. It takes too long for a form, so buttons create it or open the form."""
         await show_thinking(interaction)
         drafted = await self.context.drafting.draft(sentence, origin)

@@ -54,7 +54,7 @@ class DiscordSender:
         self._remember(message_id, message)
         return True
 
-    async def standing(self, place: int, nonce: str, since: datetime) -> int:
+    async def find_posted(self, place: int, nonce: str, since: datetime) -> int:
         """The id of what was sent with this nonce among the newest messages, or 0."""
 
         async def look() -> int:
@@ -82,7 +82,7 @@ class DiscordSender:
     async def channel(self, place: int) -> object:
         """A channel or thread, as it is known or as Discord answers."""
         client = self.calls.client
-        await self.calls.known()
+        await self.calls.ensure_login()
         return client.get_channel(place) or await self.calls.ask(lambda: client.fetch_channel(place))
 
     def forget(self, message_id: int) -> None:

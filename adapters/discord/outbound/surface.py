@@ -60,9 +60,9 @@ class DiscordSurface:
         """Post the root message and open its thread, unless they stand in the channel."""
         place = await self.sending.channel(int(agent.channel.channel))
         if isinstance(place, discord.ForumChannel):
-            thread = await self._posted(agent, place)
+            thread = await self._post(agent, place)
         elif isinstance(place, discord.TextChannel):
-            thread = await self._threaded(agent, place)
+            thread = await self._open_or_find_thread(agent, place)
         else:
             raise ThreadGone(NO_THREADS)
         return ThreadRef(agent.channel, str(thread))
@@ -72,7 +72,7 @@ class DiscordSurface:
         thread, message = thread_of(agent), self._card(agent, turn)
         stands = message_in(thread, turn.shown_as)
         if not stands and may_stand:
-            stands = await self.sending.standing(thread, turn.id, turn.proposed_at)
+            stands = await self.sending.find_posted(thread, turn.id, turn.proposed_at)
         if not stands or not await self.sending.edit(thread, stands, message, turn.id):
             stands = await self.sending.post(thread, self._card(agent, turn), turn.id)
         return f"{thread}/{stands}"
@@ -80,7 +80,7 @@ class DiscordSurface:
     async def notice(self, agent: Agent, notice: Notice, *, may_stand: bool) -> None:
         """Post it in the thread, unless it stands there."""
         thread = thread_of(agent)
-        if may_stand and await self.sending.standing(thread, notice.id, notice.at):
+        if may_stand and await self.sending.find_posted(thread, notice.id, notice.at):
             return
         await self.sending.post(thread, notice_message(agent, notice), notice.id)
 
@@ -94,7 +94,7 @@ class DiscordSurface:
         if not is_under_way:
             self._soon(self._tell_status(agent.id))
 
-    async def lost(self, agent: Agent, reason: str) -> None:
+    async def announce_lost_thread(self, agent: Agent, reason: str) -> None:
         """Write to the owner directly, for their thread is gone."""
         self._soon(self._say_to(int(agent.owner.id), f"{agent.name} is paused. {reason}"))
 
@@ -127,9 +127,9 @@ class DiscordSurface:
     def _root(self, agent: Agent, line: str = "") -> DiscordMessage:
         return root_message(agent, model=self.model, status_line=line)
 
-    async def _threaded(self, agent: Agent, place: discord.TextChannel) -> int:
+    async def _open_or_find_thread(self, agent: Agent, place: discord.TextChannel) -> int:
         """A root message and the thread under it, which has its id."""
-        root = await self.sending.standing(place.id, agent.id, agent.created_at)
+        root = await self.sending.find_posted(place.id, agent.id, agent.created_at)
         root = root or await self.sending.post(place.id, self._root(agent), agent.id)
         message = place.get_partial_message(root)
         try:
@@ -141,7 +141,7 @@ class DiscordSurface:
                 raise
         return root
 
-    async def _posted(self, agent: Agent, place: discord.ForumChannel) -> int:
+    async def _post(self, agent: Agent, place: discord.ForumChannel) -> int:
         """A post in a forum, whose first message has its id."""
         for thread in place.threads:
             if thread.created_at and thread.created_at >= agent.created_at and await self._is_post(thread, agent):
@@ -197,7 +197,7 @@ class DiscordSurface:
 
     async def _say_to(self, person: int, text: str) -> None:
         client = self.sending.calls.client
-        await self.sending.calls.known()
+        await self.sending.calls.ensure_login()
         there = await self.sending.calls.ask(lambda: client.create_dm(discord.Object(person)))
         await self.sending.calls.ask(lambda: there.send(view=ready(text_message(text))))
 

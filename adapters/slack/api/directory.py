@@ -45,12 +45,12 @@ class SlackDirectory:
             actor, learned_at = found
             age = self.clock.now() - learned_at
             if RENEWED_AFTER <= age < FRESH:
-                self.soon(self._asked(channel.workspace, person))
+                self.soon(self._fetch(channel.workspace, person))
             if age < FRESH:
                 return actor
         try:
             async with asyncio.timeout(PATIENCE):
-                return await self._asked(channel.workspace, person)
+                return await self._fetch(channel.workspace, person)
         except SlackRefused as refused:
             raise NotFound("person", person) from refused
         except (SurfaceError, TimeoutError) as fault:
@@ -74,20 +74,20 @@ class SlackDirectory:
         """Learn everybody in the workspace, as far as Slack lets us."""
         cursor = ""
         for _ in range(MOST_PAGES):
-            page = await self.calls.ask(workspace, partial(_listed, cursor=cursor), place="users.list")
+            page = await self.calls.ask(workspace, partial(_list_users, cursor=cursor), place="users.list")
             for user in page["members"]:
                 self.learn(workspace, user)
             cursor = (page.get("response_metadata") or {}).get("next_cursor") or ""
             if not cursor:
                 return
 
-    async def _asked(self, workspace: str, person: str) -> Actor:
+    async def _fetch(self, workspace: str, person: str) -> Actor:
         answer = await self.calls.ask(workspace, lambda client: client.users_info(user=person), place="users.info")
         user: User = answer["user"]
         return self.learn(workspace, user)
 
 
-async def _listed(client: AsyncWebClient, *, cursor: str) -> AsyncSlackResponse:
+async def _list_users(client: AsyncWebClient, *, cursor: str) -> AsyncSlackResponse:
     return await client.users_list(limit=PAGE, cursor=cursor or None)
 
 

@@ -49,7 +49,7 @@ class Rotation:
         if install is None or not self._is_due(install):
             return install and self._unexpired(install)
         if workspace not in self._running:
-            task = asyncio.create_task(self._renewed(workspace))
+            task = asyncio.create_task(self._renew(workspace))
             self._running[workspace] = task
             task.add_done_callback(lambda done: self._end(workspace, done))
         return await asyncio.shield(self._running[workspace])
@@ -62,7 +62,7 @@ class Rotation:
                 task.cancel()
             await asyncio.wait(tasks)
 
-    async def _renewed(self, workspace: str) -> WorkspaceInstall | None:
+    async def _renew(self, workspace: str) -> WorkspaceInstall | None:
         install = await self._installed.get(workspace, anew=True)
         if install is None or not self._is_due(install):
             return install and self._unexpired(install)
@@ -74,7 +74,7 @@ class Rotation:
             logger.warning("a token could not be renewed", extra={"workspace": workspace})
             return self._still_valid(install)
         except ApiRefused as refusal:
-            return await self._lost(install, refusal)
+            return await self._handle_refusal(install, refusal)
         return await self._save(install, after)
 
     async def _ask(self, install: WorkspaceInstall) -> WorkspaceInstall:
@@ -87,7 +87,7 @@ class Rotation:
             expires_at=self._clock.now() + timedelta(seconds=int(told.get("expires_in") or 0)),
         )
 
-    async def _lost(self, install: WorkspaceInstall, refusal: ApiRefused) -> WorkspaceInstall | None:
+    async def _handle_refusal(self, install: WorkspaceInstall, refusal: ApiRefused) -> WorkspaceInstall | None:
         kept = await self._installed.get(install.workspace, anew=True)
         if kept != install:
             return kept

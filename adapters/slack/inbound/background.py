@@ -19,7 +19,7 @@ class BackgroundTasks:
 
     def __call__(self, work: Coroutine[Any, Any, object]) -> None:
         """Do it soon."""
-        task = asyncio.create_task(_told(work))
+        task = asyncio.create_task(_run_logged(work))
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
 
@@ -32,7 +32,7 @@ class BackgroundTasks:
             await asyncio.gather(*late, return_exceptions=True)
 
 
-async def _told(work: Coroutine[Any, Any, object]) -> None:
+async def _run_logged(work: Coroutine[Any, Any, object]) -> None:
     try:
         await work
     except SignoffError as fault:

@@ -35,7 +35,7 @@ class SlackCatchUp:
         async with self.lock:
             begun = self.context.clock.now()
             heard = await self.context.hearing.until("slack", workspace) or begun - FIRST_LOOK
-            for agent in await self.context.actions.views.listening("slack", begun - AT_REST):
+            for agent in await self.context.actions.views.list_with_thread("slack", begun - AT_REST):
                 if agent.channel.workspace == workspace:
                     await self._read_thread(agent, heard - OVERLAP)
             await self.context.hearing.note("slack", workspace, begun)

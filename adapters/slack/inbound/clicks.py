@@ -47,24 +47,24 @@ class SlackClickListener:
     async def _carry_out(self, body: Body, arrival: SlackEvent) -> None:
         match pressed(body["actions"][0]):
             case ViewButton() as opening:
-                self.context.soon(self._answered(arrival, self._open(opening, arrival)))
+                self.context.soon(self._tell_refusals(arrival, self._open(opening, arrival)))
             case Button("edit" | "reject" | "review") as button:
                 work = self._review if button.verb == "review" else self._ask
-                self.context.soon(self._answered(arrival, work(button, arrival)))
+                self.context.soon(self._tell_refusals(arrival, work(button, arrival)))
             case Button("reply") as button:
                 await self._reply(button, str(body["actions"][0].get("value") or ""), arrival)
             case Button() as button:
                 await self.context.actions.press(button, FormInput(), await self.context.origin(arrival))
             case SlackUploadButton() as upload:
-                self.context.soon(self._answered(arrival, self._upload(upload, arrival)))
+                self.context.soon(self._tell_refusals(arrival, self._upload(upload, arrival)))
             case SlackDeleteButton() as deletion:
                 await self._delete(deletion, arrival)
             case SlackDraftButton() as offer:
-                await self._offered(offer, arrival)
+                await self._create_offered(offer, arrival)
 
     async def _reply(self, button: Button, text: str, arrival: SlackEvent) -> None:
         if takes_long(text):
-            self.context.soon(self._answered(arrival, self._say(button, text, arrival)))
+            self.context.soon(self._tell_refusals(arrival, self._say(button, text, arrival)))
         else:
             await self._say(button, text, arrival)
 
@@ -123,7 +123,7 @@ class SlackClickListener:
                 card = turn_card(*await seen.turn(origin.channel, TurnId(opening.subject)))
                 await self.context.open(arrival, views.thoughts_view(card, place))
             case "new agent":
-                last = await self.context.actions.service.offered_draft(origin)
+                last = await self.context.actions.service.load_offered_draft(origin)
                 await self.context.open(arrival, views.agent_form(None, last, origin.channel.key))
             case "open":
                 pass
@@ -143,21 +143,21 @@ class SlackClickListener:
         there = replace(arrival, thread=agent.thread.thread if agent.thread else "")
         self.context.soon(self.context.post(there, SlackMessage.plain(said)))
 
-    async def _offered(self, offer: SlackDraftButton, arrival: SlackEvent) -> None:
+    async def _create_offered(self, offer: SlackDraftButton, arrival: SlackEvent) -> None:
         """Create what was drafted, or open the form with it."""
         if offer.verb == "create" and offer.draft:
             agent = await self.context.actions.service.create(offer.draft, await self.context.origin(arrival))
             self.context.soon(self.context.tell(arrival, made_text(agent)))
         else:
-            self.context.soon(self._answered(arrival, self._change(offer, arrival)))
+            self.context.soon(self._tell_refusals(arrival, self._change(offer, arrival)))
 
     async def _change(self, offer: SlackDraftButton, arrival: SlackEvent) -> None:
         origin = await self.context.origin(arrival)
-        last = await self.context.actions.service.offered_draft(origin)
+        last = await self.context.actions.service.load_offered_draft(origin)
         draft = offer.draft or AgentDraft(goals=(offer.sentence,))
         await self.context.open(arrival, views.agent_form(draft, last, origin.channel.key))
 
-    async def _answered(self, arrival: SlackEvent, work: Awaitable[None]) -> None:
+    async def _tell_refusals(self, arrival: SlackEvent, work: Awaitable[None]) -> None:
         try:
             await work
         except (PersonError, CommandError) as error:

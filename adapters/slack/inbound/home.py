@@ -27,7 +27,7 @@ class HomeTab:
 
     context: SlackContext
 
-    async def opened(self, body: Body, workspace: str) -> None:
+    async def on_opened(self, body: Body, workspace: str) -> None:
         """Somebody looks at Signoff's Home tab."""
         if body["event"].get("tab") == "home":
             self.context.soon(self.publish(of_event(body, workspace)))
@@ -35,7 +35,7 @@ class HomeTab:
     async def publish(self, arrival: SlackEvent) -> None:
         """Draw the tab as things are."""
         mine = await self._mine(arrival)
-        waiting = [asked for agent in mine if (asked := await self._asked(agent))]
+        waiting = [asked for agent in mine if (asked := await self._find_proposal(agent))]
         view = views.home(mine, waiting, self.context.clock.now(), link_to)
         await self.context.calls.ask(
             arrival.workspace,
@@ -69,7 +69,7 @@ class HomeTab:
 
     async def _on_mine(self, button: Button, body: Body, arrival: SlackEvent) -> None:
         """Stop or resume an agent of one's own: the channel is looked up, not taken from the button."""
-        owned = await self.context.actions.views.owned("slack", arrival.workspace, arrival.person)
+        owned = await self.context.actions.views.list_by_owner("slack", arrival.workspace, arrival.person)
         agent = next((agent for agent in owned if agent.id == AgentId(button.subject)), None)
         if agent is None or agent.channel != home_channel(body["actions"][0]):
             raise NotFound("agent", "of yours by this button")
@@ -85,10 +85,10 @@ class HomeTab:
         await self.context.replace(arrival.workspace, view["id"], shown)
 
     async def _mine(self, arrival: SlackEvent) -> tuple[Agent, ...]:
-        owned = await self.context.actions.views.owned("slack", arrival.workspace, arrival.person)
+        owned = await self.context.actions.views.list_by_owner("slack", arrival.workspace, arrival.person)
         return tuple(sorted(owned, key=lambda agent: agent.since, reverse=True))
 
-    async def _asked(self, agent: Agent) -> tuple[Agent, Turn] | None:
+    async def _find_proposal(self, agent: Agent) -> tuple[Agent, Turn] | None:
         if not isinstance(agent.status, Awaiting):
             return None
         turn = await self.context.actions.views.newest_turn(agent.channel, agent.id)

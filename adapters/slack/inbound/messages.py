@@ -143,8 +143,8 @@ class SlackMessageListener:
     async def _offer_settings(self, said: str, file: dict[str, Any] | None, arrival: SlackEvent) -> None:
         """Offer the agent of an ai_settings.yaml that was dropped or pasted; no model is asked."""
         try:
-            last = await self.context.actions.service.offered_draft(await self.context.origin(arrival))
-            draft = await self._dropped(file, arrival) if file else pasted_draft(said)
+            last = await self.context.actions.service.load_offered_draft(await self.context.origin(arrival))
+            draft = await self._read_settings(file, arrival) if file else pasted_draft(said)
             offered = _offered(draft, last).tidied()
             if not SlackDraftButton("create", offered).carries_draft:
                 raise InvalidInput({"settings": TOO_LONG_TO_OFFER})
@@ -152,14 +152,14 @@ class SlackMessageListener:
         except PersonError as error:
             await self.context.tell(arrival, str(error))
 
-    async def _dropped(self, file: dict[str, Any], arrival: SlackEvent) -> AgentDraft:
+    async def _read_settings(self, file: dict[str, Any], arrival: SlackEvent) -> AgentDraft:
         name, data = await self.downloads.fetch(arrival.workspace, file)
         return pasted_draft(decoded(data, name), name)
 
     async def _offer(self, sentence: str, ts: str, arrival: SlackEvent) -> None:
         try:
             origin = await self.context.origin(arrival)
-            last = await self.context.actions.service.offered_draft(origin)
+            last = await self.context.actions.service.load_offered_draft(origin)
         except PersonError as error:
             await self.context.tell(arrival, str(error))
             return

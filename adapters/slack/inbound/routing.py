@@ -74,18 +74,18 @@ class EventRouter:
         return {
             "message": self._message,
             "app_mention": self._message,
-            "app_home_opened": HomeTab(self.context).opened,
-            "agent_session_stopped": self._stopped,
+            "app_home_opened": HomeTab(self.context).on_opened,
+            "agent_session_stopped": self._on_stopped,
             "user_change": self._person,
             "team_join": self._person,
-            "app_uninstalled": self._removed,
-            "tokens_revoked": self._revoked,
+            "app_uninstalled": self._on_removed,
+            "tokens_revoked": self._on_revoked,
         }
 
     async def _message(self, body: Body, workspace: str) -> None:
         await self.words.take(body["event"], workspace)
 
-    async def _stopped(self, body: Body, workspace: str) -> None:
+    async def _on_stopped(self, body: Body, workspace: str) -> None:
         """Slack's own Stop: the same as ours."""
         arrival = of_event(body, workspace)
         agent = await self.context.actions.views.in_thread(thread_of(arrival))
@@ -101,14 +101,14 @@ class EventRouter:
     async def _person(self, body: Body, workspace: str) -> None:
         self.context.directory.learn(workspace, body["event"]["user"])
 
-    async def _removed(self, body: Body, workspace: str) -> None:
+    async def _on_removed(self, body: Body, workspace: str) -> None:
         logger.warning("removed from a workspace", extra={"workspace": workspace})
         if self.installed:
             await self.installed.forget(workspace)
 
-    async def _revoked(self, body: Body, workspace: str) -> None:
+    async def _on_revoked(self, body: Body, workspace: str) -> None:
         if body["event"].get("tokens", {}).get("bot"):
-            await self._removed(body, workspace)
+            await self._on_removed(body, workspace)
 
 
 class SlackAuthorizer(AsyncAuthorize):

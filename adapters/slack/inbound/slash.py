@@ -58,11 +58,11 @@ class SlackSlashListener:
         origin = await self.context.origin(arrival)
         match subcommand_of(text):
             case NewForm(draft):
-                last = await self.context.actions.service.offered_draft(origin)
+                last = await self.context.actions.service.load_offered_draft(origin)
                 self.context.soon(self.context.open(arrival, views.agent_form(draft, last, origin.channel.key)))
                 return ""
             case NewSentence(sentence):
-                await self.context.actions.service.offered_draft(origin)
+                await self.context.actions.service.load_offered_draft(origin)
                 self.context.soon(self._draft(sentence, arrival, origin))
                 return ""
             case NewFrom(draft):
@@ -94,7 +94,7 @@ class SlackSlashListener:
 
     async def _like_the_last(self, draft: AgentDraft, origin: Origin) -> AgentDraft:
         """The one-line form says nothing of policy and budget: they are as they were in the channel's last form."""
-        last = await self.context.actions.service.offered_draft(origin)
+        last = await self.context.actions.service.load_offered_draft(origin)
         return draft.like(last) if last else draft
 
     async def _grant(self, wish: ThreadSubcommand, arrival: SlackEvent, origin: Origin) -> None:
@@ -109,7 +109,7 @@ class SlackSlashListener:
         """Open a form that says it is being filled in, and fill it in."""
         view_id = await self.context.open(arrival, views.drafting_view())
         drafted = await self.context.drafting.draft(sentence, origin)
-        last = await self.context.actions.service.offered_draft(origin)
+        last = await self.context.actions.service.load_offered_draft(origin)
         form = views.agent_form(drafted.draft, last, origin.channel.key, said=drafted.said)
         await self.context.replace(arrival.workspace, view_id, form)
 

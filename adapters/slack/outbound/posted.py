@@ -21,13 +21,13 @@ class PostedMessages:
 
     async def root(self, channel: ChannelScope, metadata: Metadata, since: datetime) -> str:
         """The `ts` of a message in the channel, or ""."""
-        return await self._found(channel, "", metadata, since)
+        return await self._find(channel, "", metadata, since)
 
     async def reply(self, thread: ThreadRef, metadata: Metadata, since: datetime) -> str:
         """The `ts` of a message in the thread, or ""; raise ThreadGone when there is no such thread."""
-        return await self._found(thread.channel, thread.thread, metadata, since)
+        return await self._find(thread.channel, thread.thread, metadata, since)
 
-    async def _found(self, channel: ChannelScope, thread: str, metadata: Metadata, since: datetime) -> str:
+    async def _find(self, channel: ChannelScope, thread: str, metadata: Metadata, since: datetime) -> str:
         cursor, oldest = "", f"{(since - CLOCKS_APART).timestamp():.6f}"
         for _ in range(MOST_PAGES):
             page = await self._page(channel, thread, oldest, cursor)

@@ -96,7 +96,7 @@ class SlackSurface:
         self.standings.pop(agent.id, None)
         self.sessions.pop(agent.id, None)
 
-    async def lost(self, agent: Agent, reason: str) -> None:
+    async def announce_lost_thread(self, agent: Agent, reason: str) -> None:
         """Write to the owner directly, for their thread is gone."""
         text = f"{agent.name} is paused. {reason}"
         self.soon(self.say_to(agent.channel.workspace, agent.owner.id, text))

@@ -28,7 +28,7 @@ async def read_isolated(worker: Path, *arguments: str, given: bytes, seconds: fl
     )  # fmt: skip
     try:
         async with asyncio.timeout(seconds):
-            said = await _exchanged(process, given)
+            said = await _exchange(process, given)
             match await process.wait():
                 case 0:
                     return json.loads(said)
@@ -44,7 +44,7 @@ async def read_isolated(worker: Path, *arguments: str, given: bytes, seconds: fl
         await process.communicate()  # what is left in its pipe would keep it from ending
 
 
-async def _exchanged(process: Process, data: bytes) -> bytes:
+async def _exchange(process: Process, data: bytes) -> bytes:
     """What it printed; raise ValueError where that is more than it may be."""
     if process.stdin is None or process.stdout is None:
         return b""

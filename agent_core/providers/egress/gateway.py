@@ -126,7 +126,7 @@ class EgressGateway:
                 for _ in range(1 + MOST_REDIRECTS):
                     match await get(way, wanted, self.patience, self.agent):
                         case Redirect(location):
-                            way = await self._led(way, location, sites)
+                            way = await self._follow_redirects(way, location, sites)
                             hosts.append(way.first)
                         case Fetched() as fetched:
                             return replace(fetched, hosts=tuple(dict.fromkeys(hosts)))
@@ -148,7 +148,7 @@ class EgressGateway:
                 continue
         raise CommandError(f"{way.target.host} cannot be reached.")
 
-    async def _led(self, way: AdmittedTarget, location: str, sites: Sites) -> AdmittedTarget:
+    async def _follow_redirects(self, way: AdmittedTarget, location: str, sites: Sites) -> AdmittedTarget:
         target = target_of(urljoin(way.target.url, location))
         if way.target.scheme == "https" and target.scheme == "http":
             # People were shown https: what anybody on the way may read and change is theirs to ask for.

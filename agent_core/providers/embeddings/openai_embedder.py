@@ -73,7 +73,7 @@ class OpenAIEmbedder:
         vectors: list[Vector] = []
         used = Usage()
         for batch in self._batches([self._fitting(text) for text in texts]):
-            answer = await self._asked(batch)
+            answer = await self._request(batch)
             vectors += self._read(answer, len(batch))
             used += self._used(answer, batch)
         return Embedding(tuple(vectors), used)
@@ -101,7 +101,7 @@ class OpenAIEmbedder:
         if batch:
             yield batch
 
-    async def _asked(self, batch: Sequence[str]) -> object:
+    async def _request(self, batch: Sequence[str]) -> object:
         client = await self._connection.client()
         while True:
             options: Any = {"encoding_format": "base64" if self._packs else "float"}

@@ -60,7 +60,7 @@ class LocalModel:
     async def prepare(self) -> None:
         """Load the model; what goes wrong is met again at the first call."""
         try:
-            await self._running()
+            await self._ensure_running()
         except ModelError as fault:
             logger.warning("the model in a file was not loaded", extra={"why": str(fault)})
 
@@ -88,7 +88,7 @@ class LocalModel:
         if model not in ("", self.default_model):
             raise ModelRefused(f"there is no model {model}: LOCAL_MODEL serves {self.default_model} and no other.")
         async with self._turn:
-            running = await self._running()
+            running = await self._ensure_running()
             try:
                 return await running.model.complete(
                     messages, schema=schema, model=model, max_tokens=max_tokens, temperature=temperature
@@ -111,7 +111,7 @@ class LocalModel:
     def _context(self) -> int:
         return self.context or USUAL_CONTEXT
 
-    async def _running(self) -> RunningModel:
+    async def _ensure_running(self) -> RunningModel:
         """The running model. Who waits for it may be cancelled; loading goes on for the others."""
         starting, there = self._starting, _result(self._starting)
         if starting is None or (starting.done() and (there is None or there.process.has_ended)):

@@ -120,7 +120,7 @@ class OpenAIModel:
         """Load the SDK, find the default model and hear of windows; what goes wrong is met again at the first call."""
         await self._connection.client()
         with suppress(ModelError):
-            await self._named("")
+            await self._pick_model("")
             await self._hear_of_windows()
 
     async def close(self) -> None:
@@ -137,11 +137,11 @@ class OpenAIModel:
         temperature: float | None = None,
     ) -> Reply:
         """Ask in the way that this model is known to take, and learn from a refusal of the way."""
-        name = await self._named(model)
+        name = await self._pick_model(model)
         sent = [{"role": message.role, "content": message.content} for message in alternating(messages)]
         chosen = temperature if self.temperature is None else self.temperature
         wish = CallOptions(schema=schema, max_tokens=max_tokens, temperature=chosen)
-        answer = await self._asked({"model": name, "messages": sent}, wish)
+        answer = await self._request({"model": name, "messages": sent}, wish)
         with suppress(ModelError):
             await self._hear_of_windows()
         self._has_listed = True
@@ -156,7 +156,7 @@ class OpenAIModel:
         """US dollars, or None when no price is known; before the default model is found, those of the usual one."""
         return self.prices.of(usage, model or self.model or DEFAULT_MODEL)
 
-    async def _asked(self, request: dict[str, object], wish: CallOptions) -> object:
+    async def _request(self, request: dict[str, object], wish: CallOptions) -> object:
         name = str(request["model"])
         dialect = self._dialects.get(name) or self._first_dialect()
         client, tried = await self._connection.client(), {dialect}
@@ -185,17 +185,17 @@ class OpenAIModel:
     def _first_dialect(self) -> Dialect:
         return Dialect(limit="max_completion_tokens" if self._connection.is_openai else "max_tokens")
 
-    async def _named(self, model: str) -> str:
+    async def _pick_model(self, model: str) -> str:
         if not (model or self.model):
-            offered = await self._offered()
+            offered = await self._list_models()
             self.model = offered[0] if len(offered) == 1 else DEFAULT_MODEL
         return model or self.model
 
     async def _hear_of_windows(self) -> None:
         if not (self._has_listed or self._connection.is_openai):
-            await self._offered()
+            await self._list_models()
 
-    async def _offered(self) -> tuple[str, ...]:
+    async def _list_models(self) -> tuple[str, ...]:
         client = await self._connection.client()
         try:
             async with asyncio.timeout(min(self.seconds, LISTING_SECONDS)):
@@ -220,10 +220,10 @@ class OpenAIModel:
 
     def _used(self, answer: object, messages: Sequence[Message], text: str) -> Usage:
         usage = getattr(answer, "usage", None)
-        prompt, completion = _told_count(usage, "prompt_tokens"), _told_count(usage, "completion_tokens")
+        prompt, completion = _token_count(usage, "prompt_tokens"), _token_count(usage, "completion_tokens")
         if prompt is None:
             prompt = sum(self.tokens.count(each.content) for each in messages)
-        cached = _told_count(getattr(usage, "prompt_tokens_details", None), "cached_tokens") or 0
+        cached = _token_count(getattr(usage, "prompt_tokens_details", None), "cached_tokens") or 0
         return Usage(
             prompt=prompt,
             cached=min(cached, prompt),
@@ -231,9 +231,9 @@ class OpenAIModel:
         )
 
 
-def _told_count(to_model_error: object, name: str) -> int | None:
-    """A number of tokens where the endpoint tells one that can be."""
-    count = getattr(to_model_error, name, None)
+def _token_count(usage: object, name: str) -> int | None:
+    """A number of tokens; None where the endpoint gives none, or an impossible one."""
+    count = getattr(usage, name, None)
     return count if isinstance(count, int) and not isinstance(count, bool) and count >= 0 else None
 
 

@@ -69,7 +69,7 @@ class HuggingFace:
         is_free = self.prices.free or self.prices.overrides.get(self.model) == (FREE, FREE)
         return FREE if is_free else None
 
-    async def asked(self, *, wish: object = None, data: bytes | None = None, kind: str = "") -> bytes:
+    async def send(self, *, wish: object = None, data: bytes | None = None, kind: str = "") -> bytes:
         """What the model gives: a picture for a wish, JSON for a sound; raise CommandError where it gives nothing."""
         answer = await self._once(wish, data, kind)
         for _ in range(MOST_TRIES - 1):
@@ -112,7 +112,7 @@ class HuggingFaceImages:
         """One picture."""
         width, height = SIZES[shape]
         wish = {"inputs": prompt, "parameters": {"width": width, "height": height}}
-        return Made(data=await self.endpoint.asked(wish=wish), usage=Usage())
+        return Made(data=await self.endpoint.send(wish=wish), usage=Usage())
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class HuggingFaceTranscriber:
     async def transcribe(self, name: str, data: bytes) -> Heard:
         """The words that the model hears."""
         kind = KINDS.get(PurePosixPath(name).suffix.lower(), "application/octet-stream")
-        text = _told(await self.endpoint.asked(data=data, kind=kind), "text")
+        text = _told(await self.endpoint.send(data=data, kind=kind), "text")
         if not isinstance(text, str):
             raise CommandError(f"{NAME} answered without a transcription.")
         return Heard(text=text, usage=Usage())

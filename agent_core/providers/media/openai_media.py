@@ -63,7 +63,7 @@ class OpenAIMedia:
         """Let go of the connections; a later call opens new ones."""
         await self.connection.close()
 
-    async def asked(self, ask: "Callable[[AsyncOpenAI], Awaitable[T]]", model: str, ability: Ability) -> T:
+    async def send(self, ask: "Callable[[AsyncOpenAI], Awaitable[T]]", model: str, ability: Ability) -> T:
         """The answer; raise ModelError with the endpoint's words, without the key."""
         client = await self.connection.client()
         await asyncio.to_thread(lambda: (client.images, client.audio.transcriptions, client.audio.speech))  # imports
@@ -104,8 +104,8 @@ class OpenAIImages:
         """One picture, as PNG where the endpoint lets choose."""
         way: Any = {"output_format": "png"} if self.model.startswith(OWN_FORMAT) else {"response_format": "b64_json"}
         wish: Any = {"model": self.model, "prompt": prompt, "size": SIZES[shape], "n": 1, **way}
-        answer = await self.endpoint.asked(lambda client: client.images.generate(**wish), self.model, IMAGES)
-        units = _told_tokens(getattr(answer, "usage", None)) or _picture_units(prompt)
+        answer = await self.endpoint.send(lambda client: client.images.generate(**wish), self.model, IMAGES)
+        units = _reported_tokens(getattr(answer, "usage", None)) or _picture_units(prompt)
         packed = getattr(next(iter(getattr(answer, "data", None) or ()), None), "b64_json", None)
         try:
             data = base64.b64decode(packed or "", validate=True)
@@ -133,7 +133,7 @@ class OpenAITranscriber:
     async def transcribe(self, name: str, data: bytes) -> Heard:
         """The words that the model hears."""
         wish: Any = {"model": self.model, "file": (name.rpartition("/")[2], data), "response_format": "json"}
-        answer = await self.endpoint.asked(lambda client: client.audio.transcriptions.create(**wish), self.model, AUDIO)
+        answer = await self.endpoint.send(lambda client: client.audio.transcriptions.create(**wish), self.model, AUDIO)
         text = getattr(answer, "text", None)
         if not isinstance(text, str):
             raise CommandError(f"{self.label} answered without a transcription.")
@@ -162,7 +162,7 @@ class OpenAIVoice:
     async def speak(self, text: str) -> Made:
         """The text as MP3."""
         wish: Any = {"model": self.model, "voice": self.voice, "input": text, "response_format": "mp3"}
-        answer = await self.endpoint.asked(lambda client: client.audio.speech.create(**wish), self.model, SPEECH)
+        answer = await self.endpoint.send(lambda client: client.audio.speech.create(**wish), self.model, SPEECH)
         return Made(data=answer.content, usage=self.endpoint.usage(_speech_units(text), self.model))
 
 
@@ -185,20 +185,20 @@ def _sound_units(seconds: float) -> dict[str, int]:
     }
 
 
-def _told_tokens(usage: object) -> dict[str, int]:
+def _reported_tokens(usage: object) -> dict[str, int]:
     """The tokens that an endpoint tells of a call; nothing where it tells none that can be."""
     counts = {name: getattr(usage, name, None) for name in ("input_tokens", "output_tokens")}
-    to_model_error = {name: count for name, count in counts.items() if isinstance(count, int) and 0 <= count < 10**9}
-    return to_model_error if len(to_model_error) == len(counts) else {}
+    reported = {name: count for name, count in counts.items() if isinstance(count, int) and 0 <= count < 10**9}
+    return reported if len(reported) == len(counts) else {}
 
 
 def _heard_tokens(usage: object) -> dict[str, int]:
     """The same with those of the sound, which are dearer than those of words; all of them where it is not told."""
-    to_model_error = _told_tokens(usage)
+    reported = _reported_tokens(usage)
     heard = getattr(getattr(usage, "input_token_details", None), "audio_tokens", None)
-    most = to_model_error.get("input_tokens", 0)
+    most = reported.get("input_tokens", 0)
     sound = heard if isinstance(heard, int) and 0 <= heard <= most else most
-    return {**to_model_error, "input_audio_tokens": sound} if to_model_error else {}
+    return {**reported, "input_audio_tokens": sound} if reported else {}
 
 
 def _heard_seconds(usage: object, size: int) -> float:

@@ -65,7 +65,7 @@ class SandboxedProcess(Protocol):
         """Both streams, as they come."""
         ...
 
-    async def ended(self) -> int:
+    async def wait_ended(self) -> int:
         """Wait until the program ends by itself and give its exit code; 128 and the signal where one ended it."""
         ...
 
@@ -85,7 +85,7 @@ class SandboxedProcess(Protocol):
 class SandboxBackend(Protocol):
     """A way of shutting programs in."""
 
-    async def missing(self) -> str:
+    async def find_missing(self) -> str:
         """What keeps it from working on this machine, as a sentence that says what to do; "" when nothing does."""
         ...
 

@@ -54,12 +54,12 @@ class BubblewrapBackend:
     interpreter: Interpreter | None = field(default_factory=Interpreter.found)
     cgroups: Cgroups | None = field(default_factory=Cgroups.found)
 
-    async def missing(self) -> str:
+    async def find_missing(self) -> str:
         """What keeps it from working on this machine."""
         for name in TOOLS:
             if not is_installed(name):
                 return f"{name} is not installed. {INSTALL}"
-        found = await _said_version(tool("bwrap"))
+        found = await _read_version(tool("bwrap"))
         if _version(found) < OLDEST:
             return f"{found or 'this bubblewrap'} is too old. Install 0.8 or newer, or set SANDBOX=docker."
         if filtered() is None:
@@ -81,7 +81,7 @@ class BubblewrapBackend:
         """Start a program. Sealed files are copied into the sandbox from memory and lie nowhere on this machine."""
         calls, user = filtered(), self.owner_of(folder.name)
         if calls is None:
-            raise NotStarted(await self.missing())
+            raise NotStarted(await self.find_missing())
         made_up = {"/etc/" + name: text.encode() for name, text in _made_up(FIRST_USER if user is None else user)}
         made_up |= {f"/sealed/{path}": data for path, data in sealed.items()}
         with ExitStack() as held:
@@ -172,7 +172,7 @@ def _written(data: bytes) -> Iterator[int]:
         os.close(descriptor)
 
 
-async def _said_version(program: str) -> str:
+async def _read_version(program: str) -> str:
     process = await asyncio.create_subprocess_exec(program, "--version", stdout=PIPE, stderr=DEVNULL, env={})
     said, _ = await process.communicate()
     return said.decode(errors="replace").strip()

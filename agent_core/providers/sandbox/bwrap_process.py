@@ -63,7 +63,7 @@ class BwrapProcess:
             raise LookupError("The program has no output.")
         return self.process.stdout
 
-    async def ended(self) -> int:
+    async def wait_ended(self) -> int:
         """The program's exit code; what it left running is not waited for."""
         return _code(await self.process.wait())
 
@@ -108,7 +108,7 @@ async def start_bwrap(
     line: Sequence[str], inside: Sequence[str], *, fds: Sequence[int], limits: ProgramLimits
 ) -> BwrapProcess:
     """Run bubblewrap by this line, and in it what follows; raise CommandError when it cannot be started."""
-    starting = asyncio.ensure_future(_started(line, inside, fds, limits))
+    starting = asyncio.ensure_future(_start(line, inside, fds, limits))
     try:
         return await asyncio.shield(starting)
     except asyncio.CancelledError:
@@ -117,9 +117,7 @@ async def start_bwrap(
         raise
 
 
-async def _started(
-    line: Sequence[str], inside: Sequence[str], fds: Sequence[int], limits: ProgramLimits
-) -> BwrapProcess:
+async def _start(line: Sequence[str], inside: Sequence[str], fds: Sequence[int], limits: ProgramLimits) -> BwrapProcess:
     """It waits inside until it is known what would have to be killed, and goes on then."""
     with _pipe() as (status, told), _pipe() as (waits, goes_on):
         links = ("--json-status-fd", str(told.fileno()), "--block-fd", str(waits.fileno()))

@@ -36,7 +36,7 @@ class DisabledSandbox:
         """Refuse."""
         raise CommandError(self.why)
 
-    async def background(self, agent: Agent) -> tuple[Background, ...]:
+    async def list_background(self, agent: Agent) -> tuple[Background, ...]:
         """None."""
         return ()
 

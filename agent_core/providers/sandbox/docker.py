@@ -47,7 +47,7 @@ class DockerProcess:
             raise LookupError("The program has no output.")
         return self.client.stdout
 
-    async def ended(self) -> int:
+    async def wait_ended(self) -> int:
         """The exit code that Docker passes on."""
         code = await self.client.wait()
         return code if code >= 0 else 128 - code
@@ -97,7 +97,7 @@ class DockerBackend:
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
     runtime: str = ""
 
-    async def missing(self) -> str:
+    async def find_missing(self) -> str:
         """What keeps it from working; what an earlier process left running is removed."""
         if shutil.which("docker", path=self.environ.get("PATH")) is None:
             return "docker is not installed. Install Docker, or set SANDBOX=bubblewrap."

@@ -81,9 +81,9 @@ class ProcessSandbox:
 
     async def self_test(self) -> str:
         """Try to break out; "" when nothing got through."""
-        if missing := await self.confinement.missing():
+        if missing := await self.confinement.find_missing():
             return f"Programs cannot be run, as {missing}"
-        return await find_escapes(self._tried, self.workspaces.root)
+        return await find_escapes(self._try, self.workspaces.root)
 
     async def run(
         self,
@@ -95,13 +95,13 @@ class ProcessSandbox:
         sealed: Mapping[str, bytes] = NOTHING_SEALED,
     ) -> ProgramRun:
         """Run a program to its end."""
-        attended = await self._begun(argv, self.workspaces.of(agent), sealed)
+        attended = await self._start_process(argv, self.workspaces.of(agent), sealed)
         return await attended.attend(seconds, report)
 
     async def start(self, argv: Sequence[str], agent: Agent) -> Background:
         """Start a program that goes on by itself; give what it says at once."""
         self._make_room(agent)
-        attended = await self._begun(argv, self.workspaces.of(agent))
+        attended = await self._start_process(argv, self.workspaces.of(agent))
         task = asyncio.create_task(attended.attend(self.limits.background_seconds))
         task.add_done_callback(_log_fault)
         told = Background(key=f"p{next(self._keys)}", line=_line(argv), started_at=self.clock.now())
@@ -114,7 +114,7 @@ class ProcessSandbox:
             raise
         return running.now
 
-    async def background(self, agent: Agent) -> tuple[Background, ...]:
+    async def list_background(self, agent: Agent) -> tuple[Background, ...]:
         """What the agent started, oldest first."""
         return tuple(running.now for running in self._left.get(agent.id, ()))
 
@@ -137,8 +137,8 @@ class ProcessSandbox:
         for agent_id in tuple(self._left):
             await self.end_all(agent_id)
 
-    async def _tried(self, argv: Sequence[str], folder: Path, seconds: float) -> ProgramRun:
-        attended = await self._begun(argv, FolderFiles(folder, self.workspaces.limits))
+    async def _try(self, argv: Sequence[str], folder: Path, seconds: float) -> ProgramRun:
+        attended = await self._start_process(argv, FolderFiles(folder, self.workspaces.limits))
         return await attended.attend(seconds)
 
     def _make_room(self, agent: Agent) -> None:
@@ -155,7 +155,7 @@ class ProcessSandbox:
         for each in ended[: len(ended) - MOST_TOLD_ENDED + 1]:
             own.remove(each)
 
-    async def _begun(
+    async def _start_process(
         self, argv: Sequence[str], files: FolderFiles, sealed: Mapping[str, bytes] = NOTHING_SEALED
     ) -> ProcessSupervisor:
         premises = WorkspaceQuota(files.folder, files.limits)

@@ -105,10 +105,10 @@ async def find_escapes(run: Run, root: Path) -> str:
         secret.write_text(secrets.token_hex(), "utf-8")
         async with Listener() as listener:
             tries = (
-                _tried(run, home / "look", LOOK, str(secret), str(listener.port)),
-                _tried(run, home / "fork", FORK, str(MOST_FORKS)),
-                _tried(run, home / "take", TAKE),
-                _looped(run, home / "loop"),
+                _try(run, home / "look", LOOK, str(secret), str(listener.port)),
+                _try(run, home / "fork", FORK, str(MOST_FORKS)),
+                _try(run, home / "take", TAKE),
+                _run_loop(run, home / "loop"),
             )
             faults = [fault for fault in await asyncio.gather(*tries) if fault]
             if listener.reached:
@@ -127,7 +127,7 @@ def _made(root: Path) -> Path:
     return Path(tempfile.mkdtemp(prefix=".self-test-", dir=root))
 
 
-async def _tried(run: Run, folder: Path, code: str, *arguments: str) -> str:
+async def _try(run: Run, folder: Path, code: str, *arguments: str) -> str:
     ended = await run(("python3", "-I", "-c", TRY + code, *arguments), folder, LONGEST)
     if GOT_THROUGH in ended.output:
         told = ended.output.partition(GOT_THROUGH)[2].splitlines()[0]
@@ -140,7 +140,7 @@ async def _tried(run: Run, folder: Path, code: str, *arguments: str) -> str:
     return ""
 
 
-async def _looped(run: Run, folder: Path) -> str:
+async def _run_loop(run: Run, folder: Path) -> str:
     async with asyncio.timeout(LONGEST):
         ended = await run(("python3", "-I", "-c", LOOP), folder, LOOPED)
     return "" if ended.ended_because else "a program that runs for ever ended by itself, or could not be started"

@@ -45,7 +45,7 @@ class ProcessSupervisor:
             why = why or self.captive.fate()
             await self.captive.kill()
             await self._rest()
-            code = await self.captive.ended()
+            code = await self.captive.wait_ended()
             cleared = await asyncio.to_thread(self._clear)
         why = why or STOPPED_BY.get(code, "").format(processor_seconds=self.limits.processor_seconds)
         return ProgramRun(exit_code=code, output=self.output.text, ended_because=cleared or why)
@@ -57,7 +57,7 @@ class ProcessSupervisor:
             self.said_something.set()
             if self.output.total > self.limits.output_bytes:
                 return f"it printed more than {self.limits.output_bytes:,} bytes"
-        await self.captive.ended()
+        await self.captive.wait_ended()
         return ""
 
     async def _rest(self) -> None:

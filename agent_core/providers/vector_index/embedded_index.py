@@ -111,7 +111,7 @@ class EmbeddedIndex:
     async def _search(self, spot: IndexKey, vector: Vector, most: int) -> "Found":
         async with self._lock(spot):
             try:
-                return await self._found(spot, vector, most)
+                return await self._find(spot, vector, most)
             except NotFound:
                 self._let_go(spot)
                 return ()
@@ -119,11 +119,11 @@ class EmbeddedIndex:
                 self._let_go(spot)
                 raise MemoryAway(f"The files of the memory index cannot be used: {fault.strerror}.") from fault
 
-    async def _found(self, spot: IndexKey, vector: Vector, most: int) -> "Found":
+    async def _find(self, spot: IndexKey, vector: Vector, most: int) -> "Found":
         shelf = await self._up_to_date(spot)
         found = await self._run(shelf.nearest, vector, most)
         if found is None:  # somebody else was at the file
-            agent, changes = await self._asked(spot)
+            agent, changes = await self._query(spot)
             shelf = self._hold(spot, await self._anew(agent, spot, changes))
             found = await self._run(shelf.nearest, vector, most)
         return found or ()
@@ -131,26 +131,26 @@ class EmbeddedIndex:
     async def _up_to_date(self, spot: IndexKey) -> VectorStore:
         """What is held of it, once that is what the database has."""
         shelf = self._shelves.get(spot)
-        agent, changes = await self._asked(spot)
+        agent, changes = await self._query(spot)
         if shelf is None:
-            shelf = await self._opened(agent, spot)
+            shelf = await self._open(agent, spot)
         for _ in range(ATTEMPTS):
             if shelf.changes == changes:
                 break
-            more = await self._gone_on(agent, spot, shelf, changes)
+            more = await self._catch_up_store(agent, spot, shelf, changes)
             if more is None:  # once: to read it all again would not help while others go on writing
                 shelf = await self._anew(agent, spot, changes)
                 break
             shelf = more
-            agent, changes = await self._asked(spot)
+            agent, changes = await self._query(spot)
         return self._hold(spot, shelf)
 
-    async def _asked(self, spot: IndexKey) -> tuple[Agent, MemoryChanges]:
+    async def _query(self, spot: IndexKey) -> tuple[Agent, MemoryChanges]:
         async with self._database.begin() as work:
             agent = await work.agents.get(spot.space.channel, spot.space.agent_id)
             return agent, await work.memories.changes(agent)
 
-    async def _opened(self, agent: Agent, spot: IndexKey) -> VectorStore:
+    async def _open(self, agent: Agent, spot: IndexKey) -> VectorStore:
         """What an earlier run has left, unless the database has gone another way since."""
         shelf = await self._run(_open, self._folder / spot.file, spot.digest)
         if shelf.latest.last:
@@ -159,7 +159,7 @@ class EmbeddedIndex:
                 await self._run(shelf.clear)
         return shelf
 
-    async def _gone_on(
+    async def _catch_up_store(
         self, agent: Agent, spot: IndexKey, shelf: VectorStore, changes: MemoryChanges
     ) -> "VectorStore | None":
         """The same with what came since, or None when that is not just so many more at or near the end."""

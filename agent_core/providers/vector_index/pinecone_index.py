@@ -70,8 +70,8 @@ class PineconeIndex:
         rows = [row for memory, vector in memories if any((row := _row(memory, place, vector))["values"])]
         if not rows:
             return
-        async with self._reaching():
-            index = await self._opened(len(rows[0]["values"]), make=True)
+        async with self._translate_errors():
+            index = await self._open(len(rows[0]["values"]), make=True)
             for batch in batches(rows):
                 if index:
                     await index.upsert(vectors=batch, namespace=namespace(space))
@@ -83,8 +83,8 @@ class PineconeIndex:
         asked = _coordinates(vector)
         if most < 1 or not any(asked):
             return ()
-        async with self._reaching():
-            index = await self._opened(len(asked))
+        async with self._translate_errors():
+            index = await self._open(len(asked))
             if not index:
                 return ()
             found = await index.query(
@@ -94,15 +94,15 @@ class PineconeIndex:
 
     async def forget(self, space: MemorySpace, ids: Sequence[MemoryId]) -> None:
         """Delete these, whichever place they are in."""
-        async with self._reaching():
-            if ids and (index := await self._opened()):
+        async with self._translate_errors():
+            if ids and (index := await self._open()):
                 for first in range(0, len(ids), MOST_IDS):
                     await _delete(index, namespace(space), [_ascii(each) for each in ids[first : first + MOST_IDS]])
 
     async def drop(self, space: MemorySpace) -> None:
         """Delete the namespace."""
-        async with self._reaching():
-            if index := await self._opened():
+        async with self._translate_errors():
+            if index := await self._open():
                 await _delete(index, namespace(space), None)
 
     async def close(self) -> None:
@@ -113,12 +113,12 @@ class PineconeIndex:
             if each:
                 await each.close()
 
-    async def _opened(self, dimension: int = 0, *, make: bool = False) -> "AsyncIndex | None":
+    async def _open(self, dimension: int = 0, *, make: bool = False) -> "AsyncIndex | None":
         """The index, made if asked to; None when there is none. Raise MemoryAway for one of another dimension."""
         async with self._lock:
             if not self._index:
-                client = await self._connected()
-                host = self.host or await self._looked_up(client, dimension if make else 0)
+                client = await self._connect()
+                host = self.host or await self._look_up(client, dimension if make else 0)
                 if not host:
                     return None
                 index = await client.index(host=host)
@@ -131,28 +131,28 @@ class PineconeIndex:
             )
         return self._index
 
-    async def _connected(self) -> "AsyncPinecone":
+    async def _connect(self) -> "AsyncPinecone":
         if not self._client:
             self._client = await asyncio.to_thread(_new_client, self.api_key, self.controller_host)
         return self._client
 
-    async def _looked_up(self, client: "AsyncPinecone", dimension: int) -> str:
+    async def _look_up(self, client: "AsyncPinecone", dimension: int) -> str:
         """The host of the index once it is ready, made with that dimension if it is not 0; empty for none."""
-        found = await _described(client, self.index)
+        found = await _describe(client, self.index)
         if not found and dimension:
             await _make(client, self.index, dimension)
-            found = await _described(client, self.index)
+            found = await _describe(client, self.index)
         for _ in range(PAUSES):
             if not found or found.status.ready:
                 return (found.host or "") if found else ""
             if found.status.state in NEVER:
                 raise MemoryAway(f"{self.name} cannot be used: its state is {found.status.state}.")
             await self.clock.sleep(PAUSE)
-            found = await _described(client, self.index)
+            found = await _describe(client, self.index)
         raise MemoryAway(f"{self.name} is still being made.")
 
     @asynccontextmanager
-    async def _reaching(self) -> AsyncIterator[None]:
+    async def _translate_errors(self) -> AsyncIterator[None]:
         """Turn whatever the SDK raises, and a long silence, into MemoryAway without the key."""
         try:
             async with asyncio.timeout(ALTOGETHER):
@@ -221,7 +221,7 @@ async def _delete(index: "AsyncIndex", name: str, ids: Sequence[str] | None) -> 
         await index.delete(ids=ids, delete_all=ids is None, namespace=name)
 
 
-async def _described(client: "AsyncPinecone", name: str) -> "IndexModel | None":
+async def _describe(client: "AsyncPinecone", name: str) -> "IndexModel | None":
     from pinecone import NotFoundError
 
     try:

@@ -106,13 +106,13 @@ async def _serve_inside(taker: socket.socket, proxy: EgressProxy, connections: s
     giver, _ = await loop.sock_accept(taker)
     taker.close()
     with giver:
-        server = await asyncio.start_server(serve, sock=await _received(giver), limit=LONGEST_HEAD)
+        server = await asyncio.start_server(serve, sock=await _receive_socket(giver), limit=LONGEST_HEAD)
         async with server:
             await loop.sock_sendall(giver, b".")
             await server.serve_forever()
 
 
-async def _received(giver: socket.socket) -> socket.socket:
+async def _receive_socket(giver: socket.socket) -> socket.socket:
     await wait_readable(giver.fileno())
     _, descriptors, _, _ = socket.recv_fds(giver, 1, 1)
     return socket.socket(fileno=descriptors[0])

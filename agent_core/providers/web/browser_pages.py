@@ -70,10 +70,10 @@ class BrowserPages:
     async def draw(self, url: str, sites: Sites) -> RenderedPage:
         """Open a URL that was admitted before, and read the page; raise CommandError."""
         async with self._turns, open_tunnel(self.door, sites, MOST_BYTES) as proxy:
-            drawing = asyncio.create_task(_drawn(url, proxy))
+            drawing = asyncio.create_task(_render(url, proxy))
             try:
                 async with asyncio.timeout(self.seconds):
-                    await self._watched(drawing, proxy)
+                    await self._watch(drawing, proxy)
                 return drawing.result()
             except TimeoutError:
                 raise CommandError(f"{url} was not drawn within {self.seconds:g} seconds.") from None
@@ -82,7 +82,7 @@ class BrowserPages:
                 await asyncio.gather(drawing, return_exceptions=True)
                 _kill(proxy.port)
 
-    async def _watched(self, drawing: "asyncio.Task[RenderedPage]", proxy: EgressProxy) -> None:
+    async def _watch(self, drawing: "asyncio.Task[RenderedPage]", proxy: EgressProxy) -> None:
         while not drawing.done():
             await asyncio.wait({drawing}, timeout=LOOK)
             if await asyncio.to_thread(_memory, proxy.port) > self.most_memory:
@@ -108,7 +108,7 @@ def chromium() -> str:
     return next((str(path) for path in sorted(kept.glob("chromium-*/chrome-*/chrome"), reverse=True)), "")
 
 
-async def _drawn(url: str, proxy: EgressProxy) -> RenderedPage:
+async def _render(url: str, proxy: EgressProxy) -> RenderedPage:
     from playwright.async_api import Error
 
     try:

@@ -61,7 +61,7 @@ class GatewayWeb:
         page = Page(url=fetched.url, title=read.title, text=read.text, links=read.links, hosts=fetched.hosts)
         if not read.needs_scripts:
             return page
-        return await self._drawn(page, sites) if self.browser else replace(page, remark=UNDRAWN)
+        return await self._render(page, sites) if self.browser else replace(page, remark=UNDRAWN)
 
     async def clone(self, url: str, sites: Sites, most: int) -> Cloned:
         """By the machine's git."""
@@ -73,7 +73,7 @@ class GatewayWeb:
         reading = await self.documents.text_of("page.pdf", fetched.data)
         return Page(url=fetched.url, title="", text=reading.text, remark=reading.note, hosts=fetched.hosts)
 
-    async def _drawn(self, page: Page, sites: Sites) -> Page:
+    async def _render(self, page: Page, sites: Sites) -> Page:
         if self.browser is None:
             return page
         try:

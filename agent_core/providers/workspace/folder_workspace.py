@@ -55,7 +55,7 @@ class FolderFiles:
         """Remove the file."""
         await asyncio.to_thread(self._delete, path, expected)
 
-    async def listing(self, folder: str = "") -> tuple[FileEntry, ...]:
+    async def list_files(self, folder: str = "") -> tuple[FileEntry, ...]:
         """Every file in the folder and below, by path. What has a name that no path can have is left out."""
         return await asyncio.to_thread(self._listing, folder)
 

@@ -1,0 +1,471 @@
+"""The loop over doubles: what is proposed, shown, run and recorded, and what happens when things go wrong."""
+
+import asyncio
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+
+from agent_core.commands.registry import CommandContext
+from agent_core.errors import (
+    AlreadyDecided,
+    InvalidInput,
+    ModelRefused,
+    ModelUnavailable,
+    NotAllowed,
+    SurfaceBusy,
+    ThreadGone,
+)
+from agent_core.loop.command_runner import Next
+from agent_core.model.actors import ActorKind
+from agent_core.model.agent import Agent, Awaiting, Finished, Paused, Stopped, Thinking
+from agent_core.model.agent_policy import Policy
+from agent_core.model.command import CommandCall
+from agent_core.model.decision import Approve, ApproveEdited, Reject
+from agent_core.model.messages import Reply
+from agent_core.model.result import Failed, Interrupted, Result, Succeeded
+from agent_core.model.usage import Usage
+from agent_core.ports.database import UnitOfWork, in_one_unit
+from agent_core.service.agents import NoteKept, StepRejected
+from agent_core.testing.examples import ANA, BEN
+from agent_core.testing.language_model import ScriptedModel, reply_text
+from agent_core.testing.stage import Stage
+
+WRITE = reply_text("write_to_file", {"filename": "a.txt", "text": "one\n"})
+MORE = [reply_text("append_to_file", {"filename": "a.txt", "text": f"line {number}\n"}) for number in range(9)]
+DONE = reply_text("task_complete", {"reason": "All is written."})
+NOTHING = reply_text("do_nothing")
+
+
+def stage_of(*replies: str | Reply | Exception, **ports: object) -> Stage:
+    return Stage(model=ScriptedModel(*replies), **ports)  # type: ignore[arg-type]
+
+
+async def approve(stage: Stage, agent: Agent, times: int = 1) -> Agent:
+    turn = await stage.turn(agent)
+    await stage.service.decide(turn.id, Approve(times), stage.origin(), shown=turn.control_hash)
+    return await stage.wait_until_settled(agent)
+
+
+@pytest.mark.proves("loop:asks")
+async def test_a_proposal_is_shown_and_nothing_runs_before_somebody_approves() -> None:
+    stage = stage_of(WRITE)
+    agent = await stage.create()
+    turn = await stage.turn(agent)
+    assert isinstance(agent.status, Awaiting)
+    assert stage.shown.cards[turn.id].state == "proposed"
+    assert await stage.views.files(agent.channel, agent.id) == ()
+
+
+@pytest.mark.proves("loop:goal")
+async def test_an_approved_command_runs_and_the_agent_goes_on_to_its_end() -> None:
+    stage = stage_of(WRITE, DONE)
+    agent = await stage.create()
+    agent = await approve(stage, agent)
+    assert await stage.views.file(agent.channel, agent.id, "a.txt") == b"one\n"
+    agent = await approve(stage, agent)
+    assert agent.status == Finished("All is written.\nFiles: a.txt (4 bytes).")
+    assert [notice.text for notice in stage.shown.notices] == [
+        "Clerk is done: All is written.\nFiles: a.txt (4 bytes)."
+    ]
+
+
+@pytest.mark.proves("decide:edit")
+async def test_an_edited_command_runs_with_the_changed_arguments() -> None:
+    stage = stage_of(WRITE, DONE)
+    agent = await stage.create()
+    turn = await stage.turn(agent)
+    edited = ApproveEdited({"filename": "b.txt", "text": "two"})
+    await stage.service.decide(turn.id, edited, stage.origin(), shown=turn.control_hash)
+    await stage.wait_until_settled(agent)
+    assert await stage.views.file(agent.channel, agent.id, "b.txt") == b"two"
+    assert any("@ana changed the arguments" in message.content for message in stage.script.prompts[-1])
+
+
+async def test_arguments_that_do_not_fit_the_command_are_refused_and_the_proposal_stays_open() -> None:
+    stage = stage_of(WRITE)
+    agent = await stage.create()
+    turn = await stage.turn(agent)
+    with pytest.raises(InvalidInput):
+        await stage.service.decide(turn.id, ApproveEdited({"filename": 7}), stage.origin(), shown=turn.control_hash)
+    assert (await stage.turn(agent)).state == "proposed"
+
+
+@pytest.mark.proves("decide:reject")
+async def test_a_rejection_reaches_the_model_with_its_reason() -> None:
+    stage = stage_of(WRITE, DONE)
+    agent = await stage.create()
+    turn = await stage.turn(agent)
+    await stage.service.decide(turn.id, Reject("Use b.txt"), stage.origin(), shown=turn.control_hash)
+    agent = await stage.wait_until_settled(agent)
+    assert "@ana rejected it: Use b.txt" in stage.script.prompts[-1][-2].content
+    assert await stage.views.files(agent.channel, agent.id) == ()
+
+
+@pytest.mark.proves("decide:twice")
+async def test_a_second_decision_is_told_who_decided_first() -> None:
+    stage = stage_of(WRITE)
+    turn = await stage.turn(await stage.create())
+    await stage.service.decide(turn.id, Approve(), stage.origin(), shown=turn.control_hash)
+    with pytest.raises(AlreadyDecided, match="already approved by @ana, 09:00 UTC"):
+        await stage.service.decide(turn.id, Reject("no"), stage.origin(BEN), shown=turn.control_hash)
+
+
+@pytest.mark.proves("delivery:once")
+async def test_a_click_delivered_twice_takes_effect_once() -> None:
+    stage = stage_of(WRITE)
+    turn = await stage.turn(await stage.create())
+    await stage.service.decide(turn.id, Approve(), stage.origin(delivery="event 1"), shown=turn.control_hash)
+    _, again = await stage.service.decide(turn.id, Approve(), stage.origin(delivery="event 1"), shown=turn.control_hash)
+    assert len(again.approvals) == 1
+
+
+@pytest.mark.proves("rights:kinds")
+@pytest.mark.parametrize("kind", ["guest", "external", "bot"])
+async def test_guests_outsiders_and_bots_may_not_approve(kind: ActorKind) -> None:
+    stage = stage_of(WRITE)
+    turn = await stage.turn(await stage.create())
+    with pytest.raises(NotAllowed, match="you may not approve here"):
+        await stage.service.decide(turn.id, Approve(), stage.origin(replace(BEN, kind=kind)), shown=turn.control_hash)
+
+
+@pytest.mark.proves("rights:owner")
+async def test_where_only_the_owner_decides_others_may_not() -> None:
+    stage = stage_of(WRITE)
+    agent = await stage.create(policy=Policy(approvers="owner"))
+    with pytest.raises(NotAllowed, match="only @ana decides"):
+        await stage.decide(agent, Approve(), BEN)
+
+
+@pytest.mark.proves("lease:counts")
+async def test_approve_x3_runs_three_commands_and_then_asks_again() -> None:
+    stage = stage_of(WRITE, *MORE)
+    agent = await approve(stage, await stage.create(), times=3)
+    assert (agent.turns, agent.lease, agent.status) == (4, None, Awaiting())
+    assert await stage.views.file(agent.channel, agent.id, "a.txt") == b"one\nline 0\nline 1\n"
+
+
+@pytest.mark.proves("lease:same-call")
+async def test_a_lease_ends_at_the_third_time_of_the_same_command() -> None:
+    stage = stage_of(*[NOTHING] * 4)
+    agent = await approve(stage, await stage.create(), times=10)
+    assert (agent.turns, agent.lease) == (3, None)
+    assert "same arguments for the third time" in stage.shown.notices[-1].text
+
+
+@pytest.mark.proves("lease:errors")
+async def test_a_lease_ends_after_two_errors_in_a_row() -> None:
+    async def breaks(call: CommandCall, context: CommandContext, following: Next) -> Result:
+        return Failed("It broke.")
+
+    stage = stage_of(WRITE, *MORE, hooks=(breaks,))
+    agent = await approve(stage, await stage.create(), times=10)
+    assert (agent.turns, agent.lease) == (3, None)
+    assert "two commands in a row failed" in stage.shown.notices[-1].text
+
+
+@pytest.mark.proves("lease:objection")
+async def test_a_word_from_a_guest_ends_a_lease_and_is_kept_as_a_note() -> None:
+    stage = stage_of(WRITE)
+    agent = await stage.create()
+    turn = await stage.turn(agent)
+    await stage.service.decide(turn.id, Approve(5), stage.origin(), shown=turn.control_hash)
+    outcome = await stage.service.reply(agent.id, "Wait!", stage.origin(replace(BEN, kind="guest")))
+    assert isinstance(outcome, NoteKept)
+    assert outcome.agent.lease is None
+
+
+async def test_a_revoked_lease_lets_people_be_asked_again() -> None:
+    stage = stage_of(WRITE, *MORE)
+    agent = await stage.create()
+    await stage.decide(agent, Approve(5))
+    await stage.service.revoke(agent.id, stage.origin())
+    agent = await stage.wait_until_settled(agent)
+    assert (agent.turns, agent.status) == (2, Awaiting())
+
+
+async def test_commands_of_a_free_class_run_unasked() -> None:
+    stage = stage_of(NOTHING, WRITE)
+    agent = await stage.create(policy=Policy(free=("read",)))
+    assert (agent.turns, agent.status) == (2, Awaiting())
+
+
+@pytest.mark.proves("reply:open")
+async def test_a_reply_to_an_open_proposal_rejects_it_with_that_text() -> None:
+    stage = stage_of(WRITE, DONE)
+    agent = await stage.create()
+    outcome = await stage.service.reply(agent.id, "Not yet", stage.origin())
+    assert isinstance(outcome, StepRejected)
+    assert outcome.turn.state == "rejected"
+
+
+@pytest.mark.proves("reply:note")
+async def test_a_guests_reply_is_a_note_that_the_next_prompt_holds_once() -> None:
+    stage = stage_of(WRITE, NOTHING, DONE)
+    agent = await stage.create()
+    await stage.service.reply(agent.id, "Mind the umlauts", stage.origin(replace(BEN, kind="guest")))
+    assert (await stage.turn(agent)).state == "proposed"
+    agent = await approve(stage, agent)
+    await approve(stage, agent)
+    counts = [sum("Mind the umlauts" in message.content for message in prompt) for prompt in stage.script.prompts]
+    assert counts == [0, 1, 1]
+
+
+@pytest.mark.proves("stop:open")
+async def test_stop_withdraws_the_proposal_and_resume_thinks_anew() -> None:
+    stage = stage_of(WRITE, DONE)
+    agent = await stage.create()
+    stopped = await stage.service.stop(agent.id, stage.origin(BEN))
+    assert stopped.status == Stopped(BEN)
+    assert (await stage.turn(agent)).state == "withdrawn"
+    await stage.service.resume(agent.id, stage.origin())
+    assert (await stage.wait_until_settled(agent)).turns == 2
+
+
+@pytest.mark.proves("reply:unusable")
+async def test_three_unusable_replies_pause_the_agent_and_never_rerun_the_last_command() -> None:
+    stage = stage_of(WRITE, "no json", '{"command": {"name": "fly", "args": {}}}', reply_text("read_file", {}))
+    agent = await approve(stage, await stage.create())
+    assert isinstance(agent.status, Paused)
+    assert agent.turns == 1
+    assert await stage.views.file(agent.channel, agent.id, "a.txt") == b"one\n"
+
+
+async def test_what_was_wrong_with_a_reply_is_told_to_the_model_and_its_cost_is_the_next_turns() -> None:
+    costly = Reply(text="no json", usage=Usage(prompt=100, completion=10))
+    stage = Stage(model=ScriptedModel(costly, WRITE, cost=Decimal("0.01")))
+    agent = await stage.create()
+    assert "held no JSON object" in stage.script.prompts[-1][-1].content
+    assert (await stage.turn(agent)).usage == agent.usage
+
+
+async def test_a_reply_that_was_cut_off_makes_no_command() -> None:
+    cut = Reply(text=WRITE, usage=Usage(), finish_reason="length")
+    stage = stage_of(cut, cut, cut)
+    agent = await stage.create()
+    assert (agent.turns, isinstance(agent.status, Paused)) == (0, True)
+
+
+@pytest.mark.proves("path:outside")
+async def test_a_path_outside_the_workspace_is_never_put_before_people() -> None:
+    outside = reply_text("write_to_file", {"filename": "../up.txt", "text": "x"})
+    stage = stage_of(outside, WRITE)
+    agent = await stage.create()
+    assert (await stage.turn(agent)).call.arguments["filename"] == "a.txt"
+
+
+@pytest.mark.proves("model:later")
+async def test_a_busy_model_is_asked_again_when_it_said() -> None:
+    stage = stage_of(ModelUnavailable("rate limited", retry_after=30), WRITE)
+    agent = await stage.create()
+    assert agent.status == Thinking(held_up="rate limited", tries=1)
+    assert (await stage.wait_until_settled(agent)).turns == 0
+    stage.fake_clock.advance(40)
+    assert (await stage.wait_until_settled(agent)).turns == 1
+
+
+async def test_a_model_that_refuses_pauses_the_agent_with_the_reason() -> None:
+    agent = await stage_of(ModelRefused("The key is wrong: check OPENAI_API_KEY.")).create()
+    assert isinstance(agent.status, Paused)
+    assert "OPENAI_API_KEY" in agent.status.reason
+
+
+@pytest.mark.proves("budget:stop")
+async def test_a_call_beyond_the_budget_is_not_made() -> None:
+    model = ScriptedModel(WRITE, cost=Decimal("0.6"))
+    stage = Stage(model=model)
+    agent = await stage.create(budget=Decimal("0.5"))
+    assert isinstance(agent.status, Paused)
+    assert "budget is reached" in agent.status.reason
+    assert model.prompts == []
+
+
+@pytest.mark.proves("shown:changed")
+async def test_a_write_over_a_file_that_changed_since_is_shown_again_instead_of_run() -> None:
+    stage = stage_of(WRITE)
+    agent = await stage.create()
+    await stage.workspaces.of(agent).write("a.txt", b"somebody else was here\n")
+    agent = await approve(stage, agent)
+    turn = await stage.turn(agent)
+    assert (turn.state, turn.approvals, bool(turn.remark)) == ("proposed", (), True)
+    assert stage.shown.cards[turn.id].remark
+    agent = await approve(stage, agent)
+    assert await stage.views.file(agent.channel, agent.id, "a.txt") == b"one\n"
+
+
+async def running_when_the_process_died(stage: Stage) -> Agent:
+    agent = await stage.create()
+    turn = await stage.turn(agent)
+    await stage.service.decide(turn.id, Approve(), stage.origin(), shown=turn.control_hash)
+
+    async def start(work: UnitOfWork) -> None:
+        present = await work.turns.get(agent.channel, turn.id)
+        work.turns.save(present.start(stage.clock.now()))
+
+    await in_one_unit(stage.database, start)
+    return await stage.wait_until_settled(agent)
+
+
+@pytest.mark.proves("crash:asks")
+async def test_a_write_found_running_after_a_crash_is_put_to_people() -> None:
+    stage = stage_of(WRITE, DONE)
+    agent = await running_when_the_process_died(stage)
+    turn = await stage.turn(agent)
+    assert (turn.state, agent.status) == ("interrupted", Awaiting())
+    await stage.service.settle(turn.id, "run again", stage.origin(), shown=turn.control_hash)
+    agent = await stage.wait_until_settled(agent)
+    assert await stage.views.file(agent.channel, agent.id, "a.txt") == b"one\n"
+
+
+@pytest.mark.parametrize(("settlement", "result"), [("it ran", Succeeded), ("skip", Interrupted)])
+async def test_people_may_say_what_became_of_a_command(settlement: str, result: type) -> None:
+    stage = stage_of(WRITE, DONE)
+    agent = await running_when_the_process_died(stage)
+    turn = await stage.turn(agent)
+    _, settled = await stage.service.settle(turn.id, settlement, stage.origin(BEN), shown=turn.control_hash)  # type: ignore[arg-type]
+    assert isinstance(settled.result, result)
+    assert await stage.views.files(agent.channel, agent.id) == ()
+
+
+async def test_a_command_that_only_reads_is_run_again_after_a_crash() -> None:
+    stage = stage_of(NOTHING, DONE)
+    agent = await running_when_the_process_died(stage)
+    assert agent.turns == 2
+
+
+@pytest.mark.proves("thread:gone")
+async def test_a_thread_that_is_gone_pauses_the_agent_and_resume_opens_another() -> None:
+    stage = stage_of(WRITE)
+    stage.shown.faults.append(ThreadGone("The thread was deleted."))
+    agent = await stage.create()
+    assert isinstance(agent.status, Paused)
+    assert stage.shown.losses == ["The thread was deleted. Resume makes a new thread."]
+    await stage.service.resume(agent.id, stage.origin())
+    agent = await stage.wait_until_settled(agent)
+    assert (agent.turns, agent.thread is not None) == (1, True)
+
+
+async def test_an_agent_without_a_thread_is_left_alone_until_it_is_resumed() -> None:
+    stage = stage_of(WRITE)
+    agent = await stage.create()
+    stage.shown.faults.append(ThreadGone("The channel is archived."))
+    await stage.service.reply(agent.id, "Use another name", stage.origin())
+    await stage.wait_until_settled(agent)
+    stage.shown.threads.clear()
+    agent = await stage.wait_until_settled(agent)
+    async with stage.database.begin() as work:
+        assert await work.agents.due(("web",), stage.clock.now()) == ()
+    assert (agent.thread, stage.shown.threads, stage.shown.notices) == (None, {}, [])
+
+
+async def test_what_an_agent_asked_in_a_thread_that_is_gone_is_asked_in_the_next() -> None:
+    stage = stage_of(WRITE)
+    agent = await stage.create()
+    await stage.loop.pause(agent.id, "The thread was deleted.", loses_thread=True)
+    stage.shown.cards.clear()
+    await stage.service.resume(agent.id, stage.origin())
+    agent = await stage.wait_until_settled(agent)
+    turn = await stage.turn(agent)
+    assert (agent.status, turn.state, list(stage.shown.cards)) == (Awaiting(), "proposed", [turn.id])
+
+
+async def test_what_was_approved_before_the_thread_was_lost_runs_after_resume() -> None:
+    stage = stage_of(WRITE, DONE)
+    agent = await stage.create()
+    await stage.decide(agent, Approve())
+    stage.shown.faults.append(ThreadGone("The channel is archived."))
+    agent = await stage.wait_until_settled(agent)
+    assert isinstance(agent.status, Paused)
+    await stage.service.resume(agent.id, stage.origin())
+    agent = await stage.wait_until_settled(agent)
+    assert await stage.views.file(agent.channel, agent.id, "a.txt") == b"one\n"
+
+
+async def test_a_platform_that_is_busy_when_the_thread_is_to_be_opened_is_asked_again() -> None:
+    stage = stage_of(WRITE)
+    stage.shown.faults.append(SurfaceBusy("The platform asks to wait.", retry_after=1))
+    agent = await stage.create()
+    assert (agent.thread, agent.status) == (None, Thinking())
+    assert (await stage.wait_until_settled(agent)).status == Awaiting()
+
+
+async def test_a_surface_is_told_whether_a_card_may_stand_already() -> None:
+    stage = stage_of(WRITE, DONE)
+    agent = await stage.create()
+    stage.shown.faults.append(SurfaceBusy("The platform asks to wait."))
+    await stage.decide(agent, Approve())
+    await stage.wait_until_settled(agent)
+    await stage.wait_until_settled(agent)
+    assert [state for _, state, may_stand in stage.shown.sent if not may_stand] == ["proposed", "proposed"]
+    assert stage.shown.sent[1][1:] == ("running", True)
+
+
+async def test_names_are_unique_in_a_channel_whatever_their_case() -> None:
+    stage = stage_of(WRITE, WRITE)
+    agent = await stage.create()
+    with pytest.raises(InvalidInput, match="taken"):
+        await stage.create()
+    assert agent.owner == ANA
+
+
+async def test_hooks_stand_around_a_command_in_their_order() -> None:
+    seen: list[str] = []
+
+    async def outer(call: CommandCall, context: CommandContext, following: Next) -> Result:
+        seen.append(f"outer {call.name}")
+        return await following(call, context)
+
+    async def inner(call: CommandCall, context: CommandContext, following: Next) -> Result:
+        seen.append(f"inner {context.agent.name}")
+        return await following(call, context)
+
+    stage = stage_of(NOTHING, DONE, hooks=(outer, inner))
+    await approve(stage, await stage.create())
+    assert seen == ["outer do_nothing", "inner Clerk"]
+
+
+@pytest.mark.proves("stop:running")
+async def test_stop_ends_a_running_command_at_once_and_asks_no_question() -> None:
+    begun, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def endless(call: CommandCall, context: CommandContext, following: Next) -> Result:
+        begun.set()
+        try:
+            return await asyncio.Future()
+        finally:
+            cancelled.set()
+
+    stage = stage_of(WRITE, DONE, hooks=(endless,))
+    agent = await stage.create()
+    async with stage.run(), asyncio.timeout(5):
+        turn = await stage.turn(agent)
+        await stage.service.decide(turn.id, Approve(), stage.origin(), shown=turn.control_hash)
+        await begun.wait()
+        await stage.service.stop(agent.id, stage.origin(BEN))
+        await cancelled.wait()
+        await stage.shown.until(lambda surface: surface.cards[turn.id].state == "done")
+    assert (await stage.turn(agent)).result == Interrupted(BEN)
+    assert (await stage.views.agent(agent.channel, agent.id)).status == Stopped(BEN)
+    assert await stage.views.files(agent.channel, agent.id) == ()
+
+
+async def test_a_write_over_a_file_that_is_no_text_says_so_on_the_card() -> None:
+    stage = stage_of(NOTHING, WRITE)
+    agent = await stage.create()
+    await stage.workspaces.of(agent).write("a.txt", b"\xff\xfe\x00")
+    agent = await approve(stage, agent)
+    preview = (await stage.turn(agent)).proposal.preview
+    assert preview
+    assert preview.title == "a.txt · 3 bytes that are no text · 1 line · +1 −0"
+
+
+@pytest.mark.proves("reply:note")
+async def test_a_note_from_before_the_first_turn_stays_in_later_prompts() -> None:
+    stage = stage_of("no json", "no json", "no json", WRITE, DONE)
+    agent = await stage.create()
+    await stage.service.reply(agent.id, "Mind the umlauts", stage.origin())
+    stage.fake_clock.advance(60)
+    await stage.service.resume(agent.id, stage.origin())
+    await approve(stage, await stage.wait_until_settled(agent))
+    counts = [sum("Mind the umlauts" in message.content for message in prompt) for prompt in stage.script.prompts]
+    assert counts == [0, 0, 0, 1, 1]

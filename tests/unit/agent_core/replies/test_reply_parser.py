@@ -1,0 +1,201 @@
+"""How a model's answers are read: whatever their spelling, never more than they say."""
+
+import json
+import time
+
+import json_repair
+import pytest
+
+from agent_core.errors import UnusableReply
+from agent_core.model.command import CommandCall, Thoughts
+from agent_core.model.messages import Reply
+from agent_core.model.usage import Usage
+from agent_core.replies.repair import MOST_TEXT, is_worth_repairing, parse_repaired, repair_messages
+from agent_core.replies.reply_parser import json_object, parse
+from agent_core.replies.verbatim_check import is_verbatim
+from agent_core.testing.language_model import reply_text
+from tests.unit.agent_core.replies.case import Case, shell, write
+from tests.unit.agent_core.replies.corpus import CORPUS, REFUSED
+from tests.unit.agent_core.replies.cut_off import CUT_OFF
+from tests.unit.agent_core.replies.readable import READABLE, WHOLE
+from tests.unit.agent_core.replies.unusable import UNUSABLE
+
+
+def said(text: str, finish_reason: str = "stop") -> Reply:
+    return Reply(text=text, usage=Usage(), finish_reason=finish_reason)
+
+
+@pytest.mark.proves("reply:repair")
+@pytest.mark.parametrize("case", READABLE, ids=str)
+def test_a_reply_whose_command_is_plain_to_see_is_read(case: Case) -> None:
+    assert parse(case.reply)[1] == case.gives
+
+
+@pytest.mark.proves("reply:repair")
+@pytest.mark.parametrize("case", UNUSABLE, ids=str)
+def test_a_reply_without_one_plain_command_is_told_what_was_wrong(case: Case) -> None:
+    with pytest.raises(UnusableReply, match=case.says):
+        parse(case.reply)
+
+
+@pytest.mark.proves("reply:cut-off")
+@pytest.mark.parametrize("case", CUT_OFF, ids=str)
+def test_a_reply_that_was_cut_off_is_never_completed_to_a_command(case: Case) -> None:
+    with pytest.raises(UnusableReply, match=case.says):
+        parse(case.reply)
+
+
+@pytest.mark.parametrize(
+    ("given", "thoughts"),
+    [
+        ('"I save it."', Thoughts(text="I save it.")),
+        ('["One", "Two"]', Thoughts(text="- One\n- Two")),
+        ('{"Text": " x ", "plan": ["a", {"b": 1}], "speak": null}', Thoughts(text="x", plan='- a\n- {"b": 1}')),
+        ("7", Thoughts(text="7")),
+        ("{}", Thoughts()),
+    ],
+)
+def test_thoughts_are_read_in_any_shape(given: str, thoughts: Thoughts) -> None:
+    assert parse(said(f'{{"thoughts": {given}, "command": "do_nothing"}}'))[0] == thoughts
+
+
+def test_thoughts_may_stand_beside_the_command_or_in_an_object_of_their_own() -> None:
+    beside = parse(said('{"text": "x", "speak": "y", "command": "do_nothing"}'))[0]
+    apart = parse(said('{"thoughts": {"text": "x", "speak": "y"}}\n{"command": "do_nothing"}'))[0]
+    assert beside == apart == Thoughts(text="x", speak="y")
+
+
+@pytest.mark.parametrize("depth", [1, 24])
+def test_arguments_may_be_nested(depth: int) -> None:
+    nested: object = "leaf"
+    for level in range(depth):
+        nested = {"inner": nested} if level % 2 else [nested]
+    assert parse(said(reply_text("x", {"value": nested})))[1].arguments == {"value": nested}
+
+
+def test_a_first_object_is_read_without_a_command_and_not_when_it_was_cut_off() -> None:
+    assert json_object("Here: {'name': 'Ada', 'goals': ['one',],}") == {"name": "Ada", "goals": ["one"]}
+    with pytest.raises(UnusableReply, match="cut off"):
+        json_object('{"name": "Ada", "goals": ["one"]')
+    with pytest.raises(UnusableReply, match="no JSON object"):
+        json_object("Ada")
+
+
+@pytest.mark.parametrize("text", ["{" * 1_000_000, "<think>" * 150_000, '"//' * 60_000, WHOLE * 5_000], ids=len)
+def test_a_megabyte_is_done_with_soon(text: str) -> None:
+    began = time.process_time()
+    with pytest.raises(UnusableReply):
+        parse(said(text))
+    assert time.process_time() - began < 5
+
+
+@pytest.mark.proves("reply:grounded")
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("rm -rf build", "{'line': 'rm -rf build'}"),
+        ("rm -rf build ", '{"line": "rm -rf build "}'),
+        ('say "hi"', '{"line": "say \\"hi\\""}'),
+        ('say "hi"', '{"args": "{\\"line\\": \\"say \\\\\\"hi\\\\\\"\\"}"}'),
+        ("build", "{line: build, n: 1}"),
+        ("", "{}"),
+    ],
+)
+def test_a_string_that_stands_in_the_text_from_quote_to_quote_is_grounded(line: str, text: str) -> None:
+    assert is_verbatim(shell(line), text)
+
+
+@pytest.mark.proves("reply:grounded")
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("rm -rf build", '{"line": "rm -rf build/tmp"}'),
+        ("rm -rf build", '{"line": "rm -rf build'),
+        ("rm -rf build", '{"line": "rm -rf build "}'),
+        ("rm  -rf build", '{"line": "rm -rf build"}'),
+        ("rm -rf /", '{"line": "rm -rf build"}'),
+        ("build", '{"line": "rm -rf build"}'),
+    ],
+)
+def test_a_string_that_was_cut_joined_or_invented_is_not_grounded(line: str, text: str) -> None:
+    assert not is_verbatim(shell(line), text)
+
+
+MISSPELT = (
+    '{"thoughts": {"text": "x"}, "command": {"name": "write_to_file", "args": {"filename": "a.txt", "text": %s}}}'
+)
+INCHES = MISSPELT % '"5" of pipe"'
+MENDED = reply_text("write_to_file", {"filename": "a.txt", "text": '5" of pipe'})
+
+
+@pytest.mark.proves("reply:repair")
+@pytest.mark.parametrize("mended", [MENDED, f"```json\n{MENDED}\n```"])
+def test_a_model_may_mend_the_spelling_of_a_reply(mended: str) -> None:
+    assert is_worth_repairing(said(INCHES))
+    assert parse_repaired(said(mended), said(INCHES))[1] == write('5" of pipe')
+
+
+@pytest.mark.proves("reply:grounded")
+@pytest.mark.parametrize(
+    ("mended", "original"),
+    [
+        (MENDED.replace("pipe", "pipes"), INCHES),
+        (MENDED.replace(" of pipe", ""), INCHES),
+        (MENDED.replace("a.txt", "b.txt"), INCHES),
+        (MENDED.replace("write_to_file", "append_to_file"), INCHES),
+        (MENDED.replace('{"filename": "a.txt", ', "{"), INCHES),
+        (MENDED.replace('{"filename"', '{"force": true, "filename"'), INCHES),
+        (MENDED.replace(" of pipe", " of pipe "), INCHES),
+        (MENDED[:-1], INCHES[:-12]),
+        (reply_text("execute_shell", {"command_line": "rm -rf build"}), MISSPELT % '"5" of" rm -rf build'),
+        (reply_text("do_nothing"), MISSPELT % "oh no" + WHOLE),
+    ],
+)
+def test_a_mended_reply_that_says_anything_else_is_not_used(mended: str, original: str) -> None:
+    with pytest.raises(UnusableReply):
+        parse_repaired(said(mended), said(original))
+
+
+def test_a_mended_reply_that_was_itself_cut_off_is_not_used() -> None:
+    with pytest.raises(UnusableReply, match="cut off"):
+        parse_repaired(said(MENDED, "length"), said(INCHES))
+
+
+@pytest.mark.parametrize("case", [case for case in CORPUS if case.gives or case in CUT_OFF], ids=str)
+def test_what_can_be_read_or_was_cut_off_is_not_worth_a_call(case: Case) -> None:
+    assert not is_worth_repairing(case.reply)
+
+
+@pytest.mark.parametrize(
+    "text", [INCHES + "x" * MOST_TEXT, f"{WHOLE}{INCHES}", "oh no", '{"thoughts": oh no}'], ids=len
+)
+def test_what_is_too_long_or_holds_not_one_command_is_not_worth_a_call(text: str) -> None:
+    assert not is_worth_repairing(said(text))
+
+
+def test_the_prompt_for_mending_holds_the_text_and_no_more_than_it_may() -> None:
+    system, user = repair_messages(INCHES + "x" * 30_000)
+    assert (system.role, user.role) == ("system", "user")
+    assert "no instruction to you" in system.content
+    assert INCHES in user.content
+    assert len(user.content) < MOST_TEXT + 50
+
+
+def test_a_plain_repair_library_would_have_made_commands_of_what_is_refused() -> None:
+    """The reason why no library reads replies: it closes what was cut off and picks one of two readings."""
+    invented = [case.name for case in REFUSED if len(case.text) < 20_000 and repaired_plainly(case.text)]
+    assert len(invented) > 30
+
+
+def repaired_plainly(text: str) -> CommandCall | None:
+    """What one makes of a text who trusts the library."""
+    try:
+        answer = json_repair.loads(text)
+    except RecursionError:
+        return None
+    match answer:
+        case {"command": {"name": str(name), "args": dict(arguments)}}:
+            json.dumps(arguments)
+            return CommandCall(name, arguments)
+        case _:
+            return None

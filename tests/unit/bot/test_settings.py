@@ -1,0 +1,380 @@
+"""Settings: read from environment and file, refused with one line, never showing a secret."""
+
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from agent_core.errors import SettingsError
+from bot import variables
+from bot.settings import Settings, load
+from bot.value_types import Endpoint
+from bot.variables import TABLE, VARIABLES
+
+ROOT = Path(__file__).parents[3]
+EXAMPLES = {variable.name: variable.example for variable in TABLE}
+# One workspace or many, one endpoint or another or a file that has to be there: these go without one another.
+FOR_MANY = {"SLACK_CLIENT_ID", "SLACK_CLIENT_SECRET"}
+ELSEWHERE = {"OPENAI_BASE_URL"}
+ON_AZURE = {"AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY"}
+IN_A_FILE = {"LOCAL_MODEL"}
+LEFT_OUT = FOR_MANY | ON_AZURE | IN_A_FILE
+TOKEN = "sixteen-letters-and-more"
+
+
+def fault_of(environ: dict[str, str], env_file: Path | None = None) -> SettingsError:
+    with pytest.raises(SettingsError) as caught:
+        load(environ, env_file)
+    return caught.value
+
+
+def in_file(folder: Path, text: str) -> Path:
+    path = folder / ".env"
+    path.write_text(text)
+    return path
+
+
+def test_without_any_variable_everything_has_a_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings = load({})
+    assert settings.home == tmp_path / ".signoff"
+    assert settings.database_url == f"sqlite:///{tmp_path}/.signoff/signoff.db"
+    assert (settings.address, settings.is_local) == ("http://127.0.0.1:8700", True)
+    assert (settings.has_endpoint, settings.secrets) == (False, ())
+
+
+def test_the_environment_goes_before_the_file_and_an_empty_value_counts_as_none(tmp_path: Path) -> None:
+    env_file = in_file(tmp_path, "PORT=9000\nHOST=localhost\nSMART_MODEL=\nTEMPERATURE=0.5\n")
+    settings = load({"PORT": "9001", "HOST": "", "TEMPERATURE": " "}, env_file)
+    assert (settings.port, settings.host, settings.smart_model, settings.temperature) == (9001, "localhost", "", 0.5)
+
+
+def test_the_processes_own_environment_is_read_when_none_is_handed_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PORT", "9002")
+    assert load(env_file=None).port == 9002
+    assert load({}, env_file=None).port == 8700
+
+
+@pytest.mark.parametrize("left_out", [LEFT_OUT, {"SLACK_BOT_TOKEN"} | ELSEWHERE | IN_A_FILE])
+def test_every_example_is_a_value_that_can_be_used(left_out: set[str]) -> None:
+    settings = load({name: value for name, value in EXAMPLES.items() if name not in left_out}, None)
+    assert settings.has_slack
+    assert settings.model_prices == {"my-model": (Decimal("0.25"), Decimal(2))}
+    assert settings.disabled_commands == ("delete_file", "append_to_file")
+    assert settings.default_budget_usd == 5
+    assert (settings.context_window, settings.prompt_profile) == (16_384, "compact")
+    assert settings.has_google
+
+
+def test_words_are_taken_in_any_case() -> None:
+    settings = load({"LOG_LEVEL": "debug", "LOG_FORMAT": "JSON", "PROMPT_PROFILE": "Full"}, None)
+    assert (settings.log_level, settings.log_format, settings.prompt_profile) == ("DEBUG", "json", "full")
+
+
+@pytest.mark.proves("settings:fault")
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("SIGNOFF_HOME", __file__),
+        ("SIGNOFF_HOME", "what?"),
+        ("HOST", "http://localhost"),
+        ("PORT", "0"),
+        ("PORT", "65536"),
+        ("PORT", "eighty"),
+        ("WEB_TOKEN", "two words of some length"),
+        ("PUBLIC_URL", "signoff.example.com"),
+        ("PUBLIC_URL", "https://"),
+        ("PUBLIC_URL", "https://example.com/?a=b"),
+        ("DATABASE_URL", "mysql://localhost/signoff"),
+        ("DATABASE_URL", "signoff.db"),
+        ("DATABASE_URL", "sqlite://"),
+        ("DATABASE_URL", "postgresql://localhost:port/signoff"),
+        ("OPENAI_API_KEY", "“sk-curly”"),
+        ("OPENAI_BASE_URL", "ftp://localhost/v1"),
+        ("OPENAI_BASE_URL", "http://localhost:99999/v1"),
+        ("OPENAI_BASE_URL", "http://ana:password@localhost/v1"),
+        ("TEMPERATURE", "2.1"),
+        ("TEMPERATURE", "nan"),
+        ("AZURE_OPENAI_ENDPOINT", "your-resource"),
+        ("AZURE_OPENAI_API_KEY", "two words"),
+        ("LOCAL_MODEL", "/nowhere/model.gguf"),
+        ("LOCAL_MODEL", __file__),
+        ("CONTEXT_WINDOW", "1023"),
+        ("CONTEXT_WINDOW", "16k"),
+        ("CONTEXT_WINDOW", "99999999"),
+        ("PROMPT_PROFILE", "short"),
+        ("TIKTOKEN_CACHE_DIR", __file__),
+        ("EMBEDDING_BASE_URL", "127.0.0.1"),
+        ("PINECONE_API_KEY", "“pcsk”"),
+        ("PINECONE_INDEX", "Signoff"),
+        ("PINECONE_INDEX", "-signoff"),
+        ("PINECONE_INDEX", "s" * 46),
+        ("PINECONE_HOST", "ftp://index"),
+        ("PINECONE_HOST", "two words"),
+        ("PINECONE_CONTROLLER_HOST", "https://ana:hush@localhost"),
+        ("GOOGLE_API_KEY", "two words"),
+        ("GOOGLE_CSE_ID", "a/b"),
+        ("GOOGLE_SEARCH_URL", "www.googleapis.com"),
+        ("MODEL_PRICES", "{"),
+        ("MODEL_PRICES", '{"m": 1}'),
+        ("MODEL_PRICES", '{"m": [1, -2]}'),
+        ("DEFAULT_BUDGET_USD", "0"),
+        ("DEFAULT_BUDGET_USD", "Infinity"),
+        ("LOG_LEVEL", "LOUD"),
+        ("LOG_FORMAT", "xml"),
+    ],
+)
+def test_a_wrong_value_is_told_in_one_line_with_an_example(name: str, value: str) -> None:
+    fault = fault_of({name: value})
+    variable = VARIABLES[name]
+    assert str(fault) == f"{name}: must be {variable.rule}. Example: {name}={variable.example}"
+
+
+def test_the_first_of_several_faults_is_told() -> None:
+    assert fault_of({"LOG_LEVEL": "LOUD", "PORT": "0"}).variable == "PORT"
+
+
+@pytest.mark.proves("web:token")
+@pytest.mark.parametrize("token", [{}, {"WEB_TOKEN": "too-short"}])
+def test_a_page_that_others_can_reach_wants_a_token(token: dict[str, str]) -> None:
+    fault = fault_of({"HOST": "0.0.0.0", **token})
+    assert fault.variable == "WEB_TOKEN"
+    assert fault.fault == "must have at least 16 characters, because HOST opens the page to others."
+    assert not load({"HOST": "0.0.0.0", "WEB_TOKEN": TOKEN}, None).is_local
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1"])
+def test_a_page_for_this_machine_alone_wants_none(host: str) -> None:
+    assert load({"HOST": host}, None).is_local
+
+
+SLACK = {"SLACK_BOT_TOKEN": "xoxb-1", "SLACK_APP_TOKEN": "xapp-1"}
+
+
+@pytest.mark.parametrize(
+    ("given", "variable", "fault"),
+    [
+        ({"SLACK_BOT_TOKEN": "xoxb-1"}, "SLACK_BOT_TOKEN", "needs SLACK_APP_TOKEN (Socket Mode) or"),
+        ({"SLACK_APP_TOKEN": "xapp-1"}, "SLACK_BOT_TOKEN", "is missing beside the other settings of Slack."),
+        ({"SLACK_SIGNING_SECRET": "s"}, "SLACK_BOT_TOKEN", "is missing beside the other settings of Slack."),
+        ({**SLACK, "SLACK_BOT_TOKEN": "xapp-1"}, "SLACK_BOT_TOKEN", "must begin with xoxb-: Slack has several"),
+        ({**SLACK, "SLACK_APP_TOKEN": "xoxb-1"}, "SLACK_APP_TOKEN", "must begin with xapp-: Slack has several"),
+        ({"SLACK_CLIENT_ID": "1.2"}, "SLACK_CLIENT_ID", "needs PUBLIC_URL beside it"),
+        ({"SLACK_CLIENT_ID": "one"}, "SLACK_CLIENT_ID", "must be two numbers with a point between them."),
+        (
+            {"SLACK_CLIENT_ID": "1.2", "PUBLIC_URL": "http://localhost"},
+            "SLACK_CLIENT_SECRET",
+            "must be set beside SLACK_CLIENT_ID.",
+        ),
+        (
+            {**SLACK, "SLACK_CLIENT_ID": "1.2", "SLACK_CLIENT_SECRET": "s", "PUBLIC_URL": "http://localhost"},
+            "SLACK_BOT_TOKEN",
+            "is for one workspace and SLACK_CLIENT_ID for many",
+        ),
+    ],
+)
+def test_half_a_slack_app_is_told_with_what_is_missing(given: dict[str, str], variable: str, fault: str) -> None:
+    told = fault_of(given)
+    assert (told.variable, told.fault[: len(fault)]) == (variable, fault)
+
+
+AZURE = {"AZURE_OPENAI_ENDPOINT": "https://r.openai.azure.com", "AZURE_OPENAI_API_KEY": "a", "SMART_MODEL": "mine"}
+
+
+@pytest.mark.parametrize(
+    ("given", "variable", "fault"),
+    [
+        ({**AZURE, "OPENAI_BASE_URL": "http://localhost/v1"}, "AZURE_OPENAI_ENDPOINT", "is one endpoint and"),
+        ({**AZURE, "AZURE_OPENAI_API_KEY": ""}, "AZURE_OPENAI_ENDPOINT", "needs AZURE_OPENAI_API_KEY beside it."),
+        ({**AZURE, "SMART_MODEL": ""}, "AZURE_OPENAI_ENDPOINT", "needs SMART_MODEL beside it, the name of the"),
+        ({"EMBEDDING_MODEL": "nomic-embed-text"}, "EMBEDDING_MODEL", "names a model, so OPENAI_API_KEY, OPENAI_BASE"),
+        ({"EMBEDDING_BASE_URL": "http://localhost/v1"}, "EMBEDDING_MODEL", "must name a model of EMBEDDING_BASE_URL."),
+        ({"PINECONE_HOST": "localhost"}, "PINECONE_HOST", "needs PINECONE_API_KEY beside it."),
+        ({"PINECONE_CONTROLLER_HOST": "localhost"}, "PINECONE_CONTROLLER_HOST", "needs PINECONE_API_KEY beside it."),
+        ({"GOOGLE_CSE_ID": "a"}, "GOOGLE_CSE_ID", "needs GOOGLE_API_KEY beside it."),
+    ],
+)
+def test_half_a_provider_is_told_with_what_is_missing(given: dict[str, str], variable: str, fault: str) -> None:
+    told = fault_of(given)
+    assert (told.variable, told.fault[: len(fault)]) == (variable, fault)
+
+
+@pytest.mark.parametrize("other", [AZURE, {"OPENAI_BASE_URL": "http://localhost/v1"}])
+def test_a_model_in_a_file_goes_without_an_endpoint(tmp_path: Path, other: dict[str, str]) -> None:
+    path = tmp_path / "Model.GGUF"
+    path.touch()
+    assert fault_of({"LOCAL_MODEL": str(path), **other}).variable == "LOCAL_MODEL"
+    settings = load({"LOCAL_MODEL": str(path), "OPENAI_API_KEY": "sk-1"}, None)
+    assert (settings.local_model, settings.endpoint, settings.embedding_name) == (path, None, "local")
+
+
+HERE = "http://127.0.0.1:11434/v1"
+OWN_EMBEDDINGS = {"OPENAI_API_KEY": "sk-1", "EMBEDDING_BASE_URL": HERE, "EMBEDDING_MODEL": "nomic"}
+OPENAI = "https://api.openai.com/v1"
+
+
+@pytest.mark.parametrize(
+    ("given", "endpoint"),
+    [
+        ({}, None),
+        ({"OPENAI_API_KEY": "sk-1"}, Endpoint(url=OPENAI, key="sk-1")),
+        ({"OPENAI_BASE_URL": HERE}, Endpoint(url=HERE, key="")),
+        ({"OPENAI_BASE_URL": f"{HERE}/", "OPENAI_API_KEY": "sk-1"}, Endpoint(url=HERE, key="sk-1")),
+        ({**AZURE, "OPENAI_API_KEY": "sk-1"}, Endpoint(url="https://r.openai.azure.com/openai/v1", key="a")),
+        (
+            {**AZURE, "AZURE_OPENAI_ENDPOINT": "https://r.openai.azure.com/openai/v1/"},
+            Endpoint(url="https://r.openai.azure.com/openai/v1", key="a"),
+        ),
+        ({"AZURE_OPENAI_API_KEY": "a"}, None),
+    ],
+)
+def test_the_endpoint_is_an_address_with_its_own_key(given: dict[str, str], endpoint: Endpoint | None) -> None:
+    settings = load(given, None)
+    assert (settings.endpoint, settings.has_endpoint) == (endpoint, endpoint is not None)
+    assert "sk-1" not in repr(settings.endpoint)
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "endpoint"),
+    [
+        ({}, "local", None),
+        ({"OPENAI_API_KEY": "sk-1"}, "text-embedding-3-small", Endpoint(url=OPENAI, key="sk-1")),
+        ({"OPENAI_BASE_URL": HERE, "OPENAI_API_KEY": "sk-1"}, "local", None),
+        (AZURE, "local", None),
+        ({**AZURE, "EMBEDDING_MODEL": "mine"}, "mine", Endpoint(url="https://r.openai.azure.com/openai/v1", key="a")),
+        ({"OPENAI_API_KEY": "sk-1", "EMBEDDING_MODEL": "Local"}, "local", None),
+        ({"OPENAI_BASE_URL": HERE, "EMBEDDING_MODEL": "nomic"}, "nomic", Endpoint(url=HERE, key="")),
+        ({"EMBEDDING_BASE_URL": HERE, "EMBEDDING_MODEL": "nomic"}, "nomic", Endpoint(url=HERE, key="")),
+        ({**OWN_EMBEDDINGS, "EMBEDDING_API_KEY": "e"}, "nomic", Endpoint(url=HERE, key="e")),
+        (OWN_EMBEDDINGS, "nomic", Endpoint(url=HERE, key="")),
+    ],
+)
+def test_embeddings_are_made_here_or_at_an_address_with_its_own_key(
+    given: dict[str, str], name: str, endpoint: Endpoint | None
+) -> None:
+    settings = load(given, None)
+    assert (settings.embedding_name, settings.embedding_endpoint) == (name, endpoint)
+
+
+def test_a_model_in_a_file_can_be_beside_embeddings_of_openai(tmp_path: Path) -> None:
+    path = tmp_path / "model.gguf"
+    path.touch()
+    given = {"LOCAL_MODEL": str(path), "OPENAI_API_KEY": "sk-1", "EMBEDDING_MODEL": "text-embedding-3-small"}
+    assert load(given, None).embedding_endpoint == Endpoint(url=OPENAI, key="sk-1")
+
+
+def test_hosts_of_pinecone_may_be_given_as_its_console_shows_them() -> None:
+    given = {"PINECONE_API_KEY": "p", "PINECONE_HOST": "s-1.svc.pinecone.io", "PINECONE_CONTROLLER_HOST": HERE}
+    settings = load(given, None)
+    assert settings.pinecone_host == "https://s-1.svc.pinecone.io"
+    assert (settings.pinecone_controller_host, settings.pinecone_index) == (HERE, "signoff")
+
+
+def test_tokenizers_are_looked_for_in_the_data_folder_unless_told_where(tmp_path: Path) -> None:
+    home = {"SIGNOFF_HOME": str(tmp_path)}
+    assert load(home, None).tokenizers == tmp_path / "tiktoken"
+    assert load({**home, "TIKTOKEN_CACHE_DIR": str(tmp_path / "t")}, None).tokenizers == tmp_path / "t"
+
+
+@pytest.mark.parametrize("name", ["GOOGLE_API_KEY", "AZURE_OPENAI_API_KEY"])
+def test_a_key_that_other_programs_share_turns_nothing_on_by_itself(name: str) -> None:
+    settings = load({name: "a"}, None)
+    assert (settings.has_google, settings.has_endpoint) == (False, False)
+
+
+def test_no_secret_is_shown_by_the_settings() -> None:
+    settings = load(
+        {
+            "WEB_TOKEN": TOKEN,
+            "OPENAI_API_KEY": "sk-hidden",
+            "AZURE_OPENAI_API_KEY": "azure-hidden",
+            "PINECONE_API_KEY": "pcsk-hidden",
+            "GOOGLE_API_KEY": "google-hidden",
+            "DATABASE_URL": "postgresql://ana:p%40ss@db.example.com/signoff?sslmode=require",
+        },
+        None,
+    )
+    hidden = ("sk-hidden", "azure-hidden", "pcsk-hidden", "google-hidden")
+    assert settings.secrets == (TOKEN, *hidden, "p%40ss", "p@ss")
+    assert settings.shown_database == "postgresql://db.example.com/signoff"
+    shown = f"{settings!r} {settings} {settings.shown_database}"
+    assert not any(secret in shown for secret in settings.secrets)
+
+
+@pytest.mark.proves("settings:secrets")
+@pytest.mark.parametrize(
+    "name",
+    ["WEB_TOKEN", "OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "PINECONE_API_KEY", "GOOGLE_API_KEY", "DATABASE_URL"],
+)
+def test_no_secret_is_shown_by_a_fault(name: str) -> None:
+    fault = fault_of({name: "mysql://ana:hush hush@localhost"})
+    assert "hush" not in f"{fault!r} {fault} {fault.__cause__!r}"
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("OPENAI_APIKEY", "OPENAI_API_KEY"),
+        ("SIGNOF_HOME", "SIGNOFF_HOME"),
+        ("openai_key", "OPENAI_API_KEY"),
+        ("FAST_LLM_MODEL", "FAST_MODEL"),
+        ("PINECONE_APIKEY", "PINECONE_API_KEY"),
+    ],
+)
+def test_a_misspelt_name_in_the_file_is_refused_with_the_right_one(tmp_path: Path, written: str, meant: str) -> None:
+    env_file = in_file(tmp_path, f"{written}=x\n")
+    fault = fault_of({}, env_file)
+    assert (fault.variable, fault.fault) == (meant, f"is written {written.upper()} in {env_file}.")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["PINECONE_ENV", "CUSTOM_SEARCH_ENGINE_ID", "SLACK_TEAM_ID", "OPENAI_ORG_ID", "HTTP_PROXY", "GEMINI_API_KEY"],
+)
+def test_a_name_that_is_somebody_elses_is_left_alone(tmp_path: Path, name: str) -> None:
+    load({}, in_file(tmp_path, f"{name}=x\n"))
+
+
+def test_settings_cannot_be_changed() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        load({}, None).port = 1  # type: ignore[misc]
+
+
+def test_every_field_has_a_variable_and_every_variable_a_field() -> None:
+    fields = {str(field.validation_alias or name).upper() for name, field in Settings.model_fields.items()}
+    assert fields == set(VARIABLES)
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [(".env.example", variables.example_file()), ("docs/reference/settings.md", variables.reference())],
+)
+def test_the_files_made_of_the_variables_are_up_to_date(file: str, content: str) -> None:
+    assert (ROOT / file).read_text() == content, "Run `make reference`."
+
+
+def test_the_example_file_with_every_line_taken_off_its_comment_can_be_used(tmp_path: Path) -> None:
+    lines = (ROOT / ".env.example").read_text().splitlines()
+    offered = [line.removeprefix("# ") for line in lines if line.partition("=")[0].removeprefix("# ") in VARIABLES]
+    assert len(offered) == len(VARIABLES)
+    taken = [line for line in offered if line.partition("=")[0] not in LEFT_OUT]
+    usable = {name: value for name, value in EXAMPLES.items() if name not in LEFT_OUT}
+    assert load({}, in_file(tmp_path, "\n".join(taken))) == load(usable, None)
+
+
+def test_nothing_slow_is_loaded_with_the_settings() -> None:
+    code = "import sys, bot.settings; print(*{name.partition('.')[0] for name in sys.modules})"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    assert not {
+        "aiohttp",
+        "slack_sdk",
+        "sqlalchemy",
+        "openai",
+        "alembic",
+        "jsonschema",
+        "genai_prices",
+        "numpy",
+        "tiktoken",
+    } & set(loaded.split())

@@ -1,0 +1,502 @@
+"""One agent and one person in a terminal, from the first question to the exit code."""
+
+import asyncio
+import json
+import signal
+from collections import deque
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.terminal.console import Console
+from adapters.terminal.streams import Streams
+from adapters.terminal.surface import CHANNEL, AdvancedEvent, CardEvent, TerminalSurface, person
+from agent_core.commands.agents import AgentCommands, Nothing
+from agent_core.commands.registry import CommandContext, declared
+from agent_core.errors import InvalidInput, ModelRefused
+from agent_core.model.actors import Origin
+from agent_core.model.agent import Acting, Agent, Awaiting, Stopped
+from agent_core.model.command import CommandCall, Proposal, RiskClass, Thoughts
+from agent_core.model.decision import Approval, Approve
+from agent_core.model.draft import DEFAULT_ROLE, AgentDraft
+from agent_core.model.ids import AgentId
+from agent_core.testing.examples import NOON, a_turn, an_agent, keep
+from agent_core.testing.language_model import ScriptedModel, reply_text
+from agent_core.testing.stage import Stage
+from bot.solo import SoloOptions, export, parse, solo
+from tests.wiring import actions_of
+
+WRITE = reply_text("write_to_file", {"filename": "a.txt", "text": "one\n"})
+MORE = [reply_text("append_to_file", {"filename": "a.txt", "text": f"line {number}\n"}) for number in range(9)]
+DONE = reply_text("task_complete", {"reason": "All is written."})
+CLERK = SoloOptions(draft=AgentDraft(name="Clerk", goals=("Write a file",)))
+WITH_ROLE = replace(CLERK, draft=replace(CLERK.draft, role="writes"))
+
+
+@dataclass
+class Desk:
+    """A terminal with somebody at it who types these lines; what is written and emitted is kept."""
+
+    stage: Stage
+    model: ScriptedModel
+    can_ask: bool = False
+    lines: deque[str] = field(default_factory=deque)
+    written: str = ""
+    emitted: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.engine, self.loop, self.surfaces = self.stage.engine, self.stage.loop, self.stage.loop.surfaces
+        self.actions = actions_of(self.stage)
+
+    async def sits(self, options: SoloOptions = CLERK, *lines: str) -> int:
+        self.lines.extend(lines)
+        streams = Streams(read=self.read, write=self.write, emit=self.emitted.append, can_ask=self.can_ask)
+        async with asyncio.timeout(10):
+            return await solo(self, options, replace(streams, is_live=True))
+
+    async def read(self) -> str | None:
+        return self.lines.popleft() if self.lines else None
+
+    def write(self, text: str) -> None:
+        self.written += text
+
+    async def agent(self, name: str = "Clerk") -> Agent:
+        agent = await self.stage.views.find_by_name(CHANNEL, name)
+        assert agent is not None
+        return agent
+
+    async def file(self, path: str) -> bytes:
+        return await self.stage.views.file(CHANNEL, (await self.agent()).id, path)
+
+    @property
+    def records(self) -> list[dict[str, object]]:
+        return [json.loads(line) for line in self.emitted]
+
+
+def desk_of(*replies: str | Exception, can_ask: bool = False, **ports: Any) -> Desk:
+    model = ScriptedModel(*replies)
+    return Desk(Stage(model=model, surface=TerminalSurface(), **ports), model, can_ask)
+
+
+async def asking(*replies: str) -> Stage:
+    """Clerk, who asks to write a file, as another process left it."""
+    stage = desk_of(*replies).stage
+    origin = replace(stage.origin(person()), channel=CHANNEL)
+    await stage.wait_until_settled(await stage.service.create(CLERK.draft, origin))
+    return stage
+
+
+async def crashed(desk: Desk) -> None:
+    """Clerk, whose process died while it wrote a file."""
+    me = person()
+    agent = an_agent(channel=CHANNEL, name="Clerk", owner=me, status=Acting(), turns=1)
+    call = CommandCall("write_to_file", {"filename": "a.txt", "text": "one\n"})
+    proposal = Proposal(thoughts=Thoughts(), call=call, preview=await desk.loop.runner.preview_call(agent, call))
+    turn = a_turn(agent, proposal=proposal, state="running", started_at=NOON)
+    await keep(desk.stage.database, agent, replace(turn, approvals=(Approval(me, NOON, Approve()),)))
+
+
+async def test_approving_to_the_end_reaches_the_goal_and_exits_with_0() -> None:
+    desk = desk_of(WRITE, DONE)
+    assert await desk.sits(CLERK, "y", "y") == 0
+    assert await desk.file("a.txt") == b"one\n"
+    assert desk.written.count("Clerk is thinking…") == 2
+    assert "Clerk is done: All is written." in desk.written
+
+
+async def test_approving_3_runs_three_commands_and_asks_for_the_fourth() -> None:
+    desk = desk_of(WRITE, *MORE)
+    assert await desk.sits(CLERK, "y -3", "n") == 3
+    assert [turn["state"] for turn in desk.records] == ["done", "done", "done", "withdrawn"]
+    assert "1 of 3 left · granted by" in desk.written
+
+
+async def test_an_empty_line_and_a_number_that_cannot_be_used_decide_nothing() -> None:
+    desk = desk_of(WRITE)
+    assert await desk.sits(CLERK, "", "y -51", "n") == 3
+    assert "a number from 2 to 50, not 51." in desk.written
+    assert [turn["state"] for turn in desk.records] == ["withdrawn"]
+
+
+async def test_an_edit_asks_each_argument_and_runs_what_was_typed() -> None:
+    desk = desk_of(WRITE, DONE)
+    assert await desk.sits(CLERK, "e", "b.txt", "<", "one", "two", "", ".", "y") == 0
+    assert await desk.file("b.txt") == b"one\ntwo\n"
+    assert desk.records[0]["arguments"] == {"filename": "b.txt", "text": "one\ntwo\n"}
+
+
+async def test_an_argument_that_was_not_given_can_be_added_as_json() -> None:
+    desk = desk_of(WRITE, reply_text("read_file", {"filename": "a.txt"}), DONE)
+    assert await desk.sits(CLERK, "y", "e", "", "two", "2", "y") == 0
+    assert "start (not given): " in desk.written
+    assert "This is not JSON" in desk.written
+    assert desk.records[1]["arguments"] == {"filename": "a.txt", "start": 2}
+
+
+async def test_an_edit_that_changes_nothing_decides_nothing() -> None:
+    desk = desk_of(WRITE)
+    assert await desk.sits(CLERK, "e", "", "", "n") == 3
+    assert "Nothing was changed." in desk.written
+    assert desk.records[0]["state"] == "withdrawn"
+
+
+async def test_an_edit_that_does_not_fit_the_command_is_told_and_asked_again() -> None:
+    desk = desk_of(WRITE)
+    assert await desk.sits(CLERK, "e", "x" * 500, "", "n") == 3
+    assert "is too long" in desk.written
+    assert desk.records[0]["state"] == "withdrawn"
+
+
+async def test_free_text_rejects_with_that_reason() -> None:
+    desk = desk_of(WRITE, DONE)
+    assert await desk.sits(CLERK, "Use b.txt", "y") == 0
+    assert desk.records[0]["result"] == {"kind": "rejected", "text": "Use b.txt"}
+    assert "rejected it: Use b.txt" in desk.model.prompts[-1][-2].content
+
+
+@pytest.mark.proves("terminal:no-accident")
+async def test_a_word_that_only_looks_like_a_key_is_asked_back() -> None:
+    desk = desk_of(WRITE)
+    assert await desk.sits(CLERK, "no", "quit", "ok", "n") == 3
+    assert "Nothing was decided: “quit” is no key here." in desk.written
+    assert [turn["state"] for turn in desk.records] == ["withdrawn"]
+
+
+@pytest.mark.proves("terminal:no-accident")
+async def test_somebody_at_the_keyboard_is_told_what_words_will_do_before_they_are_sent() -> None:
+    desk = desk_of(WRITE, DONE, can_ask=True)
+    assert await desk.sits(WITH_ROLE, "Use b.txt", "Use c.txt", "", "y") == 0
+    assert desk.written.count("This rejects turn 1 with these words. Enter sends it") == 2
+    assert desk.records[0]["result"] == {"kind": "rejected", "text": "Use c.txt"}
+
+
+@pytest.mark.parametrize(("typed", "code"), [(["Use b.txt", "n"], 3), (["Use b.txt"], 3), (["Use b.txt", "y", "y"], 0)])
+async def test_another_key_takes_the_place_of_words_that_were_not_sent(typed: list[str], code: int) -> None:
+    desk = desk_of(WRITE, DONE, can_ask=True)
+    assert await desk.sits(WITH_ROLE, *typed) == code
+    assert "This rejects turn 1" in desk.written
+    assert "rejected" not in [turn["state"] for turn in desk.records]
+
+
+async def test_a_question_says_that_it_asks_and_a_verb_needs_no_second_line() -> None:
+    desk = desk_of(WRITE, can_ask=True)
+    assert await desk.sits(WITH_ROLE, "Why this file, please?", "!status", "?", "n") == 3
+    assert "This asks about turn 1 with these words." in desk.written
+    assert "Clerk: waiting for a decision" in desk.written
+    assert "│ y -N, y N  this command and the next ones run unasked" in desk.written
+
+
+@pytest.mark.parametrize("lines", [["n"], [], ["e", "b.txt", "<", "one"]])
+async def test_n_and_the_end_of_input_stop_the_agent(lines: list[str]) -> None:
+    desk = desk_of(WRITE)
+    assert await desk.sits(CLERK, *lines) == 3
+    assert isinstance((await desk.agent()).status, Stopped)
+    assert "stopped by" in desk.written
+
+
+async def test_ctrl_c_at_a_question_stops_the_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = desk_of(WRITE)
+
+    async def read() -> str | None:
+        signal.raise_signal(signal.SIGINT)
+        await asyncio.Event().wait()
+        return None
+
+    monkeypatch.setattr(desk, "read", read)
+    assert await desk.sits() == 3
+    assert isinstance((await desk.agent()).status, Stopped)
+
+
+async def test_ctrl_c_while_the_agent_thinks_stops_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = desk_of()
+    monkeypatch.setattr(desk.model, "waits", True)
+    asked = asyncio.create_task(desk.sits())
+    while not desk.model.prompts:
+        await asyncio.wait({asked}, timeout=0)
+    signal.raise_signal(signal.SIGINT)
+    assert await asked == 3
+    assert isinstance((await desk.agent()).status, Stopped)
+
+
+async def test_an_agent_that_is_deleted_elsewhere_ends_the_conversation(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = desk_of(WRITE)
+
+    async def read() -> str | None:
+        await desk.stage.service.delete((await desk.agent()).id, replace(desk.stage.origin(), channel=CHANNEL))
+        return "y"
+
+    monkeypatch.setattr(desk, "read", read)
+    assert await desk.sits() == 3
+    assert "There is no turn" in desk.written
+
+
+async def test_an_agent_that_pauses_exits_with_3_and_says_why() -> None:
+    desk = desk_of(ModelRefused("the key is wrong"))
+    assert await desk.sits() == 3
+    assert "paused: The model did not answer: the key is wrong" in desk.written
+
+
+async def test_continuous_2_runs_two_commands_unasked_and_stops() -> None:
+    desk = desk_of(WRITE, *MORE)
+    assert await desk.sits(replace(CLERK, continuous=2), "never read") == 3
+    assert [turn["state"] for turn in desk.records] == ["done", "done", "withdrawn"]
+    assert "lets it run 2 commands unasked, of every class." in desk.written
+    assert desk.lines
+
+
+async def test_continuous_runs_what_it_finds_open_and_counts_it() -> None:
+    before = await asking(WRITE)
+    desk = desk_of(*MORE, database=before.database, workspaces=before.workspaces)
+    assert await desk.sits(replace(CLERK, continuous=2)) == 3
+    assert [turn["state"] for turn in desk.records] == ["done", "done", "withdrawn"]
+
+
+async def test_continuous_50_shows_every_one_of_its_turns() -> None:
+    many = [reply_text("append_to_file", {"filename": "a.txt", "text": f"{number}\n"}) for number in range(60)]
+    desk = desk_of(*many)
+    assert await desk.sits(replace(CLERK, continuous=50)) == 3
+    assert [turn["number"] for turn in desk.records] == list(range(1, 52))
+
+
+async def test_control_sequences_of_the_model_reach_the_terminal_spelled() -> None:
+    evil = reply_text("write_to_file", {"filename": "a.txt", "text": "\x1b[2J"}, text="\x1b]0;owned\x07")
+    desk = desk_of(evil)
+    await desk.sits(CLERK, "n")
+    assert "⟨U+001B⟩[2J" in desk.written
+    assert "\x1b" not in desk.written
+
+
+async def test_an_agent_of_that_name_is_resumed_where_it_was() -> None:
+    desk = desk_of(WRITE, *MORE[:1], DONE)
+    assert await desk.sits(CLERK, "y") == 3
+    desk.written = ""
+    assert await desk.sits(SoloOptions(draft=AgentDraft(name=" clerk ")), "y") == 0
+    assert "Clerk is there already and goes on where it was: turn 2, stopped by" in desk.written
+    assert [turn["number"] for turn in desk.records] == [1, 2, 3]
+
+
+async def test_what_was_shown_before_a_resume_is_not_shown_again() -> None:
+    desk = desk_of(WRITE, DONE)
+    await desk.sits(CLERK, "n")
+    desk.written = ""
+    await desk.sits(CLERK, "y")
+    assert "turn 1" not in desk.written.partition("\n\n")[2]
+    assert "Its own goals stay" in desk.written
+
+
+async def test_a_resumed_agent_gets_the_budget_that_is_given() -> None:
+    desk = desk_of(*[WRITE] * 3)
+    for options in (CLERK, replace(CLERK, draft=replace(CLERK.draft, budget=Decimal(2)))):
+        await desk.sits(options, "n")
+    assert (await desk.agent()).budget.limit == 2
+    await desk.sits(replace(CLERK, is_unlimited=True), "n")
+    assert (await desk.agent()).budget.limit is None
+
+
+async def test_an_open_question_is_asked_again_in_a_new_process() -> None:
+    before = await asking(WRITE)
+    desk = desk_of(DONE, database=before.database, workspaces=before.workspaces)
+    assert await desk.sits(CLERK, "y", "y") == 0
+    assert "turn 1 · write_to_file\n│ waiting for a decision" in desk.written
+
+
+ANSWERS = [("r", "a.txt now holds 4 characters."), ("i", "says that it ran."), ("s", "it may have run in part.")]
+
+
+@pytest.mark.parametrize(("answer", "result"), ANSWERS)
+async def test_a_command_that_may_have_run_is_put_to_the_person(answer: str, result: str) -> None:
+    desk = desk_of(DONE)
+    await crashed(desk)
+    assert await desk.sits(CLERK, "y", answer, "y") == 0
+    assert "Answer r (run again), i (it ran) or s (skip)" in desk.written
+    assert result in str(desk.records[0]["result"])
+
+
+async def test_continuous_does_not_answer_for_the_person_what_became_of_a_command() -> None:
+    desk = desk_of(DONE)
+    await crashed(desk)
+    assert await desk.sits(replace(CLERK, continuous=2), "s") == 0
+    assert "the process died while this ran" in desk.written
+
+
+def risky(desk: Desk, risk: RiskClass, *, always_asks: bool = False) -> list[str]:
+    """Give the agents of a desk the command `wipe`, and return the list that it writes to."""
+    wiped: list[str] = []
+
+    async def wipe(_given: Nothing, _context: CommandContext) -> str:
+        """Remove everything."""
+        wiped.append("all")
+        return "Gone."
+
+    command = declared(Nothing, wipe, label="x", risks=(risk,), category="agents", always_asks=always_asks)
+    desk.stage.commands.register(command)
+    return wiped
+
+
+@pytest.mark.proves("solo:covered")
+async def test_continuous_does_not_approve_a_command_that_always_asks() -> None:
+    desk = desk_of(reply_text("wipe"))
+    wiped = risky(desk, "write", always_asks=True)
+    assert await desk.sits(replace(CLERK, continuous=10)) == 3
+    assert (wiped, "--continuous does not cover this command" in desk.written) == ([], True)
+
+
+@pytest.mark.proves("solo:covered")
+@pytest.mark.parametrize(
+    ("risk", "exposed", "ran"), [("write", False, ["all"]), ("write", True, []), ("execute", False, [])]
+)
+async def test_continuous_approves_of_what_it_finds_open_only_what_its_lease_covers(
+    risk: RiskClass, exposed: bool, ran: list[str]
+) -> None:
+    desk, me = desk_of(), person()
+    wiped = risky(desk, risk)
+    agent = an_agent(channel=CHANNEL, name="Clerk", owner=me, status=Awaiting(), turns=1, exposed=True)
+    proposal = Proposal(thoughts=Thoughts(), call=CommandCall("wipe", {}))
+    await keep(desk.stage.database, agent, a_turn(agent, proposal=proposal, risks=(risk,), exposed=exposed))
+    assert await desk.sits(replace(CLERK, continuous=5)) == 3
+    assert wiped == ran
+
+
+async def test_what_is_missing_is_asked_for_at_a_terminal() -> None:
+    desk = desk_of(DONE, can_ask=True)
+    assert await desk.sits(SoloOptions(draft=AgentDraft()), "Ada", "", "Write a poem", "Read it", "", "y") == 0
+    agent = await desk.agent("Ada")
+    assert (agent.goals, agent.role.startswith("an assistant")) == (("Write a poem", "Read it"), True)
+
+
+@pytest.mark.parametrize(
+    ("draft", "fault"), [(AgentDraft(), "--name is missing"), (AgentDraft(name="Ada"), "--goal is missing")]
+)
+async def test_what_is_missing_is_named_where_nobody_can_be_asked(draft: AgentDraft, fault: str) -> None:
+    with pytest.raises(InvalidInput, match=fault):
+        await desk_of().sits(SoloOptions(draft=draft))
+
+
+# The agent's mind
+
+
+async def test_s_reviews_the_proposal_and_asks_again() -> None:
+    desk = desk_of(WRITE, "Nobody asked for a.txt.", DONE)
+    assert await desk.sits(CLERK, "s", "s", "y", "y") == 0
+    assert desk.written.count("Self-review:\n│ Nobody asked for a.txt.") == 2
+    assert desk.written.count("Command write_to_file") == 1
+    assert len(desk.model.prompts) == 3
+
+
+async def test_a_review_that_fails_is_told_and_asked_again() -> None:
+    desk = desk_of(WRITE, ModelRefused("No such model."), DONE)
+    assert await desk.sits(CLERK, "s", "y", "y") == 0
+    assert "No self-review: No such model." in desk.written
+
+
+async def test_wishes_are_granted_at_the_question_and_other_words_are_replies() -> None:
+    desk = desk_of(WRITE, DONE)
+    lines = ("goals set Rest; Sleep", "budget 5", "memory add Tea at four", "memory export", "!memory", "goals are odd")
+    assert await desk.sits(CLERK, *lines, "y") == 0
+    assert ((await desk.agent()).goals, (await desk.agent()).budget.limit) == (("Rest", "Sleep"), Decimal(5))
+    assert '"text": "Tea at four"' in desk.written.replace("\n┊ ", "")
+    assert "Clerk remembers 1 thing" in desk.written
+    assert desk.records[0]["result"] == {"kind": "rejected", "text": "goals are odd"}
+
+
+@pytest.mark.parametrize("name", ["", " clerk"])
+async def test_export_writes_the_settings_and_leaves_the_agent_as_it_is(tmp_path: Path, name: str) -> None:
+    stage, path = await asking(WRITE), tmp_path / "ai_settings.yaml"
+    assert await export(stage.views, name, path) == 0
+    assert parse(["--settings", str(path)]).draft == AgentDraft(
+        name="Clerk", role=DEFAULT_ROLE, goals=("Write a file",)
+    )
+    (agent,) = await stage.views.agents(CHANNEL)
+    assert isinstance(agent.status, Awaiting)
+
+
+async def test_export_says_which_agents_there_are(tmp_path: Path) -> None:
+    stage = await asking(WRITE)
+    with pytest.raises(InvalidInput, match="--name says which: Clerk"):
+        await export(stage.views, "Zoe", tmp_path / "x")
+    assert not (tmp_path / "x").exists()
+
+
+class OfEach(ScriptedModel):
+    """A model that says to each agent what was written for it."""
+
+    def __init__(self, **replies: tuple[str, ...]) -> None:
+        super().__init__()
+        self.by_name = {name: deque(said) for name, said in replies.items()}
+
+    async def complete(self, messages: Any, **asked: Any) -> Any:
+        self.say(
+            next(said for name, said in self.by_name.items() if f"You are {name}:" in messages[0].content).popleft()
+        )
+        return await super().complete(messages, **asked)
+
+
+async def test_a_helper_asks_at_the_same_terminal_and_its_agent_goes_on_after_it() -> None:
+    start = reply_text("start_agent", {"name": "Scout", "task": "Write the file"})
+    model = OfEach(Clerk=(start, reply_text("do_nothing"), DONE), Scout=(WRITE, DONE))
+    stage = Stage(model=model, surface=TerminalSurface())
+    for command in AgentCommands(stage.helpers).commands:
+        stage.commands.register(command)
+    desk = Desk(stage, model)
+    assert await desk.sits(CLERK, "y", "y", "y", "y", "y") == 0
+    assert await desk.file("a.txt") == b"one\n"
+    assert "Clerk › Scout · turn 1 · write_to_file" in desk.written
+    assert "Scout is done: All is written." in desk.written
+    assert [turn["state"] for turn in desk.records] == ["done"] * 5
+
+
+async def test_no_at_the_question_of_a_helper_stops_the_agent_with_it() -> None:
+    start = reply_text("start_agent", {"name": "Scout", "task": "Write the file"})
+    model = OfEach(Clerk=(start, reply_text("do_nothing")), Scout=(WRITE,))
+    stage = Stage(model=model, surface=TerminalSurface())
+    for command in AgentCommands(stage.helpers).commands:
+        stage.commands.register(command)
+    desk = Desk(stage, model)
+    assert await desk.sits(CLERK, "y", "y", "n") == 3
+    assert [(await desk.agent(name)).status.kind for name in ("Clerk", "Scout")] == ["stopped", "stopped"]
+
+
+async def test_a_question_is_answered_before_anything_else_is_asked() -> None:
+    desk = desk_of(WRITE, "The goal names it.", DONE)
+    assert await desk.sits(CLERK, "why this file?", "y", "y") == 0
+    asked, _, answered = desk.written.partition("asked: “why this file?”")
+    assert asked.count("y approve ·") == 1
+    assert answered.index("The goal names it.") < answered.index("y approve ·")
+
+
+class EnoughError(Exception):
+    """The test has seen what it wants."""
+
+
+async def test_the_card_that_is_asked_about_stands_right_above_the_question() -> None:
+    desk, me = desk_of(), person()
+    agent = an_agent(channel=CHANNEL, name="Clerk", owner=me, status=Awaiting(), turns=1)
+    helper = replace(agent, id=AgentId("agent-scout"), name="Scout", parent=agent.id, head=agent.id, under="Clerk")
+    turns = [a_turn(agent), a_turn(helper)]
+    await keep(desk.stage.database, agent, helper, *turns)
+    surface = desk.stage.surface
+    assert isinstance(surface, TerminalSurface)
+    for event in (CardEvent(agent, turns[0]), CardEvent(helper, turns[1]), AdvancedEvent()):
+        surface.events.put_nowait(event)
+
+    async def read() -> str | None:
+        raise EnoughError
+
+    streams = Streams(read=read, write=desk.write)
+    origin = Origin(by=me, channel=CHANNEL)
+    console = Console(actions=desk.actions, surface=surface, streams=streams, origin=origin, agent=agent)
+    with pytest.raises(EnoughError):
+        await console.run()
+    assert desk.written.rpartition("━━ ")[2].partition("\n")[0] == "Clerk · turn 1 · write_file"
+
+
+async def test_after_an_edit_the_terminal_shows_what_ran() -> None:
+    desk = desk_of(WRITE, DONE)
+    await desk.sits(CLERK, "e", "b.txt", "two", "n")
+    ran = desk.written.partition("edited and approved by")[2]
+    assert "filename · changed by @" in ran
+    assert "│ +b.txt" in ran
+    assert "b.txt" in ran.partition("Preview:")[2]
