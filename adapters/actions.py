@@ -66,14 +66,14 @@ class ActionDispatcher:
 
     service: AgentService
     views: AgentViews
-    tuning: AgentSettings
+    agent_settings: AgentSettings
     memories: AgentMemories
     review: SelfReview
 
     @property
     def wishes(self) -> ThreadCommands:
         """What people ask of an agent besides decisions."""
-        return ThreadCommands(views=self.views, tuning=self.tuning, memories=self.memories)
+        return ThreadCommands(views=self.views, agent_settings=self.agent_settings, memories=self.memories)
 
     async def press(self, button: Button, filled: FormInput, origin: Origin) -> Answer:
         """Do what a button says. A self-review asks a model: it may take a minute."""

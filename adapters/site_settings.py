@@ -15,9 +15,9 @@ HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-
 MOST = 100
 
 
-async def set_sites(tuning: AgentSettings, said: str, origin: Origin) -> str:
+async def set_sites(agent_settings: AgentSettings, said: str, origin: Origin) -> str:
     """Change the channel's sites as was said, and tell how they are; raise InvalidInput, NotAllowed."""
-    sites = await tuning.sites(origin.channel)
+    sites = await agent_settings.sites(origin.channel)
     if not said:
         return sites_text(sites)
     verb, rest = first_word(said)
@@ -28,7 +28,7 @@ async def set_sites(tuning: AgentSettings, said: str, origin: Origin) -> str:
             changed = _with(sites, verb, tuple(map(_host, re.split(r"[\s,;]+", rest))))
         case _:
             raise InvalidInput({"sites": HOW})
-    return sites_text(await tuning.set_sites(changed, origin))
+    return sites_text(await agent_settings.set_sites(changed, origin))
 
 
 def sites_text(sites: Sites) -> str:

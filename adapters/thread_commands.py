@@ -61,7 +61,7 @@ class ThreadCommands:
     """Grants what was asked in words. Who may is the service's to say; every fault is a PersonError."""
 
     views: AgentViews
-    tuning: AgentSettings
+    agent_settings: AgentSettings
     memories: AgentMemories
 
     async def grant(self, verb: ThreadVerb, agent: Agent, said: str, origin: Origin) -> Answer:
@@ -74,7 +74,7 @@ class ThreadCommands:
             case "memory":
                 return await self._memory(agent, said.strip(), origin)
             case "sites":
-                return _wanted(await set_sites(self.tuning, said.strip(), origin))
+                return _wanted(await set_sites(self.agent_settings, said.strip(), origin))
             case "export":
                 text = settings_text(agent)
                 return _wanted(text, Attachment(FILENAME, text.encode()))
@@ -99,7 +99,7 @@ class ThreadCommands:
         changed = agent
         if said:
             goals = re.sub(r"\Aset\b:?", "", said, count=1, flags=re.IGNORECASE)
-            changed = await self.tuning.set_goals(agent.id, _each(goals), origin)
+            changed = await self.agent_settings.set_goals(agent.id, _each(goals), origin)
         return _wanted("\n".join((f"Goals of {changed.name}:", *_numbered(changed.goals))))
 
     async def _budget(self, agent: Agent, said: str, origin: Origin) -> Answer:
@@ -108,15 +108,15 @@ class ThreadCommands:
             shared = await self._channel_budget(rest, origin)
             return _wanted(_of_channel(shared))
         if said:
-            changed = await self.tuning.set_budget(agent.id, _limit(said), origin)
+            changed = await self.agent_settings.set_budget(agent.id, _limit(said), origin)
             return _wanted(f"{changed.name}: {_spent(changed.budget)}")
-        shared = await self.tuning.channel_budget(origin.channel)
+        shared = await self.agent_settings.channel_budget(origin.channel)
         return _wanted("\n".join((f"{agent.name}: {_spent(agent.budget)}", *_by_kind(agent), _of_channel(shared))))
 
     async def _channel_budget(self, said: str, origin: Origin) -> Budget:
         if said:
-            return await self.tuning.set_channel_budget(_limit(said), origin)
-        return await self.tuning.channel_budget(origin.channel)
+            return await self.agent_settings.set_channel_budget(_limit(said), origin)
+        return await self.agent_settings.channel_budget(origin.channel)
 
     async def _memory(self, agent: Agent, said: str, origin: Origin) -> Answer:
         match first_word(said):

@@ -148,17 +148,17 @@ async def _worked(signoff: Signoff, goal: str) -> Kept:
         for page in range(PAGES):
             facts = FACTS[page * 4 : page * 4 + 4]
             text = "".join(f"{FILLER * 2}{fact.told} " for fact in facts)
-            await signoff.received.workspaces.of(agent).write(f"page_{page + 1}.txt", text.encode())
+            await signoff.core.uploads.workspaces.of(agent).write(f"page_{page + 1}.txt", text.encode())
 
     agent = await carried(signoff, draft, prepared=with_pages)
     summary = " ".join((agent.digest.summary, *agent.digest.recalled))
     recalled = set()
-    async with signoff.loop.ledger.open_tracker(agent) as tracker:
+    async with signoff.core.loop.ledger.open_tracker(agent) as tracker:
         for fact in FACTS:
-            found = await signoff.loop.mind.memory.recall(agent, fact.asked, MOST_FOUND, tracker)
+            found = await signoff.core.loop.proposer.memory.recall(agent, fact.asked, MOST_FOUND, tracker)
             if any(fact.kept in one.memory.text for one in found):
                 recalled.add(fact)
-    files = signoff.received.workspaces.of(agent)
+    files = signoff.core.uploads.workspaces.of(agent)
     written = " ".join([(await files.read(file.path)).decode() for file in await files.list_files()])
     return Kept(agent, _in(summary), frozenset(recalled), _in(written))
 

@@ -15,15 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from adapters.web.surface import WebSurface
+from agent_core.assembly import Core, CorePorts
 from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.registry import Commands
-from agent_core.engines.local import LocalEngine
 from agent_core.errors import ModelRefused
-from agent_core.loop.advance import AgentLoop
-from agent_core.loop.command_runner import CommandRunner
-from agent_core.loop.proposing import Proposer
-from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
@@ -35,14 +31,10 @@ from agent_core.model.turn import Turn
 from agent_core.model.usage import FREE, Usage
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade
-from agent_core.prompt.model_client import MeteredModel
-from agent_core.providers.clock import SystemClock
 from agent_core.providers.embeddings.local_embedder import LocalEmbedder
-from agent_core.providers.llm.token_estimates import Estimates
 from agent_core.providers.vector_index.embedded_index import EmbeddedIndex
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.service.agents import AgentService
-from agent_core.spending.budget_ledger import BudgetLedger
 
 ADA = Actor(id="ada", display="ada", workspace="local")
 CHANNEL = ChannelScope("web", "local", "general")
@@ -147,28 +139,28 @@ class ScriptedModel:
 
 @asynccontextmanager
 async def office(folder: Path, replies: Sequence[Mapping[str, Any]]) -> AsyncIterator[Office]:
-    """Everything wired together as `bot.bootstrap` does, and its engine running."""
+    """The core as `bot` assembles it, and its engine running."""
     url = f"sqlite:///{folder / 'signoff.db'}"
     await upgrade(url)
-    database, clock, surface = SqlDatabase(url), SystemClock(), WatchedSurface()
-    commands, files = Commands.of(*FILE_COMMANDS, *FINISH_COMMANDS), FolderWorkspaces(folder / "workspaces")
-    shared: dict[str, Any] = {"commands": commands, "workspaces": files}
-    memory = LongTermMemory(
-        database=database, embedder=LocalEmbedder(), index=EmbeddedIndex(database, folder / "vectors")
+    database, surface = SqlDatabase(url), WatchedSurface()
+    core = Core.assemble(
+        CorePorts(
+            database=database,
+            model=ScriptedModel(iter(replies)),
+            index=EmbeddedIndex(database, folder / "vectors"),
+            embedder=LocalEmbedder(),
+            surfaces=(surface,),
+            workspaces=FolderWorkspaces(folder / "workspaces"),
+        ),
+        lambda _parts: Commands.of(*FILE_COMMANDS, *FINISH_COMMANDS),
     )
-    metered_model = MeteredModel(model=ScriptedModel(iter(replies)), tokens=Estimates())
-    mind = Proposer(metered_model=metered_model, memory=memory, clock=clock, **shared)
-    hands, surfaces, ledger = CommandRunner(**shared), {surface.name: surface}, BudgetLedger(database)
-    engine = LocalEngine(database=database, clock=clock, surfaces=tuple(surfaces))
-    kept: dict[str, Any] = {"database": database, "waker": engine, "clock": clock}
-    loop = AgentLoop(mind=mind, runner=hands, surfaces=surfaces, ledger=ledger, **kept)
-    at = Office(service=AgentService(memory=memory, **kept, **shared), surface=surface)
+    at = Office(service=core.service, surface=surface)
 
     async def advance(agent_id: AgentId) -> None:
-        await loop.advance(agent_id)
+        await core.loop.advance(agent_id)
         at.rested.set()
 
-    task = asyncio.create_task(engine.run(advance))
+    task = asyncio.create_task(core.engine.run(advance))
     try:
         yield at
     finally:

@@ -73,7 +73,7 @@ async def carried(
     agent = await signoff.actions.service.create(draft, origin)
     if prepared:
         await prepared(agent)
-    engine = asyncio.create_task(work(signoff.engine, signoff.loop))
+    engine = asyncio.create_task(work(signoff.core.engine, signoff.core.loop))
     try:
         async with asyncio.timeout(LONGEST):
             agent = await _rested(signoff, agent)
@@ -91,4 +91,4 @@ async def _rested(signoff: Signoff, agent: Agent) -> Agent:
         agent = await signoff.actions.views.agent(CHANNEL, agent.id)
         if agent.is_at_rest or isinstance(agent.status, Awaiting):
             return agent
-        await signoff.clock.sleep(0.1)
+        await signoff.core.clock.sleep(0.1)

@@ -7,39 +7,22 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from adapters.actions import ActionDispatcher
-from agent_core.engines.local import LocalEngine
+from agent_core.assembly import Core, CoreOptions, CorePorts
 from agent_core.errors import SettingsError, SurfaceError
-from agent_core.loop.advance import AgentLoop
-from agent_core.loop.command_runner import CommandRunner
-from agent_core.loop.proposing import Proposer
-from agent_core.memory.long_term import LongTermMemory
-from agent_core.memory.reindexing import Reindexer
 from agent_core.model.channels import SurfaceName
 from agent_core.oversight.secrets import Secrets
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade, version
-from agent_core.ports.engine import Waker
 from agent_core.ports.models import LanguageModel
 from agent_core.ports.surface import ChatSurface
 from agent_core.ports.world import Clock
-from agent_core.ports.write_priority import WritePriority
-from agent_core.prompt.model_client import MeteredModel
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.llm.server_discovery import local_servers
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
-from agent_core.service.agent_settings import AgentSettings
-from agent_core.service.agents import AgentService
 from agent_core.service.creation_limits import CreationLimits
-from agent_core.service.drafting import AgentDrafting
-from agent_core.service.helpers import AgentHelpers
-from agent_core.service.memories import AgentMemories
-from agent_core.service.self_review import SelfReview
-from agent_core.service.uploads import FileUploads
-from agent_core.service.views import AgentViews
-from agent_core.spending.budget_ledger import BudgetLedger
 from bot.command_catalog import CommandCatalog
 from bot.doctor import Probes, Tables, endpoint_fault
 from bot.model_wiring import Models, local_fault, wanted_profile
@@ -59,15 +42,10 @@ class Signoff:
     """Everything wired together."""
 
     settings: Settings
-    clock: Clock
     minds: Models
     surfaces: Mapping[SurfaceName, ChatSurface]
-    engine: LocalEngine
-    loop: AgentLoop
-    reindexer: Reindexer
+    core: Core
     actions: ActionDispatcher
-    drafting: AgentDrafting
-    received: FileUploads
     slack: "SlackSide | None" = None
     discord: "DiscordSide | None" = None
 
@@ -78,11 +56,11 @@ class Signoff:
 
     def slack_connection(self) -> "SlackConnection | None":
         """What takes in what people do in Slack, where Slack is on."""
-        return self.slack.connected(self.actions, self.drafting, self.received) if self.slack else None
+        return self.slack.connected(self.actions, self.core) if self.slack else None
 
     def discord_connection(self) -> "DiscordConnection | None":
         """What takes in what people do in Discord, where Discord is on."""
-        return self.discord.connected(self.actions, self.drafting, self.received) if self.discord else None
+        return self.discord.connected(self.actions, self.core) if self.discord else None
 
 
 @asynccontextmanager
@@ -225,61 +203,46 @@ class _Sides:
 
 
 def _wired(ground: _Ground, surfaces: Mapping[SurfaceName, ChatSurface], sides: _Sides) -> Signoff:
-    settings, database, clock, minds = ground.settings, ground.database, ground.clock, ground.minds
-    memory = LongTermMemory(database=database, embedder=minds.embedder, index=minds.index)
-    engine = LocalEngine(database=database, clock=clock, surfaces=tuple(surfaces))
-    fast_model = settings.fast_model if settings.has_endpoint else ""  # a file holds one model
-    secrets = Secrets.of(settings.secrets)
-    metered_model = MeteredModel(model=minds.model, tokens=minds.tokens, fast_model=fast_model, secrets=secrets)
-    ledger, write_priority = BudgetLedger(database), WritePriority()
-    kept: dict[str, Any] = {"database": database, "clock": clock}
-    commands = _repertoire(ground, memory, engine, metered_model).commands
-    carried: dict[str, Any] = {"commands": commands, "workspaces": ground.workspaces}
-    mind = Proposer(
-        metered_model=metered_model, memory=memory, clock=clock, wanted_profile=wanted_profile(settings), **carried
+    settings, models = ground.settings, ground.minds
+    ports = CorePorts(
+        database=ground.database,
+        model=models.model,
+        index=models.index,
+        surfaces=tuple(surfaces.values()),
+        workspaces=ground.workspaces,
+        sandbox=ground.tools.sandbox,
+        clock=ground.clock,
+        tokens=models.tokens,
+        embedder=models.embedder,
     )
-    moved: dict[str, Any] = {"surfaces": surfaces, "ledger": ledger, "write_priority": write_priority}
-    saving: dict[str, Any] = {**kept, "waker": engine, "write_priority": write_priority}
-    created: dict[str, Any] = {"default_budget": settings.default_budget_usd, "limits": _limits(settings)}
+    catalog = CommandCatalog(settings=settings, tools=ground.tools, search=models.search)
+    core = Core.assemble(ports, catalog.commands, _options(settings))
     return Signoff(
         settings=settings,
-        clock=clock,
-        minds=minds,
+        minds=models,
         surfaces=surfaces,
-        engine=engine,
-        loop=AgentLoop(
-            mind=mind, runner=CommandRunner(sandbox=ground.tools.sandbox, **carried), waker=engine, **moved, **kept
-        ),
-        reindexer=Reindexer(memory=memory, ledger=ledger, **kept),
+        core=core,
         actions=ActionDispatcher(
-            service=AgentService(memory=memory, **created, **saving, **carried),
-            views=AgentViews(**kept, **carried),
-            tuning=AgentSettings(**saving),
-            memories=AgentMemories(memory=memory, ledger=ledger, **kept),
-            review=SelfReview(metered_model=metered_model, ledger=ledger, waker=engine, **kept),
+            service=core.service,
+            views=core.views,
+            agent_settings=core.agent_settings,
+            memories=core.memories,
+            review=core.review,
         ),
-        drafting=AgentDrafting(metered_model, ledger, created["limits"]),
-        received=FileUploads(waker=engine, workspaces=ground.workspaces, **kept),
         slack=sides.slack,
         discord=sides.discord,
     )
 
 
-def _limits(settings: Settings) -> CreationLimits:
-    return CreationLimits(
-        guests_may_create=settings.guests_may_create,
-        agents_per_channel=settings.max_agents_per_channel,
-        agents_per_person=settings.max_agents_per_person,
-    )
-
-
-def _repertoire(ground: _Ground, memory: LongTermMemory, waker: Waker, metered_model: MeteredModel) -> CommandCatalog:
-    return CommandCatalog(
-        settings=ground.settings,
-        tools=ground.tools,
-        search=ground.minds.search,
-        memory=memory,
-        helpers=AgentHelpers(database=ground.database, clock=ground.clock, waker=waker, memory=memory),
-        metered_model=metered_model,
-        clock=ground.clock,
+def _options(settings: Settings) -> CoreOptions:
+    return CoreOptions(
+        default_budget=settings.default_budget_usd,
+        limits=CreationLimits(
+            guests_may_create=settings.guests_may_create,
+            agents_per_channel=settings.max_agents_per_channel,
+            agents_per_person=settings.max_agents_per_person,
+        ),
+        fast_model=settings.fast_model if settings.has_endpoint else "",  # a file holds one model
+        profile=wanted_profile(settings),
+        secrets=Secrets.of(settings.secrets),
     )

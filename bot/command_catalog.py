@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from agent_core.assembly import CommandParts
 from agent_core.commands.agents import AgentCommands
 from agent_core.commands.files import FileCommands
 from agent_core.commands.finish import FINISH_COMMANDS
@@ -16,11 +17,8 @@ from agent_core.commands.redaction import redacting
 from agent_core.commands.registry import Command, Commands
 from agent_core.commands.web import WebCommands
 from agent_core.errors import SettingsError
-from agent_core.memory.long_term import LongTermMemory
 from agent_core.oversight.secrets import Secrets
-from agent_core.ports.helpers import Helpers
-from agent_core.ports.world import Clock, Search
-from agent_core.prompt.model_client import MeteredModel
+from agent_core.ports.world import Search
 from bot.settings import Settings
 from bot.tool_wiring import Tools
 
@@ -29,23 +27,18 @@ NO_DOWNLOADS = "the operator allows no downloads here (ALLOW_DOWNLOADS)."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandCatalog:
-    """What commands take, and what is made of it."""
+    """Makes the commands from what the operator set and what the machine has."""
 
     settings: Settings
     tools: Tools
     search: Search
-    memory: LongTermMemory
-    helpers: Helpers
-    metered_model: MeteredModel
-    clock: Clock
 
-    @property
-    def commands(self) -> Commands:
+    def commands(self, parts: CommandParts) -> Commands:
         """Those that agents have, those that are off with the reason; raise SettingsError for a name that is none.
 
         What the operator took away is not there at all.
         """
-        every, settings = self.every, self.settings
+        every, settings = self.every(parts), self.settings
         _must_be_known("DISABLED_COMMANDS", settings.disabled_commands, {each.spec.name for each in every})
         _must_be_known("DISABLED_CATEGORIES", settings.disabled_categories, {each.spec.category for each in every})
         disabled = {*settings.disabled_commands, *settings.disabled_categories}
@@ -53,26 +46,24 @@ class CommandCatalog:
         kept = (each for each in every if not disabled & {each.spec.name, each.spec.category})
         return Commands.of(*(redacting(each, secrets) for each in kept))
 
-    @property
-    def every(self) -> tuple[Command, ...]:
+    def every(self, parts: CommandParts) -> tuple[Command, ...]:
         """All there are, in the order in which models are told of them."""
         tools = self.tools
         return (
             *FileCommands(tools.documents).commands,
-            *self._web,
-            *MemoryCommands(self.memory, self.clock, tools.documents).commands,
-            *HistoryCommands(self.memory.database).commands,
-            *AgentCommands(self.helpers).commands,
-            *FunctionCommands(self.metered_model).commands,
+            *self._web(parts),
+            *MemoryCommands(parts.memory, parts.clock, tools.documents).commands,
+            *HistoryCommands(parts.database).commands,
+            *AgentCommands(parts.helpers).commands,
+            *FunctionCommands(parts.metered_model).commands,
             *_switched(ProgramCommands(sandbox=tools.sandbox).commands, tools.no_programs),
             *MediaCommands(images=tools.images, transcriber=tools.transcriber, voice=tools.voice).commands,
             *PublishCommands(tools.publisher).commands,
             *FINISH_COMMANDS,
         )
 
-    @property
-    def _web(self) -> tuple[Command, ...]:
-        commands = WebCommands(self.search, self.tools.web, self.metered_model, self.memory.database).commands
+    def _web(self, parts: CommandParts) -> tuple[Command, ...]:
+        commands = WebCommands(self.search, self.tools.web, parts.metered_model, parts.database).commands
         reasons = {"clone_repository": self.tools.no_clones}
         if not self.settings.allow_downloads:
             reasons["download_file"] = NO_DOWNLOADS

@@ -66,8 +66,8 @@ async def run(settings: Settings, _rest: Sequence[str]) -> int:
             chats = await _prepare_chats(signoff)
             async with _serve_pages(signoff, surface, chats) as workspace:
                 await until_told(
-                    work(signoff.engine, signoff.loop),
-                    signoff.reindexer.run(),
+                    work(signoff.core.engine, signoff.core.loop),
+                    signoff.core.reindexer.run(),
                     _tell(signoff, workspace),
                     *chats.listening,
                 )
@@ -92,7 +92,7 @@ async def advance(settings: Settings, _rest: Sequence[str]) -> int:
         async with assemble(settings, WebSurface(), with_chats=True) as signoff:
             await _prepare_chats(signoff)
             _say("The worker runs. Ctrl-C stops it.")
-            await until_told(work(signoff.engine, signoff.loop), signoff.reindexer.run())
+            await until_told(work(signoff.core.engine, signoff.core.loop), signoff.core.reindexer.run())
     return 0
 
 
@@ -133,7 +133,7 @@ async def _serve_pages(signoff: Signoff, surface: WebSurface, chats: Chats) -> A
     settings = signoff.settings
     guard = Guard(token=settings.web_token.get_secret_value(), public_url=settings.public_url)
     badge = Badge(signoff.model.label)
-    workspace = WebContext(actions=signoff.actions, hub=surface.hub, guard=guard, clock=signoff.clock, badge=badge)
+    workspace = WebContext(actions=signoff.actions, hub=surface.hub, guard=guard, clock=signoff.core.clock, badge=badge)
     limits = ServerLimits.for_process()
     app = application(workspace, chats.routes, chats.heard)
     app[BODY_TIMEOUT] = limits.body_seconds

@@ -11,11 +11,10 @@ from adapters.discord.inbound.context import DiscordContext
 from adapters.discord.inbound.expiring import ExpiringStore
 from adapters.discord.outbound.posted import DiscordSender
 from adapters.discord.outbound.surface import DiscordSurface
+from agent_core.assembly import Core
 from agent_core.ports.database import Database
 from agent_core.ports.world import Clock
-from agent_core.service.drafting import AgentDrafting
 from agent_core.service.inbound_log import InboundLog
-from agent_core.service.uploads import FileUploads
 from bot.settings import Settings
 
 
@@ -39,13 +38,13 @@ class DiscordSide:
         surface = DiscordSurface(sending=DiscordSender(calls=calls), clock=clock, model=model)
         return cls(database=database, clock=clock, addresses=addresses, client=client, calls=calls, surface=surface)
 
-    def connected(self, actions: ActionDispatcher, drafting: AgentDrafting, received: FileUploads) -> DiscordConnection:
+    def connected(self, actions: ActionDispatcher, core: Core) -> DiscordConnection:
         """The listeners, and the gateway they hear by."""
         context = DiscordContext(
             actions=actions,
-            drafting=drafting,
-            received=received,
-            hearing=InboundLog(self.database, self.clock),
+            drafting=core.drafting,
+            received=core.uploads,
+            inbound_log=InboundLog(self.database, self.clock),
             surface=self.surface,
             drafts=ExpiringStore(self.clock),
             edits=ExpiringStore(self.clock),

@@ -21,11 +21,10 @@ from adapters.slack.inbound.routing import SCOPES, EventRouter
 from adapters.slack.install.installations import InstallationStore
 from adapters.slack.install.oauth import SlackApp, oauth_flow
 from adapters.slack.outbound.surface import SlackSurface
+from agent_core.assembly import Core
 from agent_core.ports.database import Database
 from agent_core.ports.world import Clock
-from agent_core.service.drafting import AgentDrafting
 from agent_core.service.inbound_log import InboundLog
-from agent_core.service.uploads import FileUploads
 from bot.settings import Settings
 
 
@@ -67,13 +66,13 @@ class SlackSide:
             surface=surface,
         )
 
-    def connected(self, actions: ActionDispatcher, drafting: AgentDrafting, received: FileUploads) -> SlackConnection:
+    def connected(self, actions: ActionDispatcher, core: Core) -> SlackConnection:
         """The listeners, with the routes and the socket they hear by."""
         context = SlackContext(
             actions=actions,
-            drafting=drafting,
-            received=received,
-            hearing=InboundLog(self.database, self.clock),
+            drafting=core.drafting,
+            received=core.uploads,
+            inbound_log=InboundLog(self.database, self.clock),
             surface=self.surface,
             directory=self.surface.directory,
             calls=self.calls,

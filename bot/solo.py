@@ -4,12 +4,12 @@ import argparse
 import asyncio
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import NoReturn, Protocol
+from typing import NoReturn
 
 from adapters.actions import ActionDispatcher, sentence
 from adapters.cards import status_text
@@ -19,19 +19,17 @@ from adapters.terminal.questions import ask_name, ask_rest
 from adapters.terminal.render import said_text
 from adapters.terminal.streams import Streams, standard
 from adapters.terminal.surface import CHANNEL, TerminalSurface, person
+from agent_core.assembly import Core
 from agent_core.errors import InvalidInput, PersonError
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
-from agent_core.model.channels import SurfaceName
 from agent_core.model.decision import FEWEST_TIMES, MOST_TIMES
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId
-from agent_core.ports.models import LanguageModel
-from agent_core.ports.surface import ChatSurface
 from agent_core.service.views import AgentViews
 from bot.bootstrap import assemble
 from bot.settings import Settings
-from bot.worker import Advancing, WakingEngine, work
+from bot.worker import Advancing, work
 
 BAD_USAGE = 2
 
@@ -51,39 +49,13 @@ class SoloOptions:
     export: Path | None = None
 
 
-class SoloEngine(WakingEngine, Protocol):
-    """An engine that can be told to move one agent and its helpers only."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terminal:
+    """What a conversation at the terminal works with."""
 
-    only: set[AgentId] | None
-
-
-class Parts(Protocol):
-    """The parts of Signoff that a solo run uses."""
-
-    @property
-    def actions(self) -> ActionDispatcher:
-        """What people press, type and look at."""
-        ...
-
-    @property
-    def model(self) -> LanguageModel:
-        """What agents think with, unless they name another."""
-        ...
-
-    @property
-    def engine(self) -> SoloEngine:
-        """What moves the agent."""
-        ...
-
-    @property
-    def loop(self) -> Advancing:
-        """What carries it on."""
-        ...
-
-    @property
-    def surfaces(self) -> Mapping[SurfaceName, ChatSurface]:
-        """Where agents are shown, the terminal among them."""
-        ...
+    core: Core
+    actions: ActionDispatcher
+    surface: TerminalSurface
 
 
 def parse(argv: Sequence[str]) -> SoloOptions:
@@ -110,36 +82,35 @@ async def run(settings: Settings, arguments: Sequence[str]) -> int:
     """Talk through the process's own streams; return its exit code."""
     options = parse(arguments)
     try:
-        async with assemble(settings, TerminalSurface()) as signoff:
+        surface = TerminalSurface()
+        async with assemble(settings, surface) as signoff:
             if options.export:
                 return await export(signoff.actions.views, options.draft.name, options.export)
             await signoff.minds.prepare()
-            return await solo(signoff, options, standard(json=options.json))
+            terminal = Terminal(core=signoff.core, actions=signoff.actions, surface=surface)
+            return await solo(terminal, options, standard(json=options.json))
     except PersonError as error:
         sys.stderr.write(f"signoff solo: {sentence(error)}\n")
         return BAD_USAGE
 
 
-async def solo(parts: Parts, options: SoloOptions, streams: Streams) -> int:
-    """Make or resume the agent and talk until it rests; raise PersonError when it can be neither."""
-    surface = parts.surfaces["terminal"]
-    if not isinstance(surface, TerminalSurface):
-        raise TypeError("The terminal is not among the surfaces.")
+async def solo(terminal: Terminal, options: SoloOptions, streams: Streams) -> int:
+    """Make or resume the agent and talk until it is idle; raise PersonError when it can be neither."""
     origin = Origin(by=person(), channel=CHANNEL)
-    agent = await _start(parts, options.draft, streams, origin)
+    agent = await _start(terminal, options.draft, streams, origin)
     if (options.draft.budget or options.is_unlimited) and options.draft.budget != agent.budget.limit:
-        agent = await parts.actions.tuning.set_budget(agent.id, options.draft.budget, origin)
+        agent = await terminal.actions.agent_settings.set_budget(agent.id, options.draft.budget, origin)
     if options.continuous:
-        agent = await parts.actions.service.grant_lease(agent.id, options.continuous, origin)
+        agent = await terminal.actions.service.grant_lease(agent.id, options.continuous, origin)
     console = Console(
-        actions=parts.actions,
-        surface=surface,
+        actions=terminal.actions,
+        surface=terminal.surface,
         streams=streams,
         origin=origin,
         agent=agent,
         is_unasked=options.continuous > 0,
     )
-    return await _conversation(parts, console)
+    return await _conversation(terminal, console)
 
 
 async def export(views: AgentViews, name: str, path: Path) -> int:
@@ -168,40 +139,40 @@ class _Telling:
         await self.loop.pause(agent_id, reason)
 
 
-async def _conversation(parts: Parts, console: Console) -> int:
-    helpers = await parts.actions.views.family(CHANNEL, console.agent.id)
-    parts.engine.only = {console.agent.id, *(helper.id for helper in helpers)}
+async def _conversation(terminal: Terminal, console: Console) -> int:
+    helpers = await terminal.actions.views.family(CHANNEL, console.agent.id)
+    terminal.core.engine.only = {console.agent.id, *(helper.id for helper in helpers)}
     with _interrupts(console.halt):
         async with asyncio.TaskGroup() as group:
-            engine = group.create_task(work(parts.engine, _Telling(parts.loop, console)), name="engine")
+            engine = group.create_task(work(terminal.core.engine, _Telling(terminal.core.loop, console)), name="engine")
             code = await console.run()
             engine.cancel()
     return code
 
 
-async def _start(parts: Parts, draft: AgentDraft, streams: Streams, origin: Origin) -> Agent:
+async def _start(terminal: Terminal, draft: AgentDraft, streams: Streams, origin: Origin) -> Agent:
     named = await ask_name(draft, streams)
-    if known := await parts.actions.views.find_by_name(origin.channel, " ".join(named.name.split())):
-        return await _resume(parts, known, named, streams, origin)
-    agent = await parts.actions.service.create(await ask_rest(named, streams), origin)
+    if known := await terminal.actions.views.find_by_name(origin.channel, " ".join(named.name.split())):
+        return await _resume(terminal, known, named, streams, origin)
+    agent = await terminal.actions.service.create(await ask_rest(named, streams), origin)
     goals = (f"{number}. {goal}" for number, goal in enumerate(agent.goals, 1))
-    told = "\n".join((f"{agent.name}, {agent.role}", *goals, _model(parts, agent)))
+    told = "\n".join((f"{agent.name}, {agent.role}", *goals, _model(terminal, agent)))
     streams.write(said_text(told, streams.look))
     return agent
 
 
-def _model(parts: Parts, agent: Agent) -> str:
-    return f"Model: {parts.model.label}" + (f" · {agent.model}" if agent.model else "")
+def _model(terminal: Terminal, agent: Agent) -> str:
+    return f"Model: {terminal.core.metered_model.model.label}" + (f" · {agent.model}" if agent.model else "")
 
 
-async def _resume(parts: Parts, known: Agent, draft: AgentDraft, streams: Streams, origin: Origin) -> Agent:
+async def _resume(terminal: Terminal, known: Agent, draft: AgentDraft, streams: Streams, origin: Origin) -> Agent:
     was = status_text(known.status)
     text = f"{known.name} is there already and goes on where it was: turn {known.turns}, {was}."
     ignored = [word for word, value in (("role", draft.role), ("goals", draft.goals), ("model", draft.model)) if value]
     if ignored:
         text += f" Its own {', '.join(ignored)} stay; another name makes another agent."
-    streams.write(said_text(f"{text}\n{_model(parts, known)}", streams.look))
-    return await parts.actions.service.resume(known.id, origin) if known.is_at_rest else known
+    streams.write(said_text(f"{text}\n{_model(terminal, known)}", streams.look))
+    return await terminal.actions.service.resume(known.id, origin) if known.is_at_rest else known
 
 
 @contextmanager

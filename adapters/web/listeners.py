@@ -104,7 +104,7 @@ class Listeners:
         """Raise, lower or lift what all agents of the channel may spend together."""
         form, origin = await form_of(request), self.workspace.own(request)
         try:
-            await self.workspace.actions.tuning.set_channel_budget(dollars(form.get("budget", "")), origin)
+            await self.workspace.actions.agent_settings.set_channel_budget(dollars(form.get("budget", "")), origin)
         except InvalidInput as error:
             return await channel_page(self.workspace, request, FormState(form, error.problems))
         return one_up(request)
@@ -132,7 +132,7 @@ class Listeners:
         form, origin = await form_of(request), self.workspace.own(request)
         try:
             goals = tuple(form.get("goals", "").splitlines())
-            await self.workspace.actions.tuning.set_goals(agent_id_of(request), goals, origin)
+            await self.workspace.actions.agent_settings.set_goals(agent_id_of(request), goals, origin)
         except InvalidInput as error:
             return await thread_page(self.workspace, request, FormState(form, error.problems))
         return one_up(request)
@@ -142,7 +142,7 @@ class Listeners:
         form, origin = await form_of(request), self.workspace.own(request)
         try:
             limit = dollars(form.get("budget", ""))
-            await self.workspace.actions.tuning.set_budget(agent_id_of(request), limit, origin)
+            await self.workspace.actions.agent_settings.set_budget(agent_id_of(request), limit, origin)
         except InvalidInput as error:
             return await thread_page(self.workspace, request, FormState(form, error.problems))
         return one_up(request)

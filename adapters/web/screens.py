@@ -63,7 +63,7 @@ async def thread_page(
 async def channel_page(workspace: WebContext, request: web.Request, asked: FormState = NOTHING) -> web.Response:
     """The agents of a channel, and what they may spend together."""
     channel = channel_of(request)
-    budget = await workspace.actions.tuning.channel_budget(channel)
+    budget = await workspace.actions.agent_settings.channel_budget(channel)
     return await workspace.answer(
         request,
         "channel.html",

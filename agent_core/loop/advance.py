@@ -50,7 +50,7 @@ class AgentLoop:
     """Advances agents. Holds nothing between two calls: the database knows where each of them is."""
 
     database: Database
-    mind: Proposer
+    proposer: Proposer
     runner: CommandRunner
     surfaces: Mapping[SurfaceName, ChatSurface]
     clock: Clock
@@ -100,59 +100,59 @@ class AgentLoop:
 
     @property
     def _answerer(self) -> QuestionAnswerer:
-        return QuestionAnswerer(metered_model=self.mind.metered_model, ledger=self.ledger, clock=self.clock)
+        return QuestionAnswerer(metered_model=self.proposer.metered_model, ledger=self.ledger, clock=self.clock)
 
     def _surface_of(self, agent: Agent) -> ChatSurface:
         return self.surfaces[agent.channel.surface]
 
-    async def _carry_on(self, hold: AgentClaim) -> None:
-        agent = await hold.catch_up()
-        for question in hold.questions:
-            agent = await self._answerer.answer(hold, agent, question)
+    async def _carry_on(self, claim: AgentClaim) -> None:
+        agent = await claim.catch_up()
+        for question in claim.questions:
+            agent = await self._answerer.answer(claim, agent, question)
         while True:
-            await hold.surface.status(agent)
+            await claim.surface.status(agent)
             match agent.status:
                 case Acting():
-                    agent = await self._act(hold, agent)
+                    agent = await self._act(claim, agent)
                 case Thinking() if agent.wake_at is None or agent.wake_at <= self.clock.now():
-                    agent = await self._think(hold, agent)
+                    agent = await self._think(claim, agent)
                 case _:
                     if agent.is_at_rest:
                         await self.runner.stop_background(agent.id)
-                    return await hold.release()
+                    return await claim.release()
 
-    async def _think(self, hold: AgentClaim, agent: Agent) -> Agent:
-        await hold.raise_fence()
+    async def _think(self, claim: AgentClaim, agent: Agent) -> Agent:
+        await claim.raise_fence()
         async with self.write_priority.after(), self.database.begin() as work:
-            sight = await load_turn_context(work, agent)
-        with self.ledger.hold(agent, sight.own, sight.budget) as tracker:
-            return await ThinkStep(mind=self.mind, clock=self.clock, hold=hold, sight=sight, tracker=tracker).think(
-                agent
-            )
+            turn_context = await load_turn_context(work, agent)
+        with self.ledger.hold(agent, turn_context.own, turn_context.budget) as tracker:
+            return await ThinkStep(
+                proposer=self.proposer, clock=self.clock, claim=claim, turn_context=turn_context, tracker=tracker
+            ).think(agent)
 
-    async def _act(self, hold: AgentClaim, agent: Agent) -> Agent:
+    async def _act(self, claim: AgentClaim, agent: Agent) -> Agent:
         async with self.database.begin() as work:
             (turn,) = await work.turns.of(agent, last=1)
         match turn.state:
             case "approved":
-                return await self._start(hold, agent, turn)
+                return await self._start(claim, agent, turn)
             case "running" if turn.only_reads:
-                again = await hold.save(partial(self._restart, turn.id))
-                return await self._start(hold, again.agent, turn.restart())
+                again = await claim.save(partial(self._restart, turn.id))
+                return await self._start(claim, again.agent, turn.restart())
             case "running":
-                return (await hold.save(partial(self._interrupt, turn.id))).agent
+                return (await claim.save(partial(self._interrupt, turn.id))).agent
             case _:
                 raise Superseded(agent.id)
 
-    async def _start(self, hold: AgentClaim, agent: Agent, turn: Turn) -> Agent:
+    async def _start(self, claim: AgentClaim, agent: Agent, turn: Turn) -> Agent:
         try:
             preview = await self.runner.preview_call(agent, turn.call)
         except CommandError as error:
-            return await self._finish(hold, turn.id, Failed(str(error)))
+            return await self._finish(claim, turn.id, Failed(str(error)))
         remark = "" if turn.proposal.still_holds(turn.call, preview) else changed_text(turn.proposal.preview, preview)
-        begun = await hold.save(partial(self._begin, turn.id, preview, remark))
+        begun = await claim.save(partial(self._begin, turn.id, preview, remark))
         if begun.changed and begun.changed.state == "running":
-            return await self._run(hold, begun.agent, turn, preview)
+            return await self._run(claim, begun.agent, turn, preview)
         return begun.agent
 
     async def _begin(
@@ -187,29 +187,29 @@ class AgentLoop:
         exposed = self.runner.take_in_unseen(agent, turn.call)
         return replace(move(exposed, cut, Awaiting(), now), audit=(AuditEntry.of_end(agent, cut, now),))
 
-    async def _run(self, hold: AgentClaim, agent: Agent, turn: Turn, approved: Preview | None = None) -> Agent:
-        watch = LiveOutput(hold=hold, clock=self.clock, turn_id=turn.id)
+    async def _run(self, claim: AgentClaim, agent: Agent, turn: Turn, approved: Preview | None = None) -> Agent:
+        watch = LiveOutput(claim=claim, clock=self.clock, turn_id=turn.id)
         try:
             run = partial(self.runner.run, report=watch.report, approved=approved)
-            return await self._carry_out(hold, agent, turn, lambda tracker: watch.run(run(agent, turn.call, tracker)))
+            return await self._carry_out(claim, agent, turn, lambda tracker: watch.run(run(agent, turn.call, tracker)))
         except asyncio.CancelledError:  # of a stop, which has saved only what was shown last
             if watch.newest:
                 outside = self.runner.may_bring_in(turn.call, agent)
-                await hold.keep_output(turn.id, watch.newest, outside=outside)
+                await claim.keep_output(turn.id, watch.newest, outside=outside)
             raise
 
     async def _carry_out(
-        self, hold: AgentClaim, agent: Agent, turn: Turn, run: Callable[[SpendingTracker], Awaitable[Result]]
+        self, claim: AgentClaim, agent: Agent, turn: Turn, run: Callable[[SpendingTracker], Awaitable[Result]]
     ) -> Agent:
         if not self.runner.asks_models(turn.call):
-            return await self._finish(hold, turn.id, await run(SpendingTracker()))
+            return await self._finish(claim, turn.id, await run(SpendingTracker()))
         async with self.database.begin() as work:
             own, budget = await budget_of(work, agent), await work.budgets.of(agent.channel)
         with self.ledger.hold(agent, own, budget) as tracker:
-            return await self._finish(hold, turn.id, await run(tracker), tracker.spent)
+            return await self._finish(claim, turn.id, await run(tracker), tracker.spent)
 
     async def _finish(
-        self, hold: AgentClaim, turn_id: TurnId, result: Result, spent: Mapping[CallKind, Usage] = NOTHING
+        self, claim: AgentClaim, turn_id: TurnId, result: Result, spent: Mapping[CallKind, Usage] = NOTHING
     ) -> Agent:
         async def finish(work: UnitOfWork, agent: Agent) -> Outcome:
             *earlier, turn = await work.turns.of(agent, last=2)
@@ -226,7 +226,7 @@ class AgentLoop:
             outcome = replace(outcome, spent=spent, audit=(AuditEntry.of_end(agent, billed, now),))
             return await self._wait_for_helpers(work, outcome, turn, now)
 
-        return (await hold.save(finish)).agent
+        return (await claim.save(finish)).agent
 
     async def _wait_for_helpers(self, work: UnitOfWork, outcome: Outcome, turn: Turn, now: datetime) -> Outcome:
         """Let an agent that has nothing to do wait for its helpers at work, unless one has reported already."""

@@ -35,9 +35,9 @@ class QuestionAnswerer:
     ledger: BudgetLedger
     clock: Clock
 
-    async def answer(self, hold: AgentClaim, agent: Agent, question: Notice) -> Agent:
+    async def answer(self, claim: AgentClaim, agent: Agent, question: Notice) -> Agent:
         """Tell the thread the answer, or why there is none; return the agent as it is then."""
-        async with hold.database.begin() as work:
+        async with claim.database.begin() as work:
             turns = await work.turns.of(agent, last=TURNS_SHOWN + 1)
             own, shared = await budget_of(work, agent), await work.budgets.of(agent.channel)
         with self.ledger.hold(agent, own, shared) as tracker:
@@ -49,8 +49,8 @@ class QuestionAnswerer:
                 notice = Notice.to(present, "answer", _answer_text(question, said), self.clock.now())
                 return Outcome(agent=present.pay(spent), notices=(notice,), spent=spent)
 
-            hold.told.append(question)
-            outcome = await hold.save(announce)
+            claim.told.append(question)
+            outcome = await claim.save(announce)
             tracker.settle()
         return outcome.agent
 

@@ -1,4 +1,4 @@
-"""One worker's hold on one agent, from being woken to standing still.
+"""One worker's claim on one agent, from being woken to standing still.
 
 Every save checks the fence taken at the start, so a worker that was paused while another took over can save nothing.
 What is shown on the surface is recorded with the next save, so that a turn costs few transactions.

@@ -27,7 +27,7 @@ MAX_KEPT_CHARACTERS = 200_000  # characters that are kept when it is stopped
 class LiveOutput:
     """Stands beside one run. A command that reports nothing costs nothing."""
 
-    hold: AgentClaim
+    claim: AgentClaim
     clock: Clock
     turn_id: TurnId
     newest: str = ""
@@ -69,7 +69,7 @@ class LiveOutput:
     async def _show(self) -> None:
         if (newest := self.newest[-MAX_SHOWN_CHARACTERS:]) != self.shown:
             self.shown = newest
-            await self.hold.save(self._as_it_goes)
+            await self.claim.save(self._as_it_goes)
 
     async def _as_it_goes(self, work: UnitOfWork, agent: Agent) -> Outcome:
         (turn,) = await work.turns.of(agent, last=1)

@@ -27,45 +27,47 @@ from agent_core.spending.spending_tracker import SpendingTracker
 class ThinkStep:
     """Takes one thought; all calls are paid from the tracker, and each save records what was spent until then."""
 
-    mind: Proposer
+    proposer: Proposer
     clock: Clock
-    hold: AgentClaim
-    sight: TurnContext
+    claim: AgentClaim
+    turn_context: TurnContext
     tracker: SpendingTracker
 
     async def think(self, agent: Agent) -> Agent:
         """The agent as it is afterwards."""
-        seen = await recall_memories(self.mind.memory, agent, self.sight.turns, self.sight.notes, self.tracker)
+        seen = await recall_memories(
+            self.proposer.memory, agent, self.turn_context.turns, self.turn_context.notes, self.tracker
+        )
         situation = self._situation(agent, seen)
         if digest := await self._summarise(situation, seen):
             present = await self._save(partial(self._apply_summary, digest, seen))
             situation, seen = self._situation(present, seen), Recall()
-        thought = await self.mind.think(situation, self.tracker)
-        granters = await look_up_granters(self.hold.surface, situation.agent)
+        thought = await self.proposer.think(situation, self.tracker)
+        granters = await look_up_granters(self.claim.surface, situation.agent)
         return await self._save(partial(self._save_thought, thought, seen, granters))
 
     def _situation(self, agent: Agent, seen: Recall) -> Situation:
         return Situation(
             agent=agent,
-            commands=self.mind.commands.specs,
-            turns=[turn for turn in self.sight.turns if turn.number > agent.digest.upto],
-            notes=(*self.sight.notes, *self.sight.waiting),
+            commands=self.proposer.commands.specs,
+            turns=[turn for turn in self.turn_context.turns if turn.number > agent.digest.upto],
+            notes=(*self.turn_context.notes, *self.turn_context.waiting),
             now=self.clock.now(),
-            machine=self.mind.machine,
+            machine=self.proposer.machine,
             recalled=seen.offered,
-            circling=self.sight.circling,
+            circling=self.turn_context.circling,
         )
 
     async def _summarise(self, situation: Situation, seen: Recall) -> Digest | None:
-        if not self.mind.profile(situation.agent).folds:
+        if not self.proposer.profile(situation.agent).folds:
             return None
-        limit = self.mind.history_tokens
+        limit = self.proposer.history_tokens
         return await summarise_if_due(
-            self.mind.metered_model, situation, self.tracker, history_tokens=limit, hidden=seen.hidden
+            self.proposer.metered_model, situation, self.tracker, history_tokens=limit, hidden=seen.hidden
         )
 
     async def _save(self, step: Step) -> Agent:
-        outcome = await self.hold.save(step)
+        outcome = await self.claim.save(step)
         self.tracker.settle()
         return outcome.agent
 
@@ -82,18 +84,18 @@ class ThinkStep:
             return self._seen(Outcome(agent=paid), seen)
         now = self.clock.now()
         recalling, told = add_recalled(paid, seen, None, now)
-        asked, notices = stop_circling(recalling, self.sight, now)
+        asked, notices = stop_circling(recalling, self.turn_context, now)
         outcome = self._following(thought, asked, granters, now)
         return self._seen(replace(outcome, notices=(*told, *notices, *outcome.notices)), seen)
 
     def _seen(self, outcome: Outcome, seen: Recall) -> Outcome:
         paid = replace(outcome, spent=dict(self.tracker.spent))
-        return with_recall(paid, seen, self.mind.memory.place, self.clock.now())
+        return with_recall(paid, seen, self.proposer.memory.place, self.clock.now())
 
     def _following(self, thought: Thought, agent: Agent, granters: Granters, now: datetime) -> Outcome:
         match thought:
             case ProposedCommand():
-                return propose(agent, thought, self.sight, granters, now)
+                return propose(agent, thought, self.turn_context, granters, now)
             case UnusableAnswer():
                 return complain(agent, thought, now)
             case Delay():

@@ -33,15 +33,17 @@ MAX_REASON_CHARACTERS = 200
 MAX_WAIT = timedelta(days=1)
 
 
-def propose(agent: Agent, thought: ProposedCommand, sight: TurnContext, granters: Granters, now: datetime) -> Outcome:
+def propose(
+    agent: Agent, thought: ProposedCommand, turn_context: TurnContext, granters: Granters, now: datetime
+) -> Outcome:
     """Make the agent's next turn; it runs unasked where the policy or a lease says so.
 
     One that goes on in a circle it was told of is no turn: the agent pauses, unless somebody wrote to it meanwhile.
     """
-    if sight.circling and not sight.waiting and is_more_of_it(thought.proposal.call, sight.turns):
-        why = f"{agent.name} goes round in a circle: {sight.circling} It was told, and proposed the same again."
+    if turn_context.circling and not turn_context.waiting and is_more_of_it(thought.proposal.call, turn_context.turns):
+        why = f"{agent.name} goes round in a circle: {turn_context.circling} It was told, and proposed the same again."
         return pause(agent, f"{why} Write what to do differently, then Resume.", now)
-    agent, notices = _hear(agent, sight, now)
+    agent, notices = _hear(agent, turn_context, now)
     turn = Turn(
         id=TurnId(new_id(now)),
         agent_id=agent.id,
@@ -55,12 +57,14 @@ def propose(agent: Agent, thought: ProposedCommand, sight: TurnContext, granters
         exposures=agent.exposures,
     )
     numbered = replace(agent, turns=turn.number, unusable=0, complaint="", unbilled=Usage())
-    outcome = _ask(numbered, turn, now) if thought.spec.always_asks else _put(numbered, turn, sight, granters, now)
-    return replace(outcome, read=sight.waiting, notices=(*notices, *outcome.notices))
+    outcome = (
+        _ask(numbered, turn, now) if thought.spec.always_asks else _put(numbered, turn, turn_context, granters, now)
+    )
+    return replace(outcome, read=turn_context.waiting, notices=(*notices, *outcome.notices))
 
 
 def add_recalled(agent: Agent, seen: Recall, digest: Digest | None, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
-    """The agent after long-term memory offered it something, which may hold what others wrote."""
+    """The agent after long-term memory offered it something, which may claim what others wrote."""
     is_offered = bool(seen.offered or (digest and digest.recalled))
     return expose(agent, "what its memory offered", now) if is_offered and remembers_untrusted(agent) else (agent, ())
 
@@ -105,9 +109,13 @@ def move(agent: Agent, turn: Turn, status: AgentStatus, now: datetime) -> Outcom
     return Outcome(agent=agent if agent.status == status else agent.become(status, now), changed=turn)
 
 
-def stop_circling(agent: Agent, sight: TurnContext, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
+def stop_circling(agent: Agent, turn_context: TurnContext, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
     """Let people be asked again when an agent goes round in a circle."""
-    return end_lease(agent, f"it goes round in a circle: {sight.circling[:-1]}", now) if sight.circling else (agent, ())
+    return (
+        end_lease(agent, f"it goes round in a circle: {turn_context.circling[:-1]}", now)
+        if turn_context.circling
+        else (agent, ())
+    )
 
 
 def conclude(agent: Agent, turn: Turn, earlier: Sequence[Turn], *, finishes: bool, now: datetime) -> Outcome:
@@ -163,9 +171,9 @@ def _offered(agent: Agent, turn: Turn, now: datetime) -> tuple[Notice, ...]:
     return tuple(Notice.to(agent, "file", f"{said}: {file}", now, file=file) for file in files)
 
 
-def _hear(agent: Agent, sight: TurnContext, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
+def _hear(agent: Agent, turn_context: TurnContext, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
     """The agent after it read what waits: the words of somebody who may not decide are no reason to run programs."""
-    for note in sight.waiting:
+    for note in turn_context.waiting:
         if note.by.kind != "bot" and not may_decide(agent, note.by):
             return expose(agent, f"the words of {note.by}", now)
     return agent, ()
@@ -179,14 +187,16 @@ def _take_in(agent: Agent, turn: Turn, now: datetime) -> tuple[Agent, tuple[Noti
     return replace(agent, folder_tainted=agent.folder_tainted or leaves_traces(agent, turn.risks)), notices
 
 
-def _put(agent: Agent, turn: Turn, sight: TurnContext, granters: Granters, now: datetime) -> Outcome:
+def _put(agent: Agent, turn: Turn, turn_context: TurnContext, granters: Granters, now: datetime) -> Outcome:
     if runs_unasked(agent, turn.risks, granters.owner):
         allowed = Approve(under="policy", granted_at=agent.created_at)
         return _unasked(agent, turn.decide(allowed, by=agent.owner, at=now), now)
     lease = agent.lease
     if lease is None:
         return _ask(agent, turn, now)
-    if why := why_end_before(replace(agent, budget=sight.own), turn, sight.turns, granters.lender_of(lease)):
+    if why := why_end_before(
+        replace(agent, budget=turn_context.own), turn, turn_context.turns, granters.lender_of(lease)
+    ):
         asking, notices = end_lease(agent, why, now)
         return replace(_ask(asking, turn, now), notices=notices)
     covered = Approve(under="lease", granted_at=lease.granted_at)

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from agent_core.assembly import CommandParts, Core, CoreOptions, CorePorts
 from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.history import HistoryCommands
@@ -13,8 +14,7 @@ from agent_core.commands.memory import MemoryCommands
 from agent_core.commands.registry import Commands
 from agent_core.engines.local import LocalEngine
 from agent_core.loop.advance import AgentLoop
-from agent_core.loop.command_runner import CommandRunner, Hook
-from agent_core.loop.proposing import Proposer
+from agent_core.loop.command_runner import Hook
 from agent_core.loop.summarising import HISTORY_TOKENS
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.actors import Actor, Origin
@@ -28,9 +28,9 @@ from agent_core.ports.surface import ChatSurface
 from agent_core.ports.world import Clock, Workspaces
 from agent_core.prompt.model_client import MeteredModel
 from agent_core.prompt.profiles import ProfileName
-from agent_core.providers.llm.token_estimates import Estimates
 from agent_core.service.agent_settings import AgentSettings
 from agent_core.service.agents import AgentService
+from agent_core.service.drafting import AgentDrafting
 from agent_core.service.helpers import AgentHelpers
 from agent_core.service.memories import AgentMemories
 from agent_core.service.self_review import SelfReview
@@ -64,45 +64,47 @@ class Stage:
     fast_model: str = ""
     history_tokens: int = HISTORY_TOKENS
     profile: ProfileName = "auto"
+    core: Core = field(init=False)
     engine: LocalEngine = field(init=False)
     loop: AgentLoop = field(init=False)
     service: AgentService = field(init=False)
     views: AgentViews = field(init=False)
     helpers: AgentHelpers = field(init=False)
-    tuning: AgentSettings = field(init=False)
+    agent_settings: AgentSettings = field(init=False)
     memories: AgentMemories = field(init=False)
     review: SelfReview = field(init=False)
     memory: LongTermMemory = field(init=False)
     ledger: BudgetLedger = field(init=False)
     metered_model: MeteredModel = field(init=False)
+    drafting: AgentDrafting = field(init=False)
 
     def __post_init__(self) -> None:
-        self.engine = LocalEngine(database=self.database, clock=self.clock, surfaces=(self.surface.name,))
-        self.memory = LongTermMemory(database=self.database, embedder=self.embedder, index=self.index)
-        self.ledger = BudgetLedger(self.database)
-        recollecting = (*MemoryCommands(self.memory, self.clock).commands, *HistoryCommands(self.database).commands)
-        self.commands = Commands.of(*self.commands.by_name.values(), *recollecting)
-        metered_model = self.metered_model = MeteredModel(
-            model=self.model, tokens=Estimates(), fast_model=self.fast_model
+        core = self.core = Core.assemble(
+            CorePorts(
+                database=self.database,
+                model=self.model,
+                index=self.index,
+                surfaces=(self.surface,),
+                workspaces=self.workspaces,
+                clock=self.clock,
+                embedder=self.embedder,
+            ),
+            self._commands,
+            CoreOptions(
+                fast_model=self.fast_model,
+                profile=self.profile,
+                history_tokens=self.history_tokens,
+                hooks=self.hooks,
+            ),
         )
-        shared: dict[str, Any] = {"commands": self.commands, "workspaces": self.workspaces}
-        kept: dict[str, Any] = {"database": self.database, "clock": self.clock}
-        chosen: dict[str, Any] = {"history_tokens": self.history_tokens, "wanted_profile": self.profile}
-        mind = Proposer(metered_model=metered_model, memory=self.memory, clock=self.clock, **chosen, **shared)
-        self.loop = AgentLoop(
-            mind=mind,
-            runner=CommandRunner(hooks=self.hooks, **shared),
-            surfaces={self.surface.name: self.surface},
-            ledger=self.ledger,
-            waker=self.engine,
-            **kept,
-        )
-        self.service = AgentService(waker=self.engine, memory=self.memory, **kept, **shared)
-        self.helpers = AgentHelpers(waker=self.engine, memory=self.memory, **kept)
-        self.tuning = AgentSettings(waker=self.engine, **kept)
-        self.memories = AgentMemories(memory=self.memory, ledger=self.ledger, **kept)
-        self.review = SelfReview(metered_model=metered_model, ledger=self.ledger, waker=self.engine, **kept)
-        self.views = AgentViews(**kept, **shared)
+        self.commands, self.engine, self.loop, self.memory = core.commands, core.engine, core.loop, core.memory
+        self.service, self.views, self.helpers = core.service, core.views, core.helpers
+        self.agent_settings, self.memories, self.review = core.agent_settings, core.memories, core.review
+        self.ledger, self.metered_model, self.drafting = core.ledger, core.metered_model, core.drafting
+
+    def _commands(self, parts: CommandParts) -> Commands:
+        recall = (*MemoryCommands(parts.memory, parts.clock).commands, *HistoryCommands(parts.database).commands)
+        return Commands.of(*self.commands.by_name.values(), *recall)
 
     @property
     def shown(self) -> RecordingSurface:

@@ -5,21 +5,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
+from agent_core.assembly import Core, CorePorts
 from agent_core.commands.registry import Command, Commands
-from agent_core.engines.local import LocalEngine
-from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.command import CommandSpec
 from agent_core.oversight.untrusted_content import WORKING
-from agent_core.prompt.model_client import MeteredModel
-from agent_core.providers.clock import SystemClock
-from agent_core.providers.embeddings.hashing_embedder import HashingEmbedder
 from agent_core.providers.llm.rehearsal import RehearsalModel
-from agent_core.providers.llm.token_estimates import Estimates
 from agent_core.providers.sandbox.disabled import DisabledSandbox
 from agent_core.providers.web.web_search import MetaSearch
 from agent_core.providers.workspace.workspace_paths import LIMITS
-from agent_core.service.helpers import AgentHelpers
 from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.files import InMemoryWorkspaces
 from agent_core.testing.memory_index import InMemoryIndex
 from bot.command_catalog import CommandCatalog
 from bot.settings import Settings
@@ -49,19 +44,21 @@ folder {LIMITS.workspace_bytes:,} bytes and {LIMITS.files:,} files.
 
 def every_command() -> Commands:
     """The registry of a fresh machine: nothing taken away, and what a setting has to allow off with the reason."""
-    settings, database, clock = Settings(), InMemoryDatabase(), SystemClock()
-    memory = LongTermMemory(database=database, embedder=HashingEmbedder(), index=InMemoryIndex())
-    waker = LocalEngine(database=database, clock=clock, surfaces=())
+    settings, database = Settings(), InMemoryDatabase()
     tools = Tools.around(settings, DisabledSandbox(NOT_ALLOWED), NOT_ALLOWED)
-    return CommandCatalog(
+    catalog = CommandCatalog(
         settings=settings,
         tools=replace(tools, no_clones=""),  # whether this machine has git is no matter here
         search=MetaSearch(),
-        memory=memory,
-        helpers=AgentHelpers(database=database, clock=clock, waker=waker, memory=memory),
-        metered_model=MeteredModel(model=RehearsalModel(), tokens=Estimates()),
-        clock=clock,
-    ).commands
+    )
+    ports = CorePorts(
+        database=database,
+        model=RehearsalModel(),
+        index=InMemoryIndex(),
+        surfaces=(),
+        workspaces=InMemoryWorkspaces(),
+    )
+    return Core.assemble(ports, catalog.commands).commands
 
 
 def commands_page() -> str:

@@ -57,7 +57,7 @@ def stage_of(*replies: str) -> Stage:
     commands = Commands.of(*(redacting(each, SECRETS) for each in (*FILE_COMMANDS, *FINISH_COMMANDS, own)))
     stage = Stage(model=ScriptedModel(*replies), commands=commands)
     metered_model = MeteredModel(model=stage.model, tokens=Estimates(), secrets=SECRETS)
-    stage.loop = replace(stage.loop, mind=replace(stage.loop.mind, metered_model=metered_model))
+    stage.loop = replace(stage.loop, proposer=replace(stage.loop.proposer, metered_model=metered_model))
     return stage
 
 

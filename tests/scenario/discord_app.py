@@ -22,12 +22,11 @@ from agent_core.persistence.schema import upgrade
 from agent_core.ports.models import LanguageModel
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
-from agent_core.service.uploads import FileUploads
 from agent_core.testing.stage import Stage
 from bot.discord import DiscordSide
 from bot.settings import load
 from bot.worker import work
-from tests.wiring import actions_of, drafting_of
+from tests.wiring import actions_of
 
 TOKEN = "simcord.fake.token"
 ESCAPED = re.compile(r"\\([\\*_~`|<>@#:\[\]().+-])")
@@ -182,8 +181,7 @@ async def at_work(
         "workspaces": FolderWorkspaces(folder / "workspaces"),
     }
     played = Stage(model=model, surface=side.surface, **kept, **stage)
-    received = FileUploads(database=database, workspaces=played.workspaces, waker=played.engine, clock=guild.clock)
-    connection = side.connected(actions_of(played), drafting_of(played), received)
+    connection = side.connected(actions_of(played), played.core)
     await guild.enter(side.client)
     engine = asyncio.create_task(work(played.engine, played.loop))
     try:

@@ -18,7 +18,6 @@ from agent_core.ports.models import LanguageModel
 from agent_core.ports.world import Clock
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
-from agent_core.service.uploads import FileUploads
 from agent_core.testing.stage import Stage
 from bot.settings import Settings, load
 from bot.slack import SlackSide
@@ -27,7 +26,7 @@ from tests.standins.slack.people import Person
 from tests.standins.slack.server import SlackStandin
 from tests.standins.slack.teams import Channel, Team
 from tests.standins.slack.values import Json
-from tests.wiring import actions_of, drafting_of
+from tests.wiring import actions_of
 
 Transport = Literal["socket", "http"]
 SIGNING_SECRET = "s3cret"
@@ -157,9 +156,7 @@ async def at_work(
 
 
 def _connected(side: SlackSide, stage: Stage, model: LanguageModel) -> SlackConnection:
-    actions = actions_of(stage)
-    received = FileUploads(database=stage.database, workspaces=stage.workspaces, waker=stage.engine, clock=stage.clock)
-    connection = side.connected(actions, drafting_of(stage), received)
+    connection = side.connected(actions_of(stage), stage.core)
     connection.ping_interval = 0.2
     return connection
 

@@ -4,16 +4,14 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from types import SimpleNamespace
-from typing import cast
+from dataclasses import dataclass, field, replace
 
 from adapters.actions import ActionDispatcher
 from adapters.terminal.streams import Streams
-from adapters.terminal.surface import CHANNEL
+from adapters.terminal.surface import CHANNEL, TerminalSurface
 from agent_core.model.draft import AgentDraft
 from agent_core.testing.stage import Stage
-from bot.solo import Parts, SoloOptions, solo
+from bot.solo import SoloOptions, Terminal, solo
 from tests.scenario.chat import LateLine, OpenForm
 from tests.wiring import actions_of
 
@@ -181,17 +179,15 @@ class DeskChat:
                 await self.printed.wait()
 
     async def _sit(self) -> None:
-        parts = cast("Parts", SimpleNamespace(actions=self._actions(), **self._parts()))
-        self.codes.append(await solo(parts, self.options, Streams(read=self.lines.get, write=self._print)))
+        surface = self.stage.surface
+        assert isinstance(surface, TerminalSurface)
+        core = replace(self.stage.core, loop=self.stage.loop)
+        terminal = Terminal(core=core, actions=self._actions(), surface=surface)
+        self.codes.append(await solo(terminal, self.options, Streams(read=self.lines.get, write=self._print)))
         self.printed.set()
 
     def _actions(self) -> ActionDispatcher:
         return actions_of(self.stage)
-
-    def _parts(self) -> dict[str, object]:
-        stage = self.stage
-        surfaces = {"terminal": stage.surface}
-        return {"model": stage.model, "engine": stage.engine, "loop": stage.loop, "surfaces": surfaces}
 
     def _print(self, text: str) -> None:
         self.output += text

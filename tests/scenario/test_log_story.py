@@ -117,7 +117,7 @@ async def test_a_guest_in_slack_reads_the_log_of_an_agent_that_was_deleted(tmp_p
         await (await ana.asks("write_to_file")).press("Approve")
         await ana.asks("append_to_file")
         agent = await running.agent()
-        await running.stage.tuning.set_channel_budget(None, Origin(by=agent.owner, channel=agent.channel))
+        await running.stage.agent_settings.set_channel_budget(None, Origin(by=agent.owner, channel=agent.channel))
         await ana.says("!audit")
         assert "/archives/C1/p" in str(await office.told(office.ana, "Decision log of Clerk"))
         await running.stage.service.delete(agent.id, Origin(by=agent.owner, channel=agent.channel))

@@ -33,16 +33,16 @@ class DiscordCatchUp:
         """Read the replies of every live thread since the server was last heard, oldest first in each."""
         async with self.lock:
             begun = self.context.clock.now()
-            heard = await self.context.hearing.until("discord", guild) or begun - FIRST_LOOK
+            heard = await self.context.inbound_log.until("discord", guild) or begun - FIRST_LOOK
             for agent in await self.context.actions.views.list_with_thread("discord", begun - AT_REST):
                 if agent.channel.workspace == guild and agent.thread and not agent.parent:
                     await self._read_thread(agent, int(agent.thread.thread), heard - OVERLAP)
-            await self.context.hearing.note("discord", guild, begun)
+            await self.context.inbound_log.note("discord", guild, begun)
 
     async def keep_time(self, guild: str) -> None:
         """Note that the server is heard now."""
         async with self.lock:
-            await self.context.hearing.note("discord", guild, self.context.clock.now())
+            await self.context.inbound_log.note("discord", guild, self.context.clock.now())
 
     async def _read_thread(self, agent: Agent, thread: int, since: datetime) -> None:
         try:

@@ -32,7 +32,7 @@ class DiscordContext:
     actions: ActionDispatcher
     drafting: AgentDrafting
     received: FileUploads
-    hearing: InboundLog
+    inbound_log: InboundLog
     surface: DiscordSurface
     drafts: ExpiringStore[RefusedForm]
     edits: ExpiringStore[RefusedForm]

@@ -76,7 +76,7 @@ class DiscordMessageListener:
         try:
             answer = await self.context.actions.say(agent.id, said, origin, SeenProposal(written_at=message.created_at))
         except PersonError as error:
-            if await self.context.hearing.first_time(str(origin.delivery)):
+            if await self.context.inbound_log.first_time(str(origin.delivery)):
                 await self._answer(message, text_message(str(error)))
             return False
         if answer.is_wanted:
@@ -89,7 +89,7 @@ class DiscordMessageListener:
 
     async def _ask(self, agent: Agent, said: str, message: discord.Message, origin: Origin) -> None:
         """Do what asks a model, once; that it was heard is shown at once."""
-        if not await self.context.hearing.first_time(str(origin.delivery)):
+        if not await self.context.inbound_log.first_time(str(origin.delivery)):
             return
         await self._react(message, KEPT)
         try:
@@ -100,7 +100,7 @@ class DiscordMessageListener:
         await self._answer(message, answer_message(answer))
 
     async def _once(self, message: discord.Message, origin: Origin, said: DiscordMessage) -> None:
-        if await self.context.hearing.first_time(f"{origin.delivery}/answer"):
+        if await self.context.inbound_log.first_time(f"{origin.delivery}/answer"):
             await self._answer(message, said)
 
     async def _take_file(

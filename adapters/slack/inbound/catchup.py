@@ -34,16 +34,16 @@ class SlackCatchUp:
         """Read the replies of every live thread since the workspace was last heard, oldest first in each."""
         async with self.lock:
             begun = self.context.clock.now()
-            heard = await self.context.hearing.until("slack", workspace) or begun - FIRST_LOOK
+            heard = await self.context.inbound_log.until("slack", workspace) or begun - FIRST_LOOK
             for agent in await self.context.actions.views.list_with_thread("slack", begun - AT_REST):
                 if agent.channel.workspace == workspace:
                     await self._read_thread(agent, heard - OVERLAP)
-            await self.context.hearing.note("slack", workspace, begun)
+            await self.context.inbound_log.note("slack", workspace, begun)
 
     async def keep_time(self, workspace: str) -> None:
         """Note that the workspace is heard now."""
         async with self.lock:
-            await self.context.hearing.note("slack", workspace, self.context.clock.now())
+            await self.context.inbound_log.note("slack", workspace, self.context.clock.now())
 
     async def _read_thread(self, agent: Agent, since: datetime) -> None:
         try:

@@ -42,7 +42,7 @@ class SlackContext:
     actions: ActionDispatcher
     drafting: AgentDrafting
     received: FileUploads
-    hearing: InboundLog
+    inbound_log: InboundLog
     surface: SlackSurface
     directory: SlackDirectory
     calls: SlackApi

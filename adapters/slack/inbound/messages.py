@@ -73,7 +73,7 @@ class SlackMessageListener:
         try:
             answer = await self.context.actions.say(agent.id, said, origin, SeenProposal(written_at=written_at(event)))
         except PersonError as error:
-            if await self.context.hearing.first_time(arrival.delivery):
+            if await self.context.inbound_log.first_time(arrival.delivery):
                 self.context.soon(self.context.tell(arrival, str(error)))
             return False
         self._acknowledge(answer, agent, event, arrival, origin)
@@ -81,7 +81,7 @@ class SlackMessageListener:
 
     async def _ask(self, agent: Agent, said: str, event: Body, arrival: SlackEvent, origin: Origin) -> None:
         """Do what asks a model, once, while the thread goes on; that it was heard is shown at once."""
-        if not await self.context.hearing.first_time(arrival.delivery):
+        if not await self.context.inbound_log.first_time(arrival.delivery):
             return
         self.context.soon(self.context.react(arrival, event["ts"], KEPT))
         once = replace(origin, delivery=None)
@@ -101,11 +101,11 @@ class SlackMessageListener:
             self.context.soon(self._tell_once(arrival, kept_message(agent, answer.text)))
 
     async def _tell_once(self, arrival: SlackEvent, said: str | SlackMessage) -> None:
-        if await self.context.hearing.first_time(f"{arrival.delivery}/answer"):
+        if await self.context.inbound_log.first_time(f"{arrival.delivery}/answer"):
             await self.context.tell(arrival, said)
 
     async def _give_once(self, arrival: SlackEvent, answer: Answer, agent: Agent, origin: Origin) -> None:
-        if await self.context.hearing.first_time(f"{arrival.delivery}/answer"):
+        if await self.context.inbound_log.first_time(f"{arrival.delivery}/answer"):
             await self.context.give(arrival, answer, agent.id, origin)
 
     async def _take_files(
@@ -129,7 +129,7 @@ class SlackMessageListener:
 
     async def _to_signoff(self, event: Body, arrival: SlackEvent) -> None:
         """Answer where nobody's thread is: offer an agent for what was asked, or explain."""
-        if not await self.context.hearing.first_time(arrival.delivery):
+        if not await self.context.inbound_log.first_time(arrival.delivery):
             return
         said = await self.context.as_written(event.get("text") or "", arrival.workspace)
         file = next((file for file in event.get("files") or () if str(file.get("name")).endswith(SETTINGS)), None)

@@ -273,7 +273,7 @@ def test_the_sites_of_a_channel_are_told_and_a_host_is_on_one_list() -> None:
 
 async def test_sites_are_allowed_denied_and_cleared_in_words() -> None:
     stage = Stage()
-    say = partial(set_sites, stage.tuning)
+    say = partial(set_sites, stage.agent_settings)
     assert await say("allow https://Docs.Example.org/page, *.münchen.de", stage.origin()) == (
         "Agents here may reach only these sites: docs.example.org, xn--mnchen-3ya.de."
     )
@@ -288,12 +288,12 @@ async def test_sites_are_allowed_denied_and_cleared_in_words() -> None:
 async def test_what_is_no_list_of_sites_changes_nothing(said: str) -> None:
     stage = Stage()
     with pytest.raises(InvalidInput, match="Sites:"):
-        await set_sites(stage.tuning, said, stage.origin())
-    assert await stage.tuning.sites(CHANNEL) == Sites()
+        await set_sites(stage.agent_settings, said, stage.origin())
+    assert await stage.agent_settings.sites(CHANNEL) == Sites()
 
 
 async def test_guests_set_no_sites() -> None:
     stage = Stage()
     guest = replace(BEN, kind="guest")
     with pytest.raises(NotAllowed):
-        await set_sites(stage.tuning, "allow example.org", stage.origin(guest))
+        await set_sites(stage.agent_settings, "allow example.org", stage.origin(guest))

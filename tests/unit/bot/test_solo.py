@@ -26,7 +26,7 @@ from agent_core.model.ids import AgentId
 from agent_core.testing.examples import NOON, a_turn, an_agent, keep
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
-from bot.solo import SoloOptions, export, parse, solo
+from bot.solo import SoloOptions, Terminal, export, parse, solo
 from tests.wiring import actions_of
 
 WRITE = reply_text("write_to_file", {"filename": "a.txt", "text": "one\n"})
@@ -48,14 +48,17 @@ class Desk:
     emitted: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.engine, self.loop, self.surfaces = self.stage.engine, self.stage.loop, self.stage.loop.surfaces
         self.actions = actions_of(self.stage)
 
     async def sits(self, options: SoloOptions = CLERK, *lines: str) -> int:
         self.lines.extend(lines)
         streams = Streams(read=self.read, write=self.write, emit=self.emitted.append, can_ask=self.can_ask)
         async with asyncio.timeout(10):
-            return await solo(self, options, replace(streams, is_live=True))
+            surface = self.stage.surface
+            assert isinstance(surface, TerminalSurface)
+            core = replace(self.stage.core, loop=self.stage.loop)
+            terminal = Terminal(core=core, actions=self.actions, surface=surface)
+            return await solo(terminal, options, replace(streams, is_live=True))
 
     async def read(self) -> str | None:
         return self.lines.popleft() if self.lines else None
@@ -94,7 +97,7 @@ async def crashed(desk: Desk) -> None:
     me = person()
     agent = an_agent(channel=CHANNEL, name="Clerk", owner=me, status=Acting(), turns=1)
     call = CommandCall("write_to_file", {"filename": "a.txt", "text": "one\n"})
-    proposal = Proposal(thoughts=Thoughts(), call=call, preview=await desk.loop.runner.preview_call(agent, call))
+    proposal = Proposal(thoughts=Thoughts(), call=call, preview=await desk.stage.loop.runner.preview_call(agent, call))
     turn = a_turn(agent, proposal=proposal, state="running", started_at=NOON)
     await keep(desk.stage.database, agent, replace(turn, approvals=(Approval(me, NOON, Approve()),)))
 

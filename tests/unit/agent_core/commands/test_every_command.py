@@ -6,19 +6,15 @@ from typing import Any, cast
 
 import pytest
 
+from agent_core.assembly import CommandParts, Core
 from agent_core.commands.registry import Command, CommandContext, Commands
 from agent_core.errors import CommandError, ModelError, UnusableReply
-from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.command import CommandCall
 from agent_core.ports.web import Web
-from agent_core.prompt.model_client import MeteredModel
-from agent_core.providers.llm.token_estimates import Estimates
 from agent_core.spending.spending_tracker import SpendingTracker
-from agent_core.testing.embedder import WordEmbedder
 from agent_core.testing.examples import an_agent, keep
 from agent_core.testing.language_model import ScriptedModel
 from agent_core.testing.media import DrawnImages, HeardWords, SpokenSounds
-from agent_core.testing.memory_index import InMemoryIndex
 from agent_core.testing.sandbox import RecordingSandbox
 from agent_core.testing.stage import Stage
 from agent_core.testing.web import InMemoryWeb
@@ -43,12 +39,22 @@ class Nobody:
         raise CommandError("Nobody posts here.")
 
 
+def parts_of(core: Core) -> CommandParts:
+    """What a core gives its commands."""
+    return CommandParts(
+        database=core.database,
+        clock=core.clock,
+        memory=core.memory,
+        helpers=core.helpers,
+        metered_model=core.metered_model,
+    )
+
+
 async def everything(web: Web | None = None) -> tuple[Commands, CommandContext]:
     """Every command, switched on, with doubles of all that it reaches."""
     stage = Stage(model=ScriptedModel())
     agent = an_agent()
     await keep(stage.database, agent)
-    memory = LongTermMemory(database=stage.database, embedder=WordEmbedder(), index=InMemoryIndex())
     tools = replace(
         Tools.around(Settings(), RecordingSandbox(workspaces=stage.workspaces), ""),
         web=web or InMemoryWeb(),
@@ -58,15 +64,8 @@ async def everything(web: Web | None = None) -> tuple[Commands, CommandContext]:
         voice=SpokenSounds(),
         publisher=Nobody(),
     )
-    commands = CommandCatalog(
-        settings=Settings(allow_downloads=True),
-        tools=tools,
-        search=cast("Any", Nobody()),
-        memory=memory,
-        helpers=stage.helpers,
-        metered_model=MeteredModel(model=stage.model, tokens=Estimates()),
-        clock=stage.clock,
-    ).commands
+    catalog = CommandCatalog(settings=Settings(allow_downloads=True), tools=tools, search=cast("Any", Nobody()))
+    commands = catalog.commands(parts_of(stage.core))
     context = CommandContext(agent=agent, files=stage.workspaces.of(agent), tracker=SpendingTracker())
     await context.files.write("a.txt", b"one\n")
     return commands, context

@@ -104,7 +104,7 @@ async def test_what_helpers_spend_is_paid_from_the_budget_of_the_agent_they_help
     assert isinstance(helper.status, Paused)
     assert "budget is reached" in helper.status.reason
     with pytest.raises(NotPossible, match="set that one's"):
-        await stage.tuning.set_budget(helper.id, Decimal(5), stage.origin())
+        await stage.agent_settings.set_budget(helper.id, Decimal(5), stage.origin())
 
 
 @pytest.mark.proves("helper:stop")

@@ -119,12 +119,12 @@ async def test_every_call_is_counted_by_its_kind_and_paid() -> None:
 @pytest.mark.proves("budget:channel")
 async def test_agents_of_a_channel_share_its_budget() -> None:
     stage = stage_of(model=ScriptedModel(note(1), note(2), note(3), cost=Decimal("0.4")))
-    await stage.tuning.set_channel_budget(Decimal(1), stage.origin())
+    await stage.agent_settings.set_channel_budget(Decimal(1), stage.origin())
     agent = await worked(stage)
     assert isinstance(agent.status, Paused)
     assert "The channel's budget is reached: $0.80 of $1.00 is spent" in agent.status.reason
     assert agent.turns == 2
-    await stage.tuning.set_channel_budget(None, stage.origin())
+    await stage.agent_settings.set_channel_budget(None, stage.origin())
     await stage.service.resume(agent.id, stage.origin())
     assert (await stage.wait_until_settled(agent)).turns == 3
 
@@ -268,7 +268,7 @@ async def test_without_a_fast_model_a_broken_reply_is_answered_with_what_was_wro
 async def test_goals_can_be_changed_while_the_agent_lives() -> None:
     stage = stage_of(note(1), DONE)
     agent = await stage.create("Write a file")
-    await stage.tuning.set_goals(agent.id, ("  Write two files ", "Rest"), stage.origin())
+    await stage.agent_settings.set_goals(agent.id, ("  Write two files ", "Rest"), stage.origin())
     await stage.decide(agent, Approve())
     agent = await stage.wait_until_settled(agent)
     assert agent.goals == ("Write two files", "Rest")

@@ -109,9 +109,9 @@ async def test_every_run_has_one_row_with_its_right_and_its_outcome() -> None:
 async def test_what_was_set_for_the_channel_has_a_row_that_names_nobodys_agent() -> None:
     stage = Stage(model=ScriptedModel(writing("a")))
     origin = stage.origin(ANA, "delivery-1")
-    await stage.tuning.set_channel_budget(None, stage.origin())
-    await stage.tuning.set_sites(Sites(allow=("example.org",), deny=("evil.example",)), origin)
-    await stage.tuning.set_sites(Sites(allow=("example.org",), deny=("evil.example",)), origin)
+    await stage.agent_settings.set_channel_budget(None, stage.origin())
+    await stage.agent_settings.set_sites(Sites(allow=("example.org",), deny=("evil.example",)), origin)
+    await stage.agent_settings.set_sites(Sites(allow=("example.org",), deny=("evil.example",)), origin)
     found = [(entry.act, entry.detail, entry.agent_id, str(entry.by)) for entry in await rows_of(stage)]
     assert found == [
         ("set the channel's sites", "allowed: example.org · denied: evil.example", "", "@ana"),
@@ -122,8 +122,8 @@ async def test_what_was_set_for_the_channel_has_a_row_that_names_nobodys_agent()
 async def test_goals_and_budgets_are_recorded_with_what_they_became() -> None:
     stage = Stage(model=ScriptedModel(writing("a")))
     agent = await stage.create()
-    await stage.tuning.set_goals(agent.id, ("rest", "sleep"), stage.origin())
-    await stage.tuning.set_budget(agent.id, None, stage.origin())
+    await stage.agent_settings.set_goals(agent.id, ("rest", "sleep"), stage.origin())
+    await stage.agent_settings.set_budget(agent.id, None, stage.origin())
     found = [(entry.act, entry.detail) for entry in await rows_of(stage)][:2]
     assert found == [("set the budget", "no limit"), ("set the goals", "1. rest 2. sleep")]
 

@@ -91,14 +91,14 @@ async def test_only_full_members_set_what_a_channel_may_spend(kind: str) -> None
     stage = Stage()
     someone = Actor(id="u-x", display="x", kind=kind, workspace="local")  # type: ignore[arg-type]
     with pytest.raises(NotAllowed, match="you may not set budgets here"):
-        await stage.tuning.set_channel_budget(CENT, Origin(by=someone, channel=CHANNEL))
+        await stage.agent_settings.set_channel_budget(CENT, Origin(by=someone, channel=CHANNEL))
 
 
 @pytest.mark.parametrize("amount", ["0", "-1", "NaN", "Infinity"])
 async def test_a_budget_that_is_none_is_refused(amount: str) -> None:
-    tuning: AgentSettings = Stage().tuning
+    agent_settings: AgentSettings = Stage().agent_settings
     with pytest.raises(InvalidInput, match="an amount in US dollars above 0"):
-        await tuning.set_channel_budget(Decimal(amount), Origin(by=ANA, channel=CHANNEL))
+        await agent_settings.set_channel_budget(Decimal(amount), Origin(by=ANA, channel=CHANNEL))
 
 
 async def test_an_embedding_beyond_the_budget_is_not_made_and_the_memory_is_kept_for_later() -> None:

@@ -1,0 +1,236 @@
+"""The composition of the core: one typed function that `bot`, the tests' stage, the benchmarks and embedders call.
+
+A host gives a database, a model, surfaces and workspaces, and gets services, a loop and an engine that belong together.
+What a host leaves out has a default that works on one machine without accounts: the system's clock, estimated token
+counts, hashed words as embeddings, and no programs.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Self, TypeAlias
+
+from agent_core.commands.agents import AgentCommands
+from agent_core.commands.files import FILE_COMMANDS
+from agent_core.commands.finish import FINISH_COMMANDS
+from agent_core.commands.history import HistoryCommands
+from agent_core.commands.memory import MemoryCommands
+from agent_core.commands.registry import Commands
+from agent_core.engines.local import LocalEngine
+from agent_core.loop.advance import AgentLoop
+from agent_core.loop.command_runner import CommandRunner, Hook
+from agent_core.loop.proposing import Proposer
+from agent_core.loop.summarising import HISTORY_TOKENS
+from agent_core.memory.long_term import LongTermMemory
+from agent_core.memory.reindexing import Reindexer
+from agent_core.oversight.secrets import NO_SECRETS, Secrets
+from agent_core.ports.database import Database
+from agent_core.ports.models import Embedder, LanguageModel, MemoryIndex, TokenCounters
+from agent_core.ports.sandbox import Sandbox
+from agent_core.ports.surface import ChatSurface
+from agent_core.ports.world import Clock, Workspaces
+from agent_core.ports.write_priority import WritePriority
+from agent_core.prompt.model_client import MeteredModel
+from agent_core.prompt.profiles import ProfileName
+from agent_core.providers.clock import SystemClock
+from agent_core.providers.embeddings.hashing_embedder import HashingEmbedder
+from agent_core.providers.llm.token_estimates import Estimates
+from agent_core.service.agent_settings import AgentSettings
+from agent_core.service.agents import AgentService
+from agent_core.service.creation_limits import DEFAULT_LIMITS, CreationLimits
+from agent_core.service.drafting import AgentDrafting
+from agent_core.service.helpers import AgentHelpers
+from agent_core.service.memories import AgentMemories
+from agent_core.service.self_review import SelfReview
+from agent_core.service.uploads import FileUploads
+from agent_core.service.views import AgentViews
+from agent_core.spending.budget_ledger import BudgetLedger
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorePorts:
+    """What a host plugs in. Agents are shown on `surfaces`; without a `sandbox` no programs run."""
+
+    database: Database
+    model: LanguageModel
+    index: MemoryIndex
+    surfaces: Sequence[ChatSurface]
+    workspaces: Workspaces
+    sandbox: Sandbox | None = None
+    clock: Clock = field(default_factory=SystemClock)
+    tokens: TokenCounters = field(default_factory=Estimates)
+    embedder: Embedder = field(default_factory=HashingEmbedder)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandParts:
+    """The parts of the core that commands may use."""
+
+    database: Database
+    clock: Clock
+    memory: LongTermMemory
+    helpers: AgentHelpers
+    metered_model: MeteredModel
+
+
+CommandFactory: TypeAlias = Callable[[CommandParts], Commands]
+
+
+def basic_commands(parts: CommandParts) -> Commands:
+    """Commands that need no account and reach nothing outside: files, memory, past turns, helpers, and finishing."""
+    return Commands.of(
+        *FILE_COMMANDS,
+        *MemoryCommands(parts.memory, parts.clock).commands,
+        *HistoryCommands(parts.database).commands,
+        *AgentCommands(parts.helpers).commands,
+        *FINISH_COMMANDS,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoreOptions:
+    """What an operator chooses. `default_budget` is in US dollars; None is no limit.
+
+    `fast_model` makes summaries and repairs, "" the agent's own model. `history_tokens` is the size of the history at
+    which older turns are summarised. The first of `hooks` is the outermost around each command.
+    """
+
+    default_budget: Decimal | None = None
+    limits: CreationLimits = DEFAULT_LIMITS
+    fast_model: str = ""
+    profile: ProfileName = "auto"
+    history_tokens: int = HISTORY_TOKENS
+    secrets: Secrets = NO_SECRETS
+    hooks: tuple[Hook, ...] = ()
+
+
+DEFAULT_OPTIONS = CoreOptions()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Core:
+    """Everything that a host calls. `engine.run(loop.advance)` keeps the agents going until it is cancelled."""
+
+    database: Database
+    clock: Clock
+    commands: Commands
+    metered_model: MeteredModel
+    memory: LongTermMemory
+    ledger: BudgetLedger
+    helpers: AgentHelpers
+    engine: LocalEngine
+    loop: AgentLoop
+    reindexer: Reindexer
+    service: AgentService
+    views: AgentViews
+    agent_settings: AgentSettings
+    memories: AgentMemories
+    review: SelfReview
+    drafting: AgentDrafting
+    uploads: FileUploads
+
+    @classmethod
+    def assemble(
+        cls, ports: CorePorts, commands: CommandFactory = basic_commands, options: CoreOptions = DEFAULT_OPTIONS
+    ) -> Self:
+        """Put the parts together. Nothing is opened or started."""
+        foundation = _Foundation.of(ports, commands, options)
+        database, clock, engine, ledger = ports.database, ports.clock, foundation.engine, foundation.ledger
+        memory, metered_model = foundation.memory, foundation.metered_model
+        return cls(
+            database=database,
+            clock=clock,
+            commands=foundation.commands,
+            metered_model=metered_model,
+            memory=memory,
+            ledger=ledger,
+            helpers=foundation.helpers,
+            engine=engine,
+            loop=foundation.loop(),
+            reindexer=Reindexer(database=database, memory=memory, ledger=ledger, clock=clock),
+            service=foundation.service(),
+            views=AgentViews(database=database, clock=clock, commands=foundation.commands, workspaces=ports.workspaces),
+            agent_settings=AgentSettings(
+                database=database, waker=engine, clock=clock, write_priority=foundation.write_priority
+            ),
+            memories=AgentMemories(database=database, clock=clock, memory=memory, ledger=ledger),
+            review=SelfReview(database=database, clock=clock, waker=engine, metered_model=metered_model, ledger=ledger),
+            drafting=AgentDrafting(metered_model, ledger, options.limits),
+            uploads=FileUploads(database=database, workspaces=ports.workspaces, waker=engine, clock=clock),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Foundation:
+    """What loop and services share."""
+
+    ports: CorePorts
+    options: CoreOptions
+    commands: Commands
+    memory: LongTermMemory
+    metered_model: MeteredModel
+    helpers: AgentHelpers
+    engine: LocalEngine
+    ledger: BudgetLedger
+    write_priority: WritePriority = field(default_factory=WritePriority)
+
+    @classmethod
+    def of(cls, ports: CorePorts, commands: CommandFactory, options: CoreOptions) -> Self:
+        database, clock = ports.database, ports.clock
+        engine = LocalEngine(database=database, clock=clock, surfaces=tuple(each.name for each in ports.surfaces))
+        memory = LongTermMemory(database=database, embedder=ports.embedder, index=ports.index)
+        metered_model = MeteredModel(
+            model=ports.model, tokens=ports.tokens, fast_model=options.fast_model, secrets=options.secrets
+        )
+        helpers = AgentHelpers(database=database, clock=clock, waker=engine, memory=memory)
+        parts = CommandParts(
+            database=database, clock=clock, memory=memory, helpers=helpers, metered_model=metered_model
+        )
+        return cls(
+            ports=ports,
+            options=options,
+            commands=commands(parts),
+            memory=memory,
+            metered_model=metered_model,
+            helpers=helpers,
+            engine=engine,
+            ledger=BudgetLedger(database),
+        )
+
+    def loop(self) -> AgentLoop:
+        ports, options = self.ports, self.options
+        proposer = Proposer(
+            metered_model=self.metered_model,
+            memory=self.memory,
+            commands=self.commands,
+            workspaces=ports.workspaces,
+            clock=ports.clock,
+            history_tokens=options.history_tokens,
+            wanted_profile=options.profile,
+        )
+        runner = CommandRunner(
+            commands=self.commands, workspaces=ports.workspaces, sandbox=ports.sandbox, hooks=options.hooks
+        )
+        return AgentLoop(
+            database=ports.database,
+            proposer=proposer,
+            runner=runner,
+            surfaces={surface.name: surface for surface in ports.surfaces},
+            clock=ports.clock,
+            ledger=self.ledger,
+            waker=self.engine,
+            write_priority=self.write_priority,
+        )
+
+    def service(self) -> AgentService:
+        return AgentService(
+            database=self.ports.database,
+            waker=self.engine,
+            clock=self.ports.clock,
+            write_priority=self.write_priority,
+            commands=self.commands,
+            workspaces=self.ports.workspaces,
+            memory=self.memory,
+            default_budget=self.options.default_budget,
+            limits=self.options.limits,
+        )
