@@ -89,14 +89,16 @@ def basic_commands(parts: CommandParts) -> Commands:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoreOptions:
-    """What an operator chooses. `default_budget` is in US dollars; None is no limit.
+    """What an operator chooses.
 
-    `fast_model` makes summaries and repairs, "" the agent's own model. `history_tokens` is the size of the history at
-    which older turns are summarised. The first of `hooks` is the outermost around each command.
+    `default_budget` is in US dollars; `continuous_limit` is the most commands that one decision may let run unasked.
+    None is no limit for both. `fast_model` makes summaries and repairs, "" the agent's own model. `history_tokens` is
+    the size of the history at which older turns are summarised. The first of `hooks` is the outermost.
     """
 
     default_budget: Decimal | None = None
     limits: CreationLimits = DEFAULT_LIMITS
+    continuous_limit: int | None = None
     fast_model: str = ""
     profile: ProfileName = "auto"
     history_tokens: int = HISTORY_TOKENS
@@ -233,4 +235,5 @@ class _Foundation:
             memory=self.memory,
             default_budget=self.options.default_budget,
             limits=self.options.limits,
+            continuous_limit=self.options.continuous_limit,
         )

@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import sys
 from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
 
 from agent_core.errors import SettingsError
 from bot import settings as settings_module
@@ -46,10 +47,18 @@ async def _command(name: str, settings: Settings, rest: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="signoff", description="Autonomous agents that ask before they act.")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {_version()}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
     for name, said in COMMANDS.items():
         commands.add_parser(name, help=said, description=said, add_help=name != "solo")
     return parser
+
+
+def _version() -> str:
+    try:
+        return version("signoff")
+    except PackageNotFoundError:
+        return "(not installed)"
 
 
 if __name__ == "__main__":

@@ -243,6 +243,7 @@ def _options(settings: Settings) -> CoreOptions:
             agents_per_person=settings.max_agents_per_person,
         ),
         fast_model=settings.fast_model if settings.has_endpoint else "",  # a file holds one model
+        continuous_limit=settings.continuous_limit,
         profile=wanted_profile(settings),
         secrets=Secrets.of(settings.secrets),
     )

@@ -98,6 +98,7 @@ class Settings(BaseSettings):
     default_budget_usd: Decimal | None = Field(default=None, gt=0, allow_inf_nan=False)
     guests_may_create: bool = False
     max_agents_per_channel: int = Field(default=200, ge=1, le=10_000)
+    continuous_limit: int | None = Field(default=None, ge=1)
     max_agents_per_person: int = Field(default=50, ge=1, le=10_000)
     execute_local_commands: bool = False
     sandbox: Literal["bubblewrap", "docker"] = "bubblewrap"

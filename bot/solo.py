@@ -15,7 +15,7 @@ from adapters.actions import ActionDispatcher, sentence
 from adapters.cards import status_text
 from adapters.settings_file import read_settings, write_settings
 from adapters.terminal.console import DONE, Console
-from adapters.terminal.questions import ask_name, ask_rest
+from adapters.terminal.questions import ask_name, ask_rest, is_complete
 from adapters.terminal.render import said_text
 from adapters.terminal.streams import Streams, standard
 from adapters.terminal.surface import CHANNEL, TerminalSurface, person
@@ -23,7 +23,6 @@ from agent_core.assembly import Core
 from agent_core.errors import InvalidInput, PersonError
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
-from agent_core.model.decision import FEWEST_TIMES, MOST_TIMES
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId
 from agent_core.service.views import AgentViews
@@ -32,6 +31,7 @@ from bot.settings import Settings
 from bot.worker import Advancing, work
 
 BAD_USAGE = 2
+MOST_DIGITS = 18
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +97,7 @@ async def run(settings: Settings, arguments: Sequence[str]) -> int:
 async def solo(terminal: Terminal, options: SoloOptions, streams: Streams) -> int:
     """Make or resume the agent and talk until it is idle; raise PersonError when it can be neither."""
     origin = Origin(by=person(), channel=CHANNEL)
+    terminal.actions.service.require_may_grant(options.continuous)
     agent = await _start(terminal, options.draft, streams, origin)
     if (options.draft.budget or options.is_unlimited) and options.draft.budget != agent.budget.limit:
         agent = await terminal.actions.agent_settings.set_budget(agent.id, options.draft.budget, origin)
@@ -154,7 +155,8 @@ async def _start(terminal: Terminal, draft: AgentDraft, streams: Streams, origin
     named = await ask_name(draft, streams)
     if known := await terminal.actions.views.find_by_name(origin.channel, " ".join(named.name.split())):
         return await _resume(terminal, known, named, streams, origin)
-    agent = await terminal.actions.service.create(await ask_rest(named, streams), origin)
+    whole = draft if is_complete(draft) else await ask_rest(named, streams)
+    agent = await terminal.actions.service.create(whole, origin)
     goals = (f"{number}. {goal}" for number, goal in enumerate(agent.goals, 1))
     told = "\n".join((f"{agent.name}, {agent.role}", *goals, _model(terminal, agent)))
     streams.write(said_text(told, streams.look))
@@ -219,9 +221,9 @@ def _parser() -> _Parser:
 
 
 def _count(text: str) -> int:
-    number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
-    if not FEWEST_TIMES <= number <= MOST_TIMES:
-        raise argparse.ArgumentTypeError(f"a number of commands from {FEWEST_TIMES} to {MOST_TIMES}, not {text!r}")
+    number = int(text) if text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"a number of commands from 1, not {text!r}")
     return number
 
 

@@ -162,6 +162,14 @@ TABLE = (
         example="10",
     ),
     Variable(
+        name="CONTINUOUS_LIMIT",
+        section=LIMITS,
+        meaning="The most commands that one approval may let run: by Approve ×N, and by --continuous in a terminal.",
+        rule="a number from 1",
+        default="no limit for --continuous, 50 for Approve ×N",
+        example="20",
+    ),
+    Variable(
         name="DISABLED_COMMANDS",
         section=LIMITS,
         meaning="Commands that no agent has.",

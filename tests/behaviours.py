@@ -77,6 +77,8 @@ PROMISES: dict[str, str] = {
     "live:card": "What a long command has given so far stands on its card, and nothing of it comes after the result.",
     "local:end": "The process that serves a model's file ends with Signoff, however that ends.",
     "local:turn": "What a model in a file says, instructed compactly, goes through a card and a click to a result.",
+    "reply:mention": "A command that a sentence refuses, asks about or gives as an example is no command.",
+    "lease:limit": "No approval, on whatever surface, lets more commands run than CONTINUOUS_LIMIT.",
     "solo:covered": "`--continuous N` approves no command that its lease does not cover or that always asks.",
     "program:read": "Python reads a program in the encoding and with the line ends in which people were shown it.",
     "program:sealed": "What runs of a Python program and its modules is the very text that was approved.",

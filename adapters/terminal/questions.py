@@ -29,6 +29,11 @@ class Unchanged:
 Typed: TypeAlias = str | Unchanged | None
 
 
+def is_complete(draft: AgentDraft) -> bool:
+    """Whether a name and a goal were given: the role has a default, so nothing is left to ask."""
+    return bool(draft.name.strip()) and any(goal.strip() for goal in draft.goals)
+
+
 async def ask_name(draft: AgentDraft, streams: Streams) -> AgentDraft:
     """The draft with a name; raise InvalidInput where nobody can be asked for one."""
     if draft.name.strip():

@@ -18,13 +18,28 @@ SAME_CALL_MOST = 2
 ERRORS_MOST = 2
 
 
+def require_approvable(times: int) -> None:
+    """Raise InvalidInput unless an answer to a proposal may approve so many commands: from 2 to 50."""
+    if not FEWEST_TIMES <= times <= MOST_TIMES:
+        raise InvalidInput({"times": f"Approve ×N: a number from {FEWEST_TIMES} to {MOST_TIMES}, not {times}."})
+
+
+def require_within_limit(times: int, limit: int | None) -> None:
+    """Raise InvalidInput for more commands than the operator's limit allows; None is no limit."""
+    if limit is not None and times > limit:
+        commands = "1 command" if limit == 1 else f"{limit} commands"
+        raise InvalidInput(
+            {"times": f"At most {commands} may run without asking here, not {times}: the operator's limit."}
+        )
+
+
 def grant(times: int, risks: tuple[RiskClass, ...], *, by: Actor, at: datetime) -> Lease:
     """A lease over every class except execute and publish, and those too if the command at hand is one.
 
-    Raise InvalidInput unless `times` is from 2 to 50.
+    Raise InvalidInput when `times` is below 1.
     """
-    if not FEWEST_TIMES <= times <= MOST_TIMES:
-        raise InvalidInput({"times": f"Approve ×N: a number from {FEWEST_TIMES} to {MOST_TIMES}, not {times}."})
+    if times < 1:
+        raise InvalidInput({"times": f"A number of commands from 1, not {times}."})
     return Lease(granted_by=by, granted_at=at, total=times, left=times, classes=covered_classes(risks))
 
 

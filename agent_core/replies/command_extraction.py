@@ -7,6 +7,7 @@ from typing import cast
 from agent_core.errors import UnusableReply
 from agent_core.model.command import CommandCall
 from agent_core.replies.json_extraction import strict_object
+from agent_core.replies.json_values import plain, require_numbers
 from agent_core.replies.lenient_json import joined
 
 COMMANDS = ("command", "tool_call", "tool_calls", "function_call", "action", "function", "tool")
@@ -35,13 +36,31 @@ def extract_call(answer: Mapping[str, object]) -> CommandCall | None:
         return _call(given)
     if set(given) & set(COMMANDS):
         raise UnusableReply(NO_COMMAND)
-    return None
+    return _call_in_thoughts(given)
+
+
+def _call_in_thoughts(given: Mapping[str, object]) -> CommandCall | None:
+    """The command of an answer that closes its thoughts one brace too late and holds nothing besides them."""
+    match given:
+        case {"thoughts": {"command": {"name": str(), "args": dict()} as command}} if (len(given), len(command)) == (
+            1,
+            2,
+        ):
+            return _call(command)
+        case _:
+            return None
+
+
+def _made(name: str, arguments: Mapping[str, object]) -> CommandCall:
+    """The call; raise UnusableReply for a word in it that is no number."""
+    require_numbers(dict(arguments))
+    return CommandCall(plain(name), arguments)
 
 
 def _named(name: str, given: Mapping[str, object]) -> CommandCall:
-    if not NAME.fullmatch(name.strip()):
+    if not NAME.fullmatch(plain(name)):
         raise UnusableReply('"command" was not an object.')
-    return CommandCall(name.strip(), _arguments(_only(given, ARGUMENTS)))
+    return _made(name, _arguments(_only(given, ARGUMENTS)))
 
 
 def _call(command: object) -> CommandCall:
@@ -70,13 +89,13 @@ def _of_object(given: Mapping[str, object]) -> CommandCall:
     if isinstance(wrapped := given.get("function"), dict):
         return _call(wrapped)
     name = next((given[key] for key in NAMES if isinstance(given.get(key), str)), "")
-    if isinstance(name, str) and name.strip():
+    if isinstance(name, str) and plain(name):
         if any(key in given for key in ARGUMENTS):
-            return CommandCall(name.strip(), _arguments(_only(given, ARGUMENTS)))
-        return CommandCall(name.strip(), {key: given[key] for key in given if key not in (*NAMES, *NOISE)})
+            return _made(name, _arguments(_only(given, ARGUMENTS)))
+        return _made(name, {key: given[key] for key in given if key not in (*NAMES, *NOISE)})
     match list(given.items()):
         case [(key, dict(arguments))] if key not in (*NAMES, *ARGUMENTS):
-            return CommandCall(key, arguments)
+            return _made(key, arguments)
         case _:
             raise UnusableReply('the command had no "name".')
 
@@ -95,7 +114,7 @@ def _arguments(given: object) -> Mapping[str, object]:
 
 def _lowered(given: Mapping[str, object]) -> dict[str, object]:
     """The object with its names as they are meant, whatever their case."""
-    return joined((name.strip().casefold().replace("-", "_"), value) for name, value in given.items())
+    return joined((plain(name).casefold().replace("-", "_"), value) for name, value in given.items())
 
 
 def _first(given: Mapping[str, object], names: Sequence[str]) -> object:

@@ -2,7 +2,8 @@
 
 Nothing is completed and nothing dropped: every string is a piece of the text as it stands, and where the text ends
 inside the object it was cut off. Spellings taken: other quotes, bare names, quotes and line ends inside strings,
-trailing or missing commas, comments, Python's words, full-width punctuation, doubled braces.
+trailing or missing commas, comments, Python's words, full-width punctuation, doubled braces, zero-width characters
+between tokens, thoughts that stand there twice.
 """
 
 import math
@@ -11,6 +12,7 @@ from collections.abc import Iterable
 from typing import Literal, NoReturn, TypeAlias
 
 from agent_core.errors import UnusableReply
+from agent_core.replies.json_values import ZERO_WIDTH, NoNumber, plain
 
 CUT_OFF = "it was cut off before its end. Answer more briefly."
 NOT_JSON = "it was no valid JSON"
@@ -26,11 +28,12 @@ QUOTES, ANY_QUOTE = "".join(CLOSERS), "".join({*CLOSERS, *"".join(CLOSERS.values
 # Bounded, so that a thousand things that look like comments take no more than a thousand times 500 steps. A group that
 # is possessive around a lazy part matches too little before Python 3.11.5 (github.com/python/cpython/issues/106052).
 SPACE = re.compile(
-    r"(?:[\s\ufeff\u200b]++|(?://|\#)[^\n]{0,500}+(?=\n|\Z)|/\*(?s:.{0,500}?)\*/|<think>(?s:.{0,500}?)</think>)*"
+    rf"(?:[\s{ZERO_WIDTH}]++|(?://|\#)[^\n]{{0,500}}+(?=\n|\Z)|/\*(?s:.{{0,500}}?)\*/|<think>(?s:.{{0,500}}?)</think>)*"
 )
 ENDS = {quote: re.compile(rf"\\.|[{closers}]", re.DOTALL) for quote, closers in CLOSERS.items()}
-KEY = re.compile(rf"[{QUOTES}][^{ANY_QUOTE}\\\n]{{1,80}}[{ANY_QUOTE}]\s*+[{COLON}]")
-BARE_KEY = re.compile(rf"[A-Za-z_$][\w$-]{{0,80}}\s*+[{COLON}]")
+KEY = re.compile(rf"[{QUOTES}][^{ANY_QUOTE}\\\n]{{1,80}}[{ANY_QUOTE}][\s{ZERO_WIDTH}]*+[{COLON}]")
+LITERAL = re.compile(r'"(?:[^"\\\n]|\\.)*+"')
+BARE_KEY = re.compile(rf"[A-Za-z_$][\w$-]{{0,80}}[\s{ZERO_WIDTH}]*+[{COLON}]")
 BARE = re.compile(rf"[^\s{ANY_QUOTE}{COMMA}{COLON}{{}}\uff5b\uff5d\[\]\uff3b\uff3d]+")
 NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
@@ -49,7 +52,7 @@ class LenientJsonReader:
         if len(text) - start > LONGEST:
             raise UnusableReply(f"{NOT_JSON}, and too long to find out what was meant.")
         self.text, self.at, self.depth, self.end = text, start, 0, len(text.rstrip("` \t\r\n"))
-        self.is_closed, self.is_mended = True, False
+        self.is_closed, self.is_mended, self.is_in_thoughts = True, False, False
 
     def read(self) -> dict[str, object]:
         """The object; raise UnusableReply when the text ends inside it or it can be read in two ways."""
@@ -73,7 +76,25 @@ class LenientJsonReader:
         self._next()
         if not self._takes(COLON):
             self._fail("a colon is missing")
-        return key, self._value("member")
+        if self.depth > 1 or plain(key).casefold() != "thoughts":
+            return key, self._value("member")
+        self._next()
+        start, self.is_in_thoughts = self.at, True
+        value, self.is_in_thoughts = self._value("member"), False
+        if isinstance(value, dict):
+            self._skip_repeats(self.text[start : self.at])
+        return key, value
+
+    def _skip_repeats(self, raw: str) -> bool:
+        """Skip what repeats the last value of the thoughts word for word; a name before a colon repeats nothing."""
+        is_repeated = False
+        while True:
+            at = self._after_space(self.at)
+            at = self._after_space(at + 1) if self.text[at : at + 1] in tuple(COMMA) else at
+            after = self._after_space(at + len(raw))
+            if not self.text.startswith(raw, at) or self.text[after : after + 1] in tuple(COLON):
+                return is_repeated
+            self.at, is_repeated = at + len(raw), True
 
     def _value(self, within: Within) -> object:
         letter = self._next()
@@ -100,10 +121,15 @@ class LenientJsonReader:
         return items
 
     def _string(self, within: Within) -> str:
-        quote, start = self.text[self.at], self.at + 1
+        quote = self.text[self.at]
         if quote in "\"'" and self.text.startswith(quote * 3, self.at):
             return self._block(quote * 3)
-        inner = 0
+        if self.is_in_thoughts and within == "member" and (raw := self._repeated()):
+            return _decoded(raw, quote)
+        return self._quoted(quote, within)
+
+    def _quoted(self, quote: str, within: Within) -> str:
+        start, inner = self.at + 1, 0
         for found in ENDS[quote].finditer(self.text, start, self.end):
             at = found.start()
             if found.group()[0] == "\\" or self._is_apostrophe(at):
@@ -119,6 +145,15 @@ class LenientJsonReader:
         if not inner:
             raise UnusableReply(CUT_OFF)
         return self._fail("quotes inside a string are not escaped")
+
+    def _repeated(self) -> str:
+        """What a string of the thoughts says that stands there twice, or more often; "" for any other."""
+        found, start = LITERAL.match(self.text, self.at, self.end), self.at
+        self.at = found.end() if found else start
+        if found and self._skip_repeats(found.group()):
+            return found.group()[1:-1]
+        self.at = start
+        return ""
 
     def _block(self, quotes: str) -> str:
         start = self.at + 3
@@ -158,7 +193,7 @@ class LenientJsonReader:
         if not found:
             self._fail("something is missing")
         self.at = found.end()
-        return found.group()
+        return found.group().rstrip(ZERO_WIDTH)
 
     def _open(self) -> None:
         self.at += 1
@@ -224,7 +259,7 @@ def _meaning(word: str) -> object:
     if word.casefold() in WORDS:
         return WORDS[word.casefold()]
     if word.casefold().lstrip("+-") in ("nan", "inf", "infinity"):
-        raise UnusableReply(f"{word} is no number that JSON has.")
+        return NoNumber(word)
     if not re.fullmatch(r"[A-Za-z_][\w./-]*", word):
         raise UnusableReply(f"{NOT_JSON}: quotes are missing around {word[:80]!r}.")
     return word

@@ -9,6 +9,7 @@ from agent_core.errors import UnusableReply
 from agent_core.model.command import CommandCall, Thoughts
 from agent_core.model.messages import Message, Reply
 from agent_core.replies.lenient_json import NOT_JSON
+from agent_core.replies.mentions import is_mention
 from agent_core.replies.reply_parser import parse
 from agent_core.replies.verbatim_check import accounts_for, is_verbatim
 
@@ -25,7 +26,13 @@ Answer with the JSON object and nothing else."""
 
 def is_worth_repairing(reply: Reply) -> bool:
     """Whether a reply that was not read has a whole command that only its spelling hides."""
-    return len(reply.text) <= MOST_TEXT and len(COMMAND.findall(reply.text)) == 1 and _is_only_misspelt(reply)
+    before, after = reply.text.partition("{")[0], reply.text.rpartition("}")[2]
+    return (
+        len(reply.text) <= MOST_TEXT
+        and len(COMMAND.findall(reply.text)) == 1
+        and not is_mention(before, after)
+        and _is_only_misspelt(reply)
+    )
 
 
 def repair_messages(text: str) -> tuple[Message, ...]:

@@ -11,6 +11,7 @@ from agent_core.model.command import CommandCall, CommandSpec, Thoughts
 from agent_core.model.messages import Reply
 from agent_core.replies.command_extraction import extract_call, is_whole, one_of
 from agent_core.replies.json_extraction import ExtractedObject, extract_objects
+from agent_core.replies.json_values import NoNumber, plain, require_numbers
 from agent_core.replies.lenient_json import CUT_OFF, NOT_JSON
 from agent_core.replies.verbatim_check import is_verbatim
 
@@ -18,6 +19,7 @@ __all__ = ["CUT_OFF", "json_object", "parse", "reply_schema", "require_whole"]
 
 THOUGHTS = ("text", "reasoning", "plan", "criticism", "speak")
 WIDEST = 1000  # llama.cpp of 2025 and 2026 refuses a schema for one bound of 2000 (its issues 17473, 25746, 27087)
+MENTIONED = "its command was only quoted in a sentence. Give the JSON object of the next command and no prose."
 BOUNDS = ("maxLength", "minLength", "maxItems", "minItems")
 CUT_SHORT = ("length", "content_filter")
 
@@ -77,11 +79,14 @@ def json_object(text: str) -> Mapping[str, object]:
         raise UnusableReply("it held no JSON object.")
     if not objects[0].is_closed:
         raise UnusableReply(CUT_OFF)
+    require_numbers(objects[0].value)
     return objects[0].value
 
 
 def _call_of(found: ExtractedObject, text: str) -> CommandCall | None:
     call = extract_call(found.value)
+    if call and found.is_mention:
+        raise UnusableReply(MENTIONED)
     if call and not found.is_closed and not is_whole(found.value):
         raise UnusableReply(CUT_OFF)
     if call and not found.is_strict and not is_verbatim(call, text):
@@ -92,7 +97,7 @@ def _call_of(found: ExtractedObject, text: str) -> CommandCall | None:
 def _thoughts_in(objects: Sequence[ExtractedObject]) -> Thoughts:
     """The thoughts of the first object that has some, under their own name or beside the command."""
     for found in objects:
-        given = {name.strip().casefold(): value for name, value in found.value.items()}
+        given = {plain(name).casefold(): value for name, value in found.value.items()}
         thoughts = given.get("thoughts") or given.get("thought")
         if thoughts or any(part in given for part in THOUGHTS):
             return _thoughts(thoughts or given)
@@ -102,7 +107,9 @@ def _thoughts_in(objects: Sequence[ExtractedObject]) -> Thoughts:
 def _thoughts(given: object) -> Thoughts:
     if not isinstance(given, dict):
         return Thoughts(text=_as_text(given))
-    parts = {str(name).strip().casefold(): value for name, value in given.items()}
+    parts = {plain(str(name)).casefold(): value for name, value in given.items()}
+    if "thoughts" in parts and not any(part in parts for part in THOUGHTS):
+        return _thoughts(parts["thoughts"])
     return Thoughts(**{part: _as_text(parts.get(part)) for part in THOUGHTS})
 
 
@@ -112,10 +119,12 @@ def _as_text(part: object) -> str:
             return ""
         case str():
             return part.strip()
+        case NoNumber(word):
+            return word
         case list():
             return "\n".join(f"- {_as_text(item)}" for item in part)
         case _:
-            return json.dumps(part, ensure_ascii=False)
+            return json.dumps(part, ensure_ascii=False, default=str)
 
 
 def _narrow(schema: object) -> object:

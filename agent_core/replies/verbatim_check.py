@@ -5,12 +5,13 @@ from collections.abc import Iterator
 
 from agent_core.model.command import CommandCall, in_whole_characters
 from agent_core.replies.command_extraction import ARGUMENTS
+from agent_core.replies.json_values import ZERO_WIDTH
 from agent_core.replies.lenient_json import ANY_QUOTE, KEY, SPACE, unescaped
 
 WORD = re.compile(r"""\w+|[^\w\s"'`\\{}\[\]:,]""")
 NEAR = 600  # characters around a string in which its delimiters are looked for
 QUOTE = rf"(?:[{ANY_QUOTE}]{{3}}|[{ANY_QUOTE}])"
-OPENS = r"(?:[:\uff1a\[\uff3b{\uff5b,\uff0c\n]|\*/)\s*"
+OPENS = rf"(?:[:\uff1a\[\uff3b{{\uff5b,\uff0c\n]|\*/)[\s{ZERO_WIDTH}]*"
 CLOSES = rf"{SPACE.pattern}(?:[:\uff1a,\uff0c}}\]\uff5d\uff3d]|{KEY.pattern})"
 QUOTED = re.compile(rf"{OPENS}{QUOTE}\Z"), re.compile(rf"{QUOTE}{CLOSES}")
 BARE = re.compile(rf"{OPENS}\Z"), re.compile(CLOSES)

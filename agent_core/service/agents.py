@@ -17,7 +17,7 @@ from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.note import Note, Notice, is_question
 from agent_core.model.seen_proposal import UNKNOWN, SeenProposal
 from agent_core.model.turn import Turn
-from agent_core.oversight.lease import grant
+from agent_core.oversight.lease import grant, require_within_limit
 from agent_core.oversight.policy import may_decide, require_may_decide, require_may_speak
 from agent_core.ports.database import UnitOfWork
 from agent_core.service.decisions import record_decision, require_as_shown, settle_turn, validated
@@ -56,7 +56,12 @@ ReplyOutcome: TypeAlias = StepRejected | NoteKept | QuestionAsked
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentService(AgentLifecycle):
-    """Everything people can do to agents. A platform event delivered twice takes effect once."""
+    """Everything people can do to agents. A platform event delivered twice takes effect once.
+
+    `continuous_limit` is the most commands that one approval may let run; None is no limit.
+    """
+
+    continuous_limit: int | None = None
 
     async def decide(self, turn_id: TurnId, decision: Decision, origin: Origin, *, shown: str) -> tuple[Agent, Turn]:
         """Approve, edit or reject an open proposal, of which the control that was used carried the hash `shown`.
@@ -75,9 +80,8 @@ class AgentService(AgentLifecycle):
             if turn.state == "proposed":
                 require_may_decide(agent, origin.by)
                 require_as_shown(turn, shown)
-            return record_decision(
-                work, agent, turn, validated(decision, turn, self.commands), by=origin.by, at=self.clock.now()
-            )
+            usable = validated(decision, turn, self.commands, self.continuous_limit)
+            return record_decision(work, agent, turn, usable, by=origin.by, at=self.clock.now())
 
         agent, turn = await self.save(act)
         self.waker.wake(agent.id)
@@ -157,16 +161,25 @@ class AgentService(AgentLifecycle):
         return agent, turn
 
     async def grant_lease(self, agent_id: AgentId, times: int, origin: Origin) -> Agent:
-        """Grant a lease over every class for the next `times` commands; raise NotAllowed, InvalidInput."""
+        """Grant a lease over every class for the next `times` commands, any number within the operator's limit.
+
+        Raise NotAllowed, InvalidInput.
+        """
 
         async def change(work: UnitOfWork, agent: Agent) -> Agent:
             require_may_decide(agent, origin.by)
+            self.require_may_grant(times)
             lease = grant(times, RISK_CLASSES, by=origin.by, at=self.clock.now())
             lease = lease.without_guarded() if agent.exposed else lease
-            self.announce(work, agent, "changed", f"{origin.by} lets it run {times} commands unasked, of every class.")
+            commands = "1 command" if times == 1 else f"{times} commands"
+            self.announce(work, agent, "changed", f"{origin.by} lets it run {commands} unasked, of every class.")
             return replace(agent, lease=lease)
 
         return await self.change(agent_id, origin, f"lent ×{times}", change)
+
+    def require_may_grant(self, times: int) -> None:
+        """Raise InvalidInput for more commands than the operator's limit allows."""
+        require_within_limit(times, self.continuous_limit)
 
     async def revoke(self, agent_id: AgentId, origin: Origin) -> Agent:
         """End the agent's lease; raise NotPossible when it holds none."""

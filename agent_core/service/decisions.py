@@ -11,13 +11,15 @@ from agent_core.model.audit import AuditEntry
 from agent_core.model.decision import Approve, ApproveEdited, Decision, Reject, Settlement, detail_of
 from agent_core.model.result import Interrupted, Succeeded
 from agent_core.model.turn import Turn, TurnState
-from agent_core.oversight.lease import grant
+from agent_core.oversight.lease import grant, require_approvable, require_within_limit
 from agent_core.oversight.policy import require_may_decide
 from agent_core.ports.database import UnitOfWork
 
 
-def validated(decision: Decision, turn: Turn, commands: Commands) -> Decision:
-    """The decision; raise InvalidInput for edited arguments that the command does not take."""
+def validated(decision: Decision, turn: Turn, commands: Commands, limit: int | None) -> Decision:
+    """The decision; raise InvalidInput for arguments that the command does not take or a number above `limit`."""
+    if isinstance(decision, Approve) and decision.times > 1:
+        require_within_limit(decision.times, limit)
     if isinstance(decision, ApproveEdited):
         try:
             spec = commands.get(turn.proposal.call.name).spec
@@ -42,6 +44,7 @@ def record_decision(
         changed = changed.clear_exposure(turn.exposures)
     match decision:
         case Approve(times) if times != 1:
+            require_approvable(times)
             lease = grant(times, turn.risks, by=by, at=at)
             changed = replace(changed, lease=lease.without_guarded() if changed.exposed else lease)
         case Reject():

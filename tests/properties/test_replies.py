@@ -1,5 +1,6 @@
 """Whatever becomes of a reply on its way, it never turns into another command."""
 
+import html
 import json
 from contextlib import suppress
 from datetime import timedelta
@@ -22,7 +23,24 @@ SLOW = timedelta(seconds=2)
 TELLING = "{}[]\"'\\:,/*#`“”‘’\n\t nu0_<>-1.x\uff5b\uff0c"
 TEXTS = st.text(st.one_of(st.sampled_from(TELLING), st.characters(codec="utf-8")), max_size=40)
 PIECES = st.sampled_from(
-    ['{"', '"}', '": "', '", "', "{'", "'}", "command", "name", "args", "<think>", "</think>", '\\"', "//", "/*", '"""']
+    [
+        *("\u200b", "\u2060", "&quot;", "&amp;", "NaN", '"thoughts": '),
+        '{"',
+        '"}',
+        '": "',
+        '", "',
+        "{'",
+        "'}",
+        "command",
+        "name",
+        "args",
+        "<think>",
+        "</think>",
+        '\\"',
+        "//",
+        "/*",
+        '"""',
+    ]
 )
 NAMES = st.from_regex(r"[a-z_]{1,12}", fullmatch=True)
 VALUES = st.recursive(
@@ -59,11 +77,24 @@ def unescaped(answer: object) -> str:
     return json.dumps(answer, ensure_ascii=False).replace("\\n", "\n").replace('\\"', '"')
 
 
-SPELLINGS = st.sampled_from([strict, pretty, python, trailing, unescaped])
+def laced(answer: object) -> str:
+    return "{\u200b" + json.dumps(answer, separators=("\u2060,\u200b", "\ufeff:\u200d"))[1:]
+
+
+def escaped(answer: object) -> str:
+    return html.escape(json.dumps(answer))
+
+
+def repeated(answer: object) -> str:
+    return "\n".join([json.dumps(answer)] * 30)
+
+
+SPELLINGS = st.sampled_from([strict, pretty, python, trailing, unescaped, laced, repeated])
 LAYOUTS = st.sampled_from(
     [
         lambda name, args: {"thoughts": {"text": "x"}, "command": {"name": name, "args": args}},
         lambda name, args: {"command": {"name": name, "args": args}, "thoughts": {"text": "x"}},
+        lambda name, args: {"thoughts": {"text": "x", "command": {"name": name, "args": args}}},
         lambda name, args: {"name": name, "arguments": args},
         lambda name, args: {"tool_calls": [{"function": {"name": name, "arguments": json.dumps(args)}}]},
         lambda name, args: {"action": name, "action_input": args},
@@ -92,6 +123,36 @@ def replies(draw: st.DrawFn) -> str:
 def test_any_arguments_come_through_strict_json(name: str, arguments: dict[str, object]) -> None:
     answer = {"thoughts": {}, "command": {"name": name, "args": arguments}}
     assert call_in(strict(answer)) == call_in(pretty(answer)) == CommandCall(name, arguments)
+    assert call_in(escaped(answer)) == call_in(repeated(answer)) == CommandCall(name, arguments)
+
+
+@given(NAMES, ARGUMENTS, st.data())
+def test_the_beginning_of_an_html_escaped_reply_never_is_another_command(
+    name: str, arguments: dict[str, object], data: st.DataObject
+) -> None:
+    text = escaped({"thoughts": {}, "command": {"name": name, "args": arguments}})
+    cut = call_in(text[: data.draw(st.integers(0, len(text)))])
+    assert cut in (None, CommandCall(name, arguments))
+
+
+@pytest.mark.proves("reply:mention")
+@settings(deadline=SLOW)
+@given(replies(), st.sampled_from(["I will not run %s.", "For example: %s. Which one?", "%s\nI won't run this."]))
+def test_a_reply_that_a_sentence_quotes_is_no_command(text: str, sentence: str) -> None:
+    assert call_in(sentence.replace("%s", text)) is None
+
+
+@pytest.mark.proves("reply:grounded")
+@given(st.text("ab /-.", max_size=12), st.sampled_from("\u200b\u200d\u2060\ufeff\u00ad"), st.data())
+def test_a_zero_width_character_stays_in_a_value_and_goes_nowhere_else(
+    value: str, hidden: str, data: st.DataObject
+) -> None:
+    text = strict({"command": {"name": "x", "args": {"text": value}}})
+    at = data.draw(st.integers(0, len(text)))
+    start, end = text.index(f'"{value}"}}') + 1, text.index('"}}}')
+    inside = value[: at - start] + hidden + value[at - start :] if start <= at <= end else value
+    call = call_in(text[:at] + hidden + text[at:])
+    assert call is None or list(call.arguments.values()) == [inside]
 
 
 @pytest.mark.proves("reply:cut-off")

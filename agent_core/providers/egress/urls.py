@@ -18,6 +18,7 @@ DEFAULT_PORTS: dict[Scheme, int] = {"http": 80, "https": 443}
 LONGEST = 2_000
 SHOWN = 120
 WHOLE = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<place>[^/?#]*)(?P<rest>[^#]*)(?:#.*)?", re.DOTALL)
+TO_QUERY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?# ]*(?P<path>/[^?#]*)")
 PLACE = re.compile(r"(?P<host>\[[^\[\]]*\]|[^:\[\]]*)(?::(?P<port>[0-9]{0,5}))?")
 LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
@@ -61,8 +62,11 @@ class Target:
 
 
 def target_of(url: str) -> Target:
-    """Read a URL; raise CommandError where it is none, is no http or https, or can be read in two ways."""
-    text = url.strip(" ")
+    """Read a URL; raise CommandError where it is none, is no http or https, or can be read in two ways.
+
+    Blanks in its path are escaped, as browsers do. Elsewhere, or before a second URL, they are refused.
+    """
+    text = _with_escaped_path(url.strip(" "))
     if len(text) > LONGEST:
         raise refused(text, f"it is longer than {LONGEST:,} characters")
     if any(letter <= " " or letter in "\\\x7f" for letter in text):
@@ -91,6 +95,13 @@ def refused(url: str, why: str) -> CommandError:
     """The sentence for a URL that is not used."""
     shown = url if len(url) <= SHOWN else f"{url[:SHOWN]}…"
     return CommandError(f"{shown!r} is refused: {why}.")
+
+
+def _with_escaped_path(url: str) -> str:
+    found = TO_QUERY.match(url)
+    if found is None or "://" in found["path"]:
+        return url
+    return url[: found.start("path")] + found["path"].replace(" ", "%20") + url[found.end() :]
 
 
 def _target(scheme: Scheme, place: str, rest: str, url: str) -> Target:

@@ -122,6 +122,8 @@ def test_words_are_taken_in_any_case() -> None:
         ("MODEL_PRICES", '{"m": [1, -2]}'),
         ("DEFAULT_BUDGET_USD", "0"),
         ("DEFAULT_BUDGET_USD", "Infinity"),
+        ("CONTINUOUS_LIMIT", "0"),
+        ("CONTINUOUS_LIMIT", "many"),
         ("LOG_LEVEL", "LOUD"),
         ("LOG_FORMAT", "xml"),
     ],

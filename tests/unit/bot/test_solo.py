@@ -264,6 +264,30 @@ async def test_continuous_50_shows_every_one_of_its_turns() -> None:
     assert [turn["number"] for turn in desk.records] == list(range(1, 52))
 
 
+async def test_continuous_runs_more_commands_than_an_answer_may_approve() -> None:
+    many = [reply_text("append_to_file", {"filename": "a.txt", "text": f"{number}\n"}) for number in range(70)]
+    desk = desk_of(*many)
+    assert await desk.sits(replace(CLERK, continuous=60)) == 3
+    assert [turn["state"] for turn in desk.records] == ["done"] * 60 + ["withdrawn"]
+
+
+async def test_continuous_1_runs_one_command() -> None:
+    desk = desk_of(WRITE, *MORE)
+    assert await desk.sits(replace(CLERK, continuous=1)) == 3
+    assert [turn["state"] for turn in desk.records] == ["done", "withdrawn"]
+    assert "lets it run 1 command unasked" in desk.written
+
+
+@pytest.mark.proves("lease:limit")
+async def test_continuous_above_the_operators_limit_is_refused_before_an_agent_is_made() -> None:
+    desk = desk_of(WRITE)
+    desk.stage.service = replace(desk.stage.service, continuous_limit=1)
+    desk.actions = actions_of(desk.stage)
+    with pytest.raises(InvalidInput, match="At most 1 command may run without asking here, not 2"):
+        await desk.sits(replace(CLERK, continuous=2))
+    assert await desk.stage.views.agents(CHANNEL) == ()
+
+
 async def test_control_sequences_of_the_model_reach_the_terminal_spelled() -> None:
     evil = reply_text("write_to_file", {"filename": "a.txt", "text": "\x1b[2J"}, text="\x1b]0;owned\x07")
     desk = desk_of(evil)
@@ -368,6 +392,18 @@ async def test_what_is_missing_is_asked_for_at_a_terminal() -> None:
     assert await desk.sits(SoloOptions(draft=AgentDraft()), "Ada", "", "Write a poem", "Read it", "", "y") == 0
     agent = await desk.agent("Ada")
     assert (agent.goals, agent.role.startswith("an assistant")) == (("Write a poem", "Read it"), True)
+
+
+async def test_no_role_is_asked_for_where_name_and_goal_were_given() -> None:
+    desk = desk_of(DONE, can_ask=True)
+    assert await desk.sits(CLERK, "y") == 0
+    assert ((await desk.agent()).role, "Role [" in desk.written) == (DEFAULT_ROLE, False)
+
+
+async def test_a_role_is_asked_for_where_a_goal_alone_was_given() -> None:
+    desk = desk_of(DONE, can_ask=True)
+    assert await desk.sits(SoloOptions(draft=AgentDraft(goals=("Write a file",))), "Clerk", "a poet", "y") == 0
+    assert (await desk.agent()).role == "a poet"
 
 
 @pytest.mark.parametrize(

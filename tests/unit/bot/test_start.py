@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,12 @@ async def test_a_start_that_cannot_be_is_told_in_one_line(
 async def test_arguments_that_mean_nothing_are_refused(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     code, output = await said(tmp_path, *arguments)
     assert (code, "usage: signoff" in output) == (2, True)
+
+
+async def test_the_version_is_printed_whatever_the_settings_are(tmp_path: Path) -> None:
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
+    code, output = await said(tmp_path, "--version", PORT="none")
+    assert (code, output) == (0, f"signoff {project['version']}\n")
 
 
 async def test_tables_of_a_newer_release_are_left_alone(tmp_path: Path) -> None:

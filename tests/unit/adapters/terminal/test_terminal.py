@@ -289,13 +289,19 @@ def test_the_command_line_goes_before_the_settings_file(tmp_path: Path) -> None:
     assert options == SoloOptions(draft=draft, is_unlimited=True, json=True)
 
 
+@pytest.mark.parametrize("number", [1, 51, 1_000_000])
+def test_continuous_takes_any_number_of_commands(number: int) -> None:
+    assert parse(["--continuous", str(number)]).continuous == number
+
+
 @pytest.mark.parametrize(
     ("argv", "fault"),
     [
         (["--settings", "/no/such/file.yaml"], "/no/such/file.yaml: No such file or directory."),
         (["--continuous"], "--continuous: expected one argument"),
-        (["--continuous", "0"], "from 2 to 50, not '0'"),
+        (["--continuous", "0"], "a number of commands from 1, not '0'"),
         (["--continuous", "-5"], "--continuous"),
+        (["--continuous", "ten"], "not 'ten'"),
         (["--budget", "lots"], "'lots' is not an amount"),
         (["--budget", "nan"], "'nan' is not an amount"),
         (["--cont", "3"], "unrecognized arguments"),

@@ -34,5 +34,7 @@ CUT_OFF = (
     Case("in a call at the top", '{"name": "execute_shell", "arguments": {"command_line": "rm"}', says=CUT),
     Case("before arguments beside the command", '{"action": "write_to_file"', says=CUT),
     Case("after an inner quote", SHELL.replace("build", '"build" '), says="not escaped"),
+    Case("after a command in the thoughts", '{"thoughts": {"text": "x", ' + COMMAND + "}", says=CUT),
+    Case("after doubled thoughts", '{"thoughts": {"text": "x"}, {"text": "x"}, ' + COMMAND[:-3], says=CUT),
     Case("in musings", "<think>I could use rm -rf bu", says="no JSON object", finish_reason="stop"),
 )

@@ -1,5 +1,8 @@
 """Replies whose command is plain to see, however it is spelt."""
 
+import html
+import re
+
 from agent_core.model.command import CommandCall
 from tests.unit.agent_core.replies.case import Case, shell, write
 
@@ -135,4 +138,55 @@ SHAPES = (
     Case("the command first", "{" + COMMAND + ', "thoughts": {"text": "x"}}', CALL),
 )
 
-READABLE = (*AROUND, *SPELLING, *SHAPES)
+ESCAPED = html.escape(WHOLE)
+THOUGHTS = '{"text": "I save it."}'
+
+GARBLED = (
+    Case("HTML escapes", ESCAPED, CALL),
+    Case("HTML escapes by number", ESCAPED.replace("&quot;", "&#34;"), CALL),
+    Case("HTML escapes in a fence", f"```json\n{ESCAPED}\n```", CALL),
+    Case("HTML escapes of a value", html.escape(WHOLE.replace("milk", "<b> & 'c'")), write("<b> & 'c'")),
+    Case("HTML escapes of an entity", html.escape(WHOLE.replace("milk", "&lt; &nbsp;")), write("&lt; &nbsp;")),
+    Case("HTML escapes of quotes alone", WHOLE.replace("milk", "<b>&nbsp;").replace('"', "&quot;"), write("<b>&nbsp;")),
+    Case("HTML escapes that are text", WHOLE.replace("milk", "{&quot;a&quot;: 1}"), write("{&quot;a&quot;: 1}")),
+    Case(
+        "HTML escapes that are text in single quotes",
+        WHOLE.replace("milk", "{&quot;a&quot;: 1}").replace('"', "'"),
+        write("{&quot;a&quot;: 1}"),
+    ),
+    Case("zero-width spaces between tokens", re.sub(r'([{}:,])(?= ?["{}])', "\\1\u200b", WHOLE), CALL),
+    Case("word joiners between tokens", re.sub(r'([{}:,])(?= ?["{}])', "\u2060\\1\u200d", WHOLE), CALL),
+    Case("zero-width spaces in names", WHOLE.replace("command", "com\u200bmand").replace("args", "ar\u200dgs"), CALL),
+    Case("zero-width spaces in the command's name", WHOLE.replace("write_to", "write_\u200bto"), CALL),
+    Case(
+        "zero-width spaces in a value", WHOLE.replace("milk", "\u200bmi\u200blk\ufeff"), write("\u200bmi\u200blk\ufeff")
+    ),
+    Case(
+        "zero-width spaces between tokens and in a value",
+        "{\u200b" + WHOLE[1:].replace("milk", "mi\u200dlk\u200b"),
+        write("mi\u200dlk\u200b"),
+    ),
+    Case("zero-width spaces after bare words", "{command: {name: do_nothing\u200b, args: {}\u200b}}", NOTHING),
+    Case("thoughts twice in one object", f'{{"thoughts": {THOUGHTS}, "thoughts": {THOUGHTS}, {COMMAND}}}', CALL),
+    Case("thoughts twice without a name", f'{{"thoughts": {THOUGHTS}, {THOUGHTS}, {COMMAND}}}', CALL),
+    Case("thoughts three times without a comma", f'{{"thoughts": {THOUGHTS}{THOUGHTS}{THOUGHTS}, {COMMAND}}}', CALL),
+    Case("a thought twice", WHOLE.replace('"I save it."', '"I save it." "I save it."'), CALL),
+    Case("a thought twice with a comma", WHOLE.replace('"I save it."', '"I save it.", "I save it."'), CALL),
+    Case("thoughts in thoughts", f'{{"thoughts": {{"thoughts": {THOUGHTS}}}, {COMMAND}}}', CALL),
+    Case("no number in the thoughts", WHOLE.replace('"I save it."', '"x", "score": NaN, "b": [-Infinity]'), CALL),
+    Case("no number in the thoughts of Python", WHOLE.replace('"I save it."', "nan").replace('"', "'"), CALL),
+    Case("a command in the thoughts", f'{{"thoughts": {{"text": "x", {COMMAND}}}}}', CALL),
+    Case("the same answer forty times", "\n".join([WHOLE] * 40), CALL),
+    Case("the same answer forty times in a row", WHOLE * 40, CALL),
+    Case("a refusal of something else", f"I will not delete it. Instead I save the file:\n\n{WHOLE}", CALL),
+    Case("what is missing before", f"The file is not there, so I write it:\n```json\n{WHOLE}\n```", CALL),
+    Case("something missing in a sentence before", f"The file does not exist yet.\n\n{WHOLE}", CALL),
+    Case("something that cannot be used before", f"I can't use the web here. I save the file:\n{WHOLE}", CALL),
+    Case("an apology before", f"Sorry for the mistake, here is the JSON:\n{WHOLE}", CALL),
+    Case("a thought of another step", f"Thought: I should not delete it.\nAction: {WHOLE}", CALL),
+    Case("patience after", f"{WHOLE}\n\nI will not do anything else until you approve.", CALL),
+    Case("a sentence that ends in the answer", f"Here is the command {WHOLE}", CALL),
+    Case("a question after the answer", f"Here is the next step: {WHOLE}\nDo you agree?", CALL),
+)
+
+READABLE = (*AROUND, *SPELLING, *SHAPES, *GARBLED)

@@ -18,7 +18,7 @@ from tests.unit.agent_core.replies.case import Case, shell, write
 from tests.unit.agent_core.replies.corpus import CORPUS, REFUSED
 from tests.unit.agent_core.replies.cut_off import CUT_OFF
 from tests.unit.agent_core.replies.readable import READABLE, WHOLE
-from tests.unit.agent_core.replies.unusable import UNUSABLE
+from tests.unit.agent_core.replies.unusable import MENTIONED, UNUSABLE
 
 
 def said(text: str, finish_reason: str = "stop") -> Reply:
@@ -36,6 +36,34 @@ def test_a_reply_whose_command_is_plain_to_see_is_read(case: Case) -> None:
 def test_a_reply_without_one_plain_command_is_told_what_was_wrong(case: Case) -> None:
     with pytest.raises(UnusableReply, match=case.says):
         parse(case.reply)
+
+
+@pytest.mark.proves("reply:mention")
+@pytest.mark.parametrize("case", MENTIONED, ids=str)
+def test_a_command_that_a_sentence_only_quotes_is_no_command(case: Case) -> None:
+    with pytest.raises(UnusableReply, match="only quoted in a sentence"):
+        parse(case.reply)
+    assert not is_worth_repairing(case.reply)
+
+
+def test_a_quoted_command_is_not_repaired_to_a_command() -> None:
+    assert is_worth_repairing(said(INCHES))
+    assert not is_worth_repairing(said(f"I will not run {INCHES}"))
+    assert not is_worth_repairing(said(f"{INCHES}\nI will not run this."))
+
+
+def test_a_word_that_is_no_number_is_read_in_thoughts_and_not_in_a_draft() -> None:
+    text = '{"thoughts": {"text": NaN, "plan": [NaN, {"a": Infinity}]}, "command": "do_nothing"}'
+    assert parse(said(text))[0] == Thoughts(text="NaN", plan='- NaN\n- {"a": "Infinity"}')
+    with pytest.raises(UnusableReply, match="no number"):
+        json_object('{"name": "Ada", "budget": NaN}')
+
+
+@pytest.mark.parametrize("text", ["I save it.", 'a "b" c', ""])
+def test_thoughts_that_stand_there_twice_are_told_once(text: str) -> None:
+    thought = json.dumps({"text": text})
+    twice = f'{{"thoughts": {thought}, {thought}, "command": "do_nothing"}}'
+    assert parse(said(twice))[0] == Thoughts(text=text)
 
 
 @pytest.mark.proves("reply:cut-off")
@@ -81,7 +109,19 @@ def test_a_first_object_is_read_without_a_command_and_not_when_it_was_cut_off() 
         json_object("Ada")
 
 
-@pytest.mark.parametrize("text", ["{" * 1_000_000, "<think>" * 150_000, '"//' * 60_000, WHOLE * 5_000], ids=len)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{&quot;" * 150_000,
+        "{\u200b" * 500_000,
+        '{"thoughts":""' * 70_000,
+        "{" * 1_000_000,
+        "<think>" * 150_000,
+        '"//' * 60_000,
+        WHOLE * 5_000,
+    ],
+    ids=len,
+)
 def test_a_megabyte_is_done_with_soon(text: str) -> None:
     began = time.process_time()
     with pytest.raises(UnusableReply):

@@ -1,5 +1,7 @@
 """Replies that hold no command, or of which nobody can say which one they hold."""
 
+import html
+
 from tests.unit.agent_core.replies.case import Case
 from tests.unit.agent_core.replies.readable import COMMAND, DRAFT, WHOLE
 
@@ -7,7 +9,81 @@ NO_JSON = "held no JSON object"
 NOT_VALID = "no valid JSON"
 SHELL = '{"command": {"name": "execute_shell", "args": {"command_line": %s}}}'
 
+QUOTED = "only quoted in a sentence"
+LACED = DRAFT.replace("command", "com\u200bmand")
+ESCAPED = html.escape(WHOLE)
+
+MENTIONED = (
+    Case("a refusal that quotes the command", f"I will not run {DRAFT}.", says=QUOTED),
+    Case("a refusal without an end", f"I will not run {DRAFT}", says=QUOTED),
+    Case("a refusal with a colon", f"I won't run this: {DRAFT}", says=QUOTED),
+    Case("a refusal with a curly apostrophe", f"I can’t run this:\n\n```json\n{DRAFT}\n```", says=QUOTED),
+    Case("a refusal before a fence", f"I refuse to run the following command.\n\n```json\n{DRAFT}\n```", says=QUOTED),
+    Case("a refusal a sentence before", f"I'm sorry, I can't do that. This is the command:\n{DRAFT}", says=QUOTED),
+    Case("a refusal in a word", f"I refuse.\n\n{DRAFT}", says=QUOTED),
+    Case("a refusal of the command by name", f"I will not run rm -rf. The command was:\n{DRAFT}", says=QUOTED),
+    Case("a refusal inside musings without an end", f"<think>I will not run {DRAFT}", says=QUOTED),
+    Case("a refusal after", f"{DRAFT}\nI will not run this.", says=QUOTED),
+    Case("a refusal after a fence", f"```json\n{DRAFT}\n```\nI won't execute that, it deletes your file.", says=QUOTED),
+    Case("a refusal after thinking", f"<think>Hm.</think>I cannot run {DRAFT}.", says=QUOTED),
+    Case("a refusal that quotes HTML escapes", f"I will not run {html.escape(DRAFT)}.", says=QUOTED),
+    Case("a refusal with zero-width spaces", f"I will not run {{\u200b{DRAFT[1:]}.", says=QUOTED),
+    Case("a refusal in single quotes", f"I must not run {DRAFT}.".replace('"', "'"), says=QUOTED),
+    Case("a refusal and the same command again", f"I will not run {DRAFT}.\n{DRAFT}", says=QUOTED),
+    Case("a refusal in another language", f"Ich werde {DRAFT} nicht ausführen.", says=QUOTED),
+    Case("an example before a question", f"For example {DRAFT}. Which file do you mean?", says=QUOTED),
+    Case("an example in a fence", f"I could run, for example:\n```json\n{DRAFT}\n```\nShall I?", says=QUOTED),
+    Case("an example in its own words", f"One way is {DRAFT}. Which file do you mean?", says=QUOTED),
+    Case("what would be done", f"The command would be\n{DRAFT}", says=QUOTED),
+    Case("a command in a question", f"Do you want me to run {DRAFT}?", says=QUOTED),
+    Case("a command in a sentence", f"If I ran {DRAFT} then your file would be gone.", says=QUOTED),
+)
+
 UNUSABLE = (
+    *MENTIONED,
+    Case("HTML escapes in part", ESCAPED.replace("&quot;milk&quot;", '"milk"'), says="HTML escapes"),
+    Case("HTML escapes of quotes and some signs", ESCAPED.replace("milk", "a &lt; b && c < d"), says="HTML escapes"),
+    Case("HTML escapes and an entity", ESCAPED.replace("milk", "a &amp; &nbsp;"), says="HTML escapes"),
+    Case("HTML escapes of quotes inside a string", ESCAPED.replace("milk", "say &quot;hi&quot;"), says="HTML escapes"),
+    Case("HTML escapes of a reply that was cut off", ESCAPED[:-20], says="JSON|cut off"),
+    Case("HTML escapes and another command", f"{ESCAPED}\n{DRAFT}", says="HTML escapes"),
+    Case("a hidden second command that is broken", f'{WHOLE}\n{{"com\u200bmand": oh no}}', says=NOT_VALID),
+    Case(
+        "two commands, one in letters laced",
+        f"{WHOLE}\n{LACED}",
+        says="two different",
+    ),
+    Case("a bare value with a zero-width space", WHOLE.replace('"milk"', "mi\u200blk"), says=NOT_VALID),
+    Case("a number with a zero-width space", WHOLE.replace('"milk"', "1\u200b2"), says=NOT_VALID),
+    Case(
+        "no number in an argument in thoughts",
+        f'{{"thoughts": {{{COMMAND.replace(chr(34) + "milk" + chr(34), "NaN")}}}}}',
+        says="no number",
+    ),
+    Case("no number deep in an argument", WHOLE.replace('"milk"', '[{"a": Infinity}]'), says="no number"),
+    Case("no number for a command", '{"thoughts": {}, "command": NaN}', says='"command" was not an object'),
+    Case("no number for a name", '{"command": {"name": NaN, "args": {}}}', says='no "name"'),
+    Case("no number for arguments", '{"command": {"name": "x", "args": NaN}}', says='"args" of the command'),
+    Case("an argument twice without a name", WHOLE.replace('"milk"', '"milk" "milk"'), says=NOT_VALID),
+    Case("arguments twice without a name", WHOLE.replace('"milk"}', '"milk"}, {"text": "milk"}'), says=NOT_VALID),
+    Case(
+        "thoughts twice that differ",
+        WHOLE.replace('{"text": "I save it."}', '{"text": "a"}, {"text": "b"}'),
+        says=NOT_VALID,
+    ),
+    Case("a command in the thoughts and another", f'{{"thoughts": {{{COMMAND}}}}}\n{DRAFT}', says="two different"),
+    Case("a command in the thoughts of another name", WHOLE.replace('"command"', '"considered"'), says='no "command"'),
+    Case("a command in the thoughts and null", f'{{"thoughts": {{{COMMAND}}}, "command": null}}', says='no "command"'),
+    Case(
+        "a command in the thoughts and a name more",
+        f'{{"thoughts": {{{COMMAND}}}, "ask": "Which?"}}',
+        says='no "command"',
+    ),
+    Case(
+        "a command in the thoughts without arguments", '{"thoughts": {"command": "delete_file"}}', says='no "command"'
+    ),
+    Case("one answer forty times and another", f"{WHOLE * 40}{DRAFT}", says="two different commands"),
+    Case("one answer forty times, the last cut off", f"{WHOLE * 40}{WHOLE[:-9]}", says="cut off"),
     Case("nothing", "", says=NO_JSON),
     Case("blanks", " \n\t ", says=NO_JSON),
     Case("a refusal", "I'm sorry, but I can't help with that.", says=NO_JSON),

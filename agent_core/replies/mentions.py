@@ -1,0 +1,68 @@
+"""Whether prose around a JSON object only mentions it: refuses it, gives it as an example, or goes on past it.
+
+A mention that is not recognised is a proposal that people may reject. A proposal taken for a mention costs a retry.
+"""
+
+import re
+
+NEAR = 400  # characters of prose on each side that are looked at
+TAG = re.compile(r"<[^<>]{0,80}>")
+FENCE = re.compile(r"```\w*\s*\Z")
+CLAUSE_END = re.compile(r"[.!?;:]\s|\n|\b(?:so|therefore|instead|hence)\b(?!\s+of)", re.IGNORECASE)
+NEGATION = re.compile(
+    r"\b(?:not|never|cannot|\w+n['’]t|refus\w+|declin\w+|unable|unwilling|rather than)\b", re.IGNORECASE
+)
+EXAMPLE = re.compile(
+    r"\b(?:for example|for instance|as an example|example:|(?:an )?example (?:of|would|is|call|command)|such as"
+    r"|something like|(?:would|could|might) (?:be|look|call|run|use|have))\b|\be\.g\.|\bexample\Z",
+    re.IGNORECASE,
+)
+WILL_NOT = (
+    r"\b(?:(?:will|shall|should|must|can|may|would|do|am|['’]m) not|cannot|(?:wo|ca|should|must|would|do)n['’]t"
+    r"|refuse to|decline to|unable to)\s+(?:(?:going|want|wish|able|allowed|willing|to|ever|just)\s+){0,3}"
+)
+IT_ALONE = r"(?:\s+(?:it|this|that|these|those|such)\b|\s*(?:[.!,;]|\Z))"
+IT = rf"(?:{IT_ALONE}|\s+(?:so|the)\b)"
+REFUSAL = re.compile(
+    rf"{WILL_NOT}(?:(?:run|execute|do|issue|perform|help|comply)\b|(?:use|call|send|give|propose){IT_ALONE})"
+    r"|\bI (?:refuse|decline)\b",
+    re.IGNORECASE,
+)
+REFUSAL_AFTER = re.compile(rf"{WILL_NOT}(?:run|execute|do|issue|perform|use|call|send|give|propose){IT}", re.IGNORECASE)
+TURN = re.compile(r"\b(?:so|instead|therefore|hence)\b(?!\s+of)", re.IGNORECASE)
+IN_SENTENCE = re.compile(r"\w[^\w\n]+\w+[\s,]*\Z")
+GOES_ON = re.compile(r"[ \t`'\"”’)]*[,;–—-]?[ \t]*([^\W\d_])")
+
+
+def is_mention(before: str, after: str) -> bool:
+    """Whether the object between these two pieces of prose is quoted in it and not given as the answer."""
+    lead, said = _lead(before), TAG.sub(" ", after[:NEAR])
+    clause = CLAUSE_END.split(lead.rstrip(".!?:"))[-1]
+    is_negated = NEGATION.search(clause) is not None and not lead.endswith((".", "!", "?"))
+    return (
+        is_negated
+        or EXAMPLE.search(clause) is not None
+        or _is_refused(lead)
+        or REFUSAL_AFTER.search(said) is not None
+        or _is_in_a_sentence(before, said)
+    )
+
+
+def _lead(before: str) -> str:
+    """The prose that leads up to an object, without tags, the fence and what opens a quotation."""
+    prose = TAG.sub(" ", before[-NEAR:]).rstrip()
+    return FENCE.sub("", prose).rstrip(" \t\r\n`*_-\"'“‘(")
+
+
+def _is_refused(lead: str) -> bool:
+    refusals = list(REFUSAL.finditer(lead))
+    return bool(refusals) and not TURN.search(lead, refusals[-1].end())
+
+
+def _is_in_a_sentence(before: str, after: str) -> bool:
+    """Whether a sentence leads up to the object without a colon and goes on after it, or asks something after it."""
+    line = before.rstrip(" \t`\"'“‘(").rpartition("\n")[2]
+    if not IN_SENTENCE.search(line):
+        return False
+    following = GOES_ON.match(after)
+    return "?" in after or (following is not None and following[1].islower())
