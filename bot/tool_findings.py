@@ -14,11 +14,13 @@ LONGEST_TEST = 30.0
 class ToolProbes:
     """How to look at what only the composition knows; none of them raises. Each says what is missing, or "".
 
-    `sandbox` tries to break out, and is asked only where programs are allowed. `media` gives the labels of what draws,
-    listens and speaks, each "" where there is none.
+    `sandbox` tries to break out, and is asked only where programs are allowed; `sandbox_tools` says which program the
+    sandbox needs and the machine lacks. `media` gives the labels of what draws, listens and speaks, each "" where there
+    is none.
     """
 
     sandbox: Callable[[], Awaitable[str]]
+    sandbox_tools: Callable[[], str]
     browser: Callable[[], str]
     git: Callable[[], str]
     media: Callable[[], tuple[str, str, str]]
@@ -42,6 +44,8 @@ async def tool_findings(settings: Settings, probes: ToolProbes) -> tuple[Finding
 async def _programs(settings: Settings, probes: ToolProbes) -> Finding:
     if not settings.execute_local_commands:
         why = "agents propose none; true lets them, in a sandbox without network"
+        if missing := probes.sandbox_tools():
+            why = f"{why}. The sandbox cannot run here: {missing}"
         return Finding(name="programs", state="off", why=why, variable="EXECUTE_LOCAL_COMMANDS")
     try:
         async with asyncio.timeout(LONGEST_TEST):

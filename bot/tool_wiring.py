@@ -193,8 +193,13 @@ def _hugging_face(settings: Settings, variable: str) -> "HuggingFace":
 
 def tool_probes(settings: Settings) -> ToolProbes:
     """How the doctor looks at what agents can reach."""
+    from agent_core.providers.sandbox.bubblewrap import TOOLS
+    from agent_core.providers.sandbox.bwrap_options import missing_tools
     from agent_core.providers.web.browser_pages import browser_fault
     from agent_core.providers.web.git_clone import git_fault
+
+    def sandbox_tools() -> str:
+        return missing_tools(TOOLS) if settings.sandbox == "bubblewrap" else ""
 
     async def sandbox() -> str:
         tried = confined(settings, FolderWorkspaces(settings.home / "workspaces"), SystemClock())
@@ -205,4 +210,4 @@ def tool_probes(settings: Settings) -> ToolProbes:
         drawn, heard, spoken = (each.label if each else "" for each in made)
         return drawn, heard, spoken
 
-    return ToolProbes(sandbox=sandbox, browser=browser_fault, git=git_fault, media=media)
+    return ToolProbes(sandbox=sandbox, sandbox_tools=sandbox_tools, browser=browser_fault, git=git_fault, media=media)

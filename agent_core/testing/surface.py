@@ -71,7 +71,7 @@ class RecordingSurface:
             raise NotFound("person", person.display)
         return known
 
-    async def until(self, happened: Callable[["RecordingSurface"], bool], seconds: float = 10) -> None:
+    async def until(self, happened: Callable[["RecordingSurface"], bool], seconds: float = 60) -> None:
         """Return once `happened` holds; raise TimeoutError when it does not in time."""
         async with asyncio.timeout(seconds), self._changed:
             await self._changed.wait_for(lambda: happened(self))

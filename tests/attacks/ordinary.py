@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.packages import SANDBOX, need
+
 ROOT = Path(__file__).parents[2]
 COPIED = ("agent_core", "adapters", "bot", "tests")
 NOBODY = "65534"
@@ -34,6 +36,7 @@ def project() -> Iterator[Path]:
 
 def run_tests(*paths: str) -> subprocess.CompletedProcess[str]:
     """Run the tests in these files as nobody, and give what pytest said."""
+    need(*SANDBOX)
     with project() as folder:
         temporary = str(folder / "tmp")
         line = [

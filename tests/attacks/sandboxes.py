@@ -13,14 +13,16 @@ from agent_core.model.agent import Agent
 from agent_core.model.files import ProgramRun
 from agent_core.model.ids import AgentId
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.sandbox.backend import ProgramLimits
+from agent_core.providers.sandbox.backend import LIMITS, ProgramLimits
 from agent_core.providers.sandbox.process_sandbox import ProcessSandbox, bubblewrap_sandbox
 from agent_core.providers.workspace.folder_workspace import FolderFiles, FolderWorkspaces
 from agent_core.providers.workspace.workspace_paths import Limits
 from agent_core.testing.examples import an_agent
+from tests.packages import SANDBOX, need
+from tests.patience import PATIENCE_SECONDS
 
 ROOT_OF_PROJECT = Path(__file__).parents[2]
-LONG = 20.0  # seconds that no attack takes which is answered at all
+LONG = PATIENCE_SECONDS
 FEW = ProgramLimits(
     memory_bytes=300_000_000,
     processor_seconds=1,
@@ -50,6 +52,14 @@ except (MemoryError, ValueError) as error:
 """
 
 
+def real_sandbox(
+    data: Path, workspaces: FolderWorkspaces | None = None, limits: ProgramLimits = LIMITS
+) -> ProcessSandbox:
+    """Bubblewrap's, for a bot with this data folder; raise NotInstalled."""
+    need(*SANDBOX)
+    return bubblewrap_sandbox(workspaces or FolderWorkspaces(data / "workspaces"), SystemClock(), data, limits)
+
+
 @dataclass(frozen=True, slots=True)
 class Cell:
     """A sandbox, and where its bot keeps what nobody may see."""
@@ -65,7 +75,7 @@ class Cell:
         (data / "signoff.db").write_text("the bot's database")
         # An agent of its own for each test: as root, all programs of one agent count against one limit of processes.
         agent = an_agent(id=AgentId(sha256(str(data).encode()).hexdigest()))
-        return cls(data, bubblewrap_sandbox(workspaces, SystemClock(), data, limits), agent)
+        return cls(data, real_sandbox(data, workspaces, limits), agent)
 
     @property
     def files(self) -> FolderFiles:

@@ -16,12 +16,14 @@ from agent_core.providers.egress.proxy import open_tunnel
 from agent_core.providers.sandbox import bwrap_options
 from agent_core.providers.sandbox.backend import BROWSER_USER
 from agent_core.providers.sandbox.sandbox_self_test import Listener
+from agent_core.providers.system_packages import install_command
 from agent_core.providers.web import browser_confinement
 from agent_core.providers.web.browser_confinement import start_confined
 from agent_core.providers.web.browser_pages import BrowserPages, browser_fault
 from agent_core.providers.web.browser_starter import arguments_for
 from tests.attacks.rows import attack
-from tests.browser.conftest import missing
+from tests.packages import SANDBOX, need, need_drawing
+from tests.patience import PATIENCE_SECONDS
 from tests.standins.site import OPEN, Names, Request, page
 from tests.standins.site import site as a_site
 
@@ -64,6 +66,7 @@ TRIED = {
 
 async def tried(folder: Path) -> dict[str, str]:
     """What a program is answered that runs where Chromium does, with the proxy's own answer."""
+    need(*SANDBOX)
     async with (
         Listener() as listener,
         open_tunnel(DOOR, Sites(), 1_000) as proxy,
@@ -73,7 +76,7 @@ async def tried(folder: Path) -> dict[str, str]:
         process = await asyncio.create_subprocess_exec(
             str(program), "python3", "-I", "-c", CODE, *line, stdout=asyncio.subprocess.PIPE
         )
-        said, _ = await asyncio.wait_for(process.communicate(), 20)
+        said, _ = await asyncio.wait_for(process.communicate(), PATIENCE_SECONDS)
     assert not listener.reached
     return dict(line.split(": ") for line in said.decode().splitlines())
 
@@ -98,8 +101,7 @@ async def test_a_browser_that_was_taken_over_reaches_only_the_proxy(tmp_path: Pa
 @pytest.mark.proves("browser:not-root")
 @attack("door", "Rendering a page as root", "the browser is another user, or has its own sandbox")
 async def test_no_process_of_the_browser_is_roots(answer: str) -> None:
-    if fault := browser_fault():
-        missing(fault)
+    need_drawing()
     seen: dict[int, str] = {}
 
     async def look(_request: Request) -> AsyncIterator[bytes]:
@@ -119,13 +121,12 @@ async def test_no_process_of_the_browser_is_roots(answer: str) -> None:
 @needs_root
 @pytest.mark.proves("browser:not-root")
 async def test_root_draws_nothing_without_bubblewrap(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    if fault := browser_fault():
-        missing(fault)
+    need("chromium")
     monkeypatch.setattr(bwrap_options, "PATHS", str(tmp_path))
     told = (
-        "Signoff runs as root, and bwrap is not installed, without which Chromium would run as root too. Install "
-        "bubblewrap (Debian, Ubuntu: apt install bubblewrap util-linux). Or start Signoff as an ordinary user: then "
-        "Chromium's own sandbox is used."
+        "Signoff runs as root, and Chromium would too. bwrap is not installed. Install it: "
+        f"{install_command('bubblewrap', 'util-linux', 'dash')}. Or start Signoff as an ordinary user: then Chromium's "
+        "own sandbox is used."
     )
     assert browser_fault() == f"Pages that need JavaScript are not drawn. {told}"
     with pytest.raises(CommandError) as refusal:

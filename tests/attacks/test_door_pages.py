@@ -18,7 +18,7 @@ from agent_core.providers.egress.address_policy import InternalHosts
 from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.providers.llm.token_estimates import Estimates
 from agent_core.providers.web import browser_pages
-from agent_core.providers.web.browser_pages import BrowserPages, browser_fault
+from agent_core.providers.web.browser_pages import BrowserPages
 from agent_core.providers.web.gateway_web import GatewayWeb
 from agent_core.providers.web.git_clone import GitCloner
 from agent_core.providers.web.web_search import MetaSearch
@@ -28,7 +28,7 @@ from agent_core.testing.files import InMemoryFiles
 from agent_core.testing.language_model import ScriptedModel
 from agent_core.testing.web import InMemoryWeb
 from tests.attacks.rows import attack
-from tests.browser.conftest import missing
+from tests.packages import need_drawing
 from tests.standins.site import HERE, OPEN, Names, Site, leads_to, page, two_sites
 from tests.standins.site import site as a_site
 
@@ -132,8 +132,7 @@ async def test_a_page_speaks_to_no_model_but_as_material(order: str, answer: str
 @pytest.fixture
 def browser() -> Iterator[BrowserPages]:
     """A browser that must leave nothing running."""
-    if fault := browser_fault():
-        missing(fault)
+    need_drawing()
     yield BrowserPages(door=DOOR)
     assert not browser_pages._processes(0)
 
@@ -160,8 +159,7 @@ READ = """<pre id=seen></pre><script>onload = () => { for (const frame of docume
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def inside() -> tuple[str, list[str], int]:
     """What a page of frames, each with one try, shows; and what the victim was asked."""
-    if fault := browser_fault():
-        missing(fault)
+    need_drawing()
     async with two_sites() as (open_site, victim):
         open_site.answers["/away"] = leads_to(f"http://127.0.0.1:{victim.port}/redirect")
         for name, script in TRIES.items():
@@ -228,8 +226,7 @@ async def test_a_page_makes_no_calls(browser: BrowserPages, answer: str) -> None
     "door", "A page that fills the memory", "the browser is killed: The page takes too much memory, so it was closed."
 )
 async def test_a_page_that_fills_the_memory_is_closed(answer: str) -> None:
-    if fault := browser_fault():
-        missing(fault)
+    need_drawing()
     async with a_site() as site:
         site.answers["/"] = page("<script>const all = []; while (true) all.push(new Array(1e6).fill(1.5))</script>")
         with pytest.raises(CommandError) as error:
@@ -240,8 +237,7 @@ async def test_a_page_that_fills_the_memory_is_closed(answer: str) -> None:
 @pytest.mark.slow
 @attack("door", "A page whose script never ends", "the browser is killed when its time is over")
 async def test_a_page_that_never_ends_is_closed(answer: str) -> None:
-    if fault := browser_fault():
-        missing(fault)
+    need_drawing()
     async with a_site() as site:
         site.answers["/"] = page("<script>while (true);</script>")
         with pytest.raises(CommandError, match="was not drawn within 2 seconds"):

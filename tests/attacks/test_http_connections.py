@@ -12,10 +12,11 @@ import pytest
 from agent_core.testing.language_model import ScriptedModel
 from bot.http_server import ConnectionTable, ServerLimits, source_of
 from tests.attacks.rows import attack
+from tests.patience import PATIENCE_SECONDS
 from tests.scenario.served import served
 
 QUICK = ServerLimits(head_seconds=0.2, body_seconds=0.2, keepalive_seconds=0.3, linger_seconds=0.1, connections=20)
-PATIENT = ServerLimits(connections=20)
+PATIENT = ServerLimits(connections=20, head_seconds=600)
 HALF_HEAD = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 WHOLE = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 FORM = b"POST /enter HTTP/1.1\r\nHost: 127.0.0.1\r\nSec-Fetch-Site: none\r\nContent-Length: 9\r\n\r\n"
@@ -37,7 +38,7 @@ class Client:
 
     async def status(self) -> int:
         """The status of the next answer; 0 where the connection is closed without one."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             line = await self.reader.readline()
         return int(line.split()[1]) if line else 0
 
@@ -81,7 +82,7 @@ async def test_half_a_head_is_waited_for_so_long_and_no_longer(quick: str, answe
     async with connected(quick) as client:
         await client.send(HALF_HEAD)
         assert await client.status() == int(answer[:3])
-        assert await client.is_closed_within(5)
+        assert await client.is_closed_within(PATIENCE_SECONDS)
 
 
 @pytest.mark.proves("http:slow")
@@ -97,19 +98,19 @@ async def test_bytes_now_and_then_do_not_lengthen_the_time_for_a_head(quick: str
 @attack("http", "A connection on which nothing is said", "closed")
 async def test_a_silent_connection_is_closed(quick: str, answer: str) -> None:
     async with connected(quick) as client:
-        assert await client.is_closed_within(5)
+        assert await client.is_closed_within(PATIENCE_SECONDS)
     assert answer == "closed"
 
 
 @pytest.mark.proves("http:slow")
 @attack("http", "A second request on a connection, whose head never ends", "408, and the connection is closed")
 async def test_the_time_for_a_head_counts_for_every_request(tmp_path: Path, answer: str) -> None:
-    limits = ServerLimits(head_seconds=0.2, keepalive_seconds=60)
+    limits = ServerLimits(head_seconds=0.2, keepalive_seconds=600)
     async with served(ScriptedModel(), tmp_path, limits=limits) as base, connected(base) as client:
         await client.send(WHOLE)
         assert await client.status() == 200
         await client.send(HALF_HEAD)
-        assert await client.is_closed_within(5)
+        assert await client.is_closed_within(PATIENCE_SECONDS)
     assert answer.endswith("closed")
 
 
@@ -119,7 +120,7 @@ async def test_half_a_body_is_waited_for_so_long_and_no_longer(quick: str, answe
     async with connected(quick) as client:
         await client.send(FORM, b"to")
         assert await client.status() == int(answer[:3])
-        assert await client.is_closed_within(5)
+        assert await client.is_closed_within(PATIENCE_SECONDS)
 
 
 @pytest.mark.proves("http:slow")
@@ -127,7 +128,7 @@ async def test_a_connection_that_is_kept_for_nothing_is_closed(quick: str) -> No
     async with connected(quick) as client:
         await client.send(WHOLE)
         assert await client.status() == 200
-        assert await client.is_closed_within(5)
+        assert await client.is_closed_within(PATIENCE_SECONDS)
 
 
 async def test_a_stream_outlasts_every_limit_on_time(quick: str) -> None:
@@ -147,7 +148,7 @@ async def test_half_requests_keep_nobody_else_out(patient: str, answer: str) -> 
         async with connected(patient) as visitor:
             await visitor.send(WHOLE)
             assert await visitor.status() == 200
-        assert await crowd[0].is_closed_within(5)
+        assert await crowd[0].is_closed_within(PATIENCE_SECONDS)
         assert not await crowd[-1].is_closed_within(0.1)
     assert "pages answer" in answer
 
@@ -168,7 +169,7 @@ async def test_connections_in_use_are_not_closed_for_others(patient: str, answer
 
 async def is_answered(base: str) -> bool:
     """Whether a visitor is answered at last."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while True:
             async with connected(base) as visitor:
                 await visitor.send(WHOLE)

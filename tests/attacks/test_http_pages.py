@@ -10,6 +10,7 @@ from aiohttp import ClientSession
 
 from agent_core.testing.language_model import ScriptedModel
 from tests.attacks.rows import attack
+from tests.patience import PATIENCE_SECONDS
 from tests.scenario.served import served
 
 TOKEN = "a token of some length"
@@ -26,7 +27,7 @@ async def status_of(base: str, request: bytes) -> int:
     address = urlsplit(base)
     reader, writer = await asyncio.open_connection(address.hostname, address.port)
     writer.write(request)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         line = await reader.readline()
     writer.close()
     return int(line.split()[1]) if line else 0
@@ -70,7 +71,7 @@ async def test_the_way_to_the_token_stays_on_this_site(base: str, path: bytes) -
     address = urlsplit(base)
     reader, writer = await asyncio.open_connection(address.hostname, address.port)
     writer.write(b"GET " + path + b" HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         head = (await reader.read()).decode().partition("\r\n\r\n")[0]
     writer.close()
     location = next(line for line in head.splitlines() if line.startswith("Location: "))

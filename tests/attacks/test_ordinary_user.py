@@ -6,6 +6,7 @@ import os
 import pytest
 
 from tests.attacks.ordinary import run_tests
+from tests.packages import need
 
 SHOWN_TWICE = (
     "tests/attacks/test_sandbox.py",
@@ -27,6 +28,7 @@ async def test_the_sandbox_holds_for_an_ordinary_user_too() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 async def test_an_ordinary_users_chromium_has_its_own_sandbox() -> None:
+    need("chromium")
     done = await asyncio.to_thread(run_tests, "tests/attacks/test_browser.py", "-k", "no_process or profile")
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
     assert "skipped" not in done.stdout

@@ -16,6 +16,7 @@ from bot.private_files import close_to_others, open_to_others
 from bot.settings import Settings, load
 from tests.attacks.ordinary import NOBODY, ROOT
 from tests.attacks.rows import attack
+from tests.packages import need
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can try it as another account")
 DENIED = "Permission denied"
@@ -94,6 +95,7 @@ def test_a_process_makes_files_for_its_own_account_only() -> None:
 
 def as_another_account(*line: str) -> str:
     """What a program prints that an account without rights runs."""
+    need("util-linux")
     done = subprocess.run(
         ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--", *line],
         check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,

@@ -21,10 +21,10 @@ from agent_core.providers.sandbox.seccomp import MACHINES
 from agent_core.providers.sandbox.seccomp import REFUSED as REFUSED_CALLS
 from tests.attacks.rows import attack
 from tests.attacks.sandboxes import LONG, Cell, alive
+from tests.patience import PATIENCE_SECONDS
 
 ABSENT, DENIED, REFUSED = "No such file or directory", "Permission denied", "Operation not permitted"
 NO_CALL, NO_FAMILY = "Function not implemented", "Address family not supported by protocol"
-CAUGHT = 10.0
 
 
 @pytest.fixture
@@ -382,7 +382,7 @@ async def test_stop_ends_the_whole_tree_before_it_returns(cell: Cell, answer: st
     code = "trap '' TERM INT HUP QUIT; (setsid sleep 1000 &) ; echo ready; while true; do sleep 1; done"
     line = ("/bin/sh", "-c", code, token(cell))
     running = asyncio.create_task(cell.sandbox.run(line, cell.agent, seconds=LONG, report=lambda _: said.set()))
-    await asyncio.wait_for(said.wait(), CAUGHT)
+    await asyncio.wait_for(said.wait(), PATIENCE_SECONDS)
     assert alive(token(cell)) != []
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -396,7 +396,7 @@ async def test_nothing_outlives_the_bot(cell: Cell, answer: str) -> None:
         sys.executable, "-m", "tests.attacks.sandboxes", str(cell.data), token(cell), stdout=asyncio.subprocess.PIPE
     )
     assert bot.stdout is not None
-    assert await asyncio.wait_for(bot.stdout.readline(), CAUGHT) == b"it runs\n"
+    assert await asyncio.wait_for(bot.stdout.readline(), PATIENCE_SECONDS) == b"it runs\n"
     handles = [os.pidfd_open(process) for process in alive(token(cell))]
     assert handles != []
     bot.send_signal(signal.SIGKILL)
@@ -522,6 +522,6 @@ def ended(handle: int) -> bool:
     """Wait for the end of a process."""
     with select.epoll() as ends:
         ends.register(handle, select.EPOLLIN)
-        found = ends.poll(CAUGHT)
+        found = ends.poll(PATIENCE_SECONDS)
     os.close(handle)
     return bool(found)

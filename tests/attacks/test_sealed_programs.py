@@ -20,14 +20,14 @@ from agent_core.model.decision import Approve, Reject
 from agent_core.model.result import Failed, Result, Succeeded
 from agent_core.ports.sandbox import Sandbox
 from agent_core.ports.world import Workspaces
-from agent_core.providers.clock import SystemClock
-from agent_core.providers.sandbox.process_sandbox import ProcessSandbox, bubblewrap_sandbox
+from agent_core.providers.sandbox.process_sandbox import ProcessSandbox
 from agent_core.providers.workspace.folder_workspace import FolderFiles, FolderWorkspaces
 from agent_core.testing.examples import an_agent
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.sandbox import RecordingSandbox
 from agent_core.testing.stage import Stage
 from tests.attacks.rows import attack
+from tests.attacks.sandboxes import LONG, real_sandbox
 
 RUN = reply_text("execute_python_file", {"filename": "main.py"})
 NOTHING = reply_text("do_nothing")
@@ -139,7 +139,7 @@ async def test_what_python_would_read_otherwise_than_people_makes_no_card(
 @asynccontextmanager
 async def real(folder: Path) -> AsyncIterator[tuple[ProcessSandbox, FolderFiles]]:
     workspaces = FolderWorkspaces(folder / "workspaces")
-    sandbox = bubblewrap_sandbox(workspaces, SystemClock(), folder)
+    sandbox = real_sandbox(folder, workspaces)
     yield sandbox, workspaces.of(an_agent())
     await sandbox.close()
 
@@ -172,7 +172,7 @@ async def test_no_compiled_module_runs(answer: str, tmp_path: Path) -> None:
         "os.makedirs('__pycache__'); os.replace('helper.pyc', c)"
     )
     async with real(tmp_path) as (sandbox, files):
-        made = await sandbox.run(("python3", "-c", compile_it), an_agent(), seconds=20.0)
+        made = await sandbox.run(("python3", "-c", compile_it), an_agent(), seconds=LONG)
         assert (made.output, made.exit_code) == ("", 0)
         assert await printed(sandbox, files, main="import helper", helper="print('approved')") == "approved", answer
 
@@ -214,7 +214,7 @@ async def test_a_sealed_program_sees_itself_in_the_workspace(tmp_path: Path) -> 
 @attack("approval", "The program is swapped without end by another process, while it is approved and run", SEALED)
 async def test_no_other_version_ever_runs(answer: str, tmp_path: Path) -> None:
     workspaces = FolderWorkspaces(tmp_path / "workspaces")
-    sandbox = bubblewrap_sandbox(workspaces, SystemClock(), tmp_path)
+    sandbox = real_sandbox(tmp_path, workspaces)
     runs = [reply_text("execute_python_file", {"filename": "main.py", "args": str(turn)}) for turn in range(ROUNDS)]
     stage = stage_of(sandbox, workspaces, NOTHING, *runs, NOTHING)
     agent = await stage.create()

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from playwright.async_api import Locator, Page, expect
 
-PATIENCE = 10_000
-expect.set_options(timeout=PATIENCE)
+from tests.patience import PATIENCE_SECONDS
+
+expect.set_options(timeout=1000 * PATIENCE_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)

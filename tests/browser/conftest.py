@@ -1,7 +1,5 @@
 """A real Chromium for the tests of the page: Debian's where there is one, else Playwright's own download."""
 
-import os
-import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -9,7 +7,9 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, async_playwright
 
+from agent_core.providers.web.browser_pages import chromium
 from agent_core.testing.language_model import ScriptedModel
+from tests.packages import need
 from tests.scenario.served import served
 
 ARGUMENTS = (
@@ -25,9 +25,9 @@ ARGUMENTS = (
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def started() -> AsyncIterator[Browser]:
     """One for all tests of a worker: starting it takes longer than most of them."""
+    need("chromium")
     async with async_playwright() as playwright:
-        path = chromium(playwright.chromium.executable_path)
-        browser = await playwright.chromium.launch(executable_path=path, args=list(ARGUMENTS))
+        browser = await playwright.chromium.launch(executable_path=chromium(), args=list(ARGUMENTS))
         yield browser
         await browser.close()
 
@@ -61,18 +61,3 @@ async def address(model: ScriptedModel, tmp_path: Path) -> AsyncIterator[str]:
     """Where the page is served."""
     async with served(model, tmp_path) as base:
         yield base
-
-
-def chromium(own: str) -> str:
-    """Where Chromium is; without one the test cannot run."""
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome") or own
-    if not Path(found).exists():
-        missing("There is no Chromium: install the package chromium, or run `playwright install chromium`.")
-    return found
-
-
-def missing(why: str) -> None:
-    """Leave the test out where a person runs it, and say so at the end; in CI that is a failure."""
-    if os.environ.get("CI"):
-        pytest.fail(why)
-    pytest.skip(f"The browser tests did not run. {why}")

@@ -16,6 +16,7 @@ from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import InMemoryDatabase
 from agent_core.testing.examples import NOON, an_agent, keep
 from bot.worker import work
+from tests.patience import PATIENCE_SECONDS
 
 ADA, BEE = AgentId("ada"), AgentId("bee")
 
@@ -51,7 +52,7 @@ class Recorder:
         await self._tell()
 
     async def until(self, begun: int) -> None:
-        async with asyncio.timeout(5), self.changed:
+        async with asyncio.timeout(PATIENCE_SECONDS), self.changed:
             await self.changed.wait_for(lambda: len(self.begun) >= begun)
 
     async def _tell(self) -> None:

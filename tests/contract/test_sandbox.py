@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -14,19 +14,23 @@ from agent_core.model.ids import AgentId
 from agent_core.ports.sandbox import Sandbox
 from agent_core.ports.world import Files, Workspaces
 from agent_core.providers.clock import SystemClock
+from agent_core.providers.sandbox import process_sandbox as sandbox_module
 from agent_core.providers.sandbox.backend import LIMITS
 from agent_core.providers.sandbox.docker import IMAGE
-from agent_core.providers.sandbox.process_sandbox import bubblewrap_sandbox, docker_sandbox
+from agent_core.providers.sandbox.process_sandbox import ProcessSandbox, docker_sandbox
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryWorkspaces
 from agent_core.testing.sandbox import RecordingSandbox
+from tests.attacks.sandboxes import LONG, real_sandbox
+from tests.packages import SANDBOX, need
+from tests.patience import PATIENCE_SECONDS
 from tests.standins import docker
 
 ADA = an_agent(id=AgentId("0ada"))
 BOB = replace(ADA, id=AgentId("0bob"), name="Bob")
-LONG, CAUGHT = 20.0, 10.0
 SLEEPS = "echo up; sleep 1000"
+LIMIT = 0.5  # seconds
 Made: TypeAlias = tuple[Sandbox, Workspaces]
 
 
@@ -37,12 +41,14 @@ async def made(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pyte
         memory = InMemoryWorkspaces()
         yield RecordingSandbox(program=shell, workspaces=memory), memory
         return
+    monkeypatch.setattr(sandbox_module, "FIRST_WORDS", PATIENCE_SECONDS)  # all programs here speak or end
     folders = FolderWorkspaces(tmp_path / "workspaces")
     if request.param == "docker":
+        need(*SANDBOX)  # the stand-in's containers are made by bubblewrap
         monkeypatch.setenv("PATH", docker.installed(tmp_path / "bin", images=(IMAGE,)))
         sandbox = docker_sandbox(folders, SystemClock(), tmp_path)
     else:
-        sandbox = bubblewrap_sandbox(folders, SystemClock(), tmp_path)
+        sandbox = real_sandbox(tmp_path, folders)
     yield sandbox, folders
     await sandbox.close()
 
@@ -141,6 +147,17 @@ async def test_a_key_that_names_nothing_is_told(sandbox: Sandbox) -> None:
         await sandbox.end(ADA, "p9")
 
 
+@dataclass(frozen=True, slots=True)
+class LimitClock(SystemClock):
+    """A clock on which a program's limit on time is reached once the test says so."""
+
+    reached: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait for the test where LIMIT is waited for."""
+        await (self.reached.wait() if seconds == LIMIT else SystemClock.sleep(self, seconds))
+
+
 real = pytest.mark.parametrize("made", ["bubblewrap", "docker"], indirect=True)
 
 
@@ -206,7 +223,7 @@ async def test_what_it_prints_is_reported_while_it_runs(sandbox: Sandbox) -> Non
         told.set()
 
     running = asyncio.create_task(run(sandbox, "seq 3000; sleep 1000", hear))
-    await asyncio.wait_for(told.wait(), CAUGHT)
+    await asyncio.wait_for(told.wait(), PATIENCE_SECONDS)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
@@ -216,7 +233,10 @@ async def test_what_it_prints_is_reported_while_it_runs(sandbox: Sandbox) -> Non
 
 @real
 async def test_a_program_that_takes_too_long_is_ended(sandbox: Sandbox) -> None:
-    ended = await sandbox.run(line("echo begun; sleep 1000"), ADA, seconds=0.5, report=print)
+    assert isinstance(sandbox, ProcessSandbox)
+    clock = sandbox.clock = LimitClock()
+    line_that_speaks = line("echo begun; sleep 1000")
+    ended = await sandbox.run(line_that_speaks, ADA, seconds=LIMIT, report=lambda _: clock.reached.set())
     assert ended.output == "begun\n"
     assert ended.ended_because == "it ran for more than 0.5 seconds"
 
@@ -224,7 +244,7 @@ async def test_a_program_that_takes_too_long_is_ended(sandbox: Sandbox) -> None:
 @real
 async def test_one_left_running_that_ends_by_itself_is_told_of_once_it_has(sandbox: Sandbox) -> None:
     started = await sandbox.start(line("exit 5"), ADA)
-    async with asyncio.timeout(CAUGHT):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while (await sandbox.list_background(ADA))[0].exit_code is None:
             await asyncio.to_thread(lambda: None)
     assert await sandbox.list_background(ADA) == (replace(started, exit_code=5),)

@@ -1,7 +1,7 @@
 """What every web keeps: the real one against a site on this machine, and the one that tests are given."""
 
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -20,23 +20,28 @@ from tests.standins.site import OPEN, Names, git_backend, page, site
 ANYWHERE = Sites()
 HOSTS = (Address("example.org", OPEN),)
 TEXT = "Polyester strings give the most topspin."
+FILES = {"README": b"Hello", "src/a.py": b"a = 1\n"}
 HTML = f"<title>Strings</title><p>{TEXT}</p><a href='b#c'>More</a>"
 
 
 class Served:
-    """A web with a page at /strings and a repository at /git/it, and the URL of what it serves."""
+    """A web with a page at /strings, and the URL of what it serves. `add_repository` adds one at /git/it."""
 
-    def __init__(self, web: Web, base: str) -> None:
-        self.web, self.base = web, base
+    def __init__(self, web: Web, base: str, add_repository: Callable[[], None]) -> None:
+        self.web, self.base, self.add_repository = web, base, add_repository
 
 
 @asynccontextmanager
 async def real(folder: Path) -> AsyncIterator[Served]:
-    commit(folder / "it", {"README": b"Hello", "src/a.py": b"a = 1\n"})
     door = EgressGateway(internal=InternalHosts.of([OPEN]), resolve=Names())
     async with site() as here:
-        here.answers = {"/strings": page(HTML), "/git/*": git_backend(folder)}
-        yield Served(GatewayWeb(door=door, clones=GitCloner(door=door)), here.url("").rstrip("/"))
+        here.answers["/strings"] = page(HTML)
+
+        def add_repository() -> None:
+            here.answers["/git/*"] = git_backend(folder)
+            commit(folder / "it", FILES)
+
+        yield Served(GatewayWeb(door=door, clones=GitCloner(door=door)), here.url("").rstrip("/"), add_repository)
 
 
 @asynccontextmanager
@@ -45,9 +50,11 @@ async def in_memory(_folder: Path) -> AsyncIterator[Served]:
     url = f"{base}/strings"
     web.pages[url] = Page(url=url, title="Strings", text=f"{TEXT}\n\nMore", links=(Link(f"{base}/b", "More"),))
     web.files[url] = Fetched(url=url, kind="text/html", data=HTML.encode(), charset="utf-8")
-    files = (("README", b"Hello"), ("src/a.py", b"a = 1\n"))
-    web.repositories[f"{base}/git/it"] = Cloned(commit="a" * 40, files=files)
-    yield Served(web, base)
+
+    def add_repository() -> None:
+        web.repositories[f"{base}/git/it"] = Cloned(commit="a" * 40, files=tuple(FILES.items()))
+
+    yield Served(web, base, add_repository)
 
 
 def commit(folder: Path, files: dict[str, bytes]) -> None:
@@ -100,12 +107,14 @@ async def test_what_is_there_is_fetched(served: Served) -> None:
 
 
 async def test_a_repository_is_cloned(served: Served) -> None:
+    served.add_repository()
     cloned = await served.web.clone(f"{served.base}/git/it", ANYWHERE, 1_000_000)
     assert cloned.files == (("README", b"Hello"), ("src/a.py", b"a = 1\n"))
     assert (cloned.left_out, len(cloned.commit), cloned.hosts) == ((), 40, HOSTS)
 
 
 async def test_files_beyond_the_room_are_left_out_with_the_reason(served: Served) -> None:
+    served.add_repository()
     cloned = await served.web.clone(f"{served.base}/git/it", ANYWHERE, 7)
     assert (cloned.files, cloned.left_out) == ((("README", b"Hello"),), ("src/a.py (no room)",))
 
@@ -115,6 +124,10 @@ async def test_what_is_not_there_is_told(served: Served) -> None:
         await served.web.page(f"{served.base}/none", ANYWHERE)
     with pytest.raises(CommandError, match=r"example\.org answered 404"):
         await served.web.fetch(f"{served.base}/none", ANYWHERE, 10)
+
+
+async def test_a_repository_that_is_not_there_is_told(served: Served) -> None:
+    served.add_repository()
     with pytest.raises(CommandError, match="There is no git repository at"):
         await served.web.clone(f"{served.base}/git/none", ANYWHERE, 10)
 

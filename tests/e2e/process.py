@@ -11,8 +11,11 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.packages import SANDBOX, need
+from tests.patience import PATIENCE_SECONDS
+
 ROOT = Path(__file__).parents[2]
-LONGEST_START, LONGEST_STOP = 30, 5
+LONGEST_STOP = 20.0  # platforms kill what has not ended 30 seconds after it was told to
 
 
 @dataclass(slots=True, kw_only=True)
@@ -36,7 +39,7 @@ class Program:
     async def stop(self) -> None:
         """Tell it to end, as an operator or a platform does, and hold it to doing so soon and in order."""
         self.send(signal.SIGTERM)
-        assert await self.ended() == 0, self.output
+        assert await self.ended(LONGEST_STOP) == 0, self.output
 
     def send(self, number: signal.Signals) -> None:
         """Send a signal, unless it has ended. asyncio's own way may take the exit code from asyncio's other half."""
@@ -44,9 +47,9 @@ class Program:
             with suppress(ProcessLookupError):
                 os.kill(self.process.pid, number)
 
-    async def ended(self) -> int:
+    async def ended(self, seconds: float = PATIENCE_SECONDS) -> int:
         """Wait for its end and give its exit code."""
-        async with asyncio.timeout(LONGEST_STOP):
+        async with asyncio.timeout(seconds):
             return await self.process.wait()
 
     async def says(self, text: str) -> None:
@@ -73,7 +76,7 @@ async def program(folder: Path, module: str = "bot", **environ: str) -> AsyncIte
     """
     given = {"PORT": str(free_port()), **environ}
     async with running(folder, module, "run", **given) as started:
-        async with asyncio.timeout(LONGEST_START):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             await started.says("Signoff is at ")
         started.address = started.lines[-1].split()[-1]
         yield started
@@ -82,6 +85,8 @@ async def program(folder: Path, module: str = "bot", **environ: str) -> AsyncIte
 @asynccontextmanager
 async def running(folder: Path, *arguments: str, **environ: str) -> AsyncIterator[Program]:
     """`python -m …` with nothing of the developer's own surroundings."""
+    if environ.get("EXECUTE_LOCAL_COMMANDS") == "true":
+        need(*SANDBOX)
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", *arguments, cwd=folder, env=clean(folder, environ), stdout=PIPE, stderr=STDOUT
     )

@@ -11,6 +11,7 @@ import pytest
 from aiohttp import ClientError, ClientSession, ClientTimeout
 
 from tests.e2e.process import Program, program
+from tests.patience import PATIENCE_SECONDS
 
 HALF = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 CROWD = 1_100
@@ -84,10 +85,10 @@ async def test_without_a_descriptor_left_it_waits_and_comes_back(tmp_path: Path)
         assert await answers_within(running, 10)
         resource.prlimit(running.process.pid, resource.RLIMIT_NOFILE, (descriptors_of(running) + 8, 1024))
         async with half_requests(running, 20):
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE_SECONDS):
                 await running.says("out of system resource")
             listening = asyncio.create_task(running.listen())
-            assert await answers_within(running, 60), running.output  # each head has 10 seconds
+            assert await answers_within(running, PATIENCE_SECONDS), running.output  # each head has 10 seconds
         await running.stop()
         await listening
     assert 0 < running.output.count("out of system resource") < 100

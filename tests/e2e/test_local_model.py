@@ -26,6 +26,7 @@ from agent_core.providers.llm.token_estimates import EstimatedTokens
 from agent_core.testing.examples import NOON, an_agent
 from tests.e2e.process import Program, program
 from tests.e2e.test_real_model import model_file, proposal
+from tests.patience import PATIENCE_SECONDS
 from tests.scenario.page import PageChat, text_of
 
 CHANNEL = ChannelScope("web", "local", "general")
@@ -63,7 +64,7 @@ async def test_the_process_that_serves_ends_with_a_signoff_that_is_killed(tmp_pa
         await signoff.says("SmolLM2-135M-Instruct.Q4_1.gguf · on this machine · LOCAL_MODEL")
         (serving,) = children_of(signoff)
         await signoff.kill()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             await exit_of(serving)
 
 

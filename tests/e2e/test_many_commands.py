@@ -12,6 +12,7 @@ import pytest
 from agent_core.testing.language_model import reply_text
 from agent_core.testing.media import MP3, PNG
 from tests.e2e.process import Program, program
+from tests.packages import SANDBOX, need
 from tests.scenario.page import PageChat, text_of
 from tests.standins.google import google_standin
 from tests.standins.media import media_standin
@@ -45,6 +46,7 @@ class World:
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
     """Everything on the loopback, and a program that was told so."""
+    need("git", *SANDBOX)
     _repository(tmp_path / "repositories" / "spin")
     async with AsyncExitStack() as stack:
         endpoint = await stack.enter_async_context(openai_standin())

@@ -26,6 +26,7 @@ from agent_core.testing.stage import Stage
 from bot.discord import DiscordSide
 from bot.settings import load
 from bot.worker import work
+from tests.patience import PATIENCE_SECONDS
 from tests.wiring import actions_of
 
 TOKEN = "simcord.fake.token"
@@ -134,7 +135,7 @@ class Guild:
 
     async def until(self, happened: Callable[[], bool]) -> None:
         """Wait until something changed so that this holds."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while not happened():
                 self.changed.clear()
                 await self.changed.wait()

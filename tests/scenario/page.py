@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from aiohttp import ClientPayloadError, ClientSession, CookieJar, FormData
 
+from tests.patience import PATIENCE_SECONDS
 from tests.scenario.chat import free_fields, free_in, times_in
 
 T = TypeVar("T")
@@ -223,7 +224,7 @@ class PageChat:
 
     async def until(self, found: Callable[[str], T | None]) -> T:
         """Look at the page again after each change, until `found` gives something."""
-        async with asyncio.timeout(20), self.session.get(f"{self.base}/events") as stream:
+        async with asyncio.timeout(PATIENCE_SECONDS), self.session.get(f"{self.base}/events") as stream:
             while not (value := found(await self.page())):
                 while not (line := await stream.content.readline()).startswith(b"data:"):
                     if not line:

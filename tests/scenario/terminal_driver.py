@@ -12,6 +12,7 @@ from adapters.terminal.surface import CHANNEL, TerminalSurface
 from agent_core.model.draft import AgentDraft
 from agent_core.testing.stage import Stage
 from bot.solo import SoloOptions, Terminal, solo
+from tests.patience import PATIENCE_SECONDS
 from tests.scenario.chat import LateLine, OpenForm
 from tests.wiring import actions_of
 
@@ -173,7 +174,7 @@ class DeskChat:
         return None
 
     async def _until(self, happened: Callable[[], bool]) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while not happened():
                 self.printed.clear()
                 await self.printed.wait()

@@ -23,6 +23,8 @@ from typing import Any, TypeAlias
 
 from aiohttp import ClientSession, web
 
+from tests.patience import PATIENCE_SECONDS
+
 KEY = "pcsk_test_3f9a0c"
 MOST_BYTES, MOST_VECTORS, MOST_METADATA = 2_000_000, 1000, 40_960
 NAMES = count(1)
@@ -180,7 +182,7 @@ def backend() -> str:
 
 def _end(server: subprocess.Popen[str], folder: str) -> None:
     server.terminate()
-    server.communicate(timeout=20)
+    server.communicate(timeout=PATIENCE_SECONDS)
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -22,6 +22,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
+from tests.packages import need
+
 OPEN = "127.0.0.2"
 HERE = "127.0.0.1"
 NAME = "example.org"
@@ -131,7 +133,8 @@ def dripping(first: bytes, more: bytes = b"x", every: float = 0.02) -> Raw:
 
 
 def git_backend(root: Path) -> Raw:
-    """The repositories below a folder, served by git's own program for it."""
+    """The repositories below a folder, served by git's own program for it; raise NotInstalled without git."""
+    need("git")
 
     async def serves(request: Request) -> AsyncIterator[bytes]:
         path, _, query = request.path.partition("?")

@@ -17,11 +17,10 @@ from agent_core.ports.sandbox import NOTHING_SEALED
 from agent_core.providers.sandbox.backend import FIRST_USER, LIMITS, NotStarted, ProgramLimits, user_for
 from agent_core.providers.sandbox.bwrap_options import (
     ENDED_WITH_US,
-    INSTALL,
     NAMESPACES,
     TO_BECOME,
     become,
-    is_installed,
+    missing_tools,
     python_view,
     scratch_view,
     system_view,
@@ -56,12 +55,6 @@ class BubblewrapBackend:
 
     async def find_missing(self) -> str:
         """What keeps it from working on this machine."""
-        for name in TOOLS:
-            if not is_installed(name):
-                return f"{name} is not installed. {INSTALL}"
-        found = await _read_version(tool("bwrap"))
-        if _version(found) < OLDEST:
-            return f"{found or 'this bubblewrap'} is too old. Install 0.8 or newer, or set SANDBOX=docker."
         if filtered() is None:
             return f"no filter of system calls is known for this processor ({platform.machine()}): use SANDBOX=docker."
         if self.interpreter is None:
@@ -69,6 +62,11 @@ class BubblewrapBackend:
         shown = [path for path in (self.data, Path.cwd()) if path.resolve().is_relative_to(SHOWN)]
         if shown:
             return f"{shown[0]} lies in {SHOWN}, which programs can read. Move it elsewhere."
+        if fault := missing_tools(TOOLS):
+            return fault
+        found = await _read_version(tool("bwrap"))
+        if _version(found) < OLDEST:
+            return f"{found or 'this bubblewrap'} is too old. Install 0.8 or newer, or set SANDBOX=docker."
         return ""
 
     def owner_of(self, name: str) -> int | None:

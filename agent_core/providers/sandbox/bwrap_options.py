@@ -1,13 +1,15 @@
 """Options that bubblewrap is always started with: namespaces, another user, and the system without its own settings."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from agent_core.providers.sandbox.interpreter import INSIDE, SHOWN, Interpreter
+from agent_core.providers.system_packages import install_command
 
 PATHS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-INSTALL = "Install it (Debian, Ubuntu: apt install bubblewrap util-linux; Fedora: dnf install bubblewrap)."
+# The package that a program is part of.
+PACKAGES = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux", "nice": "coreutils", "sh": "dash"}
 NAMESPACES = tuple(f"--unshare-{kind}" for kind in ("ipc", "pid", "net", "uts", "cgroup-try"))
 # What root keeps inside until it has become another user; `become` then drops all of it.
 TO_BECOME = (
@@ -29,6 +31,15 @@ def tool(name: str) -> str:
 def is_installed(name: str) -> bool:
     """Whether the system has the program."""
     return shutil.which(name, path=PATHS) is not None
+
+
+def missing_tools(names: Sequence[str]) -> str:
+    """The first of these programs that is not installed, and the command that installs all that are missing; or ""."""
+    missing = [name for name in names if not is_installed(name)]
+    if not missing:
+        return ""
+    packages = dict.fromkeys(PACKAGES[name] for name in missing)
+    return f"{missing[0]} is not installed. Install it: {install_command(*packages)}"
 
 
 def become(user: int) -> tuple[str, ...]:

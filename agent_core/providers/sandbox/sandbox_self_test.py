@@ -17,7 +17,7 @@ from agent_core.providers.sandbox.backend import NotStarted
 
 Run: TypeAlias = Callable[[Sequence[str], Path, float], Awaitable[ProgramRun]]
 
-LONGEST, LOOPED = 10.0, 0.5
+LONGEST, LOOPED = 25.0, 0.5  # seconds; programs start late on a busy machine
 GOT_THROUGH, ALL_TRIED = "GOT THROUGH: ", "ALL TRIED"
 TRY = """
 import os, socket, sys

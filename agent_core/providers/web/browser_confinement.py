@@ -22,7 +22,7 @@ from agent_core.providers.sandbox.bwrap_options import (
     NAMESPACES,
     TO_BECOME,
     become,
-    is_installed,
+    missing_tools,
     python_view,
     scratch_view,
     system_view,
@@ -48,9 +48,8 @@ def is_needed() -> bool:
 
 def confinement_fault() -> str:
     """Why Chromium cannot be confined on this machine and what to do, or ""; blocking, for some milliseconds once."""
-    if lacking := [name for name in TOOLS if not is_installed(name)]:
-        why = f"Signoff runs as root, and {lacking[0]} is not installed, without which Chromium would run as root too."
-        return f"{why} Install bubblewrap (Debian, Ubuntu: apt install bubblewrap util-linux). {OTHERWISE}"
+    if fault := missing_tools(TOOLS):
+        return f"Signoff runs as root, and Chromium would too. {fault}. {OTHERWISE}"
     if Interpreter.found() is None:
         return f"Signoff runs as root, and there is no Python to start Chromium as another user. {OTHERWISE}"
     try:

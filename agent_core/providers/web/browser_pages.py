@@ -20,6 +20,7 @@ from agent_core.model.sites import Sites
 from agent_core.ports.web import Address
 from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.providers.egress.proxy import EgressProxy, open_tunnel
+from agent_core.providers.system_packages import install_command
 from agent_core.providers.web.browser_confinement import confinement_fault, is_needed, start_confined
 
 if TYPE_CHECKING:
@@ -95,7 +96,9 @@ def browser_fault() -> str:
     if find_spec("playwright") is None:
         return "Pages that need JavaScript are not drawn: install Signoff with its extra `browser`."
     if not chromium():
-        return "Pages that need JavaScript are not drawn: there is no Chromium. Install chromium."
+        return (
+            f"Pages that need JavaScript are not drawn: there is no Chromium. Install it: {install_command('chromium')}"
+        )
     fault = confinement_fault() if is_needed() else ""
     return f"Pages that need JavaScript are not drawn. {fault}" if fault else ""
 

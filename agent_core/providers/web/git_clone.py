@@ -21,6 +21,7 @@ from agent_core.model.sites import Sites
 from agent_core.ports.web import Cloned
 from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.providers.egress.proxy import EgressProxy, open_tunnel
+from agent_core.providers.system_packages import install_command
 
 MOST_FILES = 1_000
 MOST_FILE = 5_000_000  # what is longer is seldom source
@@ -77,9 +78,9 @@ class GitCloner:
 
     async def clone(self, url: str, sites: Sites, most: int) -> Cloned:
         """The files of the newest commit, `most` bytes at most; raise CommandError."""
+        way = await self.door.admit(url, sites)
         if fault := git_fault():
             raise CommandError(fault)
-        way = await self.door.admit(url, sites)
         with TemporaryDirectory(prefix="signoff-clone-", ignore_cleanup_errors=True) as folder:
             async with open_tunnel(self.door, sites, _room(most)) as proxy:
                 git = _Git(folder=Path(folder), proxy=proxy, most=most)
@@ -94,7 +95,7 @@ class GitCloner:
 
 def git_fault() -> str:
     """Why nothing can be cloned here, as a sentence; "" where it can."""
-    return "" if shutil.which("git") else "git is not installed on this machine. Install the package git."
+    return "" if shutil.which("git") else f"git is not installed. Install it: {install_command('git')}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from simcord.backend import Backend
 from simcord.backend.cdn import CDN_BASE, CdnStore
 
 from agent_core.providers.clock import SystemClock
+from tests.patience import PATIENCE_SECONDS
 from tests.standins.discord.values import Call
 from tests.standins.slack.faults import Faults
 
@@ -86,7 +87,7 @@ class Discord:
         self._next.set()
         self._next = asyncio.Event()
 
-    async def until(self, claim: Callable[[], object], seconds: float = 10) -> None:
+    async def until(self, claim: Callable[[], object], seconds: float = PATIENCE_SECONDS) -> None:
         """Wait until it holds; it is asked again whenever something changed here."""
         async with asyncio.timeout(seconds):
             while not claim():

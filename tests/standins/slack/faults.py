@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from tests.patience import PATIENCE_SECONDS
+
 Status: TypeAlias = int | Literal["drop"]
 
 
@@ -29,7 +31,7 @@ class Held:
     _arrivals: asyncio.Condition = field(default_factory=asyncio.Condition)
     _end: asyncio.Future[bool] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
-    async def arrived(self, calls: int = 1, *, seconds: float = 10) -> None:
+    async def arrived(self, calls: int = 1, *, seconds: float = PATIENCE_SECONDS) -> None:
         """Wait until so many calls have come."""
         async with asyncio.timeout(seconds), self._arrivals:
             await self._arrivals.wait_for(lambda: self.count >= calls)

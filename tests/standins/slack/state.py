@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from tests.patience import PATIENCE_SECONDS
 from tests.standins.slack.faults import Faults
 from tests.standins.slack.values import Call, Delivery, Json, Mention, Refused, Session
 
@@ -99,7 +100,7 @@ class Slack:
         self._next.set()
         self._next = asyncio.Event()
 
-    async def until(self, claim: Callable[[], object], seconds: float = 10) -> None:
+    async def until(self, claim: Callable[[], object], seconds: float = PATIENCE_SECONDS) -> None:
         """Wait until it holds; it is asked again whenever something changed here."""
         async with asyncio.timeout(seconds):
             while not claim():

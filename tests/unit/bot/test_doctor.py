@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent_core.providers.llm.server_discovery import LocalServer
+from agent_core.providers.sandbox import bwrap_options
 from bot import doctor
 from bot.bootstrap import probes
 from bot.doctor import Probes, Tables, endpoint_fault, findings, report
@@ -43,6 +44,7 @@ class World:
     has_word_vectors: bool = True
     local_fault: str = ""
     sandbox_fault: str = ""
+    missing_tools: str = ""
     git_fault: str = ""
     asked: list[str] = field(default_factory=list)
 
@@ -86,7 +88,11 @@ class World:
             word_vectors=lambda: self.has_word_vectors,
             local_model=lambda: self.local_fault,
             tools=ToolProbes(
-                sandbox=self.sandbox, browser=lambda: "", git=lambda: self.git_fault, media=lambda: ("", "", "")
+                sandbox=self.sandbox,
+                sandbox_tools=lambda: self.missing_tools,
+                browser=lambda: "",
+                git=lambda: self.git_fault,
+                media=lambda: ("", "", ""),
             ),
         )
 
@@ -395,6 +401,24 @@ async def test_programs_are_on_only_where_the_sandbox_stood_its_test(tmp_path: P
     assert (stood.state, stood.why) == ("on", "in bubblewrap, which stood its test")
     fell = (await found(allowed, World(sandbox_fault="bwrap is not installed.")))["programs"]
     assert (fell.state, fell.why) == ("fault", "none will run. bwrap is not installed.")
+
+
+async def test_what_the_sandbox_needs_is_told_before_programs_are_allowed(tmp_path: Path) -> None:
+    missing = "bwrap is not installed. Install it: apt-get install bubblewrap"
+    programs = (await found(settings_with(tmp_path), World(missing_tools=missing)))["programs"]
+    assert (programs.state, programs.why) == (
+        "off",
+        f"agents propose none; true lets them, in a sandbox without network. The sandbox cannot run here: {missing}",
+    )
+
+
+@pytest.mark.parametrize(("sandbox", "is_told"), [("bubblewrap", True), ("docker", False)])
+async def test_only_bubblewrap_needs_programs_of_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sandbox: str, is_told: bool
+) -> None:
+    monkeypatch.setattr(bwrap_options, "PATHS", str(tmp_path))
+    said = probes(settings_with(tmp_path, SANDBOX=sandbox)).tools.sandbox_tools()
+    assert said.startswith("bwrap is not installed. Install it: ") == is_told
 
 
 async def test_what_is_missing_for_repositories_is_said(tmp_path: Path) -> None:

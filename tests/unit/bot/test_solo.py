@@ -27,6 +27,7 @@ from agent_core.testing.examples import NOON, a_turn, an_agent, keep
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from bot.solo import SoloOptions, Terminal, export, parse, solo
+from tests.patience import PATIENCE_SECONDS
 from tests.wiring import actions_of
 
 WRITE = reply_text("write_to_file", {"filename": "a.txt", "text": "one\n"})
@@ -53,7 +54,7 @@ class Desk:
     async def sits(self, options: SoloOptions = CLERK, *lines: str) -> int:
         self.lines.extend(lines)
         streams = Streams(read=self.read, write=self.write, emit=self.emitted.append, can_ask=self.can_ask)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             surface = self.stage.surface
             assert isinstance(surface, TerminalSurface)
             core = replace(self.stage.core, loop=self.stage.loop)

@@ -14,6 +14,7 @@ from discord.gateway import DiscordWebSocket
 from discord.http import Route
 from simcord.backend.models import Channel
 
+from tests.patience import PATIENCE_SECONDS
 from tests.standins.discord.gateway import Op
 from tests.standins.discord.people import Guild, Person
 from tests.standins.discord.rest import SEND
@@ -80,7 +81,7 @@ class Bot(discord.Client):
         self.asked = asyncio.Event()
 
     async def hears(self, number: int) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while len(self.heard) < number:
                 await self.asked.wait()
 

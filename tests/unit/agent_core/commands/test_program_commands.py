@@ -16,13 +16,12 @@ from agent_core.errors import CommandError
 from agent_core.model.command import CommandCall, Preview
 from agent_core.model.files import ProgramRun
 from agent_core.ports.world import Files
-from agent_core.providers.clock import SystemClock
-from agent_core.providers.sandbox.process_sandbox import bubblewrap_sandbox
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryWorkspaces
 from agent_core.testing.sandbox import Program, RecordingSandbox
+from tests.attacks.sandboxes import real_sandbox
 
 ADA = an_agent()
 START = datetime(2026, 3, 14, 12, tzinfo=UTC)
@@ -293,7 +292,7 @@ def test_classes_and_categories_are_those_that_policies_know() -> None:
 
 async def test_a_program_really_runs_and_what_it_made_is_listed(tmp_path: Path) -> None:
     workspaces = FolderWorkspaces(tmp_path / "workspaces")
-    sandbox = bubblewrap_sandbox(workspaces, SystemClock(), tmp_path)
+    sandbox = real_sandbox(tmp_path, workspaces)
     commands = Commands.of(*ProgramCommands(sandbox=sandbox).commands)
     context = CommandContext(agent=ADA, files=workspaces.of(ADA))
     arguments = {"filename": "main.py", "args": "1 2 39"}

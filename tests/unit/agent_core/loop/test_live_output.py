@@ -18,6 +18,7 @@ from agent_core.model.turn import Turn
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from agent_core.testing.surface import RecordingSurface
+from tests.patience import PATIENCE_SECONDS
 
 
 class Nothing(BaseModel):
@@ -133,6 +134,6 @@ async def test_a_command_that_ends_while_its_output_is_shown_waits_for_nothing()
     stage = Stage(model=model, surface=surface, commands=Commands.of(own, *FINISH_COMMANDS))
     agent = await stage.create()
     await stage.decide(agent, Approve())
-    async with asyncio.timeout(1):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         agent = await stage.wait_until_settled(agent)
     assert agent.turns == 2

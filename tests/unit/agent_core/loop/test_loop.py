@@ -30,6 +30,7 @@ from agent_core.service.agents import NoteKept, StepRejected
 from agent_core.testing.examples import ANA, BEN
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
+from tests.patience import PATIENCE_SECONDS
 
 WRITE = reply_text("write_to_file", {"filename": "a.txt", "text": "one\n"})
 MORE = [reply_text("append_to_file", {"filename": "a.txt", "text": f"line {number}\n"}) for number in range(9)]
@@ -437,7 +438,7 @@ async def test_stop_ends_a_running_command_at_once_and_asks_no_question() -> Non
 
     stage = stage_of(WRITE, DONE, hooks=(endless,))
     agent = await stage.create()
-    async with stage.run(), asyncio.timeout(5):
+    async with stage.run(), asyncio.timeout(PATIENCE_SECONDS):
         turn = await stage.turn(agent)
         await stage.service.decide(turn.id, Approve(), stage.origin(), shown=turn.control_hash)
         await begun.wait()

@@ -3,6 +3,7 @@
 import asyncio
 
 from agent_core.ports.write_priority import DESKS, IS_AWAITED, WritePriority
+from tests.patience import PATIENCE_SECONDS
 
 
 async def test_work_waits_while_somebody_is_served_and_then_goes_on() -> None:
@@ -24,7 +25,7 @@ async def test_work_waits_while_somebody_is_served_and_then_goes_on() -> None:
 async def test_work_is_not_held_up_for_ever() -> None:
     write_priority = WritePriority()
     with write_priority.first():
-        async with asyncio.timeout(5), write_priority.after():
+        async with asyncio.timeout(PATIENCE_SECONDS), write_priority.after():
             assert write_priority.people == 1
 
 

@@ -23,6 +23,7 @@ from agent_core.testing.embedder import WordEmbedder
 from agent_core.testing.examples import an_agent, keep
 from agent_core.testing.files import InMemoryFiles
 from agent_core.testing.memory_index import InMemoryIndex
+from tests.patience import PATIENCE_SECONDS
 from tests.standins.documents import archive, line, open_document, pdf, squeezed, word
 
 DOCUMENTS = DocumentReader()
@@ -140,7 +141,7 @@ async def test_a_reading_that_is_cancelled_leaves_no_process(tmp_path: Path) -> 
         writer.close()
 
     with contextlib.chdir(tmp_path):
-        async with await asyncio.start_unix_server(meet, "s"), asyncio.timeout(20):
+        async with await asyncio.start_unix_server(meet, "s"), asyncio.timeout(PATIENCE_SECONDS):
             reading = asyncio.create_task(DocumentReader(worker=waiting).text_of("a.pdf", pdf("x")))
             await begun.wait()
             reading.cancel()

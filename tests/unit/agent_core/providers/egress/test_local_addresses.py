@@ -12,6 +12,7 @@ from agent_core.model.sites import Sites
 from agent_core.providers.egress.address_policy import InternalHosts
 from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.providers.egress.local_addresses import LocalAddresses, from_interfaces, from_proc, read_local_addresses
+from tests.packages import need
 
 TRIE = """\
 Main:
@@ -140,6 +141,7 @@ NETWORK = (
 @pytest.mark.slow
 @pytest.mark.proves("door:own")
 def test_a_console_on_a_public_address_of_the_machine_is_not_read() -> None:
+    need("iproute2", "util-linux")
     steps = " && ".join((*NETWORK, '"$0" -c "$1"'))
     command = ["unshare", "--map-root-user", "--net", "sh", "-c", steps, sys.executable, INSIDE]
     said = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[5])

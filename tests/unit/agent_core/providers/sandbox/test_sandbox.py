@@ -17,6 +17,7 @@ from inline_snapshot import snapshot
 from agent_core.model.ids import AgentId
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.sandbox import bwrap_options, seccomp
+from agent_core.providers.sandbox import process_sandbox as sandbox_module
 from agent_core.providers.sandbox.backend import LIMITS
 from agent_core.providers.sandbox.bubblewrap import BubblewrapBackend
 from agent_core.providers.sandbox.bwrap_options import hidden_folders, system_view
@@ -26,19 +27,19 @@ from agent_core.providers.sandbox.interpreter import Interpreter
 from agent_core.providers.sandbox.process_sandbox import ProcessSandbox, docker_sandbox
 from agent_core.providers.sandbox.process_tree import SocketUse
 from agent_core.providers.sandbox.program_output import ProgramOutput
+from agent_core.providers.system_packages import install_command
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.testing.examples import an_agent
-from tests.attacks.sandboxes import ROOT_OF_PROJECT
+from tests.attacks.sandboxes import LONG, ROOT_OF_PROJECT
+from tests.packages import SANDBOX, need
+from tests.patience import PATIENCE_SECONDS
 from tests.standins import docker
 
 ADA = an_agent(id=AgentId("0ada"))
 SELF_TEST = """
 import asyncio, pathlib, sys, tempfile
-from agent_core.providers.clock import SystemClock
-from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
-from agent_core.providers.sandbox.process_sandbox import bubblewrap_sandbox
-data = pathlib.Path(tempfile.mkdtemp(dir=sys.argv[1]))
-print(asyncio.run(bubblewrap_sandbox(FolderWorkspaces(data / "w"), SystemClock(), data).self_test()))
+from tests.attacks.sandboxes import real_sandbox
+print(asyncio.run(real_sandbox(pathlib.Path(tempfile.mkdtemp(dir=sys.argv[1]))).self_test()))
 """
 
 
@@ -213,7 +214,11 @@ def test_that_memory_ran_out_is_read_from_the_group(tmp_path: Path) -> None:
     assert Cgroup(tmp_path).ran_out
 
 
-async def test_a_program_enters_its_group_before_anything_of_it_runs(tmp_path: Path) -> None:
+async def test_a_program_enters_its_group_before_anything_of_it_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need(*SANDBOX)
+    monkeypatch.setattr(sandbox_module, "FIRST_WORDS", PATIENCE_SECONDS)
     make_groups(tmp_path)
     confinement = BubblewrapBackend(data=tmp_path, file_bytes=1_000, cgroups=Cgroups(tmp_path / "app.slice"))
     workspaces = FolderWorkspaces(tmp_path / "workspaces")
@@ -222,7 +227,7 @@ async def test_a_program_enters_its_group_before_anything_of_it_runs(tmp_path: P
     (group,) = (tmp_path / "app.slice").glob("signoff-*")
     assert ((group / "cgroup.procs").read_text(), started.output) == ("0\n", "up\n")
     (group / "memory.events").write_text("oom_kill 1\n")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while (await sandbox.list_background(ADA))[0].exit_code is None:
             await asyncio.to_thread(lambda: None)
     (ended,) = await sandbox.list_background(ADA)
@@ -230,13 +235,14 @@ async def test_a_program_enters_its_group_before_anything_of_it_runs(tmp_path: P
 
 
 async def test_programs_run_on_our_own_python_where_the_system_has_none(tmp_path: Path) -> None:
+    need(*SANDBOX)
     own = Interpreter.own()
     assert own is not None
     confinement = BubblewrapBackend(data=tmp_path, file_bytes=1_000, interpreter=own)
     workspaces = FolderWorkspaces(tmp_path / "workspaces")
     sandbox = ProcessSandbox(confinement=confinement, workspaces=workspaces, clock=SystemClock())
     code = "import json, ssl, sys; print(sys.executable, sys.prefix); import pydantic"
-    run = await sandbox.run(("python3", "-u", "-c", code), ADA, seconds=20)
+    run = await sandbox.run(("python3", "-u", "-c", code), ADA, seconds=LONG)
     assert run.output.startswith("/opt/python/bin/python3 /opt/python\n")
     assert run.output.endswith("ModuleNotFoundError: No module named 'pydantic'\n")
     assert await sandbox.self_test() == ""
@@ -262,6 +268,7 @@ async def test_no_python_for_programs_is_told(tmp_path: Path) -> None:
 
 
 def test_a_machine_that_forbids_namespaces_is_told_and_what_allows_them(tmp_path: Path) -> None:
+    need(*SANDBOX)
     forbidding = ["bwrap", "--dev-bind", "/", "/", "--cap-drop", "CAP_SYS_ADMIN", "--die-with-parent"]
     forbidding += ["--unshare-user", "--disable-userns"] if os.geteuid() else []
     done = subprocess.run(
@@ -283,7 +290,7 @@ async def test_docker_is_asked_to_shut_programs_in(bin_folder: Path, monkeypatch
     data = bin_folder.parent
     sandbox = docker_sandbox(FolderWorkspaces(data / "workspaces"), SystemClock(), data)
     assert await sandbox.confinement.find_missing() == ""
-    await sandbox.run(("true",), ADA, seconds=20)
+    await sandbox.run(("true",), ADA, seconds=LONG)
     options = docker.lines(bin_folder)[-1]
     user = sandbox.confinement.owner_of("0ada") or os.getuid()
     assert options[0] == "run"
@@ -311,7 +318,7 @@ async def test_what_an_earlier_process_left_in_docker_is_removed(bin_folder: Pat
     left = await asyncio.create_subprocess_exec("sleep", "1000")
     (bin_folder / "signoff-left.pid").write_text(str(left.pid))
     await DockerBackend(data=bin_folder, file_bytes=1_000).find_missing()
-    assert await asyncio.wait_for(left.wait(), 10) == -9
+    assert await asyncio.wait_for(left.wait(), PATIENCE_SECONDS) == -9
 
 
 async def test_no_docker_no_answer_and_no_image_are_told(tmp_path: Path, bin_folder: Path) -> None:
@@ -333,7 +340,7 @@ async def test_no_docker_no_answer_and_no_image_are_told(tmp_path: Path, bin_fol
     assert LIMITS.processes == 64
 
 
-async def test_a_bubblewrap_that_is_too_old_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_bubblewrap_that_is_missing_or_too_old_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "bwrap").write_text("#!/bin/sh\necho bubblewrap 0.6.1\n")
     (tmp_path / "bwrap").chmod(0o755)
     monkeypatch.setattr(bwrap_options, "PATHS", f"{tmp_path}:{bwrap_options.PATHS}")
@@ -341,6 +348,6 @@ async def test_a_bubblewrap_that_is_too_old_is_told(tmp_path: Path, monkeypatch:
     assert said == "bubblewrap 0.6.1 is too old. Install 0.8 or newer, or set SANDBOX=docker."
     monkeypatch.setattr(bwrap_options, "PATHS", str(tmp_path))
     (tmp_path / "bwrap").unlink()
-    assert (await BubblewrapBackend(data=tmp_path, file_bytes=1_000).find_missing()).startswith(
-        "bwrap is not installed. Install it"
+    assert await BubblewrapBackend(data=tmp_path, file_bytes=1_000).find_missing() == (
+        f"bwrap is not installed. Install it: {install_command('bubblewrap', 'util-linux', 'coreutils', 'dash')}"
     )

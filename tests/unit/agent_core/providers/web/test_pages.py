@@ -14,10 +14,11 @@ from agent_core.ports.documents import Reading
 from agent_core.ports.web import Link
 from agent_core.providers.egress.address_policy import InternalHosts
 from agent_core.providers.egress.gateway import EgressGateway
+from agent_core.providers.system_packages import install_command
 from agent_core.providers.web.browser_pages import BrowserPages, browser_fault
 from agent_core.providers.web.gateway_web import UNDRAWN, GatewayWeb, user_agent
 from agent_core.providers.web.git_clone import GitCloner, git_fault
-from tests.browser.conftest import missing
+from tests.packages import need, need_drawing
 from tests.standins.site import OPEN, Names, Request, Site, page
 from tests.standins.site import site as a_site
 
@@ -117,8 +118,7 @@ async def test_a_page_that_needs_javascript_is_told_as_such_where_nothing_can_dr
 
 
 async def test_a_page_that_needs_javascript_is_drawn_by_a_browser(site: Site) -> None:
-    if fault := browser_fault():
-        missing(fault)
+    need_drawing()
     site.answers = {"/": page(SCRIPTED), "/data": page("Twelve rackets", "text/plain")}
     web = GatewayWeb(door=DOOR, clones=GitCloner(door=DOOR), browser=BrowserPages(door=DOOR))
     read = await web.page(site.url(), ANYWHERE)
@@ -147,14 +147,15 @@ def test_a_web_of_this_machine_is_made_of_what_the_operator_allows() -> None:
 async def test_what_a_machine_lacks_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("PLAYWRIGHT_BROWSERS_PATH", str(tmp_path))
-    assert git_fault() == "git is not installed on this machine. Install the package git."
-    assert "there is no Chromium" in browser_fault()
+    assert git_fault() == f"git is not installed. Install it: {install_command('git')}"
+    assert browser_fault().endswith(f"there is no Chromium. Install it: {install_command('chromium')}")
     assert GatewayWeb.of().browser is None
     with pytest.raises(CommandError, match="git is not installed"):
         await WEB.clone("https://example.org/it", ANYWHERE, 10)
 
 
 async def test_cancelling_a_clone_ends_git(site: Site) -> None:
+    need("git")
     asked = asyncio.Event()
 
     async def never(_request: Request) -> AsyncIterator[bytes]:
@@ -172,8 +173,7 @@ async def test_cancelling_a_clone_ends_git(site: Site) -> None:
 
 
 async def test_cancelling_a_drawing_ends_the_browser(site: Site) -> None:
-    if fault := browser_fault():
-        missing(fault)
+    need_drawing()
     asked = asyncio.Event()
 
     async def never(request: Request) -> AsyncIterator[bytes]:
