@@ -1,11 +1,13 @@
 """Lengths of texts in UTF-16 units, as chat platforms count them, and how a text is made to fit."""
 
-import unicodedata
 from collections.abc import Sequence
 
+import regex
+
 MARK = "…"
-JOINERS = "\u200c\u200d"
-MOST_DRAWN_TOGETHER = 16  # more than the longest sequence that `visible` leaves whole
+# Unicode's annex 29 defines what is drawn as one. A non-joiner stays with the letter after it: at an end it is hidden.
+GRAPHEME: regex.Pattern[str] = regex.compile(r"(?:\X(?<=\u200C))*\X")
+MOST_DRAWN_TOGETHER = 64  # code points looked at before a cut; `visible` leaves no longer sequence whole
 
 
 def units(text: str) -> int:
@@ -30,16 +32,16 @@ def beginning(text: str, most: int) -> str:
     end = len(part)
     if end == len(text):
         return text
-    while end > max(len(part) - MOST_DRAWN_TOGETHER, 1) and _is_drawn_together(text[end - 1], text[end]):
-        end -= 1
-    return part[:end]
+    start = max(part.rfind("\n") + 1, end - MOST_DRAWN_TOGETHER)
+    *_, last = GRAPHEME.finditer(text[start : end + 1])
+    return part[: start + last.start()] or part
 
 
 def pieces(text: str, most: int) -> list[str]:
     """The text in pieces of at most so many units, together exactly the text, each ending with a line if it can."""
     found, start = [], 0
     while not fits(text[start : start + most + 1], most):
-        part = beginning(text[start : start + most + MOST_DRAWN_TOGETHER], most) or text[start]
+        part = beginning(text[start : start + most + 1], most) or text[start]
         end = part.rfind("\n") + 1 or len(part)
         found.append(part[:end])
         start += end
@@ -54,11 +56,3 @@ def shares(wanted: Sequence[int], room: int) -> list[int]:
         given[which] = min(wanted[which], max(room, 0) // (len(wanted) - place))
         room -= given[which]
     return given
-
-
-def _is_drawn_together(before: str, after: str) -> bool:
-    is_line_end = (before, after) == ("\r", "\n")  # a lone return is spelled out, which takes more room
-    is_joined = (
-        before in JOINERS or after in JOINERS or after in "\ufe0f\u20e3" or "\U000e0020" <= after <= "\U000e007f"
-    )
-    return is_line_end or is_joined or bool(unicodedata.combining(after))

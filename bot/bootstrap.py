@@ -1,4 +1,4 @@
-"""The composition root: the only module that names every concrete class.
+"""The composition root: wires the parts of one process from what `model_wiring.py` and `tool_wiring.py` choose.
 
 Slow imports (the SDK of a model, migrations) happen only where a setting asks for them.
 """

@@ -20,9 +20,13 @@ from agent_core.errors import SettingsError
 from agent_core.oversight.secrets import Secrets
 from agent_core.ports.world import Search
 from bot.settings import Settings
-from bot.tool_wiring import Tools
+from bot.tool_wiring import X_VARIABLES, Tools
 
 NO_DOWNLOADS = "the operator allows no downloads here (ALLOW_DOWNLOADS)."
+NO_IMAGES = "no image model is set. OPENAI_API_KEY, SD_WEBUI_URL or HUGGINGFACE_API_TOKEN would bring one."
+NO_TRANSCRIBER = "no model for sounds is set. OPENAI_API_KEY or HUGGINGFACE_API_TOKEN would bring one."
+NO_VOICE = "no voice is set. SPEECH_MODEL would bring one."
+NO_PUBLISHER = f"{X_VARIABLES} are not set."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +61,15 @@ class CommandCatalog:
             *AgentCommands(parts.helpers).commands,
             *FunctionCommands(parts.metered_model).commands,
             *_switched(ProgramCommands(sandbox=tools.sandbox).commands, tools.no_programs),
-            *MediaCommands(images=tools.images, transcriber=tools.transcriber, voice=tools.voice).commands,
-            *PublishCommands(tools.publisher).commands,
+            *MediaCommands(
+                images=tools.images,
+                transcriber=tools.transcriber,
+                voice=tools.voice,
+                no_images=NO_IMAGES,
+                no_transcriber=NO_TRANSCRIBER,
+                no_voice=NO_VOICE,
+            ).commands,
+            *PublishCommands(tools.publisher, NO_PUBLISHER).commands,
             *FINISH_COMMANDS,
         )
 

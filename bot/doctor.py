@@ -5,9 +5,10 @@ import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 from urllib.parse import urlsplit
 
+from agent_core.ports.models import LocalServer
 from bot.finding import Finding
 from bot.private_files import open_to_others
 from bot.settings import Settings
@@ -31,25 +32,6 @@ class Tables:
     fault: str = ""
 
 
-class Server(Protocol):
-    """A model server found on this machine."""
-
-    @property
-    def name(self) -> str:
-        """What it seems to be."""
-        ...
-
-    @property
-    def base_url(self) -> str:
-        """Its address, as OPENAI_BASE_URL takes it."""
-        ...
-
-    @property
-    def models(self) -> tuple[str, ...]:
-        """What it offers."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probes:
     """How to look at what only the composition knows. None of them raises; each is given three seconds.
@@ -61,7 +43,7 @@ class Probes:
     """
 
     endpoint: Callable[[], Awaitable[str | None]]
-    local_servers: Callable[[], Awaitable[Sequence[Server]]]
+    local_servers: Callable[[], Awaitable[Sequence[LocalServer]]]
     database: Callable[[], Awaitable[Tables]]
     slack: Callable[[], Awaitable[str | None]]
     tokenizers: Callable[[], Sequence[str]]
@@ -235,7 +217,7 @@ def _search(settings: Settings) -> Finding:
     return Finding(name="search", state="on", why=why, variable="GOOGLE_API_KEY, GOOGLE_CSE_ID")
 
 
-def _offer(server: Server) -> Finding:
+def _offer(server: LocalServer) -> Finding:
     offered = ", ".join(server.models[:3])
     why = f"{server.name} offers {offered}; to use it, put OPENAI_BASE_URL={server.base_url} into .env"
     return Finding(name="local model", state="off", why=why, variable="OPENAI_BASE_URL")

@@ -122,13 +122,15 @@ def make_embedder(settings: Settings) -> Embedder:
 def make_index(settings: Settings, database: Database) -> MemoryIndex:
     """Pinecone where there is a key for it, else one beside the database."""
     if key := settings.pinecone_api_key.get_secret_value():
-        from agent_core.providers.vector_index.pinecone_index import PineconeIndex
+        from agent_core.providers.vector_index.pinecone_index import PineconeIndex, PineconeSettings
 
+        names = PineconeSettings(key="PINECONE_API_KEY", host="PINECONE_HOST", index="PINECONE_INDEX")
         return PineconeIndex(
             api_key=key,
             index=settings.pinecone_index,
             host=settings.pinecone_host,
             controller_host=settings.pinecone_controller_host,
+            settings=names,
         )
     from agent_core.providers.vector_index.embedded_index import EmbeddedIndex
 
@@ -145,4 +147,5 @@ def make_search(settings: Settings) -> Search:
         api_key=settings.google_api_key.get_secret_value(),
         engine=settings.google_cse_id,
         url=settings.google_search_url or GOOGLE_URL,
+        settings="GOOGLE_API_KEY and GOOGLE_CSE_ID",
     )

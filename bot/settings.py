@@ -19,7 +19,6 @@ from pydantic_settings import BaseSettings, DotEnvSettingsSource, PydanticBaseSe
 from agent_core.errors import SettingsError
 from bot.setting_rules import LOCAL, RULES
 from bot.value_types import (
-    LOOPBACK,
     OPENAI_URL,
     AzureAddress,
     Endpoint,
@@ -123,11 +122,6 @@ class Settings(BaseSettings):
     disabled_categories: Names = ()
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = "INFO"
     log_format: Literal["text", "json"] = "text"
-
-    @property
-    def is_local(self) -> bool:
-        """Whether the page can be reached from this machine only."""
-        return self.host in LOOPBACK
 
     @property
     def endpoint(self) -> Endpoint | None:

@@ -76,6 +76,7 @@ class Tools:
                 await close()
 
 
+X_VARIABLES = "X_API_KEY, X_API_SECRET, X_ACCESS_TOKEN and X_ACCESS_TOKEN_SECRET"
 NOT_ALLOWED = "the operator allows no programs here (EXECUTE_LOCAL_COMMANDS)."
 
 
@@ -117,7 +118,12 @@ def make_images(settings: Settings) -> Images | None:
     if settings.sd_webui_url:
         from agent_core.providers.media.stable_diffusion import StableDiffusion
 
-        return StableDiffusion(url=settings.sd_webui_url, auth=settings.sd_webui_auth.get_secret_value())
+        return StableDiffusion(
+            url=settings.sd_webui_url,
+            auth=settings.sd_webui_auth.get_secret_value(),
+            url_setting="SD_WEBUI_URL",
+            auth_setting="SD_WEBUI_AUTH",
+        )
     if settings.huggingface_image_model:
         from agent_core.providers.media.huggingface import HuggingFaceImages
 
@@ -166,6 +172,7 @@ def make_publisher(settings: Settings) -> PostPublisher | None:
         access_token=settings.x_access_token.get_secret_value(),
         access_token_secret=settings.x_access_token_secret.get_secret_value(),
         url=settings.x_api_url or X_API_URL,
+        settings=X_VARIABLES,
     )
 
 
@@ -188,6 +195,8 @@ def _hugging_face(settings: Settings, variable: str) -> "HuggingFace":
         token=settings.huggingface_api_token.get_secret_value(),
         url=url,
         prices=Prices.at(url, settings.model_prices),
+        key_setting="HUGGINGFACE_API_TOKEN",
+        url_setting="HUGGINGFACE_API_URL",
     )
 
 

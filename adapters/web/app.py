@@ -85,7 +85,7 @@ class WebContext:
         identity.remember(response, person, secure=self.guard.is_secure)
         return response
 
-    async def enter(self, request: web.Request, *, to: str, said: str = "", status: int = 200) -> web.Response:
+    async def enter(self, *, to: str, said: str = "", status: int = 200) -> web.Response:
         """The page that asks for the token; it shows nothing of anybody's agents."""
         return web.Response(text=page("enter.html", to=to, said=said), content_type="text/html", status=status)
 

@@ -67,7 +67,7 @@ class Listeners:
         form = await entry_form_of(request)
         guard, to = self.workspace.guard, local_path(form.get("to", "/"))
         if not guard.accepts(form.get("token", "")):
-            return await self.workspace.enter(request, said="That is not the token.", to=to, status=403)
+            return await self.workspace.enter(said="That is not the token.", to=to, status=403)
         response = see_other(to)
         response.set_cookie(COOKIE, guard.badge, httponly=True, samesite="Strict", path="/", secure=guard.is_secure)
         return response

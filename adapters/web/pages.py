@@ -48,7 +48,7 @@ class Pages:
 
     async def enter(self, request: web.Request) -> web.StreamResponse:
         """Where the token is shown."""
-        return await self.workspace.enter(request, to=local_path(request.query.get("to", "/")))
+        return await self.workspace.enter(to=local_path(request.query.get("to", "/")))
 
     async def channel(self, request: web.Request) -> web.StreamResponse:
         """The agents of a channel."""

@@ -25,9 +25,9 @@ MOST_MADE = 20 * 2**20
 MOST_NAMES = 200
 LONGEST_NAME = 40
 PICTURES = ((b"\x89PNG\r\n\x1a\n", "png"), (b"\xff\xd8\xff", "jpg"))
-NO_IMAGES = "no image model is set. OPENAI_API_KEY, SD_WEBUI_URL or HUGGINGFACE_API_TOKEN would bring one."
-NO_EARS = "no model for sounds is set. OPENAI_API_KEY or HUGGINGFACE_API_TOKEN would bring one."
-NO_VOICE = "no voice is set. SPEECH_MODEL would bring one."
+NO_IMAGES = "no image model is set."
+NO_EARS = "no model for sounds is set."
+NO_VOICE = "no voice is set."
 
 
 class Picture(BaseModel):
@@ -47,15 +47,18 @@ class Speech(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MediaCommands:
-    """What an agent can make, show and hear; an ability that is None is off, with the reason."""
+    """What an agent can make, show and hear; an ability that is None is off, for the reason beside it, a sentence."""
 
     images: Images | None = None
     transcriber: Transcriber | None = None
     voice: Voice | None = None
+    no_images: str = NO_IMAGES
+    no_transcriber: str = NO_EARS
+    no_voice: str = NO_VOICE
 
     async def generate_image(self, given: Picture, context: CommandContext) -> CommandOutput:
         """Have a picture made, which is shown in the thread and kept under images/."""
-        images = _there(self.images, NO_IMAGES)
+        images = _there(self.images, self.no_images)
         with context.tracker.call(images.price(given.prompt, given.shape), images.label):
             made = await images.draw(given.prompt, given.shape)
         context.tracker.pay("image", made.usage)
@@ -67,7 +70,7 @@ class MediaCommands:
 
     async def read_audio_from_file(self, given: Filename, context: CommandContext) -> str:
         """Have the words in a sound file written down."""
-        transcriber = _there(self.transcriber, NO_EARS)
+        transcriber = _there(self.transcriber, self.no_transcriber)
         await context.check_file(given.filename)
         data = await _sound(given.filename, context.files)
         with context.tracker.call(transcriber.price(len(data)), transcriber.label):
@@ -77,7 +80,7 @@ class MediaCommands:
 
     async def speak(self, given: Speech, context: CommandContext) -> CommandOutput:
         """Have a text spoken as an audio note, which is put into the thread and kept under audio/."""
-        voice = _there(self.voice, NO_VOICE)
+        voice = _there(self.voice, self.no_voice)
         if not given.text.strip():
             raise CommandError("There is nothing to say.")
         with context.tracker.call(voice.price(given.text), voice.label):
@@ -90,13 +93,13 @@ class MediaCommands:
 
     async def preview_image(self, given: Picture, _context: CommandContext) -> Preview:
         """Which model draws, and what that may cost."""
-        images = _there(self.images, NO_IMAGES)
+        images = _there(self.images, self.no_images)
         price = images.price(given.prompt, given.shape)
         return Preview(title=f"a {given.shape} picture by {images.label}{_at_most(price)}", body=given.prompt)
 
     async def preview_audio(self, given: Filename, context: CommandContext) -> Preview:
         """How much goes to which model, and what that may cost."""
-        transcriber = _there(self.transcriber, NO_EARS)
+        transcriber = _there(self.transcriber, self.no_transcriber)
         data = await _sound(given.filename, context.files)
         title = f"{given.filename} ({len(data):,} bytes) is sent to {transcriber.label}"
         basis = await context.files.fingerprint(given.filename)
@@ -105,7 +108,7 @@ class MediaCommands:
 
     async def preview_speech(self, given: Speech, _context: CommandContext) -> Preview:
         """Which model speaks, and what that may cost."""
-        voice = _there(self.voice, NO_VOICE)
+        voice = _there(self.voice, self.no_voice)
         return Preview(title=f"an audio note by {voice.label}{_at_most(voice.price(given.text))}", body=given.text)
 
     @property
@@ -117,10 +120,11 @@ class MediaCommands:
         draw = spend(Picture, self.generate_image, self.preview_image, label="Generate image", aliases=drawing)
         hear = partial(spend, label="Read audio", synonyms=hearing, aliases=FILE, outside=True)
         say = spend(Speech, self.speak, self.preview_speech, label="Speak", synonyms=("say",), aliases=saying)
+        listen = hear(Filename, self.read_audio_from_file, self.preview_audio)
         return (
-            draw.switched("" if self.images else NO_IMAGES),
-            hear(Filename, self.read_audio_from_file, self.preview_audio).switched("" if self.transcriber else NO_EARS),
-            say.switched("" if self.voice else NO_VOICE),
+            draw.switched("" if self.images else self.no_images),
+            listen.switched("" if self.transcriber else self.no_transcriber),
+            say.switched("" if self.voice else self.no_voice),
         )
 
 

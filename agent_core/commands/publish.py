@@ -28,7 +28,7 @@ LINK = re.compile(
     rf"https?://[\w-]+(?:\.[\w-]+)+(?:{PATH})?|(?<![\w@.-])(?:[a-z0-9-]+\.)+(?:{USUAL_ENDS})\b(?:{PATH})?",
     re.IGNORECASE | re.ASCII,
 )
-NOT_SET = "X_API_KEY, X_API_SECRET, X_ACCESS_TOKEN and X_ACCESS_TOKEN_SECRET are not set."
+NOT_SET = "no account is set."
 
 
 class Post(BaseModel):
@@ -39,9 +39,10 @@ class Post(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class PublishCommands:
-    """What an agent can publish; without a publisher it is off, with the reason."""
+    """What an agent can publish; without a publisher it is off for the reason `off`, a sentence."""
 
     publisher: PostPublisher | None = None
+    off: str = NOT_SET
 
     async def send_tweet(self, given: Post, _context: CommandContext) -> str:
         """Post a text on X (Twitter), for everybody to read."""
@@ -69,11 +70,11 @@ class PublishCommands:
             synonyms=("post_tweet", "tweet"),
             aliases={"tweet_text": "text", "tweet": "text", "message": "text", "content": "text"},
         )
-        return (tweet.switched("" if self.publisher else NOT_SET),)
+        return (tweet.switched("" if self.publisher else self.off),)
 
     def _publisher(self) -> PostPublisher:
         if self.publisher is None:
-            raise CommandError(f"Nothing can be posted here: {NOT_SET}")
+            raise CommandError(f"Nothing can be posted here: {self.off}")
         return self.publisher
 
 

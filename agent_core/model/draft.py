@@ -41,12 +41,19 @@ class AgentDraft:
             raise InvalidInput(problems)
         return draft
 
-    def like(self, last: Self) -> Self:
-        """The draft with what another one says of budget, model and policy, but for classes that need no approval.
+    def like(self, last: Self | None) -> Self:
+        """The draft with the budget, model and policy of `last` where it has none of its own.
 
-        Those are chosen by the person who makes the agent, and never taken over from another one.
+        Classes that need no approval are chosen by the person who makes the agent, and never taken from another draft.
         """
-        return replace(self, budget=last.budget, model=last.model, policy=replace(last.policy, free=self.policy.free))
+        if last is None:
+            return self
+        return replace(
+            self,
+            budget=last.budget if self.budget is None else self.budget,
+            model=self.model or last.model,
+            policy=replace(last.policy, free=()) if self.policy == Policy() else self.policy,
+        )
 
     def made(self, origin: Origin, at: datetime) -> Agent:
         """The agent of a tidied draft; whoever asks owns it."""

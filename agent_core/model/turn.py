@@ -121,19 +121,16 @@ class Turn:
         marks = (f"/changed {self.control_hash}" if self.remark else "", "/reviewed" if self.review else "", live)
         return f"{state}/{len(self.approvals)}{''.join(marks)}"
 
-    def decide(self, decision: Decision, *, by: Actor, at: datetime, needed: int = 1) -> Self:
-        """Add a decision; the turn is approved once `needed` people approved.
-
-        Raise AlreadyDecided when it is not open to one, or this person has approved it before.
-        """
-        if self.state != "proposed" or any(approval.by.id == by.id for approval in self.approvals):
+    def decide(self, decision: Decision, *, by: Actor, at: datetime) -> Self:
+        """Add a decision; raise AlreadyDecided when the turn is not open to one."""
+        if self.state != "proposed":
             raise self._already()
         decided = replace(self, approvals=(*self.approvals, Approval(by, at, decision)), remark="")
         match decision:
             case Reject():
                 return replace(decided, state="rejected", ended_at=at, ended_by=by)
             case Approve() | ApproveEdited():
-                return replace(decided, state="approved") if len(decided.approvals) >= needed else decided
+                return replace(decided, state="approved")
         assert_never(decision)
 
     def start(self, at: datetime, preview: Preview | None = None) -> Self:

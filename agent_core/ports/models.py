@@ -11,6 +11,15 @@ from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import Usage
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalServer:
+    """A model server on this machine that lists models the way OpenAI does. `name` is a guess from its port."""
+
+    name: str
+    base_url: str
+    models: tuple[str, ...]
+
+
 class LanguageModel(Protocol):
     """An endpoint that completes prompts. `label` is the badge people see; a scripted one says so there."""
 

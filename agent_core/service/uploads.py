@@ -3,12 +3,13 @@
 import asyncio
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import PurePosixPath
 from weakref import WeakValueDictionary
 
-from agent_core.errors import InvalidInput
+from agent_core.errors import CommandError, InvalidInput, NotFound
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId
@@ -20,6 +21,7 @@ from agent_core.ports.world import Clock, Workspaces
 
 MOST_BYTES = 20 * 2**20
 LONGEST_NAME = 100
+NO_FILE = ""  # the fingerprint of a path without a file
 UNFIT = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]+')
 
 
@@ -47,21 +49,36 @@ class FileUploads:
             return await self._keep(agent, filename, data, origin)
 
     async def _keep(self, agent: Agent, filename: str, data: bytes, origin: Origin) -> str:
+        """Write the file first: a unit of work may be repeated, so that it only reads and saves."""
         files = self.workspaces.of(agent)
-        path = free_name(tidy_name(filename), (entry.path for entry in await files.list_files()))
-
-        async def act(work: UnitOfWork) -> str:
-            present = await work.agents.get(origin.channel, agent.id)
-            if origin.delivery and not await work.deliveries.first_time(origin.delivery, self.clock.now()):
+        async with self.database.begin() as work:
+            if not await self._is_first(work, origin):
                 return ""
-            await files.write(path, data)
-            text = f"I put {path} ({len(data):,} bytes) into your workspace."
-            work.notes.add(Note.to(present, text, by=origin.by, at=self.clock.now()))
-            return path
-
-        kept = await in_one_unit(self.database, act)
+        path = free_name(tidy_name(filename), (entry.path for entry in await files.list_files()))
+        await files.write(path, data, expected=NO_FILE)
+        try:
+            is_told = await self._tell(agent, f"I put {path} ({len(data):,} bytes) into your workspace.", origin)
+        except NotFound:  # the agent was deleted meanwhile, perhaps before the file was written
+            with suppress(CommandError):
+                await files.delete(path)
+            raise
+        if not is_told:
+            await files.delete(path)
         self.waker.wake(agent.id)
-        return kept
+        return path if is_told else ""
+
+    async def _tell(self, agent: Agent, text: str, origin: Origin) -> bool:
+        async def act(work: UnitOfWork) -> bool:
+            present = await work.agents.get(origin.channel, agent.id)
+            if not await self._is_first(work, origin):
+                return False
+            work.notes.add(Note.to(present, text, by=origin.by, at=self.clock.now()))
+            return True
+
+        return await in_one_unit(self.database, act)
+
+    async def _is_first(self, work: UnitOfWork, origin: Origin) -> bool:
+        return not origin.delivery or await work.deliveries.first_time(origin.delivery, self.clock.now())
 
 
 def too_large(filename: str) -> InvalidInput:

@@ -7,11 +7,13 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 from bot.__main__ import COMMANDS
+from bot.variables import TABLE
 from tests.behaviours import PROMISES
 
 ROOT = Path(__file__).parents[2]
@@ -32,6 +34,24 @@ OFFENCES = {
     "sql": ("agent_core/service/offence.py", "import sqlalchemy"),
     "no-http": ("agent_core/loop/offence.py", "import slack_sdk"),
     "pure": ("agent_core/model/offence.py", "import pydantic"),
+}
+PLAIN_WORDS = ("HOST", "PORT")  # in capitals they also stand for an argument
+# Modules of the core that still name variables themselves. The list only gets shorter.
+NAMING_VARIABLES = {
+    "agent_core/spending/spending_tracker.py",
+    "agent_core/persistence/schema.py",
+    "agent_core/prompt/packing.py",
+    "agent_core/providers/sandbox/bubblewrap.py",
+    "agent_core/providers/sandbox/docker.py",
+    "agent_core/providers/egress/gateway.py",
+    "agent_core/providers/embeddings/local_embedder.py",
+    "agent_core/providers/llm/local_model.py",
+    "agent_core/providers/llm/model_process.py",
+    "agent_core/providers/llm/openai_errors.py",
+    "agent_core/providers/media/openai_media.py",
+    "agent_core/providers/llm/openai_model.py",
+    "agent_core/providers/llm/rehearsal.py",
+    "agent_core/providers/sandbox/bwrap_process.py",
 }
 MACHINE = re.compile(
     r"(?<![\w.])/(?:work|root|farm|tmp/setup|opt/pypi[\w-]*)/|python[h]osted\.org|pypi[.]org|[/]simple/|index[-]url"
@@ -111,6 +131,29 @@ def test_a_stray_module_in_the_core_breaks_its_contract(copy: Path) -> None:
     (copy / "agent_core" / "helpers.py").touch()
     code, said = lint(copy, "--contract", "core")
     assert (code, f"{CONTRACTS['core']} BROKEN" in said) == (1, True), said
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Imports inside functions and under TYPE_CHECKING count: they hide a circle, and the reader still meets it."""
+    modules = {".".join(path.with_suffix("").parts): tree for path, tree in trees(*SHIPPED)}
+    graph = {
+        name: {part for each in imported(tree) for part in (each, each.rpartition(".")[0]) if part in modules} - {name}
+        for name, tree in modules.items()
+    }
+    TopologicalSorter(graph).prepare()  # raises CycleError with the modules of the circle
+
+
+def test_the_core_names_no_variable_of_the_operator() -> None:
+    """Errors of the core carry words that `bot` hands in: a program without `bot` has no such variables."""
+    variables = "|".join(sorted(each.name for each in TABLE if each.name not in PLAIN_WORDS))
+    names = re.compile(rf"(?<![A-Z0-9_])(?:{variables})(?![A-Z0-9_])")
+    naming = {
+        path.as_posix()
+        for path, tree in trees("agent_core")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and names.search(node.value)
+    }
+    assert naming == NAMING_VARIABLES
 
 
 def test_the_core_serves_no_http() -> None:

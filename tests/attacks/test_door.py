@@ -10,9 +10,10 @@ import pytest
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
 from agent_core.providers.egress.address_policy import InternalHosts
-from agent_core.providers.egress.gateway import EgressGateway, FetchLimits, Timeouts
+from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.providers.egress.local_addresses import LocalAddresses
 from agent_core.providers.egress.proxy import open_tunnel
+from agent_core.providers.egress.values import FetchLimits, Timeouts
 from tests.attacks.rows import attack
 from tests.standins.site import HERE, NAME, OPEN, Names, Raw, dripping, endless, leads_to, packed, page, site, two_sites
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -15,8 +16,11 @@ from agent_core.model.memory import Memory, MemorySpace, Vector
 from agent_core.providers.vector_index import pinecone_index
 from agent_core.providers.vector_index.pinecone_index import PAUSES, PineconeIndex, namespace
 from agent_core.testing.clock import FakeClock
+from agent_core.testing.database import InMemoryDatabase
 from agent_core.testing.examples import NOON, an_agent
 from agent_core.testing.memory_index import a_vector, some_vector
+from bot.model_wiring import make_index
+from bot.settings import load
 from tests.standins.pinecone import KEY, Fails, Hangs, PineconeStandIn, SaysPlain, new_name, pinecone_standin
 
 SPACE = MemorySpace.of(an_agent())
@@ -108,7 +112,7 @@ async def test_an_index_that_is_not_made_in_time_or_never_will_be_is_away(standi
 
 async def test_an_index_of_another_dimension_is_not_used(index: PineconeIndex) -> None:
     await index.add(SPACE, PLACE, [(a_memory("m1"), EAST)])
-    sentence = "holds vectors of 2 numbers and the embedder makes 64. Set PINECONE_INDEX to another name"
+    sentence = "holds vectors of 2 numbers and the embedder makes 64. Set the index to another name"
     with pytest.raises(MemoryAway, match=sentence):
         await index.add(SPACE, PLACE, [(a_memory("m2"), some_vector(1, 64))])
     with pytest.raises(MemoryAway, match=sentence):
@@ -218,7 +222,7 @@ async def test_a_busy_service_is_asked_again(standin: PineconeStandIn, index: Pi
         (Fails(500, "Out of order."), "refused with 500: Out of order."),
         (Fails(400, f"Bad key {KEY}."), "refused with 400: Bad key …."),
         (Fails(402, "Pay first."), "refused with 402: Pay first."),
-        (Fails(403), "does not take the key. Check PINECONE_API_KEY."),
+        (Fails(403), "does not take the key. Check the key."),
         (SaysPlain(), "cannot be used"),
     ],
     ids=repr,
@@ -279,3 +283,11 @@ def test_names_of_namespaces_are_ascii_of_bounded_length_and_never_the_same_for_
 
 def named(agent: Agent) -> str:
     return namespace(MemorySpace.of(agent))
+
+
+async def test_a_refusal_names_the_variable_that_the_operator_set(standin: PineconeStandIn, tmp_path: Path) -> None:
+    env = {"PINECONE_API_KEY": "pcsk_another", "PINECONE_CONTROLLER_HOST": standin.url, "SIGNOFF_HOME": str(tmp_path)}
+    index = make_index(load(env, None), InMemoryDatabase())
+    with pytest.raises(MemoryAway, match=r"does not take the key\. Check PINECONE_API_KEY\."):
+        await index.nearest(SPACE, PLACE, EAST, 1)
+    await index.close()  # type: ignore[attr-defined]

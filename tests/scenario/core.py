@@ -128,7 +128,7 @@ class CoreChat:
         origin = self.stage.origin(self.person)
         last = await self.stage.service.load_offered_draft(origin)
         draft = AgentDraft(name=name, role=role, goals=(goal,))
-        self.agent = await self.stage.service.create(draft.like(last) if last else draft, origin)
+        self.agent = await self.stage.service.create(draft.like(last), origin)
 
     async def offered_free(self) -> tuple[str, ...]:
         """The classes that the form of a new agent has ticked."""

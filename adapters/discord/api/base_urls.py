@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 from discord.http import HTTPClient, Route
@@ -17,7 +18,11 @@ class BaseUrls:
     gateway: str = ""
 
     def redirect(self, http: HTTPClient) -> None:
-        """Have a client ask there, also for the gateway that Discord names to resume a session."""
+        """Have a client ask there, also for the gateway that Discord names to resume a session.
+
+        Requests and the gateway go through the proxy that the environment names, which discord.py does not look for.
+        """
+        http.proxy = _environment_proxy(self.api or Route.BASE)
         connect, ask = http.ws_connect, http.request
 
         async def connected(url: str, **how: Any) -> aiohttp.ClientWebSocketResponse:
@@ -55,3 +60,9 @@ class RedirectedAnswers(AsyncWebhookAdapter):
     async def request(self, route: Route, *where: Any, **what: Any) -> Any:
         """Ask there."""
         return await super().request(self._addresses.of_route(route), *where, **what)
+
+
+def _environment_proxy(url: str) -> str | None:
+    """The proxy of HTTPS_PROXY or HTTP_PROXY; None where there is none, or NO_PROXY excludes the host."""
+    address = urlsplit(url)
+    return None if proxy_bypass(address.hostname or "") else getproxies().get(address.scheme)

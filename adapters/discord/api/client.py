@@ -14,7 +14,7 @@ from agent_core.errors import SettingsError, SurfaceBusy, SurfaceError, ThreadGo
 
 T = TypeVar("T")
 
-ARCHIVED, UNKNOWN_MESSAGE, UNKNOWN_MEMBER, ALREADY_ANSWERED, INTERACTION_GONE = 50083, 10008, 10007, 40060, 10062
+ARCHIVED, UNKNOWN_MESSAGE, UNKNOWN_MEMBER = 50083, 10008, 10007
 GONE = {
     10003: "Discord knows no such channel or thread: it was deleted.",
     10004: "Signoff was removed from this Discord server. Invite it again.",

@@ -16,7 +16,6 @@ from adapters.discord.inbound.context import (
     WENT_WRONG,
     DiscordContext,
     acknowledge,
-    begun,
     creation_text,
     edit_key,
     open_form,
@@ -127,7 +126,7 @@ class DiscordClickListener:
             case "thoughts":
                 await tell(interaction, thoughts_message(*await seen.turn(origin.channel, TurnId(opening.subject))))
             case "new agent":
-                fresh = RefusedForm(begun(AgentDraft(), await self.context.actions.service.load_offered_draft(origin)))
+                fresh = RefusedForm(AgentDraft().like(await self.context.actions.service.load_offered_draft(origin)))
                 held = fresh if opening.subject == FRESH else self.context.drafts.get(opening.subject)
                 await open_form(interaction, _agent_form(held, origin))
             case "open":

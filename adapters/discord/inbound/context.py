@@ -1,7 +1,7 @@
 """What every listener has at hand: the service's side, Discord's side, and how a person is answered alone."""
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import discord
 
@@ -13,7 +13,6 @@ from adapters.discord.outbound.render import text_message
 from adapters.discord.outbound.surface import DiscordSurface
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
-from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import TurnId
 from agent_core.ports.world import Clock
 from agent_core.service.drafting import AgentDrafting
@@ -94,9 +93,3 @@ def creation_text(agent: Agent) -> str:
 def edit_key(turn_id: TurnId, by: Actor) -> str:
     """Under what a person's refused changes of a command are kept."""
     return f"{turn_id}/{by.id}"
-
-
-def begun(draft: AgentDraft, last: AgentDraft | None) -> AgentDraft:
-    """A draft with the settings that the channel used last, save a budget of its own."""
-    like = draft.like(last) if last else draft
-    return like if draft.budget is None else replace(like, budget=draft.budget)

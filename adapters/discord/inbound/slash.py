@@ -12,15 +12,7 @@ from adapters.actions import HELP as IN_THREAD
 from adapters.actions import FormInput
 from adapters.buttons import Button
 from adapters.discord.inbound import forms
-from adapters.discord.inbound.context import (
-    WENT_WRONG,
-    DiscordContext,
-    begun,
-    creation_text,
-    open_form,
-    show_thinking,
-    tell,
-)
+from adapters.discord.inbound.context import WENT_WRONG, DiscordContext, creation_text, open_form, show_thinking, tell
 from adapters.discord.inbound.expiring import RefusedForm
 from adapters.discord.inbound.inbound_event import origin_of, scope_of
 from adapters.discord.outbound import render
@@ -90,8 +82,8 @@ class DiscordSlashListener:
         seen = self.context.actions.views
         match subcommand_of(text):
             case NewForm(draft):
-                last = await self.context.actions.service.load_offered_draft(origin)
-                await open_form(interaction, forms.agent_form(begun(draft, last), place=origin.channel.key))
+                offered = await self._like_the_last(draft, origin)
+                await open_form(interaction, forms.agent_form(offered, place=origin.channel.key))
                 return ""
             case NewSentence(sentence):
                 return await self._draft(sentence, interaction, origin)
@@ -127,9 +119,8 @@ class DiscordSlashListener:
         return render.answer_message(answer)
 
     async def _like_the_last(self, draft: AgentDraft, origin: Origin) -> AgentDraft:
-        """The one-line form says nothing of policy and budget: they are as they were in the channel's last form."""
-        last = await self.context.actions.service.load_offered_draft(origin)
-        return begun(draft, last)
+        """The draft with the settings that the channel used last."""
+        return draft.like(await self.context.actions.service.load_offered_draft(origin))
 
     async def _draft(self, sentence: str, interaction: discord.Interaction, origin: Origin) -> DiscordMessage:
         """Have a draft made of a sentence. It takes too long for a form, so buttons create it or open the form."""

@@ -52,11 +52,6 @@ RISK_COLOURS: dict[Level, int] = {"execute": 0xD92D20, "publish": 0x2563EB, "spe
 NAME, ROLE, GOALS, SHORT = 200, 600, 1800, 150
 TEXT, MOST_UPLOADS = MESSAGE_TEXT - 200, 11
 RESTING = ("stopped", "paused", "finished")
-EXPLANATION = (
-    "Signoff puts agents to work in your team's chat, and nothing runs until somebody signs it off.",
-    "Write /agent new and what you want done, or press New agent:",
-)
-EXAMPLE = "/agent new research the best tennis strings for topspin"
 WHOLE = "Everything of turn {number} stands in the file."
 REPLY, WHOLE_REPLY = "The model's reply", "The model's reply stands in the file."
 SAYS_NOTHING = "It says nothing of this command."
@@ -199,13 +194,6 @@ def delete_message(agent: Agent) -> DiscordMessage:
     """Asks before an agent is deleted."""
     asked = f"Delete {one_line(agent.name)}? {DELETE_MEANS}"
     return compose(ui.TextDisplay(_shortened(asked)), *rows([element(DiscordDeleteButton(agent.id))]))
-
-
-def explanation_message() -> DiscordMessage:
-    """What Signoff is, for whoever says nothing more than its name."""
-    first, second = EXPLANATION
-    said = f"{first}\n{second}\n`{EXAMPLE}`"
-    return compose(ui.TextDisplay(said), *rows([element(ViewButton("new agent", "here"))]))
 
 
 def offer_message(draft: AgentDraft, key: str, *, said: str = "") -> DiscordMessage:

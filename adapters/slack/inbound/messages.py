@@ -170,6 +170,4 @@ class SlackMessageListener:
 
 def _offered(draft: AgentDraft, last: AgentDraft | None) -> AgentDraft:
     """The draft as it would be made here, with the settings that the channel used last."""
-    whole = replace(draft, name=draft.name or DEFAULT_NAME, role=draft.role or DEFAULT_ROLE)
-    like = whole.like(last) if last else whole
-    return like if whole.budget is None else replace(like, budget=whole.budget)
+    return replace(draft, name=draft.name or DEFAULT_NAME, role=draft.role or DEFAULT_ROLE).like(last)

@@ -34,12 +34,12 @@ class SlackModalListener:
         try:
             await self._carry_out(body, view, workspace)
         except InvalidInput as error:
-            await self._give_back(ack, view, await self._errors(view, error))
+            await self._give_back(ack, await self._errors(view, error))
         except PersonError as error:
-            await self._give_back(ack, view, fields.errors_of(view, {"": str(error)}), str(error))
+            await self._give_back(ack, fields.errors_of(view, {"": str(error)}), str(error))
         except Exception:
             logger.exception("form failed")
-            await self._give_back(ack, view, fields.errors_of(view, {"": WENT_WRONG}), WENT_WRONG)
+            await self._give_back(ack, fields.errors_of(view, {"": WENT_WRONG}), WENT_WRONG)
         else:
             await ack()
 
@@ -87,7 +87,7 @@ class SlackModalListener:
         names = argument_names(turn, self.context.actions.views.spec(turn.proposal.call.name))
         return fields.errors_of(view, error.problems, names)
 
-    async def _give_back(self, ack: Ack, view: Body, errors: dict[str, str], said: str = "") -> None:
+    async def _give_back(self, ack: Ack, errors: dict[str, str], said: str = "") -> None:
         if errors:
             await ack(response_action="errors", errors=errors)
         else:

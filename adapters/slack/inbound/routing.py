@@ -78,7 +78,7 @@ class EventRouter:
             "agent_session_stopped": self._on_stopped,
             "user_change": self._person,
             "team_join": self._person,
-            "app_uninstalled": self._on_removed,
+            "app_uninstalled": lambda _, workspace: self._forget(workspace),
             "tokens_revoked": self._on_revoked,
         }
 
@@ -101,14 +101,14 @@ class EventRouter:
     async def _person(self, body: Body, workspace: str) -> None:
         self.context.directory.learn(workspace, body["event"]["user"])
 
-    async def _on_removed(self, body: Body, workspace: str) -> None:
+    async def _forget(self, workspace: str) -> None:
         logger.warning("removed from a workspace", extra={"workspace": workspace})
         if self.installed:
             await self.installed.forget(workspace)
 
     async def _on_revoked(self, body: Body, workspace: str) -> None:
         if body["event"].get("tokens", {}).get("bot"):
-            await self._on_removed(body, workspace)
+            await self._forget(workspace)
 
 
 class SlackAuthorizer(AsyncAuthorize):

@@ -94,8 +94,7 @@ class SlackSlashListener:
 
     async def _like_the_last(self, draft: AgentDraft, origin: Origin) -> AgentDraft:
         """The one-line form says nothing of policy and budget: they are as they were in the channel's last form."""
-        last = await self.context.actions.service.load_offered_draft(origin)
-        return draft.like(last) if last else draft
+        return draft.like(await self.context.actions.service.load_offered_draft(origin))
 
     async def _grant(self, wish: ThreadSubcommand, arrival: SlackEvent, origin: Origin) -> None:
         """Do what may take longer than Slack waits, and tell the person alone."""

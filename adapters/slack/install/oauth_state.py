@@ -1,12 +1,11 @@
 """What ties a person who comes back from Slack to the browser and the moment they left for it."""
 
-import hashlib
-import hmac
+import base64
 import logging
 import secrets
-from datetime import UTC, datetime
 from typing import Any
 
+from cryptography.fernet import Fernet, InvalidToken
 from slack_sdk.oauth import OAuthStateUtils
 from slack_sdk.oauth.state_store.async_state_store import AsyncOAuthStateStore
 
@@ -18,6 +17,7 @@ logger = logging.getLogger(__name__)
 
 COOKIE = "signoff_slack_state"
 SECONDS = 600
+NONCE_BYTES = 32  # a state of 140 characters, without padding
 STATES = b"signoff/slack/states/1"
 
 
@@ -27,7 +27,7 @@ class OAuthStates(AsyncOAuthStateStore):
     def __init__(self, *, database: Database, clock: Clock, client_secret: str) -> None:
         self._database = database
         self._clock = clock
-        self._key = derived(client_secret, STATES)
+        self._fernet = Fernet(base64.urlsafe_b64encode(derived(client_secret, STATES)))
 
     @property
     def logger(self) -> logging.Logger:
@@ -36,25 +36,23 @@ class OAuthStates(AsyncOAuthStateStore):
 
     async def async_issue(self, *args: Any, **kwargs: Any) -> str:
         """A new one."""
-        said = f"{secrets.token_urlsafe(16)}.{int(self._clock.now().timestamp()) + SECONDS}"
-        return f"{said}.{self._signature(said)}"
+        return self._fernet.encrypt_at_time(secrets.token_bytes(NONCE_BYTES), self._now).decode()
 
     async def async_consume(self, state: str) -> bool:
         """Whether it is to be believed; not a second time."""
-        said, _, signature = state.rpartition(".")
-        if not hmac.compare_digest(self._signature(said).encode(), signature.encode(errors="replace")):
-            return False
-        now = self._clock.now()
-        if now >= datetime.fromtimestamp(int(said.rpartition(".")[2]), UTC):
+        try:
+            nonce = self._fernet.decrypt_at_time(state.encode(errors="replace"), SECONDS - 1, self._now)
+        except InvalidToken:
             return False
 
         async def act(work: UnitOfWork) -> bool:
-            return await work.deliveries.first_time(f"slack/state/{said}", now)
+            return await work.deliveries.first_time(f"slack/state/{nonce.hex()}", self._clock.now())
 
         return await in_one_unit(self._database, act)
 
-    def _signature(self, said: str) -> str:
-        return hmac.new(self._key, said.encode(errors="replace"), hashlib.sha256).hexdigest()
+    @property
+    def _now(self) -> int:
+        return int(self._clock.now().timestamp())
 
 
 class StateCookie(OAuthStateUtils):

@@ -63,9 +63,8 @@ def agent_form(
 
     Without a channel the form asks for one.
     """
-    given, kept = draft or AgentDraft(), last or AgentDraft()
-    policy = given.policy if given.policy != Policy() else kept.policy
-    budget = kept.budget if given.budget is None else given.budget
+    given = (draft or AgentDraft()).like(last)
+    budget = "" if given.budget is None else str(given.budget)
     blocks = [context(said)] if said else []
     blocks += [] if channel_key else [labelled("Channel", CHANNEL, "channel", optional=False)]
     blocks += entries("name", "Name", beginning(clean(given.name), PIECE), placeholder=DEFAULT_NAME)
@@ -74,10 +73,10 @@ def agent_form(
     blocks += entries("goals", "Goals", goals, hint="One per line, 1 to 5.", multiline=True, optional=False)
     blocks += [divider(), heading("More")]
     blocks += [context(f"As {last.name} had it, the last agent of this channel.")] if last and last.name else []
-    blocks += entries("budget", "Budget in US dollars", "" if budget is None else str(budget), placeholder="No limit")
-    blocks += entries("model", "Model", given.model or kept.model, placeholder="The default model")
+    blocks += entries("budget", "Budget in US dollars", budget, placeholder="No limit")
+    blocks += entries("model", "Model", given.model, placeholder="The default model")
     place = FormContext(channel_key, thread=thread)
-    return _form(NEW_AGENT, "new", [*blocks, *_policy_fields(policy)], place, submit="Create")
+    return _form(NEW_AGENT, "new", [*blocks, *_policy_fields(given.policy)], place, submit="Create")
 
 
 def drafting_view() -> Block:

@@ -14,10 +14,11 @@ from urllib.parse import urljoin
 
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
-from agent_core.ports.web import Address, Fetched
+from agent_core.ports.web import Fetched
 from agent_core.providers.egress.address_policy import InternalHosts, Ip, inside, meant
 from agent_core.providers.egress.local_addresses import LocalAddresses, ReadLocalAddresses, read_local_addresses
 from agent_core.providers.egress.urls import Target, refused, target_of
+from agent_core.providers.egress.values import AdmittedTarget, FetchLimits, Timeouts
 
 MOST_REDIRECTS = 5
 MOST_ADDRESSES = 8
@@ -25,37 +26,6 @@ OPEN_ONLY = "Agents reach the open internet only, and hosts that the operator na
 UNREADABLE = "The operator should look why the system does not tell Signoff its network interfaces"
 
 Resolve: TypeAlias = Callable[[str], Awaitable[Sequence[str]]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timeouts:
-    """Seconds that are waited: for a name, for a connection, for the next bytes, and for everything together."""
-
-    name: float = 5.0
-    connect: float = 8.0
-    idle: float = 15.0
-    whole: float = 40.0
-
-
-@dataclass(frozen=True, slots=True)
-class AdmittedTarget:
-    """Where a request goes, with the addresses that were checked."""
-
-    target: Target
-    addresses: tuple[Ip, ...]
-
-    @property
-    def first(self) -> Address:
-        """The host with the first of its addresses, as the result names it."""
-        return Address(self.target.host, str(self.addresses[0]))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FetchLimits:
-    """What is taken: at most so many bytes when unpacked, of a type that `kinds` matches (all where there is none)."""
-
-    most: int
-    kinds: Callable[[str], bool] = bool
 
 
 async def resolve_by_system(host: str) -> Sequence[str]:

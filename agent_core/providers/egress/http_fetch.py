@@ -25,11 +25,10 @@ from yarl import URL
 from agent_core.errors import CommandError
 from agent_core.ports.web import Fetched
 from agent_core.providers.egress.decompression import PACKED, Decompressor
+from agent_core.providers.egress.values import AdmittedTarget, FetchLimits, Timeouts
 
 if TYPE_CHECKING:
     from aiohappyeyeballs import AddrInfoType
-
-    from agent_core.providers.egress.gateway import AdmittedTarget, FetchLimits, Timeouts
 
 LED_ON = (301, 302, 303, 307, 308)
 HINTS = {
@@ -48,7 +47,7 @@ class Redirect:
     location: str
 
 
-async def get(way: "AdmittedTarget", wanted: "FetchLimits", patience: "Timeouts", agent: str) -> Fetched | Redirect:
+async def get(way: AdmittedTarget, wanted: FetchLimits, patience: Timeouts, agent: str) -> Fetched | Redirect:
     """Ask once; raise CommandError with a sentence, or TimeoutError when nothing comes for too long."""
     host = way.target.host
     try:
@@ -75,7 +74,7 @@ async def get(way: "AdmittedTarget", wanted: "FetchLimits", patience: "Timeouts"
 class _Pinned(AbstractResolver):
     """Answers with what was checked, whatever it is asked."""
 
-    def __init__(self, way: "AdmittedTarget") -> None:
+    def __init__(self, way: AdmittedTarget) -> None:
         self._way = way
 
     async def resolve(
@@ -97,7 +96,7 @@ class _Pinned(AbstractResolver):
         """Nothing is held."""
 
 
-def _session(way: "AdmittedTarget", patience: "Timeouts", agent: str) -> ClientSession:
+def _session(way: AdmittedTarget, patience: Timeouts, agent: str) -> ClientSession:
     def checked_socket(found: "AddrInfoType") -> socket.socket:
         """Once more at the very last moment, so that no change of the client's can lead past the check."""
         family, kind, protocol, _, (address, *_rest) = found
@@ -117,7 +116,7 @@ def _session(way: "AdmittedTarget", patience: "Timeouts", agent: str) -> ClientS
     )
 
 
-async def _answer(response: ClientResponse, way: "AdmittedTarget", wanted: "FetchLimits") -> Fetched | Redirect:
+async def _answer(response: ClientResponse, way: AdmittedTarget, wanted: FetchLimits) -> Fetched | Redirect:
     host = way.target.host
     if response.status in LED_ON and (location := response.headers.get("Location")):
         return Redirect(location.strip())

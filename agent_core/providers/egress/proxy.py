@@ -15,8 +15,9 @@ from dataclasses import dataclass, field, replace
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
 from agent_core.ports.web import Address
-from agent_core.providers.egress.gateway import AdmittedTarget, EgressGateway
+from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.providers.egress.urls import target_of
+from agent_core.providers.egress.values import AdmittedTarget
 
 HEAD_END = b"\r\n\r\n"
 LONGEST_HEAD = 32_000

@@ -3,9 +3,9 @@
 import asyncio
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from agent_core.ports.models import LocalServer
 from agent_core.providers.limited_replies import MAX_JSON_BYTES, ReplyTooLong, read_limited
 
 if TYPE_CHECKING:
@@ -14,15 +14,6 @@ if TYPE_CHECKING:
 PORTS = (11434, 1234, 8080, 8000, 1337)
 NAMES = {11434: "Ollama", 1234: "LM Studio", 8080: "llama.cpp"}
 PATIENCE = 0.5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LocalServer:
-    """A server that lists models the way OpenAI does. `name` is a guess from its port."""
-
-    name: str
-    base_url: str
-    models: tuple[str, ...]
 
 
 async def local_servers(ports: Sequence[int] = PORTS, host: str = "127.0.0.1") -> tuple[LocalServer, ...]:

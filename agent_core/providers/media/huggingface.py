@@ -19,8 +19,6 @@ from agent_core.providers.llm.prices import Prices
 from agent_core.providers.media.media_http import HttpService, ServiceReply
 
 HUGGINGFACE_URL = "https://router.huggingface.co/hf-inference/models"
-IMAGE_MODEL = "black-forest-labs/FLUX.1-schnell"
-AUDIO_MODEL = "openai/whisper-large-v3-turbo"
 NAME = "Hugging Face"
 SIZES: dict[Shape, tuple[int, int]] = {"square": (1024, 1024), "landscape": (1216, 832), "portrait": (832, 1216)}
 MOST_TRIES, SHORTEST_WAIT, LONGEST_WAIT = 8, 1.0, 30.0
@@ -36,10 +34,10 @@ KINDS = {
     ".webm": "audio/webm",
 }
 WHY = {
-    401: "it does not accept the token: the operator should check HUGGINGFACE_API_TOKEN.",
+    401: "it does not accept the token: the operator should check {key_setting}.",
     402: "the account's credit is used up.",
-    403: "it does not accept the token for this model: the operator should check HUGGINGFACE_API_TOKEN.",
-    404: "it has no such model: the operator should check {setting} and HUGGINGFACE_API_URL.",
+    403: "it does not accept the token for this model: the operator should check {key_setting}.",
+    404: "it has no such model: the operator should check {setting} and {url_setting}.",
     413: "that is too much for it.",
     429: "too much was asked for now; try again later.",
     503: "the model is still loading; try again later.",
@@ -48,7 +46,7 @@ WHY = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HuggingFace:
-    """One model by its name; `setting` is the variable that names it."""
+    """One model by its name; `setting`, `key_setting` and `url_setting` name to people what the operator set."""
 
     model: str
     setting: str
@@ -57,6 +55,8 @@ class HuggingFace:
     prices: Prices = field(default_factory=lambda: Prices({}))
     clock: Clock = field(default_factory=SystemClock)
     seconds: float = 120.0
+    key_setting: str = "its key"
+    url_setting: str = "its address"
 
     @property
     def label(self) -> str:
@@ -79,7 +79,8 @@ class HuggingFace:
             await self.clock.sleep(wait)
             answer = await self._once(wish, data, kind)
         if answer.status != 200:
-            why = WHY.get(answer.status, "try again later, or ask otherwise.").format(setting=self.setting)
+            why = WHY.get(answer.status, "try again later, or ask otherwise.")
+            why = why.format(setting=self.setting, key_setting=self.key_setting, url_setting=self.url_setting)
             raise CommandError(f"{NAME} answered {answer.status}: {why}")
         return answer.data
 

@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from agent_core.errors import CommandError
 from agent_core.providers.limited_replies import MAX_MEDIA_BYTES, ReplyTooLong, read_limited
+from agent_core.providers.llm.prices import is_loopback
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +45,10 @@ class HttpService:
         from aiohttp import ClientError, ClientSession, ClientTimeout  # loaded when first asked
 
         headers = {**self.headers, "Content-Type": kind} if kind else self.headers
+        timeout, is_proxied = ClientTimeout(total=self.seconds), not is_loopback(self.url)
         try:
             async with (
-                ClientSession(timeout=ClientTimeout(total=self.seconds), headers=headers) as session,
+                ClientSession(timeout=timeout, headers=headers, trust_env=is_proxied) as session,
                 session.post(f"{self.url.rstrip('/')}{path}", json=json, data=data, allow_redirects=False) as response,
             ):
                 return ServiceReply(response.status, await read_limited(response, max_bytes))

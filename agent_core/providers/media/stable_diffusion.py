@@ -14,19 +14,24 @@ NAME = "Stable Diffusion"
 SIZES: dict[Shape, tuple[int, int]] = {"square": (512, 512), "landscape": (768, 512), "portrait": (512, 768)}
 STEPS = 30
 WHY = {
-    401: "it wants a user's name and password: the operator should check SD_WEBUI_AUTH.",
-    403: "it does not let this in: the operator should check SD_WEBUI_AUTH.",
-    404: "it has no API there: the operator should start it with --api and check SD_WEBUI_URL.",
+    401: "it wants a user's name and password: the operator should check {auth_setting}.",
+    403: "it does not let this in: the operator should check {auth_setting}.",
+    404: "it has no API there: the operator should start it with --api and check {url_setting}.",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StableDiffusion:
-    """The WebUI at an address; `auth` is `user:password` where it was started with --api-auth."""
+    """The WebUI at an address; `auth` is `user:password` where it was started with --api-auth.
+
+    `url_setting` and `auth_setting` name the two to people.
+    """
 
     url: str
     auth: str = field(default="", repr=False)
     seconds: float = 300.0
+    url_setting: str = "its address"
+    auth_setting: str = "its user and password"
 
     @property
     def label(self) -> str:
@@ -44,6 +49,7 @@ class StableDiffusion:
         answer = await self._service.post("/sdapi/v1/txt2img", json=wish)
         if answer.status != 200:
             why = WHY.get(answer.status, "try again later, or with another prompt.")
+            why = why.format(url_setting=self.url_setting, auth_setting=self.auth_setting)
             raise CommandError(f"{NAME} answered {answer.status}: {why}")
         return Made(data=_picture(answer.data), usage=Usage())
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 X_API_URL = "https://api.twitter.com"  # what the library asks; https://api.x.com is the same
 POST_URL = "https://x.com/i/web/status/"
-SETTINGS = "X_API_KEY, X_API_SECRET, X_ACCESS_TOKEN and X_ACCESS_TOKEN_SECRET"
 MAYBE = "It is not known whether the text was posted: have somebody look before it is sent again."
 NOTHING_SENT = "Nothing was posted; try again later."
 UNREADABLE = (ValueError, AttributeError, TypeError, LookupError)  # by an answer of another shape
@@ -30,7 +29,7 @@ UNREADABLE = (ValueError, AttributeError, TypeError, LookupError)  # by an answe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class XPosts:
-    """One account, by the four keys that X gives for it. `seconds` bound a post."""
+    """One account, by the four keys that X gives for it, which `settings` names. `seconds` bound a post."""
 
     api_key: str = field(repr=False)
     api_secret: str = field(repr=False)
@@ -38,6 +37,7 @@ class XPosts:
     access_token_secret: str = field(repr=False)
     url: str = X_API_URL
     seconds: float = 30.0
+    settings: str = "its four keys"
 
     @property
     def label(self) -> str:
@@ -112,7 +112,7 @@ class XPosts:
             words = tidied(words, secret)
         match status:
             case 401:
-                return f"X does not accept the keys (401): the operator should check {SETTINGS}."
+                return f"X does not accept the keys (401): the operator should check {self.settings}."
             case 403 if "duplicate" in words.lower():
                 return "X refused it as a duplicate: this text was posted before. Say it in other words."
             case 403:

@@ -16,6 +16,7 @@ from agent_core.model.memory import Memory, MemorySpace, Vector
 from agent_core.ports.world import Clock
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.llm.openai_errors import tidied
+from agent_core.providers.outbound_proxy import proxy_for
 
 if TYPE_CHECKING:
     from pinecone import AsyncPinecone
@@ -28,6 +29,7 @@ MOST_VECTORS, MOST_BYTES, MOST_IDS, MOST_FOUND = 100, 1_900_000, 1000, 10_000
 MOST_TEXT, MOST_SOURCE = 30_000, 4_000
 A_FLOAT = 24  # bytes of JSON at most, with its comma
 LONGEST_NAME = 200
+CONTROLLER_URL = "https://api.pinecone.io"
 REQUEST, ALTOGETHER = 10.0, 30.0
 PAUSE, PAUSES = 1.0, 20
 NEVER = ("InitializationFailed", "Terminating", "Disabled")
@@ -42,6 +44,15 @@ class PineconeRow(TypedDict):
     metadata: dict[str, str | int]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PineconeSettings:
+    """How people know what they set: the key, the index's host and its name."""
+
+    key: str = "the key"
+    host: str = "the host"
+    index: str = "the index"
+
+
 @dataclass(slots=True, kw_only=True)
 class PineconeIndex:
     """See `MemoryIndex` in the ports. The index `index` is made with the dimension of the first vectors if need be.
@@ -54,6 +65,7 @@ class PineconeIndex:
     index: str
     host: str = ""
     controller_host: str = ""
+    settings: PineconeSettings = field(default_factory=PineconeSettings, repr=False)
     clock: Clock = field(default_factory=SystemClock, repr=False)
     _client: "AsyncPinecone | None" = field(default=None, init=False, repr=False)
     _index: "AsyncIndex | None" = field(default=None, init=False, repr=False)
@@ -127,7 +139,7 @@ class PineconeIndex:
         if dimension and self._dimension not in (None, dimension):
             raise MemoryAway(
                 f"{self.name} holds vectors of {self._dimension} numbers and the embedder makes {dimension}. "
-                "Set PINECONE_INDEX to another name."
+                f"Set {self.settings.index} to another name."
             )
         return self._index
 
@@ -158,7 +170,7 @@ class PineconeIndex:
             async with asyncio.timeout(ALTOGETHER):
                 yield
         except _expected() as error:
-            raise MemoryAway(f"{self.name} {_told(error, self.api_key)}") from None
+            raise MemoryAway(f"{self.name} {_told(error, self.api_key, self.settings)}") from None
 
 
 def namespace(space: MemorySpace) -> str:
@@ -242,7 +254,8 @@ def _new_client(api_key: str, controller_host: str) -> "AsyncPinecone":
     """Import the SDK, which takes a moment: in a thread."""
     from pinecone import AsyncPinecone
 
-    return AsyncPinecone(api_key=api_key, host=controller_host or None, timeout=REQUEST)
+    proxy = proxy_for(controller_host or CONTROLLER_URL)
+    return AsyncPinecone(api_key=api_key, host=controller_host or None, timeout=REQUEST, proxy_url=proxy)
 
 
 def _expected() -> tuple[type[Exception], ...]:
@@ -252,7 +265,7 @@ def _expected() -> tuple[type[Exception], ...]:
     return PineconeError, TimeoutError, ValueError, OSError
 
 
-def _told(error: Exception, secret: str) -> str:
+def _told(error: Exception, secret: str, settings: PineconeSettings) -> str:
     """What went wrong, to complete a sentence that begins with the index."""
     from pinecone import (
         ApiError,
@@ -267,9 +280,9 @@ def _told(error: Exception, secret: str) -> str:
         case TimeoutError():
             return "did not answer in time."
         case UnauthorizedError() | ForbiddenError():
-            return "does not take the key. Check PINECONE_API_KEY."
+            return f"does not take the key. Check {settings.key}."
         case NotFoundError():
-            return "is not there. Check PINECONE_HOST and PINECONE_INDEX."
+            return f"is not there. Check {settings.host} and {settings.index}."
         case RateLimitError():
             return "has too much to do and asks to be tried later."
         case PineconeConnectionError() | OSError():

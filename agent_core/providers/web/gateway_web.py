@@ -11,8 +11,9 @@ from agent_core.ports.documents import Documents
 from agent_core.ports.web import Cloned, Fetched, Page
 from agent_core.providers.documents.page_reader import is_page, read_page
 from agent_core.providers.egress.address_policy import InternalHosts
-from agent_core.providers.egress.gateway import EgressGateway, FetchLimits
+from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.providers.egress.urls import shown_host, target_of
+from agent_core.providers.egress.values import FetchLimits
 from agent_core.providers.web.browser_pages import BrowserPages, browser_fault
 from agent_core.providers.web.git_clone import GitCloner
 

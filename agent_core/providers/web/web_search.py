@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from agent_core.errors import CommandError
 from agent_core.ports.world import WebHit
 from agent_core.providers.limited_replies import MAX_JSON_BYTES, ReplyTooLong, read_limited
+from agent_core.providers.llm.prices import is_loopback
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse
@@ -22,11 +23,15 @@ Find = Callable[[str, int], Sequence[Mapping[str, object]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoogleSearch:
-    """Google's Custom Search JSON API, or whatever speaks it at another address."""
+    """Google's Custom Search JSON API, or whatever speaks it at another address.
+
+    `settings` is what the operator should check when Google refuses the key, as people know it.
+    """
 
     api_key: str = field(default="", repr=False)
     engine: str = ""
     url: str = GOOGLE_URL
+    settings: str = "the key and the engine's id"
 
     async def search(self, query: str, most: int) -> tuple[WebHit, ...]:
         """Ask once: a search that fails is told to the model, which may try another way."""
@@ -34,12 +39,13 @@ class GoogleSearch:
 
         asked = {"q": query, "num": str(min(most, MOST_GOOGLE)), "key": self.api_key, "cx": self.engine}
         given = {name: value for name, value in asked.items() if value}
+        timeout = ClientTimeout(total=PATIENCE)
         try:
             async with (
-                ClientSession(timeout=ClientTimeout(total=PATIENCE)) as session,
+                ClientSession(timeout=timeout, trust_env=not is_loopback(self.url)) as session,
                 session.get(self.url, params=given, allow_redirects=False) as response,
             ):
-                return _hits(await _answer(response), "items", ("title", "link", "snippet"))[:most]
+                return _hits(await _answer(response, self.settings), "items", ("title", "link", "snippet"))[:most]
         except TimeoutError:
             raise CommandError("The search did not answer in time.") from None
         except (ClientError, OSError) as fault:
@@ -77,9 +83,9 @@ class MetaSearch:
         return _hits({"found": list(found)}, "found", ("title", "href", "body"))[:most]
 
 
-async def _answer(response: "ClientResponse") -> object:
+async def _answer(response: "ClientResponse", settings: str) -> object:
     if response.status != 200:
-        raise CommandError(f"The search answered {response.status}: {_why(response.status)}")
+        raise CommandError(f"The search answered {response.status}: {_why(response.status, settings)}")
     try:
         return json.loads(await read_limited(response, MAX_JSON_BYTES))
     except ReplyTooLong:
@@ -88,9 +94,9 @@ async def _answer(response: "ClientResponse") -> object:
         raise CommandError("The search answered something that cannot be read.") from None
 
 
-def _why(status: int) -> str:
+def _why(status: int, settings: str) -> str:
     if status in (400, 401, 403):
-        return "the operator should check GOOGLE_API_KEY and GOOGLE_CSE_ID, and whether the day's searches are used up."
+        return f"the operator should check {settings}, and whether the day's searches are used up."
     return "too many searches for now; try again later." if status == 429 else "try again later."
 
 

@@ -120,7 +120,6 @@ def in_discord(cards: tuple[tuple[Agent, Turn], ...]) -> Iterator[Any]:
         discord_render.agent_message(leased(agent), NOON),
         discord_render.files_message(agent, [FileEntry("notes.md", 3, NOON)]),
         discord_render.delete_message(agent),
-        discord_render.explanation_message(),
         discord_render.offer_message(AgentDraft(), "key"),
     )
     yield from (message.view.to_components() for message in messages)  # type: ignore[no-untyped-call]

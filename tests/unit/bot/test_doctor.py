@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.providers.llm.server_discovery import LocalServer
+from agent_core.ports.models import LocalServer
 from agent_core.providers.sandbox import bwrap_options
 from bot import doctor
 from bot.bootstrap import probes

@@ -41,7 +41,7 @@ def test_without_any_variable_everything_has_a_default(tmp_path: Path, monkeypat
     settings = load({})
     assert settings.home == tmp_path / ".signoff"
     assert settings.database_url == f"sqlite:///{tmp_path}/.signoff/signoff.db"
-    assert (settings.address, settings.is_local) == ("http://127.0.0.1:8700", True)
+    assert settings.address == "http://127.0.0.1:8700"
     assert (settings.has_endpoint, settings.secrets) == (False, ())
 
 
@@ -144,12 +144,12 @@ def test_a_page_that_others_can_reach_wants_a_token(token: dict[str, str]) -> No
     fault = fault_of({"HOST": "0.0.0.0", **token})
     assert fault.variable == "WEB_TOKEN"
     assert fault.fault == "must have at least 16 characters, because HOST opens the page to others."
-    assert not load({"HOST": "0.0.0.0", "WEB_TOKEN": TOKEN}, None).is_local
+    assert load({"HOST": "0.0.0.0", "WEB_TOKEN": TOKEN}, None).host == "0.0.0.0"
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1"])
 def test_a_page_for_this_machine_alone_wants_none(host: str) -> None:
-    assert load({"HOST": host}, None).is_local
+    assert load({"HOST": host}, None).host == host
 
 
 SLACK = {"SLACK_BOT_TOKEN": "xoxb-1", "SLACK_APP_TOKEN": "xapp-1"}

@@ -17,7 +17,6 @@ from adapters.discord.outbound.render import (
     agents_message,
     answer_message,
     delete_message,
-    explanation_message,
     file_message,
     files_message,
     help_message,
@@ -392,10 +391,6 @@ def test_help_explains_every_command_of_both_places() -> None:
     for command, _ in (*subcommands.HELP.commands, *actions.HELP.commands):
         assert f"`{command}`" in shown
     assert len(shown) < 4000
-
-
-def test_whoever_asks_for_nothing_is_told_what_signoff_is() -> None:
-    assert lines(explanation_message())[-1] == "[New agent] new agent:here:1"
 
 
 def test_a_draft_is_offered_to_be_created_or_changed() -> None:

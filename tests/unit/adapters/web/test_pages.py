@@ -11,9 +11,10 @@ from agent_core.model.channels import ChannelScope
 from agent_core.model.draft import AgentDraft
 from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.database import in_one_unit
+from agent_core.ports.models import LocalServer
 from agent_core.testing.examples import NOON
 from agent_core.testing.language_model import ScriptedModel, reply_text
-from bot.doctor import Probes, Server, Tables, findings, report
+from bot.doctor import Probes, Tables, findings, report
 from bot.settings import load
 from bot.tool_wiring import tool_probes
 from tests.scenario.chat import writing
@@ -243,7 +244,7 @@ async def test_the_tutorial_shows_what_a_first_start_says(tmp_path: Path) -> Non
     async def nothing() -> None:
         return None
 
-    async def no_servers() -> tuple[Server, ...]:
+    async def no_servers() -> tuple[LocalServer, ...]:
         return ()
 
     async def no_tables() -> Tables:

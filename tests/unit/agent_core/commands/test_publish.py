@@ -13,6 +13,8 @@ from agent_core.model.command import CommandCall, Preview
 from agent_core.providers.media.x_posts import XPosts
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryFiles
+from bot.command_catalog import NO_PUBLISHER
+from bot.tool_wiring import X_VARIABLES
 from tests.standins.x import KEYS, Says, XStandIn, x_standin
 
 CONTEXT = CommandContext(agent=an_agent(), files=InMemoryFiles())
@@ -28,7 +30,8 @@ async def standin() -> AsyncIterator[XStandIn]:
 
 
 def commands(standin: XStandIn, **changes: Any) -> Commands:
-    return Commands.of(*PublishCommands(XPosts(**{**KEYS, "url": standin.url, **changes})).commands)
+    given = {**KEYS, "url": standin.url, "settings": X_VARIABLES, **changes}
+    return Commands.of(*PublishCommands(XPosts(**given)).commands)
 
 
 async def tweet(commands: Commands, text: str) -> str:
@@ -185,7 +188,7 @@ async def test_a_post_can_be_cancelled(standin: XStandIn) -> None:
 
 
 async def test_without_keys_it_is_off_with_the_reason() -> None:
-    off = Commands.of(*PublishCommands().commands)
+    off = Commands.of(*PublishCommands(None, NO_PUBLISHER).commands)
     assert off.specs == ()
     with pytest.raises(UnusableReply, match="X_API_KEY"):
         off.get("send_tweet")

@@ -29,13 +29,13 @@ async def test_google_is_asked_with_key_and_engine_and_told_in_lines() -> None:
 
 @pytest.mark.parametrize(
     ("status", "said"),
-    [(403, "GOOGLE_API_KEY"), (429, "too many searches"), (500, "try again later"), (302, "302")],
+    [(403, "check SOME_KEY"), (429, "too many searches"), (500, "try again later"), (302, "302")],
 )
 async def test_a_refusal_is_told_without_the_key(status: int, said: str) -> None:
     async with google_standin() as standin:
         standin.status, standin.body = status, "k-secret is no good"
         with pytest.raises(CommandError, match=said) as refused:
-            await run(GoogleSearch(api_key="k-secret", url=standin.url))
+            await run(GoogleSearch(api_key="k-secret", url=standin.url, settings="SOME_KEY"))
     assert "k-secret" not in str(refused.value)
 
 

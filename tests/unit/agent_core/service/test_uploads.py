@@ -1,10 +1,13 @@
 """Files that people hand to an agent."""
 
-from dataclasses import replace
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 
 import pytest
 
-from agent_core.errors import InvalidInput, NotAllowed
+from agent_core.errors import Conflict, InvalidInput, NotAllowed, NotFound
+from agent_core.ports.database import Database, UnitOfWork
 from agent_core.service.uploads import MOST_BYTES, FileUploads, free_name, tidy_name
 from agent_core.testing.examples import ANA
 from agent_core.testing.language_model import ScriptedModel, reply_text
@@ -31,6 +34,71 @@ async def test_a_file_never_takes_the_place_of_another_and_the_same_delivery_is_
     kept = [await files.receive(agent.id, "a.txt", b"x", stage.origin(delivery=event)) for event in "ABA"]
     assert kept == ["a.txt", "a (2).txt", ""]
     assert [file.path for file in await stage.views.files(agent.channel, agent.id)] == ["a (2).txt", "a.txt"]
+
+
+@dataclass
+class Interrupted:
+    """A database in which something happens right before the first commit, which then conflicts with it."""
+
+    database: Database
+    meanwhile: Callable[[], Awaitable[object]] | None
+
+    @asynccontextmanager
+    async def begin(self) -> AsyncIterator[UnitOfWork]:
+        async with self.database.begin() as work:
+            yield Conflicting(work, self)  # type: ignore[misc]
+
+
+class Conflicting:
+    def __init__(self, work: UnitOfWork, owner: Interrupted) -> None:
+        self.work, self.owner = work, owner
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.work, name)
+
+    async def commit(self) -> None:
+        meanwhile, self.owner.meanwhile = self.owner.meanwhile, None
+        if meanwhile:
+            await meanwhile()
+            raise Conflict
+        await self.work.commit()
+
+
+async def test_a_repeated_save_does_not_write_the_file_again() -> None:
+    stage = Stage(model=ScriptedModel(reply_text("do_nothing")))
+    agent = await stage.create()
+    own = stage.workspaces.of(agent)
+    database = Interrupted(stage.database, lambda: own.write("a.txt", b"changed by the agent"))
+    files = replace(receive_within(stage), database=database)
+    assert await files.receive(agent.id, "a.txt", b"x", stage.origin(delivery="A")) == "a.txt"
+    assert await own.read("a.txt") == b"changed by the agent"
+    async with stage.database.begin() as work:
+        assert len(await work.notes.list_waiting(agent)) == 1
+
+
+async def test_a_delivery_that_another_process_took_meanwhile_leaves_one_file() -> None:
+    stage = Stage(model=ScriptedModel(reply_text("do_nothing")))
+    agent, origin = await stage.create(), stage.origin(delivery="A")
+    other = receive_within(stage)
+    files = replace(other, database=Interrupted(stage.database, lambda: other.receive(agent.id, "a.txt", b"x", origin)))
+    files = replace(files, locks=type(files.locks)())
+    assert await files.receive(agent.id, "a.txt", b"x", origin) == ""
+    assert [file.path for file in await stage.views.files(agent.channel, agent.id)] == ["a (2).txt"]
+
+
+async def test_a_file_for_an_agent_that_was_deleted_meanwhile_is_removed() -> None:
+    stage = Stage(model=ScriptedModel(reply_text("do_nothing")))
+    agent = await stage.create()
+    own = stage.workspaces.of(agent)
+
+    async def delete_before_the_write() -> None:
+        await stage.service.delete(agent.id, stage.origin())
+        await own.write("a.txt", b"x")
+
+    database = Interrupted(stage.database, delete_before_the_write)
+    with pytest.raises(NotFound):
+        await replace(receive_within(stage), database=database).receive(agent.id, "a.txt", b"x", stage.origin())
+    assert await own.list_files() == ()
 
 
 async def test_files_over_the_limit_and_of_guests_are_refused() -> None:

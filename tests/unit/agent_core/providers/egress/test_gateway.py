@@ -16,9 +16,10 @@ from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
 from agent_core.providers.egress.address_policy import InternalHosts, inside
 from agent_core.providers.egress.decompression import Decompressor
-from agent_core.providers.egress.gateway import AdmittedTarget, EgressGateway, FetchLimits, Timeouts
+from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.providers.egress.proxy import USER, EgressProxy, open_tunnel
 from agent_core.providers.egress.urls import target_of
+from agent_core.providers.egress.values import AdmittedTarget, FetchLimits, Timeouts
 from tests.standins.site import HERE, NAME, OPEN, Names, endless, leads_to, packed, page, self_signed, site
 
 ANYWHERE = Sites()

@@ -111,7 +111,8 @@ INSIDE = """
 import asyncio, json
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
-from agent_core.providers.egress.gateway import Door, Wanted
+from agent_core.providers.egress.gateway import Door
+from agent_core.providers.egress.values import Wanted
 
 async def tried(url):
     try:

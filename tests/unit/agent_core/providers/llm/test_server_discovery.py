@@ -4,8 +4,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from agent_core.ports.models import LocalServer
 from agent_core.providers.llm import server_discovery
-from agent_core.providers.llm.server_discovery import LocalServer, local_servers
+from agent_core.providers.llm.server_discovery import local_servers
 from tests.standins.openai import CutsOff, Fails, Hangs, Says, SaysPlain, openai_standin
 
 

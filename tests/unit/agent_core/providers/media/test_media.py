@@ -22,6 +22,7 @@ from agent_core.testing.clock import FakeClock
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryFiles
 from agent_core.testing.media import MP3, PNG, DrawnImages, HeardWords, SpokenSounds
+from bot.command_catalog import NO_IMAGES, NO_TRANSCRIBER, NO_VOICE
 from tests.standins.media import PACKED, Answers, MediaStandIn, media_standin
 
 KEY = "sk-very-secret-key-1234"
@@ -68,11 +69,14 @@ def openai(standin: MediaStandIn, **options: Any) -> MediaCommands:
 
 
 def diffusion(standin: MediaStandIn, **options: Any) -> MediaCommands:
-    return MediaCommands(images=StableDiffusion(url=standin.url, auth="ana:very-secret", **options))
+    return MediaCommands(
+        images=StableDiffusion(url=standin.url, auth="ana:very-secret", auth_setting="SD_WEBUI_AUTH", **options)
+    )
 
 
 def huggingface(standin: MediaStandIn, **options: Any) -> MediaCommands:
-    shared = {"token": KEY, "url": f"{standin.url}/hub", "prices": Prices(FREE_MODELS), **options}
+    names = {"key_setting": "HUGGINGFACE_API_TOKEN", "url_setting": "HUGGINGFACE_API_URL"}
+    shared = {"token": KEY, "url": f"{standin.url}/hub", "prices": Prices(FREE_MODELS), **names, **options}
     return MediaCommands(
         images=HuggingFaceImages(HuggingFace(model="draws", setting="HUGGINGFACE_IMAGE_MODEL", **shared)),
         transcriber=HuggingFaceTranscriber(HuggingFace(model="hears", setting="HUGGINGFACE_AUDIO_MODEL", **shared)),
@@ -405,7 +409,7 @@ async def test_nothing_is_made_beyond_the_budget_or_at_an_unknown_price(
 
 
 async def test_what_is_not_set_is_off_with_the_reason() -> None:
-    desk = Desk(MediaCommands())
+    desk = Desk(MediaCommands(no_images=NO_IMAGES, no_transcriber=NO_TRANSCRIBER, no_voice=NO_VOICE))
     assert desk.commands.specs == ()
     for name, setting in (("generate_image", "SD_WEBUI_URL"), ("read_audio", "HUGGINGFACE"), ("speak", "SPEECH_MODEL")):
         with pytest.raises(UnusableReply, match=setting):
