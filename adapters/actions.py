@@ -104,7 +104,7 @@ class ActionDispatcher:
         writer had `seen` as it is now.
         """
         if text.startswith("@"):
-            agent_id, text = await self._meant(agent_id, text, origin)
+            agent_id, text = await self._find_addressee(agent_id, text, origin)
         if not text.startswith("!"):
             return await self._reply(agent_id, text, origin, seen)
         verb, rest = first_word(text[1:])
@@ -162,7 +162,7 @@ class ActionDispatcher:
             raise NotPossible(f"Several ask here: {names}. Begin with whose command you mean, as in @NAME !approve.")
         return await self.views.newest_turn(origin.channel, asking[0].id) if asking else None
 
-    async def _meant(self, agent_id: AgentId, text: str, origin: Origin) -> tuple[AgentId, str]:
+    async def _find_addressee(self, agent_id: AgentId, text: str, origin: Origin) -> tuple[AgentId, str]:
         """Whom a line is for that begins with a name, and what it says; the longest name wins."""
         helpers = await self.views.family(origin.channel, agent_id)
         for helper in sorted(helpers, key=lambda each: -len(each.name)):

@@ -25,7 +25,7 @@ class Pages:
     def routes(self) -> list[web.RouteDef | web.StaticDef]:
         """Every route that only shows."""
         return [
-            web.get("/", self.waiting),
+            web.get("/", self.list_waiting),
             web.get("/enter", self.enter),
             web.get("/events", self.events),
             web.static("/static", STATIC, append_version=True),
@@ -41,7 +41,7 @@ class Pages:
             *LogPages(self.workspace).routes(),
         ]
 
-    async def waiting(self, request: web.Request) -> web.StreamResponse:
+    async def list_waiting(self, request: web.Request) -> web.StreamResponse:
         """What waits for a decision, everywhere."""
         waiting = await self.workspace.actions.views.list_waiting()
         return await self.workspace.answer(request, "waiting.html", waiting=waiting, general=GENERAL)

@@ -129,7 +129,7 @@ class AgentViews:
             helpers = await list_helpers_below(work, agent)
             entries = [
                 *await _list_said(work, agent),
-                *[entry for each in helpers for entry in await _done(work, each)],
+                *[entry for each in helpers for entry in await _list_turns(work, each)],
             ]
         more, page = len(turns) > PAGE, turns[-PAGE:]
         first = page[0].id if more else ""
@@ -194,7 +194,7 @@ async def _list_said(work: UnitOfWork, agent: Agent) -> list[Entry]:
     return [*await work.notes.of(agent), *await work.notes.notices(agent)]
 
 
-async def _done(work: UnitOfWork, helper: Agent) -> list[Entry]:
+async def _list_turns(work: UnitOfWork, helper: Agent) -> list[Entry]:
     return [*await work.turns.of(helper, last=PAGE), *await _list_said(work, helper)]
 
 

@@ -58,6 +58,25 @@ MACHINE = re.compile(
 )
 
 
+# A class name says one thing. These stand in two modules, with the reason.
+CLASS_NAMES_IN_TWO_MODULES = {
+    "ReplyTooLong": "adapters may not import agent_core.providers, where the other one is",
+    "Nothing": "the arguments of commands that take none",
+}
+IRREGULAR_PARTICIPLES = re.compile(
+    "begun|bought|brought|built|caught|chosen|done|drawn|driven|forgotten|found|given|gone|hidden|kept|known|led|left"
+    "|lost|made|meant|met|paid|said|seen|sent|shown|sold|spent|stood|taken|taught|thought|told|torn|understood|won"
+    "|woken|written"
+)
+NO_PARTICIPLES = {"bring", "embed", "nothing"}
+
+
+def is_participle(word: str) -> bool:
+    """Whether an English word is a participle by its form."""
+    is_regular = len(word) > 4 and word.endswith(("ed", "ing"))
+    return word not in NO_PARTICIPLES and bool(is_regular or IRREGULAR_PARTICIPLES.fullmatch(word))
+
+
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """The shipped packages where they may be spoilt."""
@@ -175,6 +194,25 @@ def test_no_shipped_function_is_longer_than_40_lines() -> None:
         and (node.end_lineno or node.lineno) - node.lineno >= 40
     ]
     assert long == []
+
+
+def test_a_class_name_stands_in_one_module() -> None:
+    places: dict[str, set[Path]] = {}
+    for path, tree in trees(*SHIPPED):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, set()).add(path)
+    assert {name for name, paths in places.items() if len(paths) > 1} == set(CLASS_NAMES_IN_TWO_MODULES)
+
+
+def test_a_coroutine_is_named_by_a_verb_and_by_no_participle() -> None:
+    named = [
+        f"{path}:{node.lineno} {node.name}"
+        for path, tree in trees(*SHIPPED)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.AsyncFunctionDef) and is_participle(node.name.strip("_").partition("_")[0])
+    ]
+    assert not named, "\n".join(named)
 
 
 def test_nothing_is_mocked() -> None:

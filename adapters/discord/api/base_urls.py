@@ -25,16 +25,16 @@ class BaseUrls:
         http.proxy = _environment_proxy(self.api or Route.BASE)
         connect, ask = http.ws_connect, http.request
 
-        async def connected(url: str, **how: Any) -> aiohttp.ClientWebSocketResponse:
+        async def connect_elsewhere(url: str, **how: Any) -> aiohttp.ClientWebSocketResponse:
             return await connect(self.of_gateway(url), **how)
 
-        async def asked(route: Route, **what: Any) -> Any:
+        async def send_elsewhere(route: Route, **what: Any) -> Any:
             return await ask(self.of_route(route), **what)
 
         if self.gateway:
-            http.ws_connect = connected  # type: ignore[method-assign]
+            http.ws_connect = connect_elsewhere  # type: ignore[method-assign]
         if self.api:
-            http.request = asked  # type: ignore[method-assign]
+            http.request = send_elsewhere  # type: ignore[method-assign]
 
     def of_route(self, route: Route) -> Route:
         """The request, to this address."""
