@@ -42,9 +42,13 @@ class DiscordSide:
         """The listeners, and the gateway they hear by."""
         context = DiscordContext(
             actions=actions,
+            service=core.service,
+            views=core.views,
+            thread_commands=actions.wishes,
             drafting=core.drafting,
-            received=core.uploads,
+            uploads=core.uploads,
             inbound_log=InboundLog(self.database, self.clock),
+            soon=self.surface.soon,
             surface=self.surface,
             drafts=ExpiringStore(self.clock),
             edits=ExpiringStore(self.clock),

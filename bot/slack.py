@@ -7,13 +7,14 @@ from urllib.parse import urlsplit
 from slack_bolt.oauth.async_oauth_flow import AsyncOAuthFlow
 
 from adapters.actions import ActionDispatcher
+from adapters.chat.background import BackgroundTasks
+from adapters.chat.catchup import CatchUp
 from adapters.slack.api.client import SlackApi
 from adapters.slack.api.directory import SlackDirectory
 from adapters.slack.api.tokens import SlackTokens
 from adapters.slack.api.web_api import SLACK_API
 from adapters.slack.connection import SlackConnection
-from adapters.slack.inbound.background import BackgroundTasks
-from adapters.slack.inbound.catchup import SlackCatchUp
+from adapters.slack.inbound.catchup import SlackThreadReader
 from adapters.slack.inbound.context import SlackContext
 from adapters.slack.inbound.downloads import SlackDownloads
 from adapters.slack.inbound.messages import SlackMessageListener
@@ -70,8 +71,11 @@ class SlackSide:
         """The listeners, with the routes and the socket they hear by."""
         context = SlackContext(
             actions=actions,
+            service=core.service,
+            views=core.views,
+            thread_commands=actions.wishes,
             drafting=core.drafting,
-            received=core.uploads,
+            uploads=core.uploads,
             inbound_log=InboundLog(self.database, self.clock),
             surface=self.surface,
             directory=self.surface.directory,
@@ -83,7 +87,7 @@ class SlackSide:
         return SlackConnection(
             context=context,
             events=EventRouter(context=context, words=words, installed=self.installed),
-            catch_up=SlackCatchUp(context, words),
+            catch_up=CatchUp(surface="slack", context=context, read_thread=SlackThreadReader(context, words).read),
             signing_secret=self.settings.slack_signing_secret.get_secret_value(),
             app_token=self.settings.slack_app_token.get_secret_value(),
             oauth=self._flow(),

@@ -13,9 +13,10 @@ from aiohttp import ClientError
 from discord import app_commands
 from discord.webhook.async_ import async_context
 
+from adapters.chat.catchup import BEAT_SECONDS, CatchUp
 from adapters.discord.api.base_urls import BaseUrls, RedirectedAnswers
 from adapters.discord.api.client import MAKE_ANOTHER, DiscordApi
-from adapters.discord.inbound.catchup import BEAT, DiscordCatchUp
+from adapters.discord.inbound.catchup import DiscordThreadReader
 from adapters.discord.inbound.clicks import DiscordClickListener, is_shown, parts_of, said_by
 from adapters.discord.inbound.context import DiscordContext
 from adapters.discord.inbound.downloads import read_file
@@ -125,12 +126,13 @@ class DiscordConnection:
     clicks: DiscordClickListener = field(init=False)
     words: DiscordMessageListener = field(init=False)
     forms: DiscordModalListener = field(init=False)
-    catch_up: DiscordCatchUp = field(init=False)
+    catch_up: CatchUp = field(init=False)
 
     def __post_init__(self) -> None:
         slash, self.clicks = DiscordSlashListener(self.context), DiscordClickListener(self.context)
         self.words, self.forms = DiscordMessageListener(self.context), DiscordModalListener(self.context)
-        self.catch_up = DiscordCatchUp(self.context, self.words)
+        reader = DiscordThreadReader(self.context, self.words)
+        self.catch_up = CatchUp(surface="discord", context=self.context, read_thread=reader.read)
         self.client.tree.add_command(commands_of(slash))
         self.client.add_dynamic_items(*parts_of(self.clicks))
         self.client.connection = self
@@ -219,7 +221,7 @@ class DiscordConnection:
 
     async def _keep_time(self) -> None:
         while True:
-            await self.context.clock.sleep(BEAT)
+            await self.context.clock.sleep(BEAT_SECONDS)
             if not self.behind and self.client.is_ready() and not self.client.is_closed():
                 with suppress(DatabaseAway):
                     await self.look_around()

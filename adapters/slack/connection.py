@@ -12,9 +12,9 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.oauth.async_oauth_flow import AsyncOAuthFlow
 from slack_bolt.request.async_request import AsyncBoltRequest
 
+from adapters.chat.catchup import BEAT_SECONDS, CatchUp
 from adapters.http_body import read_body
 from adapters.slack.api.web_api import ApiRefused, require_success
-from adapters.slack.inbound.catchup import BEAT, SlackCatchUp
 from adapters.slack.inbound.context import SlackContext
 from adapters.slack.inbound.routing import EventRouter, SlackAuthorizer
 from adapters.slack.inbound.signature import Signature
@@ -42,7 +42,7 @@ class SlackConnection:
 
     context: SlackContext
     events: EventRouter
-    catch_up: SlackCatchUp
+    catch_up: CatchUp
     signing_secret: str
     app_token: str
     oauth: AsyncOAuthFlow | None = None
@@ -140,7 +140,7 @@ class SlackConnection:
 
     async def _keep_time(self, is_connected: Callable[[], Awaitable[bool]]) -> None:
         while True:
-            await self.context.clock.sleep(BEAT)
+            await self.context.clock.sleep(BEAT_SECONDS)
             if not self.behind and await is_connected():
                 for install in await self.context.calls.tokens.every():
                     await self.catch_up.keep_time(install.workspace)

@@ -27,6 +27,7 @@ LINT = "import sys; from importlinter.cli import lint_imports_command; sys.exit(
 OFFENCES = {
     "direction": ("agent_core/service/offence.py", "import adapters.cards"),
     "surfaces": ("adapters/terminal/offence.py", "import adapters.web.app"),
+    "chat": ("adapters/chat/offence.py", "import slack_sdk"),
     "core": ("agent_core/model/offence.py", "import agent_core.service.agents"),
     "inbound": ("adapters/web/offence.py", "import agent_core.loop.advance"),
     "composition": ("bot/doctor.py", "import agent_core.persistence.database"),

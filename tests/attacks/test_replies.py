@@ -10,7 +10,7 @@ from discord import Attachment
 
 from adapters.discord.api.base_urls import BaseUrls
 from adapters.discord.connection import SignoffClient
-from adapters.discord.inbound.messages import fetch_files
+from adapters.discord.inbound.messages import fetch_file
 from adapters.slack.api.web_api import SlackClients, require_success
 from agent_core.errors import CommandError, InvalidInput, ModelError, SurfaceError
 from agent_core.model.messages import Message
@@ -79,7 +79,7 @@ async def discord_file(url: str) -> object:
     client = SignoffClient(BaseUrls())
     told: Any = {"id": "1", "size": 1, "filename": "a.txt", "url": url, "proxy_url": url}
     state: Any = SimpleNamespace(http=client.http)
-    return await fetch_files(Attachment(data=told, state=state))
+    return await fetch_file(Attachment(data=told, state=state))
 
 
 async def post_on_x(url: str) -> object:

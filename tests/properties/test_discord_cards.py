@@ -13,10 +13,11 @@ from simcord.components import validate_components, validate_modal, walk_compone
 from adapters.answers import Answer
 from adapters.buttons import Button, ViewButton
 from adapters.cards import as_text, turn_card
+from adapters.chat.extra_buttons import DeleteButton
 from adapters.discord.inbound.forms import AgentForm, EditForm, Submitted, agent_form, edit_form, submitted
 from adapters.discord.inbound.forms import read as read_form
 from adapters.discord.outbound.controls import CHOICE, PRESSED, pressed
-from adapters.discord.outbound.extra_buttons import DiscordDeleteButton, DiscordDraftButton, DiscordUploadButton
+from adapters.discord.outbound.extra_buttons import DiscordDraftButton, DiscordUploadButton
 from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.render import (
     agent_message,
@@ -237,7 +238,7 @@ def test_discord_takes_any_list_notice_and_answer(agent: Agent, text: str, count
     described = replace(agent, role=text, goals=(text,) * 5)
     check(agents_message(several, LATER, lambda _: URL), "masked link")
     check(root_message(described, model=text[:100], status_line=text), "list")
-    check(agent_message(described, LATER, url=URL), "list")
+    check(agent_message(described, LATER, lambda _: URL), "list")
     for message in (
         notice_message(agent, a_notice(agent, kind="stopped", text=text)),
         notice_message(agent, a_notice(agent, kind="changed", text=text)),
@@ -323,4 +324,4 @@ def test_a_draft_comes_back_from_its_form(draft: AgentDraft) -> None:
 def test_a_button_that_is_not_ours_is_refused(custom_id: str) -> None:
     with pytest.raises(Exception, match="not one of Signoff's"):
         pressed(custom_id)
-    assert pressed(str(DiscordDeleteButton(AgentId("a")))) == DiscordDeleteButton(AgentId("a"))
+    assert pressed(str(DeleteButton(AgentId("a")))) == DeleteButton(AgentId("a"))

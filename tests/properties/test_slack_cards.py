@@ -14,6 +14,7 @@ from adapters.cards import as_text, turn_card
 from adapters.slack.inbound.fields import FormContext, changed_arguments
 from adapters.slack.outbound.blocks import SlackMessage
 from adapters.slack.outbound.card import REVIEW
+from adapters.slack.outbound.controls import pressed
 from adapters.slack.outbound.extra_buttons import SlackDraftButton
 from adapters.slack.outbound.inputs import entries, written
 from adapters.slack.outbound.render import (
@@ -21,7 +22,6 @@ from adapters.slack.outbound.render import (
     note_message,
     notice_message,
     offer_message,
-    pressed,
     root_message,
     turn_message,
 )

@@ -293,7 +293,7 @@ async def test_a_picture_of_the_workspace_is_put_into_the_thread(tmp_path: Path)
         await play.ana.asks("write_to_file")
         agent = await play.running.agent()
         by = Origin(by=Actor(id="1", display="ana"), channel=agent.channel)
-        await play.running.connection.context.received.receive(agent.id, "owl.png", PICTURE, by)
+        await play.running.connection.context.uploads.receive(agent.id, "owl.png", PICTURE, by)
         listed = await play.ana.person.slash(play.guild.general, "agent files", name="Clerk")
         assert listed.response
         assert "owl.png" in text_of(listed.response.message)

@@ -1,6 +1,5 @@
 """Buttons and choices in, service calls out: saved first, then acknowledged, then shown."""
 
-import logging
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -11,12 +10,14 @@ from discord import ui
 
 from adapters.actions import FormInput
 from adapters.buttons import Button, ViewButton
+from adapters.chat.extra_buttons import DeleteButton
+from adapters.chat.redrawing import redraw_outdated
+from adapters.chat.refusals import Refusal, attempt
+from adapters.chat.texts import creation_text, deletion_text
 from adapters.discord.inbound import forms
 from adapters.discord.inbound.context import (
-    WENT_WRONG,
     DiscordContext,
     acknowledge,
-    creation_text,
     edit_key,
     open_form,
     show_thinking,
@@ -24,26 +25,15 @@ from adapters.discord.inbound.context import (
 )
 from adapters.discord.inbound.expiring import RefusedForm
 from adapters.discord.inbound.inbound_event import origin_of
-from adapters.discord.outbound.controls import CHOICE, PRESSED, Pressable, pressed
-from adapters.discord.outbound.extra_buttons import DiscordDeleteButton, DiscordDraftButton, DiscordUploadButton
+from adapters.discord.outbound.controls import CHOICE, PRESSED, pressed
+from adapters.discord.outbound.extra_buttons import DiscordDraftButton, DiscordUploadButton
 from adapters.discord.outbound.render import reply_message, thoughts_message, whole_message
-from agent_core.errors import (
-    AlreadyDecided,
-    ChangedSinceShown,
-    CommandError,
-    NotFound,
-    NotPossible,
-    PersonError,
-    SurfaceError,
-)
+from agent_core.errors import NotPossible
 from agent_core.model.actors import Origin
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId, NoticeId, TurnId
 from agent_core.model.turn import Turn
 
-logger = logging.getLogger(__name__)
-
-GONE = "This belongs to an agent that was deleted, or to another channel."
 FRESH = "here"
 NO_FILE = "This file is not there any more: /agent files shows what is."
 Parts: TypeAlias = tuple[type[ui.DynamicItem[Any]], ...]
@@ -58,37 +48,36 @@ class DiscordClickListener:
     async def press(self, interaction: discord.Interaction, said: str) -> None:
         """Carry out one press; whoever pressed is told what came of it where the card does not show it."""
         origin = origin_of(interaction)
-        try:
-            await self._carry_out(pressed(said), interaction, origin)
-        except (PersonError, CommandError, SurfaceError) as error:
-            await tell(interaction, GONE if isinstance(error, NotFound) else str(error))
-            await self._bring_up_to_date(error, said, origin)
-        except Exception:
-            logger.exception("click failed")
-            await tell(interaction, WENT_WRONG)
+        if isinstance(refusal := await attempt(self._carry_out(said, interaction, origin)), Refusal):
+            await tell(interaction, refusal.on_card)
         await acknowledge(interaction)
 
-    async def _carry_out(self, what: Pressable, interaction: discord.Interaction, origin: Origin) -> None:
-        match what:
-            case ViewButton():
-                await self._open(what, interaction, origin)
-            case Button("edit" | "reject" | "reply"):
-                await self._ask(what, interaction, origin)
-            case Button("review"):
-                await self._review(what, interaction, origin)
-            case Button():
-                await self.context.actions.press(what, FormInput(), origin)
-            case DiscordUploadButton():
-                await self._upload(what, interaction, origin)
-            case DiscordDeleteButton(agent_id):
-                agent = await self.context.actions.service.delete(agent_id, origin)
-                await tell(interaction, f"{agent.name} was deleted by {origin.by}, with its history, memory and files.")
-            case DiscordDraftButton():
-                await self._create_offered(what, interaction, origin)
+    async def _carry_out(self, said: str, interaction: discord.Interaction, origin: Origin) -> None:
+        match pressed(said):
+            case ViewButton() as opening:
+                await self._open(opening, interaction, origin)
+            case Button() as button:
+                async with redraw_outdated(button, origin, self.context, self.context.surface):
+                    await self._press(button, interaction, origin)
+            case DiscordUploadButton() as upload:
+                await self._upload(upload, interaction, origin)
+            case DeleteButton(agent_id):
+                agent = await self.context.service.delete(agent_id, origin)
+                await tell(interaction, deletion_text(agent, origin.by))
+            case DiscordDraftButton() as offer:
+                await self._create_offered(offer, interaction, origin)
+
+    async def _press(self, button: Button, interaction: discord.Interaction, origin: Origin) -> None:
+        if button.verb in ("edit", "reject", "reply"):
+            await self._ask(button, interaction, origin)
+        elif button.verb == "review":
+            await self._review(button, interaction, origin)
+        else:
+            await self.context.actions.press(button, FormInput(), origin)
 
     async def _ask(self, button: Button, interaction: discord.Interaction, origin: Origin) -> None:
         """Open the form that comes before the decision."""
-        seen = self.context.actions.views
+        seen = self.context.views
         if button.verb == "reply":
             form = forms.reply_form(await seen.agent(origin.channel, AgentId(button.subject)), button.shown)
         else:
@@ -99,7 +88,7 @@ class DiscordClickListener:
     def _edit_form(self, turn: Turn, origin: Origin) -> ui.Modal:
         """Every argument, as this person changed it last where that was refused."""
         spec, held = (
-            self.context.actions.views.spec(turn.call.name),
+            self.context.views.spec(turn.call.name),
             self.context.edits.find(edit_key(turn.id, origin.by)),
         )
         typed = held.given if held and not isinstance(held.given, AgentDraft) else None
@@ -107,13 +96,13 @@ class DiscordClickListener:
 
     async def _review(self, button: Button, interaction: discord.Interaction, origin: Origin) -> None:
         """Have the model criticise its proposal; it is answered long after the click was."""
-        await self.context.actions.views.open_to(origin.by, origin.channel, TurnId(button.subject))
+        await self.context.views.open_to(origin.by, origin.channel, TurnId(button.subject))
         await show_thinking(interaction)
         await tell(interaction, (await self.context.actions.press(button, FormInput(), origin)).text)
 
     async def _open(self, opening: ViewButton, interaction: discord.Interaction, origin: Origin) -> None:
         """Open what only shows something, or the form of something new."""
-        seen = self.context.actions.views
+        seen = self.context.views
         match opening.verb:
             case "another number":
                 _, turn = await seen.open_to(origin.by, origin.channel, TurnId(opening.subject), opening.shown)
@@ -126,15 +115,15 @@ class DiscordClickListener:
             case "thoughts":
                 await tell(interaction, thoughts_message(*await seen.turn(origin.channel, TurnId(opening.subject))))
             case "new agent":
-                fresh = RefusedForm(AgentDraft().like(await self.context.actions.service.load_offered_draft(origin)))
-                held = fresh if opening.subject == FRESH else self.context.drafts.get(opening.subject)
+                fresh = AgentDraft().like(await self.context.service.load_offered_draft(origin))
+                held = RefusedForm(fresh) if opening.subject == FRESH else self.context.drafts.get(opening.subject)
                 await open_form(interaction, _agent_form(held, origin))
             case "open":
                 pass
 
     async def _upload(self, upload: DiscordUploadButton, interaction: discord.Interaction, origin: Origin) -> None:
         """Put a file of the agent into its thread, where everybody in the channel sees it."""
-        seen = self.context.actions.views
+        seen = self.context.views
         entry = upload.among(await seen.files(origin.channel, upload.agent))
         if entry is None:
             raise NotPossible(NO_FILE)
@@ -149,25 +138,10 @@ class DiscordClickListener:
         """Create what was drafted, or open the form again with it."""
         held = self.context.drafts.get(offer.key)
         if offer.verb == "create" and isinstance(held.given, AgentDraft):
-            agent = await self.context.actions.service.create(held.given, origin)
+            agent = await self.context.service.create(held.given, origin)
             await tell(interaction, creation_text(agent))
         else:
             await open_form(interaction, _agent_form(held, origin))
-
-    async def _bring_up_to_date(self, error: Exception, said: str, origin: Origin) -> None:
-        """Draw a card again that had moved on."""
-        if not isinstance(error, AlreadyDecided | ChangedSinceShown | NotPossible):
-            return
-        try:
-            what, seen = pressed(said), self.context.actions.views
-            if isinstance(what, Button) and what.verb in ("stop", "resume", "revoke", "reply"):
-                turn = await seen.newest_turn(origin.channel, AgentId(what.subject))
-                if turn:
-                    await self.context.surface.draw_again(*await seen.turn(origin.channel, turn.id))
-            elif isinstance(what, Button):
-                await self.context.surface.draw_again(*await seen.turn(origin.channel, TurnId(what.subject)))
-        except (PersonError, SurfaceError):
-            logger.info("card not drawn again")
 
 
 def _agent_form(held: RefusedForm, origin: Origin) -> ui.Modal:
@@ -212,14 +186,7 @@ def parts_of(clicks: DiscordClickListener) -> Parts:
         async def callback(self, interaction: discord.Interaction[Any]) -> None:
             await clicks.press(interaction, said_by(interaction))
 
-    class Chosen(ui.DynamicItem[Any], template=CHOICE):
-        @classmethod
-        async def from_custom_id(
-            cls, interaction: discord.Interaction[Any], item: ui.Item[Any], match: re.Match[str], /
-        ) -> Self:
-            return cls(item)
-
-        async def callback(self, interaction: discord.Interaction[Any]) -> None:
-            await clicks.press(interaction, said_by(interaction))
+    class Chosen(Pressed, template=CHOICE):
+        pass
 
     return (Pressed, Chosen)

@@ -5,37 +5,25 @@ from dataclasses import dataclass
 
 import discord
 
-from adapters.actions import ActionDispatcher
+from adapters.chat.services import ChatServices
 from adapters.discord.inbound.expiring import ExpiringStore, RefusedForm
 from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.posted import files_of, ready
 from adapters.discord.outbound.render import text_message
 from adapters.discord.outbound.surface import DiscordSurface
 from agent_core.model.actors import Actor
-from agent_core.model.agent import Agent
 from agent_core.model.ids import TurnId
-from agent_core.ports.world import Clock
-from agent_core.service.drafting import AgentDrafting
-from agent_core.service.inbound_log import InboundLog
-from agent_core.service.uploads import FileUploads
 
 logger = logging.getLogger(__name__)
 
-WENT_WRONG = "Something went wrong inside Signoff; its log says what. Nothing was decided: try again."
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiscordContext:
+class DiscordContext(ChatServices):
     """Shared by all listeners."""
 
-    actions: ActionDispatcher
-    drafting: AgentDrafting
-    received: FileUploads
-    inbound_log: InboundLog
     surface: DiscordSurface
     drafts: ExpiringStore[RefusedForm]
     edits: ExpiringStore[RefusedForm]
-    clock: Clock
 
 
 async def tell(interaction: discord.Interaction, said: str | DiscordMessage) -> None:
@@ -83,11 +71,6 @@ def unanswered(interaction: discord.Interaction, refused: discord.HTTPException)
     logger.warning(
         "not answered", extra={"interaction": interaction.id, "code": refused.code, "status": refused.status}
     )
-
-
-def creation_text(agent: Agent) -> str:
-    """What the person who made an agent is told."""
-    return f"{agent.name} is made and begins to think. Its thread opens in this channel."
 
 
 def edit_key(turn_id: TurnId, by: Actor) -> str:

@@ -1,6 +1,5 @@
 """Forms that were sent, service calls out. Discord shows no errors beside fields: a refused form is offered again."""
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,26 +8,24 @@ import discord
 
 from adapters.actions import FormInput, takes_long
 from adapters.buttons import ViewButton
+from adapters.chat.refusals import Refusal, attempt
+from adapters.chat.texts import creation_text
 from adapters.discord.inbound import forms
 from adapters.discord.inbound.context import (
-    WENT_WRONG,
     DiscordContext,
     acknowledge,
-    creation_text,
     edit_key,
     show_thinking,
     tell,
 )
 from adapters.discord.inbound.expiring import RefusedForm
-from adapters.discord.inbound.forms import AgentForm, EditForm, NumberForm, RejectForm, ReplyForm, Submitted
+from adapters.discord.inbound.forms import AgentForm, EditForm, NumberForm, RejectForm, ReplyForm
 from adapters.discord.inbound.inbound_event import origin_of
 from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.render import answer_message, kept_message, note_message, refused_message, text_message
-from agent_core.errors import CommandError, InvalidInput, PersonError, SurfaceError
+from agent_core.errors import InvalidInput
 from agent_core.model.actors import Origin
 from agent_core.model.ids import TurnId
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,36 +36,29 @@ class DiscordModalListener:
 
     async def submit(self, interaction: discord.Interaction) -> None:
         """Take a form."""
-        data: Mapping[str, Any] = dict(interaction.data or {})
-        origin = origin_of(interaction)
-        try:
-            sent = forms.read(str(data.get("custom_id")), forms.submitted(data.get("components")))
-            await self._carry_out(sent, interaction, origin)
-        except (PersonError, CommandError, SurfaceError) as error:
-            await tell(interaction, str(error))
-        except Exception:
-            logger.exception("form failed")
-            await tell(interaction, WENT_WRONG)
+        if isinstance(refusal := await attempt(self._carry_out(interaction, origin_of(interaction))), Refusal):
+            await tell(interaction, refusal.text)
         await acknowledge(interaction)
 
-    async def _carry_out(self, sent: Submitted, interaction: discord.Interaction, origin: Origin) -> None:
+    async def _carry_out(self, interaction: discord.Interaction, origin: Origin) -> None:
+        data: Mapping[str, Any] = dict(interaction.data or {})
         press = self.context.actions.press
-        match sent:
-            case AgentForm():
+        match forms.read(str(data.get("custom_id")), forms.submitted(data.get("components"))):
+            case AgentForm() as sent:
                 await tell(interaction, await self._create(sent, origin))
-            case EditForm():
+            case EditForm() as sent:
                 if refused := await self._approve_edited(sent, origin):
                     await tell(interaction, refused)
             case RejectForm(button, reason):
                 await press(button, FormInput(text=reason), origin)
-            case NumberForm(button):
+            case NumberForm(button) as sent:
                 await press(replace(button, times=sent.number), FormInput(), origin)
-            case ReplyForm():
+            case ReplyForm() as sent:
                 await self._reply(sent, interaction, origin)
 
     async def _create(self, sent: AgentForm, origin: Origin) -> DiscordMessage:
         try:
-            agent = await self.context.actions.service.create(sent.draft(), origin)
+            agent = await self.context.service.create(sent.draft(), origin)
         except InvalidInput as error:
             key = self.context.drafts.keep(RefusedForm(sent.fields, error.problems))
             return refused_message(error.problems, ViewButton("new agent", key))
@@ -77,8 +67,8 @@ class DiscordModalListener:
     async def _approve_edited(self, sent: EditForm, origin: Origin) -> DiscordMessage | None:
         """Run the command with its changed arguments, or say what is wrong with them."""
         button = sent.button
-        _, turn = await self.context.actions.views.turn(origin.channel, TurnId(button.subject))
-        spec = self.context.actions.views.spec(turn.proposal.call.name)
+        _, turn = await self.context.views.turn(origin.channel, TurnId(button.subject))
+        spec = self.context.views.spec(turn.proposal.call.name)
         try:
             await self.context.actions.press(button, FormInput(arguments=sent.arguments(turn, spec)), origin)
         except InvalidInput as error:

@@ -1,6 +1,5 @@
 """`/agent …` in, service calls out. Only the person sees the answer."""
 
-import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -8,11 +7,15 @@ from typing import Any, get_args
 import discord
 from discord import app_commands
 
-from adapters.actions import HELP as IN_THREAD
-from adapters.actions import FormInput
-from adapters.buttons import Button
+from adapters.chat.refusals import Refusal, attempt
+from adapters.chat.subcommands import run_subcommand
 from adapters.discord.inbound import forms
-from adapters.discord.inbound.context import WENT_WRONG, DiscordContext, creation_text, open_form, show_thinking, tell
+from adapters.discord.inbound.context import (
+    DiscordContext,
+    open_form,
+    show_thinking,
+    tell,
+)
 from adapters.discord.inbound.expiring import RefusedForm
 from adapters.discord.inbound.inbound_event import origin_of, scope_of
 from adapters.discord.outbound import render
@@ -21,24 +24,15 @@ from adapters.discord.outbound.texts import one_line
 from adapters.subcommands import (
     HELP,
     AgentVerb,
-    Helping,
-    Listing,
     NewForm,
-    NewFrom,
     NewSentence,
-    OnAgent,
     ThreadSubcommand,
-    agent_called,
     grant_to_agent,
     subcommand_of,
 )
 from adapters.thread_commands import ThreadVerb
-from agent_core.errors import CommandError, PersonError, SurfaceError
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
-from agent_core.model.draft import AgentDraft
-
-logger = logging.getLogger(__name__)
 
 GROUP = "agent"
 MOST_CHOICES, LONGEST_CHOICE, DESCRIPTION = 25, 100, 100
@@ -61,72 +55,41 @@ class DiscordSlashListener:
 
     async def run(self, interaction: discord.Interaction, text: str) -> None:
         """Answer one command, as it would have been typed in one line."""
-        try:
-            answer = await self._answer(text, interaction, origin_of(interaction))
-        except (PersonError, CommandError, SurfaceError) as error:
-            answer = str(error)
-        except Exception:
-            logger.exception("command failed")
-            answer = WENT_WRONG
+        answer = await attempt(self._answer(text, interaction, origin_of(interaction)))
         if answer:
-            await tell(interaction, answer)
+            await tell(interaction, answer.text if isinstance(answer, Refusal) else answer)
 
     async def names(self, interaction: discord.Interaction, typed: str) -> list[app_commands.Choice[str]]:
         """The channel's agents whose names hold what was typed so far."""
         channel = scope_of(interaction.guild_id, interaction.channel)
-        agents = await self.context.actions.views.agents(channel)
+        agents = await self.context.views.agents(channel)
         found = [agent.name for agent in agents if typed.casefold() in agent.name.casefold()]
         return [app_commands.Choice(name=one_line(name)[:LONGEST_CHOICE], value=name) for name in found[:MOST_CHOICES]]
 
     async def _answer(self, text: str, interaction: discord.Interaction, origin: Origin) -> str | DiscordMessage:
-        seen = self.context.actions.views
         match subcommand_of(text):
             case NewForm(draft):
-                offered = await self._like_the_last(draft, origin)
-                await open_form(interaction, forms.agent_form(offered, place=origin.channel.key))
+                filled = draft.like(await self.context.service.load_offered_draft(origin))
+                await open_form(interaction, forms.agent_form(filled, place=origin.channel.key))
                 return ""
             case NewSentence(sentence):
                 return await self._draft(sentence, interaction, origin)
-            case NewFrom(draft):
-                return creation_text(
-                    await self.context.actions.service.create(await self._like_the_last(draft, origin), origin)
-                )
             case ThreadSubcommand() as wish:
                 return await self._grant(wish, interaction, origin)
-            case Listing():
-                return render.agents_message(await seen.agents(origin.channel), self.context.clock.now(), link_to)
-            case OnAgent(verb, name):
-                return await self._on_agent(verb, name, origin)
-            case Helping(said):
-                return render.help_message(HELP, IN_THREAD, said=said)
-
-    async def _on_agent(self, verb: AgentVerb, name: str, origin: Origin) -> str | DiscordMessage:
-        agent = await agent_called(self.context.actions.views, origin.channel, name)
-        match verb:
-            case "stop" | "resume" as word:
-                return (await self.context.actions.press(Button(word, agent.id), FormInput(), origin)).text
-            case "delete":
-                return render.delete_message(agent)
-            case "files":
-                return render.files_message(agent, await self.context.actions.views.files(origin.channel, agent.id))
-            case "show":
-                return render.agent_message(agent, self.context.clock.now(), url=link_to(agent))
+            case at_once:
+                return await run_subcommand(at_once, origin, context=self.context, render=render, link=link_to)
 
     async def _grant(self, wish: ThreadSubcommand, interaction: discord.Interaction, origin: Origin) -> DiscordMessage:
         """Do what may take longer than Discord waits."""
         await show_thinking(interaction)
-        answer, _ = await grant_to_agent(self.context.actions.wishes, wish, origin)
+        answer, _ = await grant_to_agent(self.context.thread_commands, wish, origin)
         return render.answer_message(answer)
-
-    async def _like_the_last(self, draft: AgentDraft, origin: Origin) -> AgentDraft:
-        """The draft with the settings that the channel used last."""
-        return draft.like(await self.context.actions.service.load_offered_draft(origin))
 
     async def _draft(self, sentence: str, interaction: discord.Interaction, origin: Origin) -> DiscordMessage:
         """Have a draft made of a sentence. It takes too long for a form, so buttons create it or open the form."""
         await show_thinking(interaction)
         drafted = await self.context.drafting.draft(sentence, origin)
-        draft = await self._like_the_last(drafted.draft, origin)
+        draft = drafted.draft.like(await self.context.service.load_offered_draft(origin))
         return render.offer_message(draft, self.context.drafts.keep(RefusedForm(draft)), said=drafted.said)
 
 

@@ -9,12 +9,8 @@ from discord import ui
 
 from adapters.buttons import Button, Verb, ViewButton, ViewVerb
 from adapters.cards import Card
-from adapters.discord.outbound.extra_buttons import (
-    DiscordDeleteButton,
-    DiscordDraftButton,
-    DiscordUploadButton,
-    ExtraVerb,
-)
+from adapters.chat.extra_buttons import DeleteButton, ExtraVerb
+from adapters.discord.outbound.extra_buttons import DiscordDraftButton, DiscordUploadButton
 from adapters.discord.outbound.texts import one_line
 from adapters.text_fit import cut
 from adapters.ui_text import covered_text
@@ -22,7 +18,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.command import RiskClass
 from agent_core.model.ids import TurnId
 
-Pressable: TypeAlias = Button | ViewButton | DiscordUploadButton | DiscordDeleteButton | DiscordDraftButton
+Pressable: TypeAlias = Button | ViewButton | DiscordUploadButton | DeleteButton | DiscordDraftButton
 Item: TypeAlias = ui.Item[ui.LayoutView]
 Row: TypeAlias = ui.ActionRow[ui.LayoutView]
 APPROVE_N = "Approve ×N"
@@ -46,7 +42,7 @@ def pressed(custom_id: str) -> Pressable:
     if verb == "upload":
         return DiscordUploadButton.parse(custom_id)
     if verb == "delete":
-        return DiscordDeleteButton.parse(custom_id)
+        return DeleteButton.parse(custom_id)
     if verb in get_args(ExtraVerb):
         return DiscordDraftButton.parse(custom_id)
     return ViewButton.parse(custom_id) if verb in get_args(ViewVerb) else Button.parse(custom_id)

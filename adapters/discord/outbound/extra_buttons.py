@@ -1,15 +1,14 @@
-"""What Discord's buttons carry besides a verb and an id of the core: a file to upload, an agent to delete, a draft."""
+"""What Discord's buttons carry besides a verb and an id of the core: a file to upload, a draft."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Literal, Self, TypeAlias, cast, get_args
+from typing import Self, cast, get_args
 
-from agent_core.errors import InvalidInput
+from adapters.chat.extra_buttons import ExtraVerb, foreign_button
 from agent_core.model.files import FileEntry
 from agent_core.model.ids import AgentId
 
-ExtraVerb: TypeAlias = Literal["create", "change"]
 MARK_LENGTH = 16
 
 
@@ -39,27 +38,8 @@ class DiscordUploadButton:
         verb, _, rest = text.partition(":")
         agent, _, mark = rest.rpartition(":")
         if verb != "upload" or not agent or not mark:
-            raise foreign()
+            raise foreign_button()
         return cls(AgentId(agent), mark)
-
-
-@dataclass(frozen=True, slots=True)
-class DiscordDeleteButton:
-    """An agent is to be deleted, and whoever pressed was asked whether they mean it."""
-
-    agent: AgentId
-    label = "Delete"
-
-    def __str__(self) -> str:
-        return f"delete:{self.agent}"
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Read back what `str` gave; raise InvalidInput for anything else."""
-        verb, _, agent = text.partition(":")
-        if verb != "delete" or not agent:
-            raise foreign()
-        return cls(AgentId(agent))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +62,5 @@ class DiscordDraftButton:
         """Read back what `str` gave; raise InvalidInput for anything else."""
         verb, _, key = text.partition(":")
         if verb not in get_args(ExtraVerb) or not key:
-            raise foreign()
+            raise foreign_button()
         return cls(cast("ExtraVerb", verb), key)
-
-
-def foreign() -> InvalidInput:
-    """Answers a press of something that is not ours."""
-    return InvalidInput({"button": "This button is not one of Signoff's."})

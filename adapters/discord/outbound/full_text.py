@@ -4,6 +4,7 @@ import re
 
 from adapters.answers import Attachment
 from adapters.cards import Card, Labelled
+from adapters.chat.full_text import command_parts, spoken_parts
 from adapters.visible_text import visible
 
 ODD = re.compile(r"[^A-Za-z0-9._-]+")
@@ -15,21 +16,9 @@ def file_name(name: str) -> str:
     return ODD.sub("_", name).strip("._")[-LONGEST_NAME:] or "file"
 
 
-def thoughts_of(card: Card) -> tuple[Labelled, ...]:
-    """What the model says of its command, in the order of its weight."""
-    spoken = (Labelled("Thoughts", card.says), Labelled("Plan", "\n".join(card.plan)), *card.details)
-    return tuple(part for part in (*spoken, Labelled("Self-review", card.review)) if part.text)
-
-
 def all_of(card: Card) -> tuple[Labelled, ...]:
     """All there is of a turn."""
-    shown = [Labelled(card.headline, card.standing), *thoughts_of(card)]
-    shown += [Labelled("Remark", card.remark)] if card.remark else []
-    shown += [Labelled("Changes", card.edits)] if card.edits else []
-    shown += card.changes
-    shown += [Labelled(f"Argument {argument.label}", argument.text) for argument in card.arguments]
-    shown += [Labelled(f"Preview: {card.preview.title}", card.preview.body)] if card.preview else []
-    return (*shown, *([Labelled("Result", card.outcome)] if card.outcome else []))
+    return (*spoken_parts(card, card.standing), *command_parts(card, "Argument {}"))
 
 
 def text_file(name: str, parts: tuple[Labelled, ...]) -> Attachment:

@@ -1,6 +1,6 @@
 """What stands in Discord's messages. Pure: a value of the core → components and files, within Discord's limits."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 import discord
@@ -8,13 +8,17 @@ from discord import ui
 
 from adapters.answers import Answer, Attachment
 from adapters.buttons import Button, ViewButton
-from adapters.cards import Card, Labelled, free_text, how_to_talk, lease_text, spend_text, status_text, turn_card
+from adapters.cards import Card, Labelled, free_text, how_to_talk, spend_text, status_text, turn_card
+from adapters.chat.extra_buttons import DeleteButton
+from adapters.chat.full_text import thoughts_of
+from adapters.chat.subcommands import Link
+from adapters.chat.texts import AT_REST, notice_text, settings_lines, since_text
 from adapters.discord.outbound.card import HEADLINE, MESSAGE_TEXT, card_items, small
 from adapters.discord.outbound.command_section import CommandTexts
 from adapters.discord.outbound.controls import Item, card_controls, element, link_button, rest_button, rows
 from adapters.discord.outbound.decision_log import log_message
-from adapters.discord.outbound.extra_buttons import DiscordDeleteButton, DiscordDraftButton, DiscordUploadButton
-from adapters.discord.outbound.full_text import all_of, file_name, text_file, thoughts_of
+from adapters.discord.outbound.extra_buttons import DiscordDraftButton, DiscordUploadButton
+from adapters.discord.outbound.full_text import all_of, file_name, text_file
 from adapters.discord.outbound.message import DiscordMessage, compose
 from adapters.discord.outbound.texts import (
     NOTHING,
@@ -31,16 +35,15 @@ from adapters.discord.outbound.texts import (
 from adapters.risk_labels import Level
 from adapters.text_fit import units
 from adapters.turn_state import Tone
-from adapters.ui_text import DELETE_MEANS, HelpText, age, media_type, size_text
+from adapters.ui_text import DELETE_MEANS, HelpText, media_type, size_text
 from adapters.visible_text import visible
 from agent_core.model.actors import Actor
-from agent_core.model.agent import Agent, Awaiting
+from agent_core.model.agent import Agent
 from agent_core.model.draft import AgentDraft
 from agent_core.model.files import FileEntry
 from agent_core.model.note import Notice
 from agent_core.model.turn import Turn
 
-Link = Callable[[Agent], str]
 COLOURS: dict[Tone, int] = {
     "open": 0xE0A030,
     "busy": 0x3B7DD8,
@@ -51,7 +54,6 @@ COLOURS: dict[Tone, int] = {
 RISK_COLOURS: dict[Level, int] = {"execute": 0xD92D20, "publish": 0x2563EB, "spend": 0x8E3FBF}
 NAME, ROLE, GOALS, SHORT = 200, 600, 1800, 150
 TEXT, MOST_UPLOADS = MESSAGE_TEXT - 200, 11
-RESTING = ("stopped", "paused", "finished")
 WHOLE = "Everything of turn {number} stands in the file."
 REPLY, WHOLE_REPLY = "The model's reply", "The model's reply stands in the file."
 SAYS_NOTHING = "It says nothing of this command."
@@ -95,10 +97,9 @@ def root_message(agent: Agent, *, model: str = "", status_line: str = "") -> Dis
 
 def notice_message(agent: Agent, notice: Notice) -> DiscordMessage:
     """What Signoff tells the thread; with Resume where the agent stands still."""
-    name = one_line(agent.name)
-    said = notice.text if notice.text.startswith(f"{name} is ") else f"{name}: {notice.text}"
+    said = notice_text(one_line(agent.name), notice)
     openings = [element(ViewButton("show reply", notice.id))] if notice.reply else []
-    return kept_message(agent, said, *openings) if notice.kind in RESTING else text_message(said)
+    return kept_message(agent, said, *openings) if notice.kind in AT_REST else text_message(said)
 
 
 def kept_message(agent: Agent, said: str, *buttons: Item) -> DiscordMessage:
@@ -156,19 +157,12 @@ def agents_message(agents: Sequence[Agent], now: datetime, link: Link) -> Discor
     return compose(ui.TextDisplay(listed([_linked(agent, now, link) for agent in agents], "agents", TEXT)))
 
 
-def agent_message(agent: Agent, now: datetime, *, url: str = "") -> DiscordMessage:
-    """One agent with all that is settled about it; `url` leads to its thread."""
-    policy = agent.policy
-    facts = [
-        f"Started by {agent.owner} · {agent.model or 'the default model'} · turn {agent.turns}",
-        f"Who may approve: {f'only {agent.owner}' if policy.approvers == 'owner' else 'anyone here'}",
-        free_text(agent) or "Every command asks",
-        *([lease_text(agent)] if agent.lease else []),
-    ]
+def agent_message(agent: Agent, now: datetime, link: Link) -> DiscordMessage:
+    """One agent with all that is settled about it."""
     buttons: list[Item] = [rest_button(agent)]
     buttons += [element(Button("revoke", agent.id))] if agent.lease else []
-    buttons += [link_button("Open", url)] if url else []
-    lines = [line for fact in facts for line in _small(fact)]
+    buttons += [link_button("Open", url)] if (url := link(agent)) else []
+    lines = [line for fact in settings_lines(agent) for line in _small(fact)]
     texts = [_about(agent.name, agent.role, agent.goals), _standing(agent, now), "\n".join(lines)]
     return compose(*_texts(texts), *rows(buttons))
 
@@ -193,7 +187,7 @@ def help_message(*helps: HelpText, said: str = "") -> DiscordMessage:
 def delete_message(agent: Agent) -> DiscordMessage:
     """Asks before an agent is deleted."""
     asked = f"Delete {one_line(agent.name)}? {DELETE_MEANS}"
-    return compose(ui.TextDisplay(_shortened(asked)), *rows([element(DiscordDeleteButton(agent.id))]))
+    return compose(ui.TextDisplay(_shortened(asked)), *rows([element(DeleteButton(agent.id))]))
 
 
 def offer_message(draft: AgentDraft, key: str, *, said: str = "") -> DiscordMessage:
@@ -241,8 +235,7 @@ def _about(name: str, role: str, goals: Sequence[str]) -> str:
 
 def _standing(agent: Agent, now: datetime) -> str:
     """What an agent does and for how long, and its spend."""
-    status, since = one_line(status_text(agent.status)), age(agent.since, now)
-    waits = f"{status} for {since}" if isinstance(agent.status, Awaiting) else f"{status}, {since}"
+    waits = since_text(agent, now, one_line(status_text(agent.status)))
     return f"{escaped(cut_by_size(waits, SHORT))} · {escaped(spend_text(agent))}"
 
 

@@ -1,15 +1,13 @@
 """Discord as a ChatSurface: a root message and a thread for each agent, in it one message for each turn."""
 
-import asyncio
-import logging
-from collections.abc import Coroutine
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import discord
 
 from adapters.answers import Attachment
-from adapters.cards import status_text
+from adapters.chat.background import BackgroundTasks
+from adapters.chat.status_updates import StatusUpdates, is_held_up
 from adapters.discord.api.client import DiscordRefused
 from adapters.discord.api.directory import MemberDirectory
 from adapters.discord.outbound.message import DiscordMessage
@@ -17,7 +15,7 @@ from adapters.discord.outbound.posted import DiscordSender, file_of, files_of, i
 from adapters.discord.outbound.render import notice_message, root_message, text_message, turn_message
 from adapters.discord.outbound.texts import one_line
 from adapters.visible_text import visible
-from agent_core.errors import SignoffError, ThreadGone
+from agent_core.errors import ThreadGone
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent, Thinking
 from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
@@ -25,8 +23,6 @@ from agent_core.model.ids import AgentId
 from agent_core.model.note import Notice
 from agent_core.model.turn import Turn
 from agent_core.ports.world import Clock
-
-logger = logging.getLogger(__name__)
 
 A_WEEK: Literal[10080] = 10080  # minutes, the longest that Discord lets a thread stand open by itself
 LONGEST_NAME = 100
@@ -39,21 +35,20 @@ NO_THREADS = "Discord has no threads in this kind of channel: make the agent in 
 class DiscordSurface:
     """Shows agents in Discord.
 
-    `standings` tells what people see that an agent does, `lines` whose root message says it, `to_tell` what is being
-    sent and `tasks` what sends it. Any of it may be lost: then more is sent.
+    `lines` tells whose root message says what the agent does. It may be lost: then more is sent.
     """
 
     sending: DiscordSender
     clock: Clock
     model: str
     name: SurfaceName = "discord"
-    standings: dict[AgentId, str] = field(default_factory=dict)
     lines: set[AgentId] = field(default_factory=set)
-    to_tell: dict[AgentId, Agent] = field(default_factory=dict)
-    tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    soon: BackgroundTasks = field(default_factory=BackgroundTasks)
     members: MemberDirectory = field(init=False)
+    updates: StatusUpdates = field(init=False)
 
     def __post_init__(self) -> None:
+        self.updates = StatusUpdates(send=self._send_status, soon=self.soon, clock=self.clock, delay=SETTLES)
         self.members = MemberDirectory(sending=self.sending, clock=self.clock)
 
     async def open_thread(self, agent: Agent) -> ThreadRef:
@@ -86,17 +81,11 @@ class DiscordSurface:
 
     async def status(self, agent: Agent) -> None:
         """Have it shown soon what the agent does; of several changes in a row only the last is sent."""
-        is_under_way = agent.id in self.to_tell
-        is_told = not is_under_way and self.standings.get(agent.id) == status_text(agent.status)
-        if agent.thread is None or agent.parent or is_told:  # a helper has the thread of the agent it helps
-            return
-        self.to_tell[agent.id] = agent
-        if not is_under_way:
-            self._soon(self._tell_status(agent.id))
+        self.updates.update(agent)
 
     async def announce_lost_thread(self, agent: Agent, reason: str) -> None:
         """Write to the owner directly, for their thread is gone."""
-        self._soon(self._say_to(int(agent.owner.id), f"{agent.name} is paused. {reason}"))
+        self.soon(self._say_to(int(agent.owner.id), f"{agent.name} is paused. {reason}"))
 
     async def upload(self, agent: Agent, filename: str, data: bytes) -> None:
         """Put the file into the thread; Discord shows pictures and plays sounds by themselves."""
@@ -117,9 +106,7 @@ class DiscordSurface:
 
     async def close(self) -> None:
         """End what is under way."""
-        for task in self.tasks:
-            task.cancel()
-        await asyncio.gather(*self.tasks, return_exceptions=True)
+        await self.soon.close(0)
 
     def _card(self, agent: Agent, turn: Turn) -> DiscordMessage:
         return turn_message(agent, turn, badge="" if agent.model else self.model)
@@ -164,28 +151,12 @@ class DiscordSurface:
             return False
         return is_marked(first, agent.id)
 
-    def _soon(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(_quietly(work))
-        self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
-
-    async def _tell_status(self, agent_id: AgentId) -> None:
-        told = self.standings.get(agent_id, "")
-        try:
-            await self.clock.sleep(SETTLES)
-            while (text := status_text(self.to_tell[agent_id].status)) != told:
-                await self._stand(self.to_tell[agent_id], text)
-                told = self.standings[agent_id] = text
-        finally:
-            del self.to_tell[agent_id]
-
-    async def _stand(self, agent: Agent, text: str) -> None:
+    async def _send_status(self, agent: Agent, text: str) -> None:
         """The root message says what lasts; that it thinks is shown as typing, which ends by itself."""
-        is_held_up = isinstance(agent.status, Thinking) and bool(agent.status.held_up or agent.status.waits_for)
-        if isinstance(agent.status, Thinking) and not is_held_up:
+        if isinstance(agent.status, Thinking) and not is_held_up(agent):
             there = self.sending.calls.client.get_partial_messageable(thread_of(agent))
             await self.sending.calls.ask(lambda: _types(there))
-        line = text if is_held_up or agent.is_at_rest else ""
+        line = text if is_held_up(agent) or agent.is_at_rest else ""
         if line or agent.id in self.lines:
             await self._edit_root(agent, line)
             self.lines.add(agent.id)
@@ -204,15 +175,6 @@ class DiscordSurface:
 
 async def _types(there: discord.PartialMessageable) -> None:
     await there.typing()
-
-
-async def _quietly(work: Coroutine[Any, Any, None]) -> None:
-    try:
-        await work
-    except SignoffError as fault:
-        logger.warning("not shown", extra={"fault": type(fault).__name__, "why": str(fault)[:300]})
-    except Exception:
-        logger.exception("follow-up failed")
 
 
 def thread_of(agent: Agent) -> int:

@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
+from adapters.chat.background import BackgroundTasks
 from adapters.slack.api.client import SlackApi, SlackRefused
-from adapters.slack.inbound.background import BackgroundTasks
 from agent_core.errors import NotAllowed, NotFound, SurfaceError
 from agent_core.model.actors import Actor, ActorKind
 from agent_core.model.channels import ChannelScope

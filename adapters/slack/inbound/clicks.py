@@ -1,29 +1,29 @@
 """Buttons, choices and reply boxes in, service calls out: saved first, then acknowledged, then shown."""
 
-import logging
 from collections.abc import Awaitable
 from dataclasses import dataclass, replace
 
 from adapters.actions import FormInput, takes_long
+from adapters.answers import Answer
 from adapters.buttons import Button, ViewButton
 from adapters.cards import turn_card
-from adapters.slack.inbound.context import WENT_WRONG, Ack, SlackContext
+from adapters.chat.extra_buttons import DeleteButton
+from adapters.chat.redrawing import redraw_outdated
+from adapters.chat.refusals import Refusal, attempt
+from adapters.chat.texts import creation_text, deletion_text
+from adapters.slack.inbound.context import Ack, SlackContext
 from adapters.slack.inbound.fields import FormContext
 from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_press
-from adapters.slack.inbound.slash import made_text
 from adapters.slack.outbound import views
 from adapters.slack.outbound.blocks import SlackMessage
-from adapters.slack.outbound.extra_buttons import SlackDeleteButton, SlackDraftButton, SlackUploadButton
-from adapters.slack.outbound.render import kept_message, note_message, pressed
+from adapters.slack.outbound.controls import pressed
+from adapters.slack.outbound.extra_buttons import SlackDraftButton, SlackUploadButton
+from adapters.slack.outbound.render import kept_message, note_message
 from adapters.ui_text import REVIEWS, TOO_LONG_TO_EDIT
-from agent_core.errors import AlreadyDecided, ChangedSinceShown, CommandError, NotFound, NotPossible, PersonError
+from agent_core.errors import NotPossible
 from agent_core.model.actors import Origin
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId, NoticeId, TurnId
-
-logger = logging.getLogger(__name__)
-
-GONE = "This card belongs to an agent that was deleted."
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,42 +35,41 @@ class SlackClickListener:
     async def press(self, ack: Ack, body: Body, workspace: str) -> None:
         """Carry out one press; whoever pressed is told what came of it where the card does not show it."""
         arrival = of_press(body, workspace)
-        try:
-            await self._carry_out(body, arrival)
-        except PersonError as error:
-            self.context.soon(self._refuse(arrival, body, error))
-        except Exception:
-            logger.exception("click failed")
-            self.context.soon(self.context.tell(arrival, WENT_WRONG))
+        if isinstance(refusal := await attempt(self._carry_out(body, arrival)), Refusal):
+            self.context.soon(self.context.tell(arrival, refusal.on_card))
         await ack()
 
     async def _carry_out(self, body: Body, arrival: SlackEvent) -> None:
         match pressed(body["actions"][0]):
             case ViewButton() as opening:
-                self.context.soon(self._tell_refusals(arrival, self._open(opening, arrival)))
+                self.context.soon(self._tell_refusal(arrival, self._open(opening, arrival)))
             case Button("edit" | "reject" | "review") as button:
                 work = self._review if button.verb == "review" else self._ask
-                self.context.soon(self._tell_refusals(arrival, work(button, arrival)))
+                self.context.soon(self._tell_refusal(arrival, work(button, arrival)))
             case Button("reply") as button:
                 await self._reply(button, str(body["actions"][0].get("value") or ""), arrival)
             case Button() as button:
-                await self.context.actions.press(button, FormInput(), await self.context.origin(arrival))
+                await self._press(button, FormInput(), await self.context.origin(arrival))
             case SlackUploadButton() as upload:
-                self.context.soon(self._tell_refusals(arrival, self._upload(upload, arrival)))
-            case SlackDeleteButton() as deletion:
+                self.context.soon(self._tell_refusal(arrival, self._upload(upload, arrival)))
+            case DeleteButton() as deletion:
                 await self._delete(deletion, arrival)
             case SlackDraftButton() as offer:
                 await self._create_offered(offer, arrival)
 
+    async def _press(self, button: Button, filled: FormInput, origin: Origin) -> Answer:
+        async with redraw_outdated(button, origin, self.context, self.context.surface):
+            return await self.context.actions.press(button, filled, origin)
+
     async def _reply(self, button: Button, text: str, arrival: SlackEvent) -> None:
         if takes_long(text):
-            self.context.soon(self._tell_refusals(arrival, self._say(button, text, arrival)))
+            self.context.soon(self._tell_refusal(arrival, self._say(button, text, arrival)))
         else:
             await self._say(button, text, arrival)
 
     async def _say(self, button: Button, text: str, arrival: SlackEvent) -> None:
         origin = await self.context.origin(arrival)
-        answer = await self.context.actions.press(button, FormInput(text=text), origin)
+        answer = await self._press(button, FormInput(text=text), origin)
         if answer.kept:
             note = answer.kept
             self.context.soon(self.context.post(arrival, note_message(note.agent, origin.by, text)))
@@ -84,7 +83,7 @@ class SlackClickListener:
     async def _ask(self, button: Button, arrival: SlackEvent) -> None:
         """Open the form that comes before the decision."""
         origin = await self.context.origin(arrival)
-        seen = self.context.actions.views
+        seen = self.context.views
         agent, turn = await seen.open_to(origin.by, origin.channel, TurnId(button.subject), button.shown)
         place = FormContext(origin.channel.key, str(button), arrival.thread)
         if button.verb == "reject":
@@ -100,13 +99,13 @@ class SlackClickListener:
     async def _review(self, button: Button, arrival: SlackEvent) -> None:
         """Have the model criticise its proposal; it is answered long after Slack was."""
         origin = await self.context.origin(arrival)
-        await self.context.actions.views.open_to(origin.by, origin.channel, TurnId(button.subject))
+        await self.context.views.open_to(origin.by, origin.channel, TurnId(button.subject))
         await self.context.tell(arrival, REVIEWS)
         await self.context.actions.press(button, FormInput(), origin)
 
     async def _open(self, opening: ViewButton, arrival: SlackEvent) -> None:
         """Open what only shows something, or the form of something new."""
-        origin, seen = await self.context.origin(arrival), self.context.actions.views
+        origin, seen = await self.context.origin(arrival), self.context.views
         place = FormContext(origin.channel.key, str(opening), arrival.thread)
         match opening.verb:
             case "another number":
@@ -123,7 +122,7 @@ class SlackClickListener:
                 card = turn_card(*await seen.turn(origin.channel, TurnId(opening.subject)))
                 await self.context.open(arrival, views.thoughts_view(card, place))
             case "new agent":
-                last = await self.context.actions.service.load_offered_draft(origin)
+                last = await self.context.service.load_offered_draft(origin)
                 await self.context.open(arrival, views.agent_form(None, last, origin.channel.key))
             case "open":
                 pass
@@ -131,51 +130,29 @@ class SlackClickListener:
     async def _upload(self, upload: SlackUploadButton, arrival: SlackEvent) -> None:
         """Put a file of the agent into its thread, where everybody in the channel sees it."""
         origin = await self.context.origin(arrival)
-        agent, data = await self.context.actions.views.file_to_share(
-            origin.by, origin.channel, upload.agent, upload.path
-        )
+        agent, data = await self.context.views.file_to_share(origin.by, origin.channel, upload.agent, upload.path)
         await self.context.surface.upload(agent, upload.path.rpartition("/")[2], data)
 
-    async def _delete(self, deletion: SlackDeleteButton, arrival: SlackEvent) -> None:
+    async def _delete(self, deletion: DeleteButton, arrival: SlackEvent) -> None:
         origin = await self.context.origin(arrival)
-        agent = await self.context.actions.service.delete(deletion.agent, origin)
-        said = f"{agent.name} was deleted by {origin.by}, with its history, memory and files."
+        agent = await self.context.service.delete(deletion.agent, origin)
         there = replace(arrival, thread=agent.thread.thread if agent.thread else "")
-        self.context.soon(self.context.post(there, SlackMessage.plain(said)))
+        self.context.soon(self.context.post(there, SlackMessage.plain(deletion_text(agent, origin.by))))
 
     async def _create_offered(self, offer: SlackDraftButton, arrival: SlackEvent) -> None:
         """Create what was drafted, or open the form with it."""
         if offer.verb == "create" and offer.draft:
-            agent = await self.context.actions.service.create(offer.draft, await self.context.origin(arrival))
-            self.context.soon(self.context.tell(arrival, made_text(agent)))
+            agent = await self.context.service.create(offer.draft, await self.context.origin(arrival))
+            self.context.soon(self.context.tell(arrival, creation_text(agent)))
         else:
-            self.context.soon(self._tell_refusals(arrival, self._change(offer, arrival)))
+            self.context.soon(self._tell_refusal(arrival, self._change(offer, arrival)))
 
     async def _change(self, offer: SlackDraftButton, arrival: SlackEvent) -> None:
         origin = await self.context.origin(arrival)
-        last = await self.context.actions.service.load_offered_draft(origin)
+        last = await self.context.service.load_offered_draft(origin)
         draft = offer.draft or AgentDraft(goals=(offer.sentence,))
         await self.context.open(arrival, views.agent_form(draft, last, origin.channel.key))
 
-    async def _tell_refusals(self, arrival: SlackEvent, work: Awaitable[None]) -> None:
-        try:
-            await work
-        except (PersonError, CommandError) as error:
-            await self.context.tell(arrival, str(error))
-
-    async def _refuse(self, arrival: SlackEvent, body: Body, error: PersonError) -> None:
-        """Say why not, and bring a card up to date that had moved on."""
-        await self.context.tell(arrival, GONE if isinstance(error, NotFound) else str(error))
-        button = pressed(body["actions"][0])
-        if isinstance(error, AlreadyDecided | ChangedSinceShown | NotPossible) and isinstance(button, Button):
-            origin = await self.context.origin(arrival)
-            await self._draw_again(button, origin)
-
-    async def _draw_again(self, button: Button, origin: Origin) -> None:
-        seen = self.context.actions.views
-        if button.verb in ("stop", "resume", "revoke", "reply"):
-            turn = await seen.newest_turn(origin.channel, AgentId(button.subject))
-            if turn:
-                await self.context.surface.draw_again(*await seen.turn(origin.channel, turn.id))
-        else:
-            await self.context.surface.draw_again(*await seen.turn(origin.channel, TurnId(button.subject)))
+    async def _tell_refusal(self, arrival: SlackEvent, work: Awaitable[None]) -> None:
+        if isinstance(refusal := await attempt(work), Refusal):
+            await self.context.tell(arrival, refusal.on_card)

@@ -7,11 +7,11 @@ from typing import Any, TypeAlias
 
 from slack_sdk.webhook.async_client import AsyncWebhookClient
 
-from adapters.actions import ActionDispatcher
 from adapters.answers import Answer
+from adapters.chat.refusals import Refusal, attempt
+from adapters.chat.services import ChatServices
 from adapters.slack.api.client import SlackApi, SlackRefused
 from adapters.slack.api.directory import SlackDirectory
-from adapters.slack.inbound.background import BackgroundTasks
 from adapters.slack.inbound.inbound_event import SlackEvent
 from adapters.slack.inbound.mentions import as_written
 from adapters.slack.outbound.blocks import Block, SlackMessage
@@ -22,32 +22,21 @@ from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope, ThreadRef
 from agent_core.model.ids import AgentId
-from agent_core.ports.world import Clock
-from agent_core.service.drafting import AgentDrafting
-from agent_core.service.inbound_log import InboundLog
-from agent_core.service.uploads import FileUploads
 
 Ack: TypeAlias = Callable[..., Awaitable[Any]]
 
 TOO_SLOW = "Slack waits three seconds for a form, and this took longer. Press again."
 LOG_FILES = "The whole decision log that you asked for, as JSON lines and as a table:"
 LOG_FILES_FAILED = "The files of the whole log could not be sent to your direct messages:"
-WENT_WRONG = "Something went wrong inside Signoff; its log says what. Nothing was decided: try again."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SlackContext:
+class SlackContext(ChatServices):
     """Shared by all listeners."""
 
-    actions: ActionDispatcher
-    drafting: AgentDrafting
-    received: FileUploads
-    inbound_log: InboundLog
     surface: SlackSurface
     directory: SlackDirectory
     calls: SlackApi
-    soon: BackgroundTasks
-    clock: Clock
 
     async def origin(self, arrival: SlackEvent) -> Origin:
         """Who asks and where, with what kind of member they are by what Slack says."""
@@ -107,7 +96,7 @@ class SlackContext:
 
     async def _may_upload(self, agent_id: AgentId, name: str, origin: Origin) -> Agent | None:
         """The agent, where this person may put a file before everybody: the rule is that for files of the workspace."""
-        views = self.actions.views
+        views = self.views
         try:
             await views.file_to_share(origin.by, origin.channel, agent_id, name)
         except NotAllowed:
@@ -116,6 +105,11 @@ class SlackContext:
             pass
         agent = await views.agent(origin.channel, agent_id)
         return agent if agent.thread else None
+
+    async def tell_refusal(self, arrival: SlackEvent, work: Awaitable[object]) -> None:
+        """Do the work; tell the person alone where it is refused."""
+        if isinstance(refusal := await attempt(work), Refusal):
+            await self.tell(arrival, refusal.text)
 
     async def post(self, arrival: SlackEvent, message: SlackMessage) -> None:
         """Write into the thread of what arrived, or the channel."""

@@ -1,24 +1,22 @@
 """The Home tab: what waits for a person, their agents and what those spent."""
 
-import logging
 from dataclasses import dataclass, replace
 
 from adapters.actions import FormInput
 from adapters.buttons import Button, ViewButton
 from adapters.cards import turn_card
-from adapters.slack.inbound.context import WENT_WRONG, Ack, SlackContext
+from adapters.chat.refusals import Refusal, attempt
+from adapters.slack.inbound.context import Ack, SlackContext
 from adapters.slack.inbound.fields import home_channel, place_of
 from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_event, of_press
 from adapters.slack.outbound import views
+from adapters.slack.outbound.controls import pressed
 from adapters.slack.outbound.links import link_to
-from adapters.slack.outbound.render import pressed
-from agent_core.errors import NotFound, PersonError
+from agent_core.errors import NotFound
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent, Awaiting
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.turn import Turn
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +44,8 @@ class HomeTab:
     async def press(self, ack: Ack, body: Body, workspace: str) -> None:
         """A button on the tab, or in a view that shows a turn."""
         arrival = of_press(body, workspace)
-        try:
-            await self._carry_out(body, arrival)
-        except PersonError as error:
-            self.context.soon(self._say(arrival, str(error)))
-        except Exception:
-            logger.exception("click failed")
-            self.context.soon(self._say(arrival, WENT_WRONG))
+        if isinstance(refusal := await attempt(self._carry_out(body, arrival)), Refusal):
+            self.context.soon(self._say(arrival, refusal.text))
         await ack()
 
     async def _carry_out(self, body: Body, arrival: SlackEvent) -> None:
@@ -69,7 +62,7 @@ class HomeTab:
 
     async def _on_mine(self, button: Button, body: Body, arrival: SlackEvent) -> None:
         """Stop or resume an agent of one's own: the channel is looked up, not taken from the button."""
-        owned = await self.context.actions.views.list_by_owner("slack", arrival.workspace, arrival.person)
+        owned = await self.context.views.list_by_owner("slack", arrival.workspace, arrival.person)
         agent = next((agent for agent in owned if agent.id == AgentId(button.subject)), None)
         if agent is None or agent.channel != home_channel(body["actions"][0]):
             raise NotFound("agent", "of yours by this button")
@@ -80,18 +73,18 @@ class HomeTab:
     async def _turn_over(self, opening: ViewButton, view: Body, arrival: SlackEvent) -> None:
         """Show another part of something long, in the view that is open."""
         place = place_of(view)
-        agent, turn = await self.context.actions.views.turn(place.scope, TurnId(opening.subject))
+        agent, turn = await self.context.views.turn(place.scope, TurnId(opening.subject))
         shown = views.show_all(turn_card(agent, turn), place, opening.part)
         await self.context.replace(arrival.workspace, view["id"], shown)
 
     async def _mine(self, arrival: SlackEvent) -> tuple[Agent, ...]:
-        owned = await self.context.actions.views.list_by_owner("slack", arrival.workspace, arrival.person)
+        owned = await self.context.views.list_by_owner("slack", arrival.workspace, arrival.person)
         return tuple(sorted(owned, key=lambda agent: agent.since, reverse=True))
 
     async def _find_proposal(self, agent: Agent) -> tuple[Agent, Turn] | None:
         if not isinstance(agent.status, Awaiting):
             return None
-        turn = await self.context.actions.views.newest_turn(agent.channel, agent.id)
+        turn = await self.context.views.newest_turn(agent.channel, agent.id)
         return (agent, turn) if turn else None
 
     async def _say(self, arrival: SlackEvent, text: str) -> None:

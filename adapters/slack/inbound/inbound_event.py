@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 Body: TypeAlias = Mapping[str, Any]
@@ -105,11 +104,6 @@ def of_event(body: Body, workspace: str) -> SlackEvent:
 def with_thread(arrival: SlackEvent, ts: str) -> SlackEvent:
     """The arrival, with the thread under its own message where it stood in none."""
     return arrival if arrival.thread else replace(arrival, thread=ts)
-
-
-def written_at(event: Body) -> datetime:
-    """When a message was written, by Slack's clock."""
-    return datetime.fromtimestamp(float(event["ts"]), UTC)
 
 
 def is_from_person(event: Body) -> bool:

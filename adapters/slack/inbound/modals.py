@@ -1,23 +1,21 @@
 """Forms that were sent, service calls out. A form that cannot be used stays open with everything that was written."""
 
-import logging
 from dataclasses import dataclass, replace
 
 from adapters.actions import FormInput
 from adapters.buttons import Button
+from adapters.chat.refusals import Refusal, attempt
+from adapters.chat.texts import creation_text
 from adapters.forms import argument_names
 from adapters.slack.inbound import fields
-from adapters.slack.inbound.context import WENT_WRONG, Ack, SlackContext
+from adapters.slack.inbound.context import Ack, SlackContext
 from adapters.slack.inbound.fields import FormContext
 from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_submission
-from adapters.slack.inbound.slash import made_text
 from adapters.slack.outbound.views import sentence_view
-from agent_core.errors import InvalidInput, PersonError, SurfaceError
+from agent_core.errors import InvalidInput, SurfaceError
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import TurnId
-
-logger = logging.getLogger(__name__)
 
 MADE_ELSEWHERE = "is made. Its thread opens in the channel that you chose, once Signoff is a member there."
 
@@ -31,17 +29,13 @@ class SlackModalListener:
     async def submit(self, ack: Ack, body: Body, workspace: str) -> None:
         """Take a form."""
         view = body["view"]
-        try:
-            await self._carry_out(body, view, workspace)
-        except InvalidInput as error:
-            await self._give_back(ack, await self._errors(view, error))
-        except PersonError as error:
-            await self._give_back(ack, fields.errors_of(view, {"": str(error)}), str(error))
-        except Exception:
-            logger.exception("form failed")
-            await self._give_back(ack, fields.errors_of(view, {"": WENT_WRONG}), WENT_WRONG)
-        else:
-            await ack()
+        match await attempt(self._carry_out(body, view, workspace)):
+            case Refusal(error=InvalidInput() as error):
+                await self._give_back(ack, await self._errors(view, error))
+            case Refusal(text):
+                await self._give_back(ack, fields.errors_of(view, {"": text}), text)
+            case None:
+                await ack()
 
     async def _carry_out(self, body: Body, view: Body, workspace: str) -> None:
         if view["callback_id"] == "signoff.new":
@@ -51,8 +45,8 @@ class SlackModalListener:
         origin = await self.context.origin(of_submission(body, workspace, place.scope.channel))
         match view["callback_id"]:
             case "signoff.edit":
-                _, turn = await self.context.actions.views.turn(origin.channel, _turn_in(place))
-                spec = self.context.actions.views.spec(turn.proposal.call.name)
+                _, turn = await self.context.views.turn(origin.channel, _turn_in(place))
+                spec = self.context.views.spec(turn.proposal.call.name)
                 filled = FormInput(arguments=fields.changed_arguments(view, turn, spec))
                 await self.context.actions.press(Button.parse(place.about), filled, origin)
             case "signoff.reject":
@@ -68,13 +62,13 @@ class SlackModalListener:
         place = fields.place_of(view)
         channel = place.scope if place.channel else ChannelScope("slack", workspace, fields.chosen_channel(view))
         arrival = of_submission(body, workspace, channel.channel, place.thread)
-        agent = await self.context.actions.service.create(fields.draft_of(view), await self.context.origin(arrival))
+        agent = await self.context.service.create(fields.draft_of(view), await self.context.origin(arrival))
         self.context.soon(self._tell_of(arrival, agent))
 
     async def _tell_of(self, arrival: SlackEvent, agent: Agent) -> None:
         """Tell the person where the agent is, or directly where Signoff may not write: a form leaves no other way."""
         try:
-            await self.context.tell(arrival, made_text(agent))
+            await self.context.tell(arrival, creation_text(agent))
         except SurfaceError:
             await self.context.surface.say_to(arrival.workspace, arrival.person, f"{agent.name} {MADE_ELSEWHERE}")
 
@@ -83,8 +77,8 @@ class SlackModalListener:
         if view["callback_id"] != "signoff.edit":
             return fields.errors_of(view, error.problems)
         place = fields.place_of(view)
-        _, turn = await self.context.actions.views.turn(place.scope, _turn_in(place))
-        names = argument_names(turn, self.context.actions.views.spec(turn.proposal.call.name))
+        _, turn = await self.context.views.turn(place.scope, _turn_in(place))
+        names = argument_names(turn, self.context.views.spec(turn.proposal.call.name))
         return fields.errors_of(view, error.problems, names)
 
     async def _give_back(self, ack: Ack, errors: dict[str, str], said: str = "") -> None:

@@ -3,7 +3,7 @@
 import logging
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from slack_bolt.async_app import AsyncApp
@@ -11,18 +11,17 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.authorization.async_authorize import AsyncAuthorize
 from slack_bolt.context.async_context import AsyncBoltContext
 
-from adapters.actions import FormInput
-from adapters.buttons import Button
+from adapters.chat.refusals import Refusal, attempt
 from adapters.slack.api.tokens import SlackTokens
 from adapters.slack.inbound.clicks import SlackClickListener
 from adapters.slack.inbound.context import SlackContext, thread_of
 from adapters.slack.inbound.home import HomeTab
-from adapters.slack.inbound.inbound_event import Body, of_event, workspaces_in
+from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_event, workspaces_in
 from adapters.slack.inbound.messages import SlackMessageListener
 from adapters.slack.inbound.modals import SlackModalListener
 from adapters.slack.inbound.slash import SlackSlashListener
 from adapters.slack.install.installations import InstallationStore, WorkspaceInstall
-from agent_core.errors import PersonError
+from agent_core.model.agent import Agent
 
 logger = logging.getLogger(__name__)
 
@@ -45,24 +44,24 @@ SCOPES = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class EventRouter:
     """Registers every listener with Bolt; the manifest names the same events and no more."""
 
     context: SlackContext
     words: SlackMessageListener
     installed: InstallationStore | None
+    home: HomeTab = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.home = HomeTab(self.context)
 
     def listen(self, app: AsyncApp) -> None:
         """Register everything."""
-        clicks, home, slash, forms = (
-            SlackClickListener(self.context),
-            HomeTab(self.context),
-            SlackSlashListener(self.context),
-            SlackModalListener(self.context),
-        )
+        clicks, slash = SlackClickListener(self.context), SlackSlashListener(self.context)
+        forms = SlackModalListener(self.context)
         # Bolt asks each in turn whether it listens, so what people wait for stands first.
-        app.action({"type": "block_actions", "action_id": OURS})(_acknowledging(_by_place(clicks, home)))
+        app.action({"type": "block_actions", "action_id": OURS})(_acknowledging(_by_place(clicks, self.home)))
         app.view(OURS)(_acknowledging(forms.submit))
         app.command(COMMAND)(_acknowledging(slash.run))
         for name, listener in self.by_name.items():
@@ -74,7 +73,7 @@ class EventRouter:
         return {
             "message": self._message,
             "app_mention": self._message,
-            "app_home_opened": HomeTab(self.context).on_opened,
+            "app_home_opened": self.home.on_opened,
             "agent_session_stopped": self._on_stopped,
             "user_change": self._person,
             "team_join": self._person,
@@ -88,15 +87,16 @@ class EventRouter:
     async def _on_stopped(self, body: Body, workspace: str) -> None:
         """Slack's own Stop: the same as ours."""
         arrival = of_event(body, workspace)
-        agent = await self.context.actions.views.in_thread(thread_of(arrival))
+        agent = await self.context.views.in_thread(thread_of(arrival))
         if agent is None:
             return
-        try:
-            await self.context.actions.press(Button("stop", agent.id), FormInput(), await self.context.origin(arrival))
-        except PersonError as error:
-            self.context.soon(self.context.tell(arrival, str(error)))
+        if isinstance(refusal := await attempt(self._stop(agent, arrival)), Refusal):
+            self.context.soon(self.context.tell(arrival, refusal.text))
         self.context.surface.forget_status(agent)
-        await self.context.surface.status(await self.context.actions.views.agent(agent.channel, agent.id))
+        await self.context.surface.status(await self.context.views.agent(agent.channel, agent.id))
+
+    async def _stop(self, agent: Agent, arrival: SlackEvent) -> None:
+        await self.context.service.stop(agent.id, await self.context.origin(arrival))
 
     async def _person(self, body: Body, workspace: str) -> None:
         self.context.directory.learn(workspace, body["event"]["user"])

@@ -1,10 +1,11 @@
 """Signoff's buttons as elements of Slack's: the `action_id` is `signoff.` and the verb, the value the button itself."""
 
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias, get_args
 
-from adapters.buttons import Button, ViewButton
+from adapters.buttons import Button, ViewButton, ViewVerb
 from adapters.cards import Card
+from adapters.chat.extra_buttons import DeleteButton, foreign_button
 from adapters.slack.outbound.blocks import (
     IDENTIFIER,
     VALUE,
@@ -19,15 +20,41 @@ from adapters.slack.outbound.blocks import (
     plain,
     text_input,
 )
-from adapters.slack.outbound.extra_buttons import SlackDeleteButton, SlackDraftButton, SlackUploadButton
+from adapters.slack.outbound.extra_buttons import SlackDraftButton, SlackUploadButton
 from adapters.text_fit import fits
 from adapters.ui_text import DELETE_MEANS, REPLY_DOES, STOP_MEANS, covered_text
 from agent_core.model.agent import Agent
 from agent_core.model.command import RiskClass
 
-Pressable: TypeAlias = Button | ViewButton | SlackUploadButton | SlackDeleteButton | SlackDraftButton
+Pressable: TypeAlias = Button | ViewButton | SlackUploadButton | DeleteButton | SlackDraftButton
 PREFIX = "signoff."
 APPROVE_N = "Approve ×N"
+
+
+def pressed(action: Mapping[str, Any]) -> Pressable:
+    """What an action of a `block_actions` payload says; raise InvalidInput where it is none of ours.
+
+    For a reply box it is the reply button: what was written stands in the action's `value`.
+    """
+    name = str(action.get("action_id") or "")
+    value: object = action.get("value")
+    if action.get("type") in ("static_select", "overflow"):
+        value = (action.get("selected_option") or {}).get("value")
+    elif action.get("type") == "plain_text_input":
+        value = action.get("block_id")
+    if not name.startswith(PREFIX) or not isinstance(value, str):
+        raise foreign_button()
+    match name.removeprefix(PREFIX).partition(".")[0]:
+        case verb if verb.replace("_", " ") in get_args(ViewVerb):
+            return ViewButton.parse(value)
+        case "upload":
+            return SlackUploadButton.parse(value)
+        case "delete":
+            return DeleteButton.parse(value)
+        case "create" | "change":
+            return SlackDraftButton.parse(value)
+        case _:
+            return ViewButton.parse(value) if value.startswith("another number:") else Button.parse(value)
 
 
 def action_id(pressable: Pressable) -> str:
@@ -39,7 +66,7 @@ def action_id(pressable: Pressable) -> str:
             return PREFIX + verb.replace(" ", "_")
         case SlackUploadButton():
             return f"{PREFIX}upload"
-        case SlackDeleteButton():
+        case DeleteButton():
             return f"{PREFIX}delete"
 
 
@@ -62,7 +89,7 @@ def stop_button(agent: Agent) -> Block:
 def delete_button(agent: Agent) -> Block:
     """Asks first: nothing of the agent is left."""
     asked = confirmation(f"Delete {agent.name}?", DELETE_MEANS, yes="Delete", no="Keep it", danger=True)
-    return element(SlackDeleteButton(agent.id), style="danger", confirm=asked)
+    return element(DeleteButton(agent.id), style="danger", confirm=asked)
 
 
 def rest_button(agent: Agent) -> Block:

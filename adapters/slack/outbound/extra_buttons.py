@@ -1,4 +1,4 @@
-"""What Slack's buttons carry besides a verb and an id: a file to upload, an agent to delete, a draft to create.
+"""What Slack's buttons carry besides a verb and an id: a file to upload, a draft to create.
 
 A value is read back only where it is exactly what was written here.
 """
@@ -6,17 +6,15 @@ A value is read back only where it is exactly what was written here.
 import json
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import Any, Literal, Self, TypeAlias, get_args
+from typing import Any, Self, get_args
 
+from adapters.chat.extra_buttons import ExtraVerb, foreign_button
 from adapters.slack.outbound.blocks import VALUE
 from adapters.slack.outbound.texts import clean
 from adapters.text_fit import beginning, fits, units
-from agent_core.errors import InvalidInput
 from agent_core.model.agent_policy import Approvers, Policy, Verbosity
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId
-
-ExtraVerb: TypeAlias = Literal["create", "change"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,27 +34,8 @@ class SlackUploadButton:
         verb, _, rest = text.partition(":")
         agent, _, path = rest.partition(":")
         if verb != "upload" or not agent or not path:
-            raise _foreign()
+            raise foreign_button()
         return cls(AgentId(agent), path)
-
-
-@dataclass(frozen=True, slots=True)
-class SlackDeleteButton:
-    """An agent is to be deleted, and whoever pressed was asked whether they mean it."""
-
-    agent: AgentId
-    label = "Delete"
-
-    def __str__(self) -> str:
-        return f"delete:{self.agent}"
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Read back what `str` gave; raise InvalidInput for anything else."""
-        verb, _, agent = text.partition(":")
-        if verb != "delete" or not agent:
-            raise _foreign()
-        return cls(AgentId(agent))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +71,9 @@ class SlackDraftButton:
             verb, fields, sentence = json.loads(text)
             draft = None if fields is None else _draft(fields)
         except (ValueError, TypeError, KeyError, AttributeError, InvalidOperation, RecursionError):
-            raise _foreign() from None
+            raise foreign_button() from None
         if verb not in get_args(ExtraVerb) or not isinstance(sentence, str):
-            raise _foreign()
+            raise foreign_button()
         return cls(verb, draft, sentence)
 
 
@@ -131,7 +110,3 @@ def _shortened(text: str, most: int) -> str:
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def _foreign() -> InvalidInput:
-    return InvalidInput({"button": "This button is not one of Signoff's."})

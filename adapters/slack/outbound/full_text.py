@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from adapters.cards import Card, Labelled
+from adapters.chat.full_text import command_parts, spoken_parts
 from adapters.slack.outbound.blocks import TEXT, Block, line, preformatted, rich, run
 from adapters.slack.outbound.card import one_line
 from adapters.slack.outbound.texts import clean
@@ -15,22 +16,9 @@ MOST_BYTES = 200_000
 LABEL = 2000
 
 
-def thoughts_of(card: Card) -> list[Labelled]:
-    """What the model says of its command, in the order of its weight."""
-    spoken = [Labelled("Thoughts", card.says), Labelled("Plan", "\n".join(card.plan)), *card.details]
-    spoken.append(Labelled("Self-review", card.review))
-    return [part for part in spoken if part.text]
-
-
 def parts_of(card: Card) -> list[list[Block]]:
     """All there is of a turn, in parts that a view can hold."""
-    spoken = [Labelled(card.headline, card.state), *thoughts_of(card)]
-    spoken += [Labelled("Remark", card.remark)] if card.remark else []
-    spoken += [Labelled("Changes", card.edits)] if card.edits else []
-    shown = [*card.changes, *card.arguments]
-    shown += [Labelled(f"Preview: {card.preview.title}", card.preview.body)] if card.preview else []
-    shown += [Labelled("Result", card.outcome)] if card.outcome else []
-    return packed([*drawn(spoken), *drawn(shown, boxed=True)])
+    return packed([*drawn(spoken_parts(card, card.state)), *drawn(command_parts(card), boxed=True)])
 
 
 def drawn(texts: Sequence[Labelled], *, boxed: bool = False) -> Iterator[Block]:

@@ -1,12 +1,13 @@
 """What stands in Slack's messages. Pure: a value of the core → text, blocks and metadata, within Slack's limits."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from adapters.answers import Answer
 from adapters.buttons import Button, ViewButton
-from adapters.cards import free_text, how_to_talk, lease_text, spend_text, status_text, summary_text, turn_card
+from adapters.cards import free_text, how_to_talk, spend_text, status_text, summary_text, turn_card
+from adapters.chat.subcommands import Link
+from adapters.chat.texts import AT_REST, notice_text, settings_lines, since_text
 from adapters.decision_log import row_text
 from adapters.slack.outbound.blocks import (
     MESSAGE_BLOCKS,
@@ -28,7 +29,6 @@ from adapters.slack.outbound.blocks import (
 )
 from adapters.slack.outbound.card import card_blocks, one_line
 from adapters.slack.outbound.controls import (
-    PREFIX,
     card_controls,
     delete_button,
     element,
@@ -37,25 +37,22 @@ from adapters.slack.outbound.controls import (
     rest_button,
     upload_button,
 )
-from adapters.slack.outbound.extra_buttons import SlackDeleteButton, SlackDraftButton, SlackUploadButton
+from adapters.slack.outbound.extra_buttons import SlackDraftButton
 from adapters.slack.outbound.links import card_link
 from adapters.slack.outbound.texts import beginning_by_weight, clean, escaped, weight
 from adapters.text_fit import beginning, cut, shares
-from adapters.ui_text import DELETE_MEANS, HelpText, age, size_text
+from adapters.ui_text import DELETE_MEANS, HelpText, size_text
 from adapters.visible_text import visible
-from agent_core.errors import InvalidInput
 from agent_core.model.actors import Actor
-from agent_core.model.agent import Agent, Awaiting
+from agent_core.model.agent import Agent
 from agent_core.model.draft import AgentDraft
 from agent_core.model.files import FileEntry
 from agent_core.model.note import Notice
 from agent_core.model.turn import Turn
 from agent_core.service.decision_log import LogRow
 
-Link = Callable[[Agent], str]
 NAME, ROLE, GOALS, SHORT = 160, 1000, 8000, 150
 MOST_LISTED, MOST_UPLOADS, LOG_ROW = MESSAGE_BLOCKS - 10, 20, 500
-RESTING = ("stopped", "paused", "finished")
 EXPLANATION = (
     "Signoff puts agents to work in your team's chat, and nothing runs until somebody signs it off.",
     "Mention Signoff with what you want done, or press New agent:",
@@ -88,9 +85,9 @@ def root_message(agent: Agent, *, model: str, status_line: str = "") -> SlackMes
 
 def notice_message(agent: Agent, notice: Notice) -> SlackMessage:
     """What Signoff tells the thread; with Resume where the agent stands still."""
-    resume = element(Button("resume", agent.id)) if notice.kind in RESTING else None
+    resume = element(Button("resume", agent.id)) if notice.kind in AT_REST else None
     name = cut(one_line(agent.name), NAME)
-    said = notice.text if notice.text.startswith(f"{name} is ") else f"{name}: {notice.text}"
+    said = notice_text(name, notice)
     blocks = [section(said, resume) if resume else context(said)]
     blocks += [actions(element(ViewButton("show reply", notice.id)))] if notice.reply else []
     return SlackMessage(notification(said), blocks, metadata("signoff_notice", notice=notice.id))
@@ -140,21 +137,13 @@ def agents_message(agents: Sequence[Agent], now: datetime, link: Link) -> SlackM
 
 def agent_message(agent: Agent, now: datetime, link: Link) -> SlackMessage:
     """One agent with all that is settled about it."""
-    policy = agent.policy
-    facts = [
-        f"Started by {agent.owner} · {agent.model or 'the default model'} · turn {agent.turns}",
-        f"Who may approve: {f'only {agent.owner}' if policy.approvers == 'owner' else 'anyone here'}",
-        free_text(agent) or "Every command asks",
-        *([lease_text(agent)] if agent.lease else []),
-    ]
     opens = linked(agent, link)
     buttons = [*([opens] if opens else []), rest_button(agent)]
     buttons += [element(Button("revoke", agent.id))] if agent.lease else []
     standing = standing_text(agent, now)
     about = _about(agent.name, agent.role, agent.goals)
-    return SlackMessage(
-        notification(standing), [*about, section(standing), context("\n".join(facts)), actions(*buttons)]
-    )
+    settled = context("\n".join(settings_lines(agent)))
+    return SlackMessage(notification(standing), [*about, section(standing), settled, actions(*buttons)])
 
 
 def files_message(agent: Agent, entries: Sequence[FileEntry]) -> SlackMessage:
@@ -167,7 +156,7 @@ def files_message(agent: Agent, entries: Sequence[FileEntry]) -> SlackMessage:
     return SlackMessage(notification(f"{agent.name}: {len(entries):,} files"), blocks)
 
 
-def delete_question(agent: Agent) -> SlackMessage:
+def delete_message(agent: Agent) -> SlackMessage:
     """Asks before an agent is deleted."""
     said = f"Delete {agent.name}? {DELETE_MEANS}"
     return SlackMessage(notification(said), [section(said), actions(delete_button(agent))])
@@ -199,40 +188,10 @@ def offer_message(draft: AgentDraft, sentence: str = "", *, said: str = "") -> S
     )
 
 
-def pressed(
-    action: Mapping[str, Any],
-) -> Button | ViewButton | SlackUploadButton | SlackDeleteButton | SlackDraftButton:
-    """What an action of a `block_actions` payload says; raise InvalidInput where it is none of ours.
-
-    For a reply box it is the reply button: what was written stands in the action's `value`.
-    """
-    name = str(action.get("action_id") or "")
-    value: object = action.get("value")
-    if action.get("type") in ("static_select", "overflow"):
-        value = (action.get("selected_option") or {}).get("value")
-    elif action.get("type") == "plain_text_input":
-        value = action.get("block_id")
-    if not name.startswith(PREFIX) or not isinstance(value, str):
-        raise InvalidInput({"button": "This button is not one of Signoff's."})
-    match name.removeprefix(PREFIX).partition(".")[0]:
-        case "show_all" | "show_reply" | "thoughts" | "another_number" | "new_agent" | "open":
-            return ViewButton.parse(value)
-        case "upload":
-            return SlackUploadButton.parse(value)
-        case "delete":
-            return SlackDeleteButton.parse(value)
-        case "create" | "change":
-            return SlackDraftButton.parse(value)
-        case _:
-            return ViewButton.parse(value) if value.startswith("another number:") else Button.parse(value)
-
-
 def standing_text(agent: Agent, now: datetime) -> str:
     """An agent on one line: name, what it does and for how long, spend."""
     status = one_line(status_text(agent.status))
-    since = age(agent.since, now)
-    waits = f"{status} for {since}" if isinstance(agent.status, Awaiting) else f"{status}, {since}"
-    return " · ".join((cut(one_line(agent.name), NAME), cut(waits, SHORT), spend_text(agent)))
+    return " · ".join((cut(one_line(agent.name), NAME), cut(since_text(agent, now, status), SHORT), spend_text(agent)))
 
 
 def linked(agent: Agent, link: Link) -> Block | None:

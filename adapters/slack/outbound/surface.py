@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from adapters.cards import status_text
+from adapters.chat.background import BackgroundTasks
+from adapters.chat.status_updates import StatusUpdates, is_held_up
 from adapters.slack.api.client import GONE, SlackApi, SlackRefused
 from adapters.slack.api.directory import SlackDirectory
-from adapters.slack.inbound.background import BackgroundTasks
 from adapters.slack.outbound.blocks import SlackMessage
 from adapters.slack.outbound.card import one_line
 from adapters.slack.outbound.posted import PostedMessages
@@ -41,9 +41,8 @@ LONGEST_TITLE = 200
 class SlackSurface:
     """Shows agents in Slack.
 
-    `drawn` tells what messages show already, so that nothing is sent twice; `standings` what people see that an agent
-    does, `sessions` what Slack's own indicator says of it, `lines` whose root message says it, and `to_tell` what is
-    being sent. Any of it may be lost: then more is sent.
+    `drawn` tells what messages show already, so that nothing is sent twice; `sessions` what Slack's own indicator says
+    of an agent, `lines` whose root message says it. Any of it may be lost: then more is sent.
     """
 
     calls: SlackApi
@@ -52,11 +51,14 @@ class SlackSurface:
     directory: SlackDirectory
     name: SurfaceName = "slack"
     drawn: OrderedDict[str, bytes] = field(default_factory=OrderedDict)
-    standings: dict[AgentId, str] = field(default_factory=dict)
     sessions: dict[AgentId, SessionStatus] = field(default_factory=dict)
     lines: set[AgentId] = field(default_factory=set)
-    to_tell: dict[AgentId, Agent] = field(default_factory=dict)
     without_sessions: set[str] = field(default_factory=set)
+    updates: StatusUpdates = field(init=False)
+
+    def __post_init__(self) -> None:
+        clock = self.calls.clock
+        self.updates = StatusUpdates(send=self._send_status, soon=self.soon, clock=clock, delay=SETTLES)
 
     async def open_thread(self, agent: Agent) -> ThreadRef:
         """Post the root message, unless it stands in the channel."""
@@ -83,17 +85,11 @@ class SlackSurface:
 
     async def status(self, agent: Agent) -> None:
         """Have it shown soon what the agent does; of several changes in a row only the last is sent."""
-        is_under_way = agent.id in self.to_tell
-        is_told = not is_under_way and self.standings.get(agent.id) == status_text(agent.status)
-        if agent.thread is None or agent.parent or is_told:  # the indicator is that of the agent people made
-            return
-        self.to_tell[agent.id] = agent
-        if not is_under_way:
-            self.soon(self._tell_status(agent.id))
+        self.updates.update(agent)
 
     def forget_status(self, agent: Agent) -> None:
         """Have the agent's state sent again, for Slack changed its indicator by itself."""
-        self.standings.pop(agent.id, None)
+        self.updates.forget(agent.id)
         self.sessions.pop(agent.id, None)
 
     async def announce_lost_thread(self, agent: Agent, reason: str) -> None:
@@ -180,21 +176,10 @@ class SlackSurface:
         while len(self.drawn) > MOST_DRAWN:
             self.drawn.popitem(last=False)
 
-    async def _tell_status(self, agent_id: AgentId) -> None:
-        told = self.standings.get(agent_id, "")
-        try:
-            await self.calls.clock.sleep(SETTLES)
-            while (text := status_text(self.to_tell[agent_id].status)) != told:
-                await self._stand(self.to_tell[agent_id], text)
-                told = self.standings[agent_id] = text
-        finally:
-            del self.to_tell[agent_id]
-
-    async def _stand(self, agent: Agent, text: str) -> None:
+    async def _send_status(self, agent: Agent, text: str) -> None:
         """Slack's own indicator says whether it works or waits; the root message says what Slack has no word for."""
         has_indicator = await self._set_session(agent)
-        is_held_up = isinstance(agent.status, Thinking) and bool(agent.status.held_up or agent.status.waits_for)
-        line = text if is_held_up or not has_indicator else ""
+        line = text if is_held_up(agent) or not has_indicator else ""
         if line or agent.id in self.lines:
             await self._edit(agent, thread_of(agent).thread, root_message(agent, model=self.model, status_line=line))
             self.lines.add(agent.id)

@@ -7,6 +7,8 @@ from decimal import Decimal
 
 from adapters.buttons import ViewButton, ViewVerb
 from adapters.cards import Card, Labelled, as_text, money
+from adapters.chat.full_text import thoughts_of
+from adapters.chat.subcommands import Link
 from adapters.forms import argument_names
 from adapters.slack.inbound.fields import ARGUMENT, FormContext
 from adapters.slack.outbound.blocks import (
@@ -28,9 +30,9 @@ from adapters.slack.outbound.blocks import (
 )
 from adapters.slack.outbound.card import one_line
 from adapters.slack.outbound.controls import APPROVE_N, element, rest_button
-from adapters.slack.outbound.full_text import drawn, packed, parts_of, thoughts_of
+from adapters.slack.outbound.full_text import drawn, packed, parts_of
 from adapters.slack.outbound.inputs import FIELD, PIECE, entries
-from adapters.slack.outbound.render import EXAMPLE, EXPLANATION, Link, linked, standing_text
+from adapters.slack.outbound.render import EXAMPLE, EXPLANATION, linked, standing_text
 from adapters.slack.outbound.texts import clean
 from adapters.text_fit import beginning, cut
 from adapters.ui_text import age

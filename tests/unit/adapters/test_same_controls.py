@@ -11,16 +11,18 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 import pytest
 from discord import app_commands
 
-import adapters.discord.inbound.messages
-import adapters.slack.inbound.messages
+import adapters.chat.messages
 from adapters import actions
 from adapters.buttons import LABELS, VIEW_LABELS, Verb, ViewVerb
+from adapters.chat.messages import ThreadListener
 from adapters.discord.inbound import forms as discord_forms
+from adapters.discord.inbound.messages import DiscordMessageListener
 from adapters.discord.inbound.slash import DiscordSlashListener, commands_of
 from adapters.discord.outbound import render as discord_render
 from adapters.discord.outbound.controls import CHOICE, PRESSED
 from adapters.forms import fields_of
 from adapters.slack.inbound.fields import draft_of
+from adapters.slack.inbound.messages import SlackMessageListener
 from adapters.slack.outbound import render as slack_render
 from adapters.slack.outbound.controls import PREFIX
 from adapters.slack.outbound.views import agent_form, home
@@ -104,7 +106,7 @@ def in_slack(cards: tuple[tuple[Agent, Turn], ...]) -> Iterator[Any]:
     yield slack_render.agents_message([], NOON, link).blocks
     yield slack_render.agent_message(leased(agent), NOON, link).blocks
     yield slack_render.files_message(agent, [FileEntry("notes.md", 3, NOON)]).blocks
-    yield slack_render.delete_question(agent).blocks
+    yield slack_render.delete_message(agent).blocks
     yield slack_render.explanation_message().blocks
     yield slack_render.offer_message(AgentDraft()).blocks
     yield home([agent], [(agent, turn)], NOON, link)
@@ -117,7 +119,7 @@ def in_discord(cards: tuple[tuple[Agent, Turn], ...]) -> Iterator[Any]:
         discord_render.kept_message(agent, "at rest"),
         discord_render.notice_message(agent, a_notice(agent, reply="Sure!")),
         discord_render.agents_message([], NOON, link),
-        discord_render.agent_message(leased(agent), NOON),
+        discord_render.agent_message(leased(agent), NOON, link),
         discord_render.files_message(agent, [FileEntry("notes.md", 3, NOON)]),
         discord_render.delete_message(agent),
         discord_render.offer_message(AgentDraft(), "key"),
@@ -166,7 +168,8 @@ def words_on(element: Mapping[str, Any]) -> str:
     return str(text["text"] if isinstance(text, dict) else text)
 
 
-def calls_of(module: ModuleType) -> set[str]:
+def calls_of(module: ModuleType | None) -> set[str]:
+    assert module
     calls = (node.func for node in ast.walk(ast.parse(inspect.getsource(module))) if isinstance(node, ast.Call))
     return {ast.unparse(call) for call in calls}
 
@@ -228,11 +231,11 @@ def test_names_complete_themselves_wherever_discord_asks_for_one() -> None:
     assert [each.name for each in asked if not cast("Any", each.get_parameter("name")).autocomplete] == []
 
 
-@pytest.mark.parametrize(
-    "module", [adapters.slack.inbound.messages, adapters.discord.inbound.messages], ids=["slack", "discord"]
-)
-def test_what_is_typed_in_a_thread_is_read_by_the_same_code(module: ModuleType) -> None:
-    assert "self.context.actions.say" in calls_of(module)
+@pytest.mark.parametrize("listener", [SlackMessageListener, DiscordMessageListener], ids=["slack", "discord"])
+def test_what_is_typed_in_a_thread_is_read_by_the_same_code(listener: type[ThreadListener]) -> None:
+    assert listener.take_text is ThreadListener.take_text
+    assert "self.take_text" in calls_of(inspect.getmodule(listener))
+    assert "self.context.actions.say" in calls_of(adapters.chat.messages)
     verbs = {line.split()[0].removeprefix("!") for line, _ in actions.HELP.commands}
     assert set(get_args(ThreadVerb)) < verbs
 

@@ -350,7 +350,7 @@ def test_a_name_cannot_lead_its_link_elsewhere() -> None:
 
 def test_one_agent_is_shown_with_what_is_settled_about_it() -> None:
     agent = replace(AGENT, lease=LEASE, status=Stopped(ANA))
-    assert lines(agent_message(agent, LATER, url=link(agent))) == snapshot(
+    assert lines(agent_message(agent, LATER, link)) == snapshot(
         [
             """\
 **Energy-GPT**

@@ -15,14 +15,16 @@ from adapters import actions, subcommands
 from adapters.answers import Answer, Attachment
 from adapters.buttons import Button, ViewButton
 from adapters.cards import turn_card
+from adapters.chat.extra_buttons import DeleteButton
 from adapters.slack.inbound.fields import FormContext, home_channel, place_of
 from adapters.slack.outbound.blocks import SlackMessage
-from adapters.slack.outbound.extra_buttons import SlackDeleteButton, SlackDraftButton, SlackUploadButton
+from adapters.slack.outbound.controls import pressed
+from adapters.slack.outbound.extra_buttons import SlackDraftButton, SlackUploadButton
 from adapters.slack.outbound.render import (
     agent_message,
     agents_message,
     answer_message,
-    delete_question,
+    delete_message,
     explanation_message,
     files_message,
     help_message,
@@ -30,7 +32,6 @@ from adapters.slack.outbound.render import (
     note_message,
     notice_message,
     offer_message,
-    pressed,
     root_message,
     turn_message,
 )
@@ -606,13 +607,13 @@ def test_files_can_be_uploaded_one_by_one_and_the_rest_is_counted() -> None:
 
 
 def test_deleting_asks_first() -> None:
-    message = delete_question(AGENT)
+    message = delete_message(AGENT)
     asked = button(message.blocks, "Delete")
     assert read(message.blocks) == snapshot(
         ["Delete Energy-GPT? This removes its history, memory and files.", "[Delete]"]
     )
     assert (asked["style"], asked["confirm"]["title"]["text"]) == ("danger", "Delete Energy-GPT?")
-    assert pressed(asked) == SlackDeleteButton(AGENT.id)
+    assert pressed(asked) == DeleteButton(AGENT.id)
 
 
 def test_an_empty_mention_is_answered_with_what_signoff_is() -> None:

@@ -1,4 +1,4 @@
-"""What follows an acknowledgement: tasks that are owned, and whose faults end in the log."""
+"""Tasks that run after the platform was answered: they are owned, and their faults end in the log."""
 
 import asyncio
 import logging
@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class BackgroundTasks:
-    """Runs things after the answer to Slack went out; `close` lets them end."""
+    """Runs things after the answer to the platform went out; `close` lets them end."""
 
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 

@@ -1,0 +1,64 @@
+"""Replies that were written while Signoff was not connected: read once for every live thread."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from adapters.chat.services import ChatServices
+from agent_core.errors import SurfaceBusy, SurfaceError
+from agent_core.model.agent import Agent
+from agent_core.model.channels import SurfaceName
+from agent_core.ports.world import Clock
+
+T = TypeVar("T")
+logger = logging.getLogger(__name__)
+
+OVERLAP = timedelta(minutes=5)  # what was taken already is not taken twice, and clocks differ
+FIRST_LOOK = timedelta(days=1)
+AT_REST = timedelta(days=7)  # so long a thread that came to rest is still read
+BEAT_SECONDS = 60.0
+MAX_TRIES = 30
+
+
+@dataclass(slots=True, kw_only=True)
+class CatchUp:
+    """Knows until when each workspace was heard; `read_thread` takes the replies of one thread since a time."""
+
+    surface: SurfaceName
+    context: ChatServices
+    read_thread: Callable[[Agent, datetime], Awaitable[None]]
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def read(self, workspace: str) -> None:
+        """Read the replies of every live thread since the workspace was last heard, oldest first in each."""
+        async with self.lock:
+            begun = self.context.clock.now()
+            heard = await self.context.inbound_log.until(self.surface, workspace) or begun - FIRST_LOOK
+            for agent in await self.context.views.list_with_thread(self.surface, begun - AT_REST):
+                if agent.channel.workspace == workspace and not agent.parent:  # a helper's thread is its parent's
+                    await self._read_or_log(agent, heard - OVERLAP)
+            await self.context.inbound_log.note(self.surface, workspace, begun)
+
+    async def keep_time(self, workspace: str) -> None:
+        """Note that the workspace is heard now."""
+        async with self.lock:
+            await self.context.inbound_log.note(self.surface, workspace, self.context.clock.now())
+
+    async def _read_or_log(self, agent: Agent, since: datetime) -> None:
+        try:
+            await self.read_thread(agent, since)
+        except SurfaceError as fault:
+            logger.warning("thread not read", extra={"agent": agent.id, "why": str(fault)[:200]})
+
+
+async def retry_while_busy(ask: Callable[[], Awaitable[T]], clock: Clock) -> T:
+    """Ask, and again each time after the seconds that the platform names; raise SurfaceBusy after thirty tries."""
+    for _ in range(MAX_TRIES):
+        try:
+            return await ask()
+        except SurfaceBusy as busy:
+            await clock.sleep(busy.retry_after or 1.0)
+    raise SurfaceBusy("The platform was busy for too long")

@@ -1,0 +1,108 @@
+"""What people write in an agent's thread: each message is carried out once, in the order of its thread."""
+
+import asyncio
+from collections.abc import Awaitable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Literal, Protocol, TypeAlias
+from weakref import WeakValueDictionary
+
+from adapters.actions import takes_long
+from adapters.answers import Answer
+from adapters.chat.services import ChatServices
+from agent_core.errors import CommandError, PersonError
+from agent_core.model.actors import Origin
+from agent_core.model.agent import Agent
+from agent_core.model.seen_proposal import SeenProposal
+
+Sign: TypeAlias = Literal["kept", "decided", "asked"]
+
+
+class ThreadMessage(Protocol):
+    """A person's message in an agent's thread, and how its platform answers it."""
+
+    @property
+    def text(self) -> str:
+        """What was written, as people saw it."""
+
+    @property
+    def origin(self) -> Origin:
+        """Who wrote it; its delivery is the platform's id of the message."""
+
+    @property
+    def written_at(self) -> datetime:
+        """When it was written, by the platform's clock."""
+
+    async def react(self, sign: Sign) -> None:
+        """Put a reaction under the message."""
+
+    async def tell(self, said: str) -> None:
+        """Answer with a sentence."""
+
+    async def give(self, answer: Answer) -> None:
+        """Answer with a text and its files."""
+
+    async def offer_resume(self, said: str) -> None:
+        """Answer with a sentence and the button Resume."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadListener:
+    """Carries out messages that came live or were read by the catch-up."""
+
+    context: ChatServices
+    locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary, kw_only=True)
+
+    async def take_text(self, agent: Agent, message: ThreadMessage) -> bool:
+        """Say it to the agent; return False where it was refused. What asks a model runs in the background."""
+        if takes_long(message.text):
+            self.context.soon(self._ask(agent, message))
+            return True
+        async with self.locks.setdefault(agent.id, asyncio.Lock()):
+            return not message.text or await self._say(agent, message)
+
+    async def take_file(
+        self, agent: Agent, message: ThreadMessage, file_id: str, fetched: Awaitable[tuple[str, bytes]]
+    ) -> None:
+        """Put a file into the workspace. If the process dies meanwhile, the catch-up reads the message again."""
+        put = replace(message.origin, delivery=f"{message.origin.delivery}/{file_id}")
+        try:
+            name, data = await fetched
+            path = await self.context.uploads.receive(agent.id, name, data, put)
+        except (PersonError, CommandError) as error:
+            await message.tell(str(error))
+            return
+        if path:
+            await message.react("kept")
+
+    async def _say(self, agent: Agent, message: ThreadMessage) -> bool:
+        """A refused message is done with, so that read again it never meets a later proposal."""
+        seen = SeenProposal(written_at=message.written_at)
+        try:
+            answer = await self.context.actions.say(agent.id, message.text, message.origin, seen)
+        except PersonError as error:
+            if await self._is_first(message):
+                await message.tell(str(error))
+            return False
+        if answer.is_wanted:
+            if await self._is_first(message, "/answer"):
+                await message.give(answer)
+            return True
+        await message.react("asked" if answer.is_asked else "kept" if answer.kept else "decided")
+        if answer.kept and answer.kept.agent.is_at_rest and await self._is_first(message, "/answer"):
+            await message.offer_resume(answer.text)
+        return True
+
+    async def _ask(self, agent: Agent, message: ThreadMessage) -> None:
+        """Do what asks a model, once; the reaction shows at once that it was heard."""
+        if not await self._is_first(message):
+            return
+        await message.react("kept")
+        seen, once = SeenProposal(written_at=message.written_at), replace(message.origin, delivery=None)
+        try:
+            await message.give(await self.context.actions.say(agent.id, message.text, once, seen))
+        except PersonError as error:
+            await message.tell(str(error))
+
+    async def _is_first(self, message: ThreadMessage, part: str = "") -> bool:
+        return await self.context.inbound_log.first_time(f"{message.origin.delivery}{part}")

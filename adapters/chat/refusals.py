@@ -1,0 +1,41 @@
+"""What a listener tells one person when their click, form, command or message could not be carried out."""
+
+import logging
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from agent_core.errors import CommandError, NotFound, PersonError, SurfaceError
+
+T = TypeVar("T")
+logger = logging.getLogger(__name__)
+
+WENT_WRONG = "Something went wrong inside Signoff; its log says what. Nothing was decided: try again."
+GONE = "This belongs to an agent that was deleted, or to another channel."
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The sentence for the person, and the error behind it."""
+
+    text: str
+    error: Exception
+
+    @property
+    def on_card(self) -> str:
+        """The sentence for somebody who pressed a card: it may be left from an agent that is gone."""
+        return GONE if isinstance(self.error, NotFound) else self.text
+
+
+async def attempt(work: Awaitable[T]) -> T | Refusal:
+    """Return what the work returns, or the refusal where it raises. An error that nobody expected is logged."""
+    try:
+        return await work
+    except (PersonError, CommandError) as error:
+        return Refusal(str(error), error)
+    except SurfaceError as error:
+        logger.warning("platform fault", extra={"fault": type(error).__name__, "why": str(error)[:300]})
+        return Refusal(str(error), error)
+    except Exception as error:
+        logger.exception("listener failed")
+        return Refusal(WENT_WRONG, error)

@@ -1,0 +1,28 @@
+"""The services of the core that the listeners of every chat platform call."""
+
+from dataclasses import dataclass
+
+from adapters.actions import ActionDispatcher
+from adapters.chat.background import BackgroundTasks
+from adapters.thread_commands import ThreadCommands
+from agent_core.ports.world import Clock
+from agent_core.service.agents import AgentService
+from agent_core.service.drafting import AgentDrafting
+from agent_core.service.inbound_log import InboundLog
+from agent_core.service.uploads import FileUploads
+from agent_core.service.views import AgentViews
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatServices:
+    """A platform's context adds its own side to these."""
+
+    actions: ActionDispatcher
+    service: AgentService
+    views: AgentViews
+    thread_commands: ThreadCommands
+    drafting: AgentDrafting
+    uploads: FileUploads
+    inbound_log: InboundLog
+    soon: BackgroundTasks
+    clock: Clock

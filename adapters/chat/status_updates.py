@@ -1,0 +1,54 @@
+"""The line that says what an agent does: sent a moment after it changed, and only the last of several changes."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from adapters.cards import status_text
+from adapters.chat.background import BackgroundTasks
+from agent_core.model.agent import Agent, Thinking
+from agent_core.model.ids import AgentId
+from agent_core.ports.world import Clock
+
+
+@dataclass(slots=True, kw_only=True)
+class StatusUpdates:
+    """`shown` tells what people see that an agent does, `to_send` what is being sent.
+
+    Either may be lost: then more is sent. `delay` is in seconds; a state that lasts no longer only flickers.
+    """
+
+    send: Callable[[Agent, str], Awaitable[None]]
+    soon: BackgroundTasks
+    clock: Clock
+    delay: float
+    shown: dict[AgentId, str] = field(default_factory=dict)
+    to_send: dict[AgentId, Agent] = field(default_factory=dict)
+
+    def update(self, agent: Agent) -> None:
+        """Have the agent's status sent soon, unless it is shown already."""
+        is_under_way = agent.id in self.to_send
+        is_shown = not is_under_way and self.shown.get(agent.id) == status_text(agent.status)
+        if agent.thread is None or agent.parent or is_shown:  # a helper has the thread of the agent it helps
+            return
+        self.to_send[agent.id] = agent
+        if not is_under_way:
+            self.soon(self._send_last(agent.id))
+
+    def forget(self, agent_id: AgentId) -> None:
+        """Have the next status sent, whatever is shown."""
+        self.shown.pop(agent_id, None)
+
+    async def _send_last(self, agent_id: AgentId) -> None:
+        sent = self.shown.get(agent_id, "")
+        try:
+            await self.clock.sleep(self.delay)
+            while (text := status_text(self.to_send[agent_id].status)) != sent:
+                await self.send(self.to_send[agent_id], text)
+                sent = self.shown[agent_id] = text
+        finally:
+            del self.to_send[agent_id]
+
+
+def is_held_up(agent: Agent) -> bool:
+    """Whether an agent that thinks waits for something else than its model."""
+    return isinstance(agent.status, Thinking) and bool(agent.status.held_up or agent.status.waits_for)

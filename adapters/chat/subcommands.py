@@ -1,0 +1,79 @@
+"""What a subcommand of `/agent` answers at once, on every chat platform."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Literal, Protocol, TypeAlias, TypeVar
+
+from adapters.actions import HELP as IN_THREAD
+from adapters.actions import FormInput
+from adapters.buttons import Button
+from adapters.chat.services import ChatServices
+from adapters.chat.texts import creation_text
+from adapters.subcommands import HELP, Helping, Listing, NewFrom, OnAgent, agent_called
+from adapters.ui_text import HelpText
+from agent_core.model.actors import Origin
+from agent_core.model.agent import Agent
+from agent_core.model.files import FileEntry
+
+M = TypeVar("M")
+MessageT = TypeVar("MessageT", covariant=True)
+Link: TypeAlias = Callable[[Agent], str]
+
+
+class AgentRender(Protocol[MessageT]):
+    """How a platform draws what a subcommand answers."""
+
+    def agents_message(self, agents: Sequence[Agent], now: datetime, link: Link) -> MessageT:
+        """The channel's agents, one a line."""
+
+    def agent_message(self, agent: Agent, now: datetime, link: Link) -> MessageT:
+        """One agent with all that is settled about it."""
+
+    def files_message(self, agent: Agent, entries: Sequence[FileEntry]) -> MessageT:
+        """The files of an agent, with a button for each of the first."""
+
+    def delete_message(self, agent: Agent) -> MessageT:
+        """Asks before an agent is deleted."""
+
+    def help_message(self, *helps: HelpText, said: str = "") -> MessageT:
+        """What can be typed, one command a line; `said` comes first."""
+
+
+async def run_subcommand(
+    wanted: NewFrom | Listing | OnAgent | Helping,
+    origin: Origin,
+    *,
+    context: ChatServices,
+    render: AgentRender[M],
+    link: Link,
+) -> str | M:
+    """Carry it out and return the answer for the person alone; raise PersonError where it cannot be done."""
+    match wanted:
+        case NewFrom(draft):
+            filled = draft.like(await context.service.load_offered_draft(origin))
+            return creation_text(await context.service.create(filled, origin))
+        case Listing():
+            return render.agents_message(await context.views.agents(origin.channel), context.clock.now(), link)
+        case Helping(said):
+            return render.help_message(HELP, IN_THREAD, said=said)
+        case OnAgent(verb, name):
+            agent = await agent_called(context.views, origin.channel, name)
+            if verb == "show":
+                return render.agent_message(agent, context.clock.now(), link)
+            return await _on_agent(verb, agent, origin, context, render)
+
+
+async def _on_agent(
+    verb: Literal["stop", "resume", "delete", "files"],
+    agent: Agent,
+    origin: Origin,
+    context: ChatServices,
+    render: AgentRender[M],
+) -> str | M:
+    match verb:
+        case "stop" | "resume":
+            return (await context.actions.press(Button(verb, agent.id), FormInput(), origin)).text
+        case "delete":
+            return render.delete_message(agent)
+        case "files":
+            return render.files_message(agent, await context.views.files(origin.channel, agent.id))

@@ -1,0 +1,43 @@
+"""Sentences about agents that the chat platforms show in the same words."""
+
+from datetime import datetime
+
+from adapters.cards import free_text, lease_text
+from adapters.ui_text import age
+from agent_core.model.actors import Actor
+from agent_core.model.agent import Agent, Awaiting
+from agent_core.model.note import Notice
+
+AT_REST = ("stopped", "paused", "finished")  # kinds of notices after which Resume is offered
+
+
+def creation_text(agent: Agent) -> str:
+    """For the person who made an agent."""
+    return f"{agent.name} is made and begins to think. Its thread opens in this channel."
+
+
+def deletion_text(agent: Agent, by: Actor) -> str:
+    """Says that an agent was deleted."""
+    return f"{agent.name} was deleted by {by}, with its history, memory and files."
+
+
+def notice_text(name: str, notice: Notice) -> str:
+    """A notice that begins with the agent's name, once."""
+    return notice.text if notice.text.startswith(f"{name} is ") else f"{name}: {notice.text}"
+
+
+def since_text(agent: Agent, now: datetime, status: str) -> str:
+    """What an agent does and for how long."""
+    since = age(agent.since, now)
+    return f"{status} for {since}" if isinstance(agent.status, Awaiting) else f"{status}, {since}"
+
+
+def settings_lines(agent: Agent) -> tuple[str, ...]:
+    """What is settled about an agent besides its role and goals, one fact a line."""
+    policy = agent.policy
+    return (
+        f"Started by {agent.owner} · {agent.model or 'the default model'} · turn {agent.turns}",
+        f"Who may approve: {f'only {agent.owner}' if policy.approvers == 'owner' else 'anyone here'}",
+        free_text(agent) or "Every command asks",
+        *([lease_text(agent)] if agent.lease else []),
+    )
