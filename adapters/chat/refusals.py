@@ -15,7 +15,7 @@ GONE = "This belongs to an agent that was deleted, or to another channel."
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusedAction:
     """The sentence for the person, and the error behind it."""
 
     text: str
@@ -27,15 +27,15 @@ class Refusal:
         return GONE if isinstance(self.error, NotFound) else self.text
 
 
-async def attempt(work: Awaitable[T]) -> T | Refusal:
+async def attempt(work: Awaitable[T]) -> T | RefusedAction:
     """Return what the work returns, or the refusal where it raises. An error that nobody expected is logged."""
     try:
         return await work
     except (PersonError, CommandError) as error:
-        return Refusal(str(error), error)
+        return RefusedAction(str(error), error)
     except SurfaceError as error:
         logger.warning("platform fault", extra={"fault": type(error).__name__, "why": str(error)[:300]})
-        return Refusal(str(error), error)
+        return RefusedAction(str(error), error)
     except Exception as error:
         logger.exception("listener failed")
-        return Refusal(WENT_WRONG, error)
+        return RefusedAction(WENT_WRONG, error)

@@ -5,7 +5,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from adapters.slack.outbound.blocks import SlackMessage
+from adapters.slack.outbound.message import SlackMessage
 
 Block: TypeAlias = Mapping[str, Any]
 STYLE = (Path(__file__).parent / "block_kit.css").read_text(encoding="utf-8")

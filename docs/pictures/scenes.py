@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from adapters.slack.outbound.blocks import SlackMessage
+from adapters.slack.outbound.message import SlackMessage
 from adapters.slack.outbound.render import notice_message, turn_message
 from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.registry import CommandContext, Commands

@@ -59,6 +59,20 @@ MACHINE = re.compile(
 )
 
 
+# A chat platform has the rooms of the others, with the same modules. Those that one has alone, with the reason.
+ROOMS = ("inbound", "outbound", "api")
+MODULES_OF_ONE_PLATFORM = {
+    "slack/inbound/home": "only Slack has a Home tab",
+    "slack/inbound/routing": "discord.py calls methods of its client, in the connection; Bolt takes listeners",
+    "slack/inbound/signature": "Slack may send by HTTP; Discord's gateway is a connection that Signoff opens",
+    "discord/inbound/expiring": "Slack keeps refused forms open and drafts in buttons; Discord has no room for either",
+    "slack/outbound/blocks": "discord.py has classes for components; Slack's SDK leaves blocks as JSON",
+    "discord/outbound/command_section": "Discord draws markdown, so a command needs code blocks that nothing ends",
+    "slack/api/rotation": "a bot of Discord has one token, which does not expire",
+    "slack/api/tokens": "each workspace of Slack has a token of its own",
+    "slack/api/web_api": "discord.py makes its own HTTP session",
+    "discord/api/base_urls": "Slack's SDK takes another address as an argument",
+}
 # A class name says one thing. These stand in two modules, with the reason.
 CLASS_NAMES_IN_TWO_MODULES = {
     "ReplyTooLong": "adapters may not import agent_core.providers, where the other one is",
@@ -179,6 +193,34 @@ def test_the_core_names_no_variable_of_the_operator() -> None:
 def test_the_core_serves_no_http() -> None:
     serving = [path for path, tree in trees("agent_core") if any(n.startswith("aiohttp.web") for n in imported(tree))]
     assert serving == []
+
+
+def platforms() -> dict[str, set[str]]:
+    """The modules of each chat platform, as room/module: the folders of `adapters` that have an inbound room."""
+    return {
+        room.parent.name: {
+            f"{name}/{path.stem}" for name in ROOMS for path in (room.parent / name).glob("*.py") if path.stem[0] != "_"
+        }
+        for room in (ROOT / "adapters").glob("*/inbound")
+    }
+
+
+def test_chat_platforms_have_the_same_modules_in_the_same_rooms() -> None:
+    modules = platforms()
+    assert {"slack", "discord"} <= modules.keys()
+    everywhere = set.intersection(*modules.values())
+    alone = {f"{platform}/{name}" for platform, names in modules.items() for name in names - everywhere}
+    assert alone == set(MODULES_OF_ONE_PLATFORM)
+
+
+def test_nothing_of_a_chat_platform_stands_outside_its_rooms() -> None:
+    outside = {
+        path.relative_to(ROOT / "adapters").as_posix()
+        for platform in platforms()
+        for path in (ROOT / "adapters" / platform).rglob("*.py")
+        if path.stem[0] != "_" and path.parent.name not in (*ROOMS, "install")
+    }
+    assert outside == {f"{platform}/connection.py" for platform in platforms()}
 
 
 def test_no_shipped_file_is_longer_than_300_lines() -> None:

@@ -10,7 +10,7 @@ from discord import Attachment
 
 from adapters.discord.api.base_urls import BaseUrls
 from adapters.discord.connection import SignoffClient
-from adapters.discord.inbound.messages import fetch_file
+from adapters.discord.inbound.downloads import fetch_file
 from adapters.slack.api.web_api import SlackClients, require_success
 from agent_core.errors import CommandError, InvalidInput, ModelError, SurfaceError
 from agent_core.model.messages import Message

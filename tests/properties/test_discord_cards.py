@@ -14,8 +14,8 @@ from adapters.answers import Answer
 from adapters.buttons import Button, ViewButton
 from adapters.cards import as_text, turn_card
 from adapters.chat.extra_buttons import DeleteButton
-from adapters.discord.inbound.forms import AgentForm, EditForm, Submitted, agent_form, edit_form, submitted
-from adapters.discord.inbound.forms import read as read_form
+from adapters.discord.inbound.fields import AgentForm, EditForm, Submitted, submitted
+from adapters.discord.inbound.fields import read as read_form
 from adapters.discord.outbound.controls import CHOICE, PRESSED, pressed
 from adapters.discord.outbound.extra_buttons import DiscordDraftButton, DiscordUploadButton
 from adapters.discord.outbound.message import DiscordMessage
@@ -35,6 +35,7 @@ from adapters.discord.outbound.render import (
     whole_file,
 )
 from adapters.discord.outbound.texts import boxed, can_be_boxed, clean, escaped, one_line, quoted
+from adapters.discord.outbound.views import agent_form, edit_form
 from adapters.text_fit import beginning, cut, pieces, units
 from adapters.visible_text import readable, visible
 from agent_core.errors import NotPossible

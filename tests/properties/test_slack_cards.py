@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from adapters.buttons import Button, ViewButton
 from adapters.cards import as_text, turn_card
 from adapters.slack.inbound.fields import FormContext, changed_arguments
-from adapters.slack.outbound.blocks import SlackMessage
 from adapters.slack.outbound.card import REVIEW
 from adapters.slack.outbound.controls import pressed
 from adapters.slack.outbound.extra_buttons import SlackDraftButton
 from adapters.slack.outbound.inputs import entries, written
+from adapters.slack.outbound.message import SlackMessage
 from adapters.slack.outbound.render import (
     agents_message,
     note_message,

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from adapters.actions import ASKED
-from adapters.discord.inbound.forms import reply_form
 from adapters.discord.outbound import render as discord_render
+from adapters.discord.outbound.views import reply_form
 from adapters.slack.outbound import render as slack_render
 from adapters.terminal.input_parser import FreeText, understood
 from adapters.ui_text import REPLY_DOES

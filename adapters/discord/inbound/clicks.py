@@ -12,9 +12,8 @@ from adapters.actions import FormInput
 from adapters.buttons import Button, ViewButton
 from adapters.chat.extra_buttons import DeleteButton
 from adapters.chat.redrawing import redraw_outdated
-from adapters.chat.refusals import Refusal, attempt
+from adapters.chat.refusals import RefusedAction, attempt
 from adapters.chat.texts import creation_text, deletion_text
-from adapters.discord.inbound import forms
 from adapters.discord.inbound.context import (
     DiscordContext,
     acknowledge,
@@ -25,6 +24,7 @@ from adapters.discord.inbound.context import (
 )
 from adapters.discord.inbound.expiring import RefusedForm
 from adapters.discord.inbound.inbound_event import origin_of
+from adapters.discord.outbound import views
 from adapters.discord.outbound.controls import CHOICE, PRESSED, pressed
 from adapters.discord.outbound.extra_buttons import DiscordDraftButton, DiscordUploadButton
 from adapters.discord.outbound.render import reply_message, thoughts_message, whole_message
@@ -48,7 +48,7 @@ class DiscordClickListener:
     async def press(self, interaction: discord.Interaction, said: str) -> None:
         """Carry out one press; whoever pressed is told what came of it where the card does not show it."""
         origin = origin_of(interaction)
-        if isinstance(refusal := await attempt(self._carry_out(said, interaction, origin)), Refusal):
+        if isinstance(refusal := await attempt(self._carry_out(said, interaction, origin)), RefusedAction):
             await tell(interaction, refusal.on_card)
         await acknowledge(interaction)
 
@@ -79,10 +79,10 @@ class DiscordClickListener:
         """Open the form that comes before the decision."""
         seen = self.context.views
         if button.verb == "reply":
-            form = forms.reply_form(await seen.agent(origin.channel, AgentId(button.subject)), button.shown)
+            form = views.reply_form(await seen.agent(origin.channel, AgentId(button.subject)), button.shown)
         else:
             _, turn = await seen.open_to(origin.by, origin.channel, TurnId(button.subject), button.shown)
-            form = self._edit_form(turn, origin) if button.verb == "edit" else forms.reject_form(turn)
+            form = self._edit_form(turn, origin) if button.verb == "edit" else views.reject_form(turn)
         await open_form(interaction, form)
 
     def _edit_form(self, turn: Turn, origin: Origin) -> ui.Modal:
@@ -92,7 +92,7 @@ class DiscordClickListener:
             self.context.edits.find(edit_key(turn.id, origin.by)),
         )
         typed = held.given if held and not isinstance(held.given, AgentDraft) else None
-        return forms.edit_form(turn, spec, typed=typed, problems=held.problems if held else None)
+        return views.edit_form(turn, spec, typed=typed, problems=held.problems if held else None)
 
     async def _review(self, button: Button, interaction: discord.Interaction, origin: Origin) -> None:
         """Have the model criticise its proposal; it is answered long after the click was."""
@@ -106,7 +106,7 @@ class DiscordClickListener:
         match opening.verb:
             case "another number":
                 _, turn = await seen.open_to(origin.by, origin.channel, TurnId(opening.subject), opening.shown)
-                await open_form(interaction, forms.number_form(turn))
+                await open_form(interaction, views.number_form(turn))
             case "show all":
                 await tell(interaction, whole_message(*await seen.turn(origin.channel, TurnId(opening.subject))))
             case "show reply":
@@ -145,7 +145,7 @@ class DiscordClickListener:
 
 
 def _agent_form(held: RefusedForm, origin: Origin) -> ui.Modal:
-    return forms.agent_form(held.given, place=origin.channel.key, problems=held.problems)
+    return views.agent_form(held.given, place=origin.channel.key, problems=held.problems)
 
 
 def said_by(interaction: discord.Interaction[Any]) -> str:

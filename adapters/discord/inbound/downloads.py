@@ -1,9 +1,11 @@
 """Files that people dropped, read from Discord up to the size that is taken and no further."""
 
-from aiohttp import ClientSession, ClientTimeout
+import discord
+from aiohttp import ClientError, ClientSession, ClientTimeout
 
-from adapters.limited_replies import read_limited
-from agent_core.service.uploads import MOST_BYTES
+from adapters.limited_replies import ReplyTooLong, read_limited
+from agent_core.errors import InvalidInput
+from agent_core.service.uploads import MOST_BYTES, too_large
 
 FILE_TIMEOUT_SECONDS = 60
 
@@ -18,3 +20,16 @@ async def read_file(url: str) -> bytes:
         session.get(url, allow_redirects=False, raise_for_status=True) as answer,
     ):
         return await read_limited(answer, MOST_BYTES)
+
+
+async def fetch_file(file: discord.Attachment) -> tuple[str, bytes]:
+    """The name and bytes of a file that somebody dropped; raise InvalidInput where they cannot be had."""
+    if file.size > MOST_BYTES:
+        raise too_large(file.filename)
+    try:
+        return file.filename, await file.read()
+    except ReplyTooLong:
+        raise too_large(file.filename) from None
+    except (discord.DiscordException, ClientError, OSError, TimeoutError) as fault:
+        said = f"{file.filename} could not be fetched ({type(fault).__name__}). Drop it again."
+        raise InvalidInput({"file": said}) from fault

@@ -1,31 +1,28 @@
 """What people write in an agent's thread, service calls out: replies and files."""
 
 import logging
-import re
 from dataclasses import dataclass
 from datetime import datetime
 
 import discord
-from aiohttp import ClientError
 
 from adapters.answers import Answer
 from adapters.chat.messages import Sign, ThreadListener
 from adapters.discord.api.client import DiscordRefused
 from adapters.discord.inbound.context import DiscordContext
+from adapters.discord.inbound.downloads import fetch_file
 from adapters.discord.inbound.inbound_event import thread_of, written_by
+from adapters.discord.inbound.mentions import as_written
 from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.posted import files_of, ready
 from adapters.discord.outbound.render import answer_message, kept_message, text_message
-from adapters.limited_replies import ReplyTooLong
-from agent_core.errors import InvalidInput, SurfaceError
+from agent_core.errors import SurfaceError
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
-from agent_core.service.uploads import MOST_BYTES, too_large
 
 logger = logging.getLogger(__name__)
 
 SIGNS: dict[Sign, str] = {"kept": "👀", "decided": "✅", "asked": "💬"}
-MENTION = re.compile(r"<(@[!&]?|#)(\d+)>")
 WRITTEN = (discord.MessageType.default, discord.MessageType.reply)
 
 
@@ -114,26 +111,3 @@ class DiscordMessageListener(ThreadListener):
 def is_from_person(message: discord.Message) -> bool:
     """Whether somebody wrote this: no bot, no webhook, no notice of Discord's own."""
     return not message.author.bot and message.webhook_id is None and message.type in WRITTEN
-
-
-def as_written(message: discord.Message) -> str:
-    """The text with mentions as they were shown; Signoff's own name is left out."""
-    me = message.guild.me if message.guild else None
-    names = {user.id: f"@{user.display_name}" for user in message.mentions}
-    names |= {role.id: f"@{role.name}" for role in message.role_mentions}
-    names |= {channel.id: f"#{channel.name}" for channel in message.channel_mentions}
-    names |= {me.id: ""} if me else {}
-    return MENTION.sub(lambda found: names.get(int(found[2]), found[0]), message.content).strip()
-
-
-async def fetch_file(file: discord.Attachment) -> tuple[str, bytes]:
-    """The name and bytes of a file that somebody dropped; raise InvalidInput where they cannot be had."""
-    if file.size > MOST_BYTES:
-        raise too_large(file.filename)
-    try:
-        return file.filename, await file.read()
-    except ReplyTooLong:
-        raise too_large(file.filename) from None
-    except (discord.DiscordException, ClientError, OSError, TimeoutError) as fault:
-        said = f"{file.filename} could not be fetched ({type(fault).__name__}). Drop it again."
-        raise InvalidInput({"file": said}) from fault

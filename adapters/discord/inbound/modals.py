@@ -8,9 +8,9 @@ import discord
 
 from adapters.actions import FormInput, takes_long
 from adapters.buttons import ViewButton
-from adapters.chat.refusals import Refusal, attempt
+from adapters.chat.refusals import RefusedAction, attempt
 from adapters.chat.texts import creation_text
-from adapters.discord.inbound import forms
+from adapters.discord.inbound import fields
 from adapters.discord.inbound.context import (
     DiscordContext,
     acknowledge,
@@ -19,7 +19,7 @@ from adapters.discord.inbound.context import (
     tell,
 )
 from adapters.discord.inbound.expiring import RefusedForm
-from adapters.discord.inbound.forms import AgentForm, EditForm, NumberForm, RejectForm, ReplyForm
+from adapters.discord.inbound.fields import AgentForm, EditForm, NumberForm, RejectForm, ReplyForm
 from adapters.discord.inbound.inbound_event import origin_of
 from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.render import answer_message, kept_message, note_message, refused_message, text_message
@@ -36,14 +36,14 @@ class DiscordModalListener:
 
     async def submit(self, interaction: discord.Interaction) -> None:
         """Take a form."""
-        if isinstance(refusal := await attempt(self._carry_out(interaction, origin_of(interaction))), Refusal):
+        if isinstance(refusal := await attempt(self._carry_out(interaction, origin_of(interaction))), RefusedAction):
             await tell(interaction, refusal.text)
         await acknowledge(interaction)
 
     async def _carry_out(self, interaction: discord.Interaction, origin: Origin) -> None:
         data: Mapping[str, Any] = dict(interaction.data or {})
         press = self.context.actions.press
-        match forms.read(str(data.get("custom_id")), forms.submitted(data.get("components"))):
+        match fields.read(str(data.get("custom_id")), fields.submitted(data.get("components"))):
             case AgentForm() as sent:
                 await tell(interaction, await self._create(sent, origin))
             case EditForm() as sent:

@@ -7,9 +7,8 @@ from typing import Any, get_args
 import discord
 from discord import app_commands
 
-from adapters.chat.refusals import Refusal, attempt
+from adapters.chat.refusals import RefusedAction, attempt
 from adapters.chat.subcommands import run_subcommand
-from adapters.discord.inbound import forms
 from adapters.discord.inbound.context import (
     DiscordContext,
     open_form,
@@ -18,7 +17,8 @@ from adapters.discord.inbound.context import (
 )
 from adapters.discord.inbound.expiring import RefusedForm
 from adapters.discord.inbound.inbound_event import origin_of, scope_of
-from adapters.discord.outbound import render
+from adapters.discord.outbound import render, views
+from adapters.discord.outbound.links import link_to
 from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.texts import one_line
 from adapters.subcommands import (
@@ -32,7 +32,6 @@ from adapters.subcommands import (
 )
 from adapters.thread_commands import ThreadVerb
 from agent_core.model.actors import Origin
-from agent_core.model.agent import Agent
 
 GROUP = "agent"
 MOST_CHOICES, LONGEST_CHOICE, DESCRIPTION = 25, 100, 100
@@ -57,7 +56,7 @@ class DiscordSlashListener:
         """Answer one command, as it would have been typed in one line."""
         answer = await attempt(self._answer(text, interaction, origin_of(interaction)))
         if answer:
-            await tell(interaction, answer.text if isinstance(answer, Refusal) else answer)
+            await tell(interaction, answer.text if isinstance(answer, RefusedAction) else answer)
 
     async def names(self, interaction: discord.Interaction, typed: str) -> list[app_commands.Choice[str]]:
         """The channel's agents whose names hold what was typed so far."""
@@ -70,7 +69,7 @@ class DiscordSlashListener:
         match subcommand_of(text):
             case NewForm(draft):
                 filled = draft.like(await self.context.service.load_offered_draft(origin))
-                await open_form(interaction, forms.agent_form(filled, place=origin.channel.key))
+                await open_form(interaction, views.agent_form(filled, place=origin.channel.key))
                 return ""
             case NewSentence(sentence):
                 return await self._draft(sentence, interaction, origin)
@@ -116,11 +115,6 @@ def meanings() -> dict[str, str]:
     for line, meaning in HELP.commands:
         meant.setdefault(line.split()[1].strip(","), meaning[:DESCRIPTION])
     return meant
-
-
-def link_to(agent: Agent) -> str:
-    """Where an agent's thread is."""
-    return f"https://discord.com/channels/{agent.channel.workspace}/{agent.thread.thread}" if agent.thread else ""
 
 
 def _plain(verb: str, meaning: str, run: Run) -> app_commands.Command[Any, Any, Any]:

@@ -9,9 +9,9 @@ from adapters.decision_log import row_text
 from adapters.discord.outbound.card import MESSAGE_TEXT
 from adapters.discord.outbound.controls import Item
 from adapters.discord.outbound.full_text import file_name
+from adapters.discord.outbound.links import card_link
 from adapters.discord.outbound.message import DiscordMessage, compose
 from adapters.discord.outbound.texts import cut_by_size, escaped, listed, one_line
-from agent_core.model.channels import ChannelScope
 from agent_core.service.decision_log import LogRow
 
 LOG_TEXT, ROW_TEXT = MESSAGE_TEXT - 300, 150
@@ -27,11 +27,6 @@ def log_message(rows: Sequence[LogRow], head: str, files: Sequence[Attachment]) 
     items: list[Item] = [ui.TextDisplay(text if has_room else f"{text}\n{FILES_TOO_LARGE}")]
     items += [ui.File(f"attachment://{file.name}") for file in kept]
     return compose(*items, files=kept)
-
-
-def card_link(channel: ChannelScope, address: str) -> str:
-    """The address of a card in its thread; "" for one that stands nowhere."""
-    return f"https://discord.com/channels/{channel.workspace}/{address}" if "/" in address else ""
 
 
 def _row(row: LogRow) -> str:

@@ -9,15 +9,15 @@ from adapters.buttons import Button, ViewButton
 from adapters.cards import turn_card
 from adapters.chat.extra_buttons import DeleteButton
 from adapters.chat.redrawing import redraw_outdated
-from adapters.chat.refusals import Refusal, attempt
+from adapters.chat.refusals import RefusedAction, attempt
 from adapters.chat.texts import creation_text, deletion_text
 from adapters.slack.inbound.context import Ack, SlackContext
 from adapters.slack.inbound.fields import FormContext
 from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_press
 from adapters.slack.outbound import views
-from adapters.slack.outbound.blocks import SlackMessage
 from adapters.slack.outbound.controls import pressed
 from adapters.slack.outbound.extra_buttons import SlackDraftButton, SlackUploadButton
+from adapters.slack.outbound.message import SlackMessage
 from adapters.slack.outbound.render import kept_message, note_message
 from adapters.ui_text import REVIEWS, TOO_LONG_TO_EDIT
 from agent_core.errors import NotPossible
@@ -35,7 +35,7 @@ class SlackClickListener:
     async def press(self, ack: Ack, body: Body, workspace: str) -> None:
         """Carry out one press; whoever pressed is told what came of it where the card does not show it."""
         arrival = of_press(body, workspace)
-        if isinstance(refusal := await attempt(self._carry_out(body, arrival)), Refusal):
+        if isinstance(refusal := await attempt(self._carry_out(body, arrival)), RefusedAction):
             self.context.soon(self.context.tell(arrival, refusal.on_card))
         await ack()
 
@@ -154,5 +154,5 @@ class SlackClickListener:
         await self.context.open(arrival, views.agent_form(draft, last, origin.channel.key))
 
     async def _tell_refusal(self, arrival: SlackEvent, work: Awaitable[None]) -> None:
-        if isinstance(refusal := await attempt(work), Refusal):
+        if isinstance(refusal := await attempt(work), RefusedAction):
             await self.context.tell(arrival, refusal.on_card)

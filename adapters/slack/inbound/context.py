@@ -8,13 +8,14 @@ from typing import Any, TypeAlias
 from slack_sdk.webhook.async_client import AsyncWebhookClient
 
 from adapters.answers import Answer
-from adapters.chat.refusals import Refusal, attempt
+from adapters.chat.refusals import RefusedAction, attempt
 from adapters.chat.services import ChatServices
 from adapters.slack.api.client import SlackApi, SlackRefused
 from adapters.slack.api.directory import SlackDirectory
 from adapters.slack.inbound.inbound_event import SlackEvent
 from adapters.slack.inbound.mentions import as_written
-from adapters.slack.outbound.blocks import Block, SlackMessage
+from adapters.slack.outbound.blocks import Block
+from adapters.slack.outbound.message import SlackMessage
 from adapters.slack.outbound.render import answer_message
 from adapters.slack.outbound.surface import SlackSurface
 from agent_core.errors import CommandError, NotAllowed, NotPossible, SurfaceError
@@ -108,7 +109,7 @@ class SlackContext(ChatServices):
 
     async def tell_refusal(self, arrival: SlackEvent, work: Awaitable[object]) -> None:
         """Do the work; tell the person alone where it is refused."""
-        if isinstance(refusal := await attempt(work), Refusal):
+        if isinstance(refusal := await attempt(work), RefusedAction):
             await self.tell(arrival, refusal.text)
 
     async def post(self, arrival: SlackEvent, message: SlackMessage) -> None:

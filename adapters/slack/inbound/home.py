@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from adapters.actions import FormInput
 from adapters.buttons import Button, ViewButton
 from adapters.cards import turn_card
-from adapters.chat.refusals import Refusal, attempt
+from adapters.chat.refusals import RefusedAction, attempt
 from adapters.slack.inbound.context import Ack, SlackContext
 from adapters.slack.inbound.fields import home_channel, place_of
 from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_event, of_press
@@ -44,7 +44,7 @@ class HomeTab:
     async def press(self, ack: Ack, body: Body, workspace: str) -> None:
         """A button on the tab, or in a view that shows a turn."""
         arrival = of_press(body, workspace)
-        if isinstance(refusal := await attempt(self._carry_out(body, arrival)), Refusal):
+        if isinstance(refusal := await attempt(self._carry_out(body, arrival)), RefusedAction):
             self.context.soon(self._say(arrival, refusal.text))
         await ack()
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from adapters.actions import FormInput
 from adapters.buttons import Button
-from adapters.chat.refusals import Refusal, attempt
+from adapters.chat.refusals import RefusedAction, attempt
 from adapters.chat.texts import creation_text
 from adapters.forms import argument_names
 from adapters.slack.inbound import fields
@@ -30,9 +30,9 @@ class SlackModalListener:
         """Take a form."""
         view = body["view"]
         match await attempt(self._carry_out(body, view, workspace)):
-            case Refusal(error=InvalidInput() as error):
+            case RefusedAction(error=InvalidInput() as error):
                 await self._give_back(ack, await self._errors(view, error))
-            case Refusal(text):
+            case RefusedAction(text):
                 await self._give_back(ack, fields.errors_of(view, {"": text}), text)
             case None:
                 await ack()

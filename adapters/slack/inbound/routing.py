@@ -11,7 +11,7 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.authorization.async_authorize import AsyncAuthorize
 from slack_bolt.context.async_context import AsyncBoltContext
 
-from adapters.chat.refusals import Refusal, attempt
+from adapters.chat.refusals import RefusedAction, attempt
 from adapters.slack.api.tokens import SlackTokens
 from adapters.slack.inbound.clicks import SlackClickListener
 from adapters.slack.inbound.context import SlackContext, thread_of
@@ -90,7 +90,7 @@ class EventRouter:
         agent = await self.context.views.in_thread(thread_of(arrival))
         if agent is None:
             return
-        if isinstance(refusal := await attempt(self._stop(agent, arrival)), Refusal):
+        if isinstance(refusal := await attempt(self._stop(agent, arrival)), RefusedAction):
             self.context.soon(self.context.tell(arrival, refusal.text))
         self.context.surface.forget_status(agent)
         await self.context.surface.status(await self.context.views.agent(agent.channel, agent.id))

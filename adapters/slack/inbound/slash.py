@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-from adapters.chat.refusals import Refusal, attempt
+from adapters.chat.refusals import RefusedAction, attempt
 from adapters.chat.subcommands import run_subcommand
 from adapters.slack.inbound.context import Ack, SlackContext
 from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_command
 from adapters.slack.outbound import render, views
-from adapters.slack.outbound.blocks import SlackMessage
 from adapters.slack.outbound.links import link_to
+from adapters.slack.outbound.message import SlackMessage
 from adapters.subcommands import NewForm, NewSentence, ThreadSubcommand, grant_to_agent, subcommand_of
 from agent_core.model.actors import Origin
 
@@ -25,7 +25,7 @@ class SlackSlashListener:
         if not answer:
             await ack()
             return
-        said = answer.text if isinstance(answer, Refusal) else answer
+        said = answer.text if isinstance(answer, RefusedAction) else answer
         message = SlackMessage.plain(said) if isinstance(said, str) else said
         await ack(text=message.text, blocks=message.blocks)
 

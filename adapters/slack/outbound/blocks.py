@@ -4,17 +4,13 @@ Everything is plain text or rich text, where nothing notifies, links or formats,
 in UTF-16 units, as Slack does.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from hashlib import blake2b
-from typing import Any, Self, TypeAlias
+from typing import Any, TypeAlias
 
 from adapters.slack.outbound.texts import NOTHING, clean, escaped
 from adapters.text_fit import cut, pieces
 
 Block: TypeAlias = dict[str, Any]
-Metadata: TypeAlias = Mapping[str, Any]
 
 # docs.slack.dev/reference/block-kit/blocks, …/block-elements, …/composition-objects, …/views
 MESSAGE_BLOCKS, VIEW_BLOCKS = 50, 100
@@ -31,44 +27,6 @@ VIEW_SIZE = 250_000
 MESSAGE_TEXT = 12_000
 # docs.slack.dev/reference/methods/chat.postMessage: beyond it the text is better shortened; ours is a line.
 NOTIFICATION = 300
-
-
-@dataclass(frozen=True, slots=True)
-class SlackMessage:
-    """What chat.postMessage and chat.update take. `text` is the notification, and what a screen reader says."""
-
-    text: str
-    blocks: list[Block]
-    metadata: Metadata | None = None
-
-    @classmethod
-    def plain(cls, text: str) -> Self:
-        """A text that formats, links and notifies nothing."""
-        most = MESSAGE_TEXT // 2
-        return cls(notification(text), [section(piece) for piece in pieces(cut(clean(text), most) or NOTHING, TEXT)])
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """The arguments of the method."""
-        given: dict[str, Any] = {"text": self.text, "blocks": self.blocks}
-        return given if self.metadata is None else given | {"metadata": self.metadata}
-
-    @property
-    def digest(self) -> bytes:
-        """The same for messages that look the same."""
-        return blake2b(json.dumps([self.text, self.blocks]).encode(), digest_size=16).digest()
-
-    @property
-    def written_by(self) -> Metadata:
-        """The metadata by which the message is found again; raise ValueError where it has none."""
-        if self.metadata is None:
-            raise ValueError("This message carries no metadata.")
-        return self.metadata
-
-
-def metadata(kind: str, **payload: str) -> Metadata:
-    """The mark by which a message of ours is found again."""
-    return {"event_type": kind, "event_payload": payload}
 
 
 def notification(text: str) -> str:

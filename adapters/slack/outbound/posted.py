@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from adapters.slack.api.client import SlackApi
-from adapters.slack.outbound.blocks import Metadata
+from adapters.slack.outbound.message import Metadata
 from agent_core.model.channels import ChannelScope, ThreadRef
 
 PAGE, MOST_PAGES = 200, 25

@@ -8,18 +8,14 @@ from adapters.buttons import Button, ViewButton
 from adapters.cards import free_text, how_to_talk, spend_text, status_text, summary_text, turn_card
 from adapters.chat.subcommands import Link
 from adapters.chat.texts import AT_REST, notice_text, settings_lines, since_text
-from adapters.decision_log import row_text
 from adapters.slack.outbound.blocks import (
     MESSAGE_BLOCKS,
     MESSAGE_TEXT,
     TEXT,
     Block,
-    SlackMessage,
     actions,
     context,
     line,
-    link_run,
-    metadata,
     notification,
     numbered,
     quoted,
@@ -37,8 +33,9 @@ from adapters.slack.outbound.controls import (
     rest_button,
     upload_button,
 )
+from adapters.slack.outbound.decision_log import log_message
 from adapters.slack.outbound.extra_buttons import SlackDraftButton
-from adapters.slack.outbound.links import card_link
+from adapters.slack.outbound.message import SlackMessage, metadata
 from adapters.slack.outbound.texts import beginning_by_weight, clean, escaped, weight
 from adapters.text_fit import beginning, cut, shares
 from adapters.ui_text import DELETE_MEANS, HelpText, size_text
@@ -49,10 +46,9 @@ from agent_core.model.draft import AgentDraft
 from agent_core.model.files import FileEntry
 from agent_core.model.note import Notice
 from agent_core.model.turn import Turn
-from agent_core.service.decision_log import LogRow
 
 NAME, ROLE, GOALS, SHORT = 160, 1000, 8000, 150
-MOST_LISTED, MOST_UPLOADS, LOG_ROW = MESSAGE_BLOCKS - 10, 20, 500
+MOST_LISTED, MOST_UPLOADS = MESSAGE_BLOCKS - 10, 20
 EXPLANATION = (
     "Signoff puts agents to work in your team's chat, and nothing runs until somebody signs it off.",
     "Mention Signoff with what you want done, or press New agent:",
@@ -113,16 +109,6 @@ def answer_message(answer: Answer) -> SlackMessage:
     part = beginning(whole, MESSAGE_TEXT // 2 - SHORT)
     left = len(whole) - len(part)
     return SlackMessage.plain(f"{part}\n… {left:,} more characters." if left else part)
-
-
-def log_message(rows: Sequence[LogRow], head: str) -> SlackMessage:
-    """Rows of the decision log, one a line, each with a link to its card where that still stands."""
-    lines = [line(run(f"{head}\n", "bold"))]
-    for row in rows:
-        url = card_link(row.entry.channel, row.card)
-        opens = [run(" · "), link_run(url, "card")] if url else []
-        lines.append(line(run(cut(row_text(row.entry), LOG_ROW)), *opens, run("\n")))
-    return SlackMessage(notification(head), [rich(*lines)])
 
 
 def agents_message(agents: Sequence[Agent], now: datetime, link: Link) -> SlackMessage:

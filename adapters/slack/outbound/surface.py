@@ -9,8 +9,8 @@ from adapters.chat.background import BackgroundTasks
 from adapters.chat.status_updates import StatusUpdates, is_held_up
 from adapters.slack.api.client import GONE, SlackApi, SlackRefused
 from adapters.slack.api.directory import SlackDirectory
-from adapters.slack.outbound.blocks import SlackMessage
 from adapters.slack.outbound.card import one_line
+from adapters.slack.outbound.message import SlackMessage
 from adapters.slack.outbound.posted import PostedMessages
 from adapters.slack.outbound.render import notice_message, root_message, turn_message
 from adapters.text_fit import cut

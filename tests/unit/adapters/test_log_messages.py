@@ -8,6 +8,7 @@ import pytest
 from adapters.answers import Answer, Attachment
 from adapters.decision_log import NEWEST_ROWS
 from adapters.discord.outbound import decision_log as discord_log
+from adapters.discord.outbound import links as discord_links
 from adapters.discord.outbound import render as discord_render
 from adapters.slack.inbound.fields import FormContext
 from adapters.slack.outbound import render as slack_render
@@ -54,7 +55,7 @@ def test_a_row_in_slack_links_to_its_card_and_the_files_are_not_among_the_text()
 
 
 def test_a_row_whose_card_is_gone_has_no_link() -> None:
-    assert card_link(SLACK, "") == discord_log.card_link(DISCORD, "") == ""
+    assert card_link(SLACK, "") == discord_links.card_link(DISCORD, "") == ""
     message = slack_render.answer_message(Answer(HEAD, log=rows(SLACK, "")))
     assert [each for each in elements(message.blocks) if each.get("type") == "link"] == []
 

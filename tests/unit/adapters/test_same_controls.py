@@ -15,10 +15,11 @@ import adapters.chat.messages
 from adapters import actions
 from adapters.buttons import LABELS, VIEW_LABELS, Verb, ViewVerb
 from adapters.chat.messages import ThreadListener
-from adapters.discord.inbound import forms as discord_forms
+from adapters.discord.inbound import fields as discord_fields
 from adapters.discord.inbound.messages import DiscordMessageListener
 from adapters.discord.inbound.slash import DiscordSlashListener, commands_of
 from adapters.discord.outbound import render as discord_render
+from adapters.discord.outbound import views as discord_views
 from adapters.discord.outbound.controls import CHOICE, PRESSED
 from adapters.forms import fields_of
 from adapters.slack.inbound.fields import draft_of
@@ -241,19 +242,19 @@ def test_what_is_typed_in_a_thread_is_read_by_the_same_code(listener: type[Threa
 
 
 def test_the_form_of_a_new_agent_holds_everything_in_both() -> None:
-    view, modal = agent_form(EVERYTHING, None, "slack/T1/C1"), discord_forms.agent_form(EVERYTHING, place="discord/1/2")
+    view, modal = agent_form(EVERYTHING, None, "slack/T1/C1"), discord_views.agent_form(EVERYTHING, place="discord/1/2")
     sent = submitted(modal.to_dict(), {})
-    asked = discord_forms.read(sent["custom_id"], discord_forms.submitted(sent["components"]))
-    assert isinstance(asked, discord_forms.AgentForm)
+    asked = discord_fields.read(sent["custom_id"], discord_fields.submitted(sent["components"]))
+    assert isinstance(asked, discord_fields.AgentForm)
     assert draft_of(untouched(view)) == asked.draft() == EVERYTHING
 
 
 def test_the_form_of_a_new_agent_asks_for_everything_or_has_a_reason_not_to() -> None:
-    drawn = [*elements(discord_forms.agent_form(None, place="discord/1/2").to_dict())]
+    drawn = [*elements(discord_views.agent_form(None, place="discord/1/2").to_dict())]
     typed: dict[str, Any] = {each["custom_id"]: "1" for each in drawn if "custom_id" in each}
     typed["more"] = [each["value"] for each in drawn if "value" in each]
-    asked = discord_forms.read("form:new:discord/1/2", typed)
-    assert isinstance(asked, discord_forms.AgentForm)
+    asked = discord_fields.read("form:new:discord/1/2", typed)
+    assert isinstance(asked, discord_fields.AgentForm)
     missing = {name for name, value in fields_of(EVERYTHING).items() if value and name not in asked.fields}
     assert missing == {field for surface, field in NOT_ASKED if surface == "discord"}
 

@@ -17,9 +17,9 @@ from adapters.buttons import Button, ViewButton
 from adapters.cards import turn_card
 from adapters.chat.extra_buttons import DeleteButton
 from adapters.slack.inbound.fields import FormContext, home_channel, place_of
-from adapters.slack.outbound.blocks import SlackMessage
 from adapters.slack.outbound.controls import pressed
 from adapters.slack.outbound.extra_buttons import SlackDraftButton, SlackUploadButton
+from adapters.slack.outbound.message import SlackMessage
 from adapters.slack.outbound.render import (
     agent_message,
     agents_message,

@@ -1,102 +1,37 @@
-"""Discord's forms from values, and what was submitted back to values. What fields mean is adapters.forms'.
+"""Discord's forms from values. What fields mean is adapters.forms'.
 
 Everything that a form is about stands in its `custom_id`, so that one opened before a restart works after it. A form
 has five fields: what a new agent has besides its texts and budget is one choice of several.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Mapping
+from typing import Any
 
 import discord
 from discord import ui
 
 from adapters import forms
 from adapters.buttons import Button
-from adapters.discord.inbound.argument_fields import arguments_of, fields_of
 from adapters.discord.outbound.controls import APPROVE_N
+from adapters.discord.outbound.inputs import fields_of
 from adapters.discord.outbound.texts import NOTHING, one_line
 from adapters.forms import Form
 from adapters.text_fit import beginning, cut, fits
 from adapters.ui_text import REPLY_DOES, covered_text
 from adapters.visible_text import readable, visible
-from agent_core.errors import ChangedSinceShown, InvalidInput
 from agent_core.model.agent import Agent
-from agent_core.model.command import RISK_CLASSES, Arguments, CommandSpec
+from agent_core.model.command import RISK_CLASSES, CommandSpec
 from agent_core.model.decision import FEWEST_TIMES, MOST_TIMES
 from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, AgentDraft
 from agent_core.model.turn import Turn
 
 # https://discord.com/developers/docs/components/reference: a form's title and labels, the lines under them, inputs.
 TITLE, LABEL, HINT, INPUT, OPTION = 45, 45, 100, 4000, 100
-FOREIGN = "This form is not one of Signoff's."
 GOALS = "One per line, 1 to 5."
 MORE = "More"
 MORE_HINT = "Where nothing is chosen every command asks, and anyone here may approve."
 REASON_HINT = "Optional. The agent reads it and thinks again."
 OWNER, BRIEF = "approvers.owner", "verbosity.brief"
-Values: TypeAlias = Mapping[str, str | Sequence[str]]
-
-
-@dataclass(frozen=True, slots=True)
-class AgentForm:
-    """The form of a new agent as it was typed."""
-
-    place: str
-    fields: Form
-
-    def draft(self) -> AgentDraft:
-        """What it makes; raise InvalidInput for a budget that is no amount."""
-        return forms.draft_of(self.fields)
-
-
-@dataclass(frozen=True, slots=True)
-class EditForm:
-    """Arguments as they were typed; the button carries the hash of what the card showed when the form was opened."""
-
-    button: Button
-    fields: Form
-
-    def arguments(self, turn: Turn, spec: CommandSpec) -> Arguments:
-        """The arguments as they were changed; what was not touched is the very value it was.
-
-        Raise InvalidInput for what cannot be read, ChangedSinceShown where the turn is not what was shown.
-        """
-        if turn.control_hash != self.button.shown:
-            raise ChangedSinceShown(turn.number, turn.remark)
-        return arguments_of(self.fields, turn, spec)
-
-
-@dataclass(frozen=True, slots=True)
-class RejectForm:
-    """A turn is rejected, and why."""
-
-    button: Button
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class ReplyForm:
-    """A reply to an agent."""
-
-    button: Button
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class NumberForm:
-    """How many commands may run, as it was typed."""
-
-    button: Button
-    text: str
-
-    @property
-    def number(self) -> int:
-        """The N of Approve ×N; raise InvalidInput for what is no number."""
-        return forms.times_of(self.text)
-
-
-Submitted: TypeAlias = AgentForm | EditForm | RejectForm | ReplyForm | NumberForm
 
 
 def agent_form(given: AgentDraft | Form | None, *, place: str, problems: Mapping[str, str] | None = None) -> ui.Modal:
@@ -162,59 +97,6 @@ def number_form(turn: Turn) -> ui.Modal:
     entry.required = True
     modal.add_item(_labelled("How many commands", entry, "This command is the first of them."))
     return modal.add_item(ui.TextDisplay(covered_text(turn.risks)))
-
-
-def submitted(components: object) -> dict[str, str | tuple[str, ...]]:
-    """What stands in each input of a submitted form, from the components that Discord sends."""
-    return dict(_values(components))
-
-
-def read(custom_id: str, values: Values) -> Submitted:
-    """What a submitted form says; raise InvalidInput for a form that is not ours.
-
-    What was typed is kept as it is: values with `draft`, `arguments` or `number` say themselves what cannot be used.
-    """
-    mark, _, rest = custom_id.partition(":")
-    kind, _, about = rest.partition(":")
-    texts = {name: value for name, value in values.items() if isinstance(value, str)}
-    match kind if mark == "form" and about else "":
-        case "new":
-            chosen = [choice for value in values.values() if not isinstance(value, str) for choice in value]
-            return AgentForm(about, {**texts, **_chosen(chosen)})
-        case "edit":
-            return EditForm(Button.parse(rest), texts)
-        case "reject":
-            return RejectForm(Button.parse(rest), texts.get("text", ""))
-        case "reply":
-            return ReplyForm(Button.parse(rest), texts.get("text", ""))
-        case "approve":
-            return NumberForm(Button.parse(rest), texts.get("text", ""))
-        case _:
-            raise InvalidInput({"form": FOREIGN})
-
-
-def _values(part: Any) -> Iterator[tuple[str, str | tuple[str, ...]]]:
-    """Inputs stand in labels or rows, whichever way the form was made."""
-    if isinstance(part, list):
-        for each in part:
-            yield from _values(each)
-    elif isinstance(part, dict):
-        name = str(part.get("custom_id") or "")
-        if name and isinstance(value := part.get("value"), str):
-            yield name, value
-        elif name and isinstance(several := part.get("values"), list):
-            yield name, tuple(map(str, several))
-        yield from _values(part.get("component"))
-        yield from _values(part.get("components"))
-
-
-def _chosen(choices: Sequence[str]) -> dict[str, str]:
-    """The choices under More as the fields that they stand for."""
-    found = {choice: "on" for choice in choices if choice.startswith("free.")}
-    found |= {"approvers": "owner"} if OWNER in choices else {}
-    found |= {"verbosity": "brief"} if BRIEF in choices else {}
-    models = [choice.removeprefix("model.") for choice in choices if choice.startswith("model.")]
-    return found | ({"model": models[0]} if models else {})
 
 
 def _more(form: Form) -> ui.Select[Any]:

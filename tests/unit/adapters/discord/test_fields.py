@@ -9,21 +9,17 @@ import pytest
 from discord.ui import Modal
 
 from adapters.buttons import Button
-from adapters.discord.inbound.forms import (
+from adapters.discord.inbound.fields import (
     AgentForm,
     EditForm,
     NumberForm,
     RejectForm,
     ReplyForm,
     Submitted,
-    agent_form,
-    edit_form,
-    number_form,
     read,
-    reject_form,
-    reply_form,
     submitted,
 )
+from adapters.discord.outbound.views import agent_form, edit_form, number_form, reject_form, reply_form
 from adapters.ui_text import TOO_LONG_TO_EDIT
 from agent_core.errors import ChangedSinceShown, InvalidInput, NotPossible
 from agent_core.model.agent_policy import Policy

@@ -1,0 +1,132 @@
+"""What people filled into Discord's forms → values of the core. What fields mean is adapters.forms'."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from adapters import forms
+from adapters.buttons import Button
+from adapters.discord.outbound.inputs import arguments_of
+from adapters.discord.outbound.views import BRIEF, OWNER
+from adapters.forms import Form
+from agent_core.errors import ChangedSinceShown, InvalidInput
+from agent_core.model.command import Arguments, CommandSpec
+from agent_core.model.draft import AgentDraft
+from agent_core.model.turn import Turn
+
+FOREIGN = "This form is not one of Signoff's."
+Values: TypeAlias = Mapping[str, str | Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentForm:
+    """The form of a new agent as it was typed."""
+
+    place: str
+    fields: Form
+
+    def draft(self) -> AgentDraft:
+        """What it makes; raise InvalidInput for a budget that is no amount."""
+        return forms.draft_of(self.fields)
+
+
+@dataclass(frozen=True, slots=True)
+class EditForm:
+    """Arguments as they were typed; the button carries the hash of what the card showed when the form was opened."""
+
+    button: Button
+    fields: Form
+
+    def arguments(self, turn: Turn, spec: CommandSpec) -> Arguments:
+        """The arguments as they were changed; what was not touched is the very value it was.
+
+        Raise InvalidInput for what cannot be read, ChangedSinceShown where the turn is not what was shown.
+        """
+        if turn.control_hash != self.button.shown:
+            raise ChangedSinceShown(turn.number, turn.remark)
+        return arguments_of(self.fields, turn, spec)
+
+
+@dataclass(frozen=True, slots=True)
+class RejectForm:
+    """A turn is rejected, and why."""
+
+    button: Button
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyForm:
+    """A reply to an agent."""
+
+    button: Button
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class NumberForm:
+    """How many commands may run, as it was typed."""
+
+    button: Button
+    text: str
+
+    @property
+    def number(self) -> int:
+        """The N of Approve ×N; raise InvalidInput for what is no number."""
+        return forms.times_of(self.text)
+
+
+Submitted: TypeAlias = AgentForm | EditForm | RejectForm | ReplyForm | NumberForm
+
+
+def submitted(components: object) -> dict[str, str | tuple[str, ...]]:
+    """What stands in each input of a submitted form, from the components that Discord sends."""
+    return dict(_values(components))
+
+
+def read(custom_id: str, values: Values) -> Submitted:
+    """What a submitted form says; raise InvalidInput for a form that is not ours.
+
+    What was typed is kept as it is: values with `draft`, `arguments` or `number` say themselves what cannot be used.
+    """
+    mark, _, rest = custom_id.partition(":")
+    kind, _, about = rest.partition(":")
+    texts = {name: value for name, value in values.items() if isinstance(value, str)}
+    match kind if mark == "form" and about else "":
+        case "new":
+            chosen = [choice for value in values.values() if not isinstance(value, str) for choice in value]
+            return AgentForm(about, {**texts, **_chosen(chosen)})
+        case "edit":
+            return EditForm(Button.parse(rest), texts)
+        case "reject":
+            return RejectForm(Button.parse(rest), texts.get("text", ""))
+        case "reply":
+            return ReplyForm(Button.parse(rest), texts.get("text", ""))
+        case "approve":
+            return NumberForm(Button.parse(rest), texts.get("text", ""))
+        case _:
+            raise InvalidInput({"form": FOREIGN})
+
+
+def _values(part: Any) -> Iterator[tuple[str, str | tuple[str, ...]]]:
+    """Inputs stand in labels or rows, whichever way the form was made."""
+    if isinstance(part, list):
+        for each in part:
+            yield from _values(each)
+    elif isinstance(part, dict):
+        name = str(part.get("custom_id") or "")
+        if name and isinstance(value := part.get("value"), str):
+            yield name, value
+        elif name and isinstance(several := part.get("values"), list):
+            yield name, tuple(map(str, several))
+        yield from _values(part.get("component"))
+        yield from _values(part.get("components"))
+
+
+def _chosen(choices: Sequence[str]) -> dict[str, str]:
+    """The choices under More as the fields that they stand for."""
+    found = {choice: "on" for choice in choices if choice.startswith("free.")}
+    found |= {"approvers": "owner"} if OWNER in choices else {}
+    found |= {"verbosity": "brief"} if BRIEF in choices else {}
+    models = [choice.removeprefix("model.") for choice in choices if choice.startswith("model.")]
+    return found | ({"model": models[0]} if models else {})

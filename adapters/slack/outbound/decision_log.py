@@ -1,0 +1,22 @@
+"""Rows of the decision log in Slack: each with a link to its card."""
+
+from collections.abc import Sequence
+
+from adapters.decision_log import row_text
+from adapters.slack.outbound.blocks import line, link_run, notification, rich, run
+from adapters.slack.outbound.links import card_link
+from adapters.slack.outbound.message import SlackMessage
+from adapters.text_fit import cut
+from agent_core.service.decision_log import LogRow
+
+LOG_ROW = 500
+
+
+def log_message(rows: Sequence[LogRow], head: str) -> SlackMessage:
+    """Rows of the decision log, one a line, each with a link to its card where that still stands."""
+    lines = [line(run(f"{head}\n", "bold"))]
+    for row in rows:
+        url = card_link(row.entry.channel, row.card)
+        opens = [run(" · "), link_run(url, "card")] if url else []
+        lines.append(line(run(cut(row_text(row.entry), LOG_ROW)), *opens, run("\n")))
+    return SlackMessage(notification(head), [rich(*lines)])
