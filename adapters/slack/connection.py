@@ -14,7 +14,7 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 
 from adapters.chat.catchup import BEAT_SECONDS, CatchUp
 from adapters.http_body import read_body
-from adapters.slack.api.web_api import ApiRefused, require_success
+from adapters.slack.api.web_api import SlackRefused, require_success
 from adapters.slack.inbound.context import SlackContext
 from adapters.slack.inbound.routing import EventRouter, SlackAuthorizer
 from adapters.slack.inbound.signature import Signature
@@ -99,8 +99,8 @@ class SlackConnection:
         client = self.context.calls.tokens.without_token()
         try:
             await require_success(client.apps_connections_open(app_token=self.app_token))
-        except ApiRefused as refusal:
-            raise SettingsError("SLACK_APP_TOKEN", WRONG_KEY.format(refusal.word), "xapp-…") from None
+        except SlackRefused as refusal:
+            raise SettingsError("SLACK_APP_TOKEN", WRONG_KEY.format(refusal.error), "xapp-…") from None
         except SurfaceError as fault:
             logger.warning("slack not reached, trying again", extra={"why": str(fault)})
 

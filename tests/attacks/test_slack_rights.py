@@ -7,8 +7,9 @@ from typing import Any, cast
 
 import pytest
 
-from adapters.slack.api.client import SlackApi, SlackRefused
+from adapters.slack.api.client import SlackApi
 from adapters.slack.api.directory import FRESH, RENEWED_AFTER, SlackDirectory
+from adapters.slack.api.web_api import SlackRefused
 from agent_core.errors import NotAllowed, NotFound, SurfaceBusy, SurfaceError
 from agent_core.model.channels import ChannelScope
 from agent_core.testing.clock import FakeClock

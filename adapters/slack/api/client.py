@@ -4,16 +4,14 @@ import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from aiohttp import ClientError
-from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from adapters.slack.api.tokens import SlackTokens
-from adapters.slack.api.web_api import NOT_NOW, retry_after
-from agent_core.errors import SurfaceBusy, SurfaceError, ThreadGone
+from adapters.slack.api.web_api import SlackRefused, require_success
+from agent_core.errors import SurfaceBusy, ThreadGone
 from agent_core.ports.world import Clock
 
 Ask: TypeAlias = Callable[[AsyncWebClient], Awaitable[AsyncSlackResponse]]
@@ -41,14 +39,6 @@ GONE = {
 }
 
 
-class SlackRefused(SurfaceError):
-    """Slack took the request for wrong: `error` is its word for it."""
-
-    def __init__(self, error: str, details: str = "") -> None:
-        self.error = error
-        super().__init__(f"Slack refused: {error}. {details}".strip())
-
-
 @dataclass(slots=True)
 class Gate:
     """Closed until a time, after so many faults in a row."""
@@ -72,13 +62,15 @@ class SlackApi:
         """
         key = f"{workspace}/{place}"
         self._pass(key)
+        client = await self.tokens.client(workspace)
         try:
-            answer = await ask(await self.tokens.client(workspace))
-        except SlackApiError as fault:
-            raise self._meaning(key, fault) from None  # the SDK's error holds the request with its token
-        except (ClientError, SlackClientError, TimeoutError, OSError, AttributeError) as fault:
-            # AttributeError is what the SDK makes of an answer in plain text.
-            raise self._closed(key, f"Slack cannot be reached ({type(fault).__name__})", None) from None
+            answer = await require_success(ask(client))
+        except SurfaceBusy as busy:
+            raise self._closed(key, str(busy), busy.retry_after) from None
+        except SlackRefused as refused:
+            if refused.error in GONE:
+                raise ThreadGone(GONE[refused.error]) from None
+            raise
         self.gates.pop(key, None)
         return answer
 
@@ -87,17 +79,6 @@ class SlackApi:
         left = (gate.until - self.clock.now()).total_seconds() if gate else 0
         if left > 0:
             raise SurfaceBusy("Slack asked to wait", left)
-
-    def _meaning(self, key: str, fault: SlackApiError) -> SurfaceError:
-        response: Any = fault.response
-        data = getattr(response, "data", None)
-        told = data if isinstance(data, dict) else {}
-        status, error = getattr(response, "status_code", 503), str(told.get("error") or "")
-        if status == 429 or status >= 500 or error in NOT_NOW:
-            return self._closed(key, f"Slack is busy ({error or status})", retry_after(response))
-        if error in GONE:
-            return ThreadGone(GONE[error])
-        return SlackRefused(error, "; ".join((told.get("response_metadata") or {}).get("messages") or ()))
 
     def _closed(self, key: str, why: str, seconds: float | None) -> SurfaceBusy:
         faults = self.gates[key].faults + 1 if key in self.gates else 1

@@ -12,7 +12,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from adapters.chat.background import BackgroundTasks
-from adapters.slack.api.client import SlackApi, SlackRefused
+from adapters.slack.api.client import SlackApi
+from adapters.slack.api.web_api import SlackRefused
 from agent_core.errors import NotAllowed, NotFound, SurfaceError
 from agent_core.model.actors import Actor, ActorKind
 from agent_core.model.channels import ChannelScope

@@ -8,7 +8,7 @@ import logging
 from dataclasses import replace
 from datetime import timedelta
 
-from adapters.slack.api.web_api import SECONDS, ApiRefused, SlackClients, exchange, require_success
+from adapters.slack.api.web_api import SECONDS, SlackClients, SlackRefused, exchange, require_success
 from adapters.slack.install.installations import TURN, InstallationStore, WorkspaceInstall
 from agent_core.errors import DatabaseAway, SurfaceBusy
 from agent_core.ports.world import Clock
@@ -73,7 +73,7 @@ class Rotation:
         except SurfaceBusy:
             logger.warning("a token could not be renewed", extra={"workspace": workspace})
             return self._still_valid(install)
-        except ApiRefused as refusal:
+        except SlackRefused as refusal:
             return await self._handle_refusal(install, refusal)
         return await self._save(install, after)
 
@@ -87,12 +87,12 @@ class Rotation:
             expires_at=self._clock.now() + timedelta(seconds=int(told.get("expires_in") or 0)),
         )
 
-    async def _handle_refusal(self, install: WorkspaceInstall, refusal: ApiRefused) -> WorkspaceInstall | None:
+    async def _handle_refusal(self, install: WorkspaceInstall, refusal: SlackRefused) -> WorkspaceInstall | None:
         kept = await self._installed.get(install.workspace, anew=True)
         if kept != install:
             return kept
         self._refused[install.workspace] = install
-        facts = {"workspace": install.workspace, "answer": refusal.word}
+        facts = {"workspace": install.workspace, "answer": refusal.error}
         logger.warning("Slack renews a token no more", extra=facts)
         return self._unexpired(install)
 

@@ -9,7 +9,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from adapters.slack.api.rotation import Rotation
-from adapters.slack.api.web_api import SLACK_API, ApiRefused, SlackClients, require_success
+from adapters.slack.api.web_api import SLACK_API, SlackClients, SlackRefused, require_success
 from adapters.slack.install.installations import InstallationStore, WorkspaceInstall
 from agent_core.errors import SettingsError, ThreadGone
 from agent_core.ports.world import Clock
@@ -123,8 +123,8 @@ class OneToken:
             return
         try:
             told = await require_success(self._api.client(self._token).auth_test())
-        except ApiRefused as refusal:
-            raise _wrong(f"Slack refuses this token ({refusal.word}): copy the bot token of the app anew.") from None
+        except SlackRefused as refusal:
+            raise _wrong(f"Slack refuses this token ({refusal.error}): copy the bot token of the app anew.") from None
         if not told.get("bot_id"):
             raise _wrong("this is a person's token: copy the bot token of the app.")
         self._install = _owner(self._token, told)

@@ -25,26 +25,33 @@ NOT_NOW = frozenset(
 )
 
 
-class ApiRefused(SurfaceError):
-    """Slack answered with this word in place of what was asked for."""
+class SlackRefused(SurfaceError):
+    """Slack took the request for wrong: `error` is its word for it."""
 
-    def __init__(self, word: str) -> None:
-        self.word = word
-        super().__init__(f"Slack answered {word}.")
+    def __init__(self, error: str, details: str = "") -> None:
+        self.error = error
+        super().__init__(f"Slack refused: {error}. {details}".strip())
 
 
 async def require_success(call: Awaitable[AsyncSlackResponse]) -> AsyncSlackResponse:
-    """What Slack answers; raise Refused when asking again is of no use, SurfaceBusy when it may be."""
+    """What Slack answers; raise SlackRefused when asking again is of no use, SurfaceBusy when it may be."""
     try:
         return await call
-    except SlackApiError as error:
-        data = getattr(error.response, "data", None)
-        word = str(data.get("error", "")) if isinstance(data, dict) else ""
-        if word in NOT_NOW:
-            raise SurfaceBusy("Slack cannot answer now.", retry_after(error.response)) from None
-        raise ApiRefused(word) from None
-    except (ClientError, TimeoutError, SlackClientError, AttributeError):  # the last for an answer of plain text
+    except SlackApiError as fault:
+        raise _meaning(fault) from None  # the SDK's error holds the request with its token
+    except (ClientError, SlackClientError, TimeoutError, OSError, AttributeError):
+        # AttributeError is what the SDK makes of an answer in plain text.
         raise SurfaceBusy("Slack cannot be reached.") from None
+
+
+def _meaning(fault: SlackApiError) -> SurfaceError:
+    response: Any = fault.response
+    data = getattr(response, "data", None)
+    told = data if isinstance(data, dict) else {}
+    status, error = getattr(response, "status_code", 503), str(told.get("error") or "")
+    if status == 429 or status >= 500 or error in NOT_NOW:
+        return SurfaceBusy(f"Slack is busy ({error or status})", retry_after(response))
+    return SlackRefused(error, "; ".join((told.get("response_metadata") or {}).get("messages") or ()))
 
 
 def exchange(

@@ -10,8 +10,9 @@ from slack_sdk.webhook.async_client import AsyncWebhookClient
 from adapters.answers import Answer
 from adapters.chat.refusals import RefusedAction, attempt
 from adapters.chat.services import ChatServices
-from adapters.slack.api.client import SlackApi, SlackRefused
+from adapters.slack.api.client import SlackApi
 from adapters.slack.api.directory import SlackDirectory
+from adapters.slack.api.web_api import SlackRefused
 from adapters.slack.inbound.inbound_event import SlackEvent
 from adapters.slack.inbound.mentions import as_written
 from adapters.slack.outbound.blocks import Block

@@ -20,7 +20,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from adapters.slack.api.tokens import SlackTokens
-from adapters.slack.api.web_api import ApiRefused, exchange, require_success
+from adapters.slack.api.web_api import SlackRefused, exchange, require_success
 from adapters.slack.install import install_pages as pages
 from adapters.slack.install.installations import InstallationStore, WorkspaceInstall
 from adapters.slack.install.oauth_state import OAuthStates, StateCookie
@@ -129,8 +129,8 @@ class OAuthFlow(AsyncOAuthFlow):
         call = exchange(self.client, client_id=app.client_id, client_secret=app.client_secret, **given)
         try:
             told = await require_success(call)
-        except ApiRefused as refusal:
-            logger.warning("Slack refused an installation", extra={"answer": refusal.word})
+        except SlackRefused as refusal:
+            logger.warning("Slack refused an installation", extra={"answer": refusal.error})
             return None
         except SurfaceBusy:
             logger.warning("Slack did not answer an installation")

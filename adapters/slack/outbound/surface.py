@@ -7,8 +7,9 @@ from typing import Any, Literal
 
 from adapters.chat.background import BackgroundTasks
 from adapters.chat.status_updates import StatusUpdates, is_held_up
-from adapters.slack.api.client import GONE, SlackApi, SlackRefused
+from adapters.slack.api.client import GONE, SlackApi
 from adapters.slack.api.directory import SlackDirectory
+from adapters.slack.api.web_api import SlackRefused
 from adapters.slack.outbound.card import one_line
 from adapters.slack.outbound.message import SlackMessage
 from adapters.slack.outbound.posted import PostedMessages
