@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast, get_args
 
 from adapters.answers import Answer
@@ -13,7 +13,7 @@ from adapters.ui_text import HelpText, first_word
 from agent_core.errors import ChangedSinceShown, InvalidInput, NotPossible, PersonError
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent, Awaiting
-from agent_core.model.decision import Approve, ApproveEdited, Reject, Settlement
+from agent_core.model.decision import Approve, ApproveEdited, Decision, Reject
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.seen_proposal import UNKNOWN, SeenProposal
 from agent_core.model.turn import Turn
@@ -71,31 +71,33 @@ class ActionDispatcher:
     review: SelfReview
 
     @property
-    def wishes(self) -> ThreadCommands:
+    def thread_commands(self) -> ThreadCommands:
         """What people ask of an agent besides decisions."""
         return ThreadCommands(views=self.views, agent_settings=self.agent_settings, memories=self.memories)
 
-    async def press(self, button: Button, filled: FormInput, origin: Origin) -> Answer:
-        """Do what a button says. A self-review asks a model: it may take a minute."""
-        if button.verb in ("stop", "resume", "revoke", "reply"):
-            return await self._on_agent(button, filled, origin)
-        turn_id = TurnId(button.subject)
-        if button.verb in get_args(Settlement):
-            await self.service.settle(turn_id, cast("Settlement", button.verb), origin, shown=button.shown)
-            return Answer(f"{button.label}: noted.")
+    async def press(self, button: Button, filled: FormInput, origin: Origin) -> None:
+        """Do what a button says; the card shows what came of it. A self-review asks a model: it may take a minute."""
+        agent_id, turn_id = AgentId(button.subject), TurnId(button.subject)
         match button.verb:
-            case "edit":
-                await self.service.decide(turn_id, ApproveEdited(filled.arguments), origin, shown=button.shown)
-                return Answer("edited and approved")
-            case "reject":
-                await self.service.decide(turn_id, Reject(filled.text.strip()), origin, shown=button.shown)
-                return Answer("rejected")
+            case "approve" | "edit" | "reject":
+                await self.service.decide(turn_id, _decision(button, filled), origin, shown=button.shown)
+            case "run again" | "it ran" | "skip":
+                await self.service.settle(turn_id, button.verb, origin, shown=button.shown)
             case "review":
-                _, turn = await self.review.review(turn_id, origin)
-                return Answer(f"The self-review stands on the card of turn {turn.number}.", is_wanted=True)
-            case _:
-                await self.service.decide(turn_id, Approve(button.times), origin, shown=button.shown)
-                return Answer("approved" if button.times == 1 else f"approved ×{button.times}")
+                await self.review.review(turn_id, origin)
+            case "stop":
+                await self.service.stop(agent_id, origin)
+            case "resume":
+                await self.service.resume(agent_id, origin)
+            case "revoke":
+                await self.service.revoke(agent_id, origin)
+            case "reply":
+                await self.reply(button, filled.text, origin)
+
+    async def reply(self, button: Button, text: str, origin: Origin) -> Answer:
+        """Say what was written beside a reply button to the agent, about the proposal that was shown there."""
+        seen = SeenProposal(hashes=(button.shown,) if button.shown else ())
+        return await self.say(AgentId(button.subject), text, origin, seen)
 
     async def say(self, agent_id: AgentId, text: str, origin: Origin, seen: SeenProposal = UNKNOWN) -> Answer:
         """Do what a line typed in the thread says: a `!verb`, or a reply.
@@ -111,16 +113,17 @@ class ActionDispatcher:
         match verb:
             case "approve" | "reject" | "review":
                 turn = await self._open_turn(agent_id, origin, seen, approves=verb == "approve")
-                times = _times(rest) if verb == "approve" else 1
-                return await self.press(Button(verb, turn.id, times, turn.control_hash), FormInput(text=rest), origin)
+                return await self._on_turn(Button(verb, turn.id, shown=turn.control_hash), turn.number, rest, origin)
             case "ask":
                 await self.service.ask(agent_id, rest, origin)
                 return Answer(ASKED, is_asked=True)
-            case "stop" | "resume" as word:
-                return await self._on_agent(Button(word, agent_id), FormInput(), origin)
+            case "stop":
+                return Answer(f"{(await self.service.stop(agent_id, origin)).name} is stopped.")
+            case "resume":
+                return Answer(f"{(await self.service.resume(agent_id, origin)).name} goes on.")
             case word if word in get_args(ThreadVerb):
                 agent = await self.views.agent(origin.channel, agent_id)
-                return await self.wishes.grant(cast("ThreadVerb", word), agent, rest, origin)
+                return await self.thread_commands.grant(cast("ThreadVerb", word), agent, rest, origin)
             case word:
                 return Answer(await self._view(word, agent_id, origin), is_wanted=True)
 
@@ -170,21 +173,13 @@ class ActionDispatcher:
                 return helper.id, text[named.end() :]
         return agent_id, text
 
-    async def _on_agent(self, button: Button, filled: FormInput, origin: Origin) -> Answer:
-        agent_id = AgentId(button.subject)
-        match button.verb:
-            case "stop":
-                agent = await self.service.stop(agent_id, origin)
-                return Answer(f"{agent.name} is stopped.")
-            case "resume":
-                agent = await self.service.resume(agent_id, origin)
-                return Answer(f"{agent.name} goes on.")
-            case "revoke":
-                await self.service.revoke(agent_id, origin)
-                return Answer("revoked")
-            case _:
-                seen = SeenProposal(hashes=(button.shown,) if button.shown else ())
-                return await self.say(agent_id, filled.text, origin, seen)
+    async def _on_turn(self, button: Button, number: int, rest: str, origin: Origin) -> Answer:
+        if button.verb == "review":
+            await self.press(button, FormInput(), origin)
+            return Answer(reviewed_text(number), is_wanted=True)
+        button = replace(button, times=_times(rest)) if button.verb == "approve" else button
+        await self.press(button, FormInput(text=rest), origin)
+        return Answer("rejected" if button.verb == "reject" else _approved_text(button.times))
 
     async def _reply(self, agent_id: AgentId, text: str, origin: Origin, seen: SeenProposal) -> Answer:
         outcome = await self.service.reply(agent_id, text, origin, seen)
@@ -204,9 +199,28 @@ def takes_long(text: str) -> bool:
     return re.match(r"!\s*(review|memory|audit)\b", text, re.IGNORECASE) is not None
 
 
+def reviewed_text(number: int) -> str:
+    """Says that the model has criticised its proposal."""
+    return f"The self-review stands on the card of turn {number}."
+
+
 def sentence(error: PersonError) -> str:
     """What a person is told when something could not be done."""
     return str(error)
+
+
+def _decision(button: Button, filled: FormInput) -> Decision:
+    match button.verb:
+        case "edit":
+            return ApproveEdited(filled.arguments)
+        case "reject":
+            return Reject(filled.text.strip())
+        case _:
+            return Approve(button.times)
+
+
+def _approved_text(times: int) -> str:
+    return "approved" if times == 1 else f"approved ×{times}"
 
 
 def _at_rest(agent: Agent) -> str:

@@ -44,7 +44,7 @@ class DiscordSide:
             actions=actions,
             service=core.service,
             views=core.views,
-            thread_commands=actions.wishes,
+            thread_commands=actions.thread_commands,
             drafting=core.drafting,
             uploads=core.uploads,
             inbound_log=InboundLog(self.database, self.clock),

@@ -5,8 +5,6 @@ from datetime import datetime
 from typing import Literal, Protocol, TypeAlias, TypeVar
 
 from adapters.actions import HELP as IN_THREAD
-from adapters.actions import FormInput
-from adapters.buttons import Button
 from adapters.chat.services import ChatServices
 from adapters.chat.texts import creation_text
 from adapters.subcommands import HELP, Helping, Listing, NewFrom, OnAgent, agent_called
@@ -72,7 +70,7 @@ async def _on_agent(
 ) -> str | M:
     match verb:
         case "stop" | "resume":
-            return (await context.actions.press(Button(verb, agent.id), FormInput(), origin)).text
+            return (await context.actions.say(agent.id, f"!{verb}", origin)).text
         case "delete":
             return render.delete_message(agent)
         case "files":

@@ -165,12 +165,11 @@ class CoreChat:
         self.answers.append(answer.text)
 
     async def presses(self, button: Button, filled: FormInput | None = None) -> None:
-        """Press a button; keep what the person is answered."""
+        """Press a button; keep why it was refused."""
         try:
-            answer = await self.actions.press(button, filled or FormInput(), self.stage.origin(self.person))
+            await self.actions.press(button, filled or FormInput(), self.stage.origin(self.person))
         except PersonError as error:
-            answer = Answer(str(error))
-        self.answers.append(answer.text)
+            self.answers.append(str(error))
 
     async def resume(self) -> None:
         """Press Resume."""
@@ -196,7 +195,7 @@ class CoreChat:
     async def audit(self) -> str:
         """Ask for the log as `/agent audit` does."""
         answer, _ = await grant_to_agent(
-            self.actions.wishes, ThreadSubcommand("audit", self.agent.name), self.stage.origin(self.person)
+            self.actions.thread_commands, ThreadSubcommand("audit", self.agent.name), self.stage.origin(self.person)
         )
         self.log = answer
         return answer.text

@@ -8,7 +8,7 @@ from typing import Any, Self, TypeAlias
 import discord
 from discord import ui
 
-from adapters.actions import FormInput
+from adapters.actions import FormInput, reviewed_text
 from adapters.buttons import Button, ViewButton
 from adapters.chat.extra_buttons import DeleteButton
 from adapters.chat.redrawing import redraw_outdated
@@ -96,9 +96,10 @@ class DiscordClickListener:
 
     async def _review(self, button: Button, interaction: discord.Interaction, origin: Origin) -> None:
         """Have the model criticise its proposal; it is answered long after the click was."""
-        await self.context.views.open_to(origin.by, origin.channel, TurnId(button.subject))
+        _, turn = await self.context.views.open_to(origin.by, origin.channel, TurnId(button.subject))
         await show_thinking(interaction)
-        await tell(interaction, (await self.context.actions.press(button, FormInput(), origin)).text)
+        await self.context.actions.press(button, FormInput(), origin)
+        await tell(interaction, reviewed_text(turn.number))
 
     async def _open(self, opening: ViewButton, interaction: discord.Interaction, origin: Origin) -> None:
         """Open what only shows something, or the form of something new."""

@@ -80,7 +80,7 @@ class DiscordModalListener:
         """Say it to the agent; what became a note stands in the thread, for the others to see."""
         if takes_long(sent.text):
             await show_thinking(interaction)
-        answer = await self.context.actions.press(sent.button, FormInput(text=sent.text), origin)
+        answer = await self.context.actions.reply(sent.button, sent.text, origin)
         if answer.kept is None:
             if answer.is_wanted or answer.is_asked or interaction.response.is_done():
                 await tell(interaction, answer_message(answer))

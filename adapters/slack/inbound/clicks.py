@@ -4,7 +4,6 @@ from collections.abc import Awaitable
 from dataclasses import dataclass, replace
 
 from adapters.actions import FormInput, takes_long
-from adapters.answers import Answer
 from adapters.buttons import Button, ViewButton
 from adapters.cards import turn_card
 from adapters.chat.extra_buttons import DeleteButton
@@ -21,7 +20,6 @@ from adapters.slack.outbound.message import SlackMessage
 from adapters.slack.outbound.render import kept_message, note_message
 from adapters.ui_text import REVIEWS, TOO_LONG_TO_EDIT
 from agent_core.errors import NotPossible
-from agent_core.model.actors import Origin
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId, NoticeId, TurnId
 
@@ -49,17 +47,15 @@ class SlackClickListener:
             case Button("reply") as button:
                 await self._reply(button, str(body["actions"][0].get("value") or ""), arrival)
             case Button() as button:
-                await self._press(button, FormInput(), await self.context.origin(arrival))
+                origin = await self.context.origin(arrival)
+                async with redraw_outdated(button, origin, self.context, self.context.surface):
+                    await self.context.actions.press(button, FormInput(), origin)
             case SlackUploadButton() as upload:
                 self.context.soon(self._tell_refusal(arrival, self._upload(upload, arrival)))
             case DeleteButton() as deletion:
                 await self._delete(deletion, arrival)
             case SlackDraftButton() as offer:
                 await self._create_offered(offer, arrival)
-
-    async def _press(self, button: Button, filled: FormInput, origin: Origin) -> Answer:
-        async with redraw_outdated(button, origin, self.context, self.context.surface):
-            return await self.context.actions.press(button, filled, origin)
 
     async def _reply(self, button: Button, text: str, arrival: SlackEvent) -> None:
         if takes_long(text):
@@ -69,7 +65,8 @@ class SlackClickListener:
 
     async def _say(self, button: Button, text: str, arrival: SlackEvent) -> None:
         origin = await self.context.origin(arrival)
-        answer = await self._press(button, FormInput(text=text), origin)
+        async with redraw_outdated(button, origin, self.context, self.context.surface):
+            answer = await self.context.actions.reply(button, text, origin)
         if answer.kept:
             note = answer.kept
             self.context.soon(self.context.post(arrival, note_message(note.agent, origin.by, text)))

@@ -36,7 +36,7 @@ async def a_stage(*replies: Any) -> tuple[Stage, Agent]:
 
 async def granted(stage: Stage, verb: ThreadVerb, said: str, by: Actor = ANA) -> Answer:
     """What the clerk's wish is answered."""
-    wishes: ThreadCommands = actions_of(stage).wishes
+    wishes: ThreadCommands = actions_of(stage).thread_commands
     agent = (await stage.views.agents(stage.origin().channel))[0]
     answer = await wishes.grant(verb, agent, said, stage.origin(by))
     assert answer.is_wanted
