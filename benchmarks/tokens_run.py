@@ -70,15 +70,15 @@ async def carried(
     `prepared` is done before it begins to think.
     """
     origin = Origin(by=ADA, channel=CHANNEL)
-    agent = await signoff.actions.service.create(draft, origin)
+    agent = await signoff.core.service.create(draft, origin)
     if prepared:
         await prepared(agent)
     engine = asyncio.create_task(work(signoff.core.engine, signoff.core.loop))
     try:
         async with asyncio.timeout(LONGEST):
             agent = await _rested(signoff, agent)
-            if lease and (turn := await signoff.actions.views.newest_turn(CHANNEL, agent.id)):
-                await signoff.actions.service.decide(turn.id, Approve(lease), origin, shown=turn.control_hash)
+            if lease and (turn := await signoff.core.views.newest_turn(CHANNEL, agent.id)):
+                await signoff.core.service.decide(turn.id, Approve(lease), origin, shown=turn.control_hash)
                 agent = await _rested(signoff, agent)
     finally:
         engine.cancel()
@@ -88,7 +88,7 @@ async def carried(
 
 async def _rested(signoff: Signoff, agent: Agent) -> Agent:
     while True:
-        agent = await signoff.actions.views.agent(CHANNEL, agent.id)
+        agent = await signoff.core.views.agent(CHANNEL, agent.id)
         if agent.is_at_rest or isinstance(agent.status, Awaiting):
             return agent
         await signoff.core.clock.sleep(0.1)

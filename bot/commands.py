@@ -133,7 +133,18 @@ async def _serve_pages(signoff: Signoff, surface: WebSurface, chats: Chats) -> A
     settings = signoff.settings
     guard = Guard(token=settings.web_token.get_secret_value(), public_url=settings.public_url)
     badge = Badge(signoff.model.label)
-    workspace = WebContext(actions=signoff.actions, hub=surface.hub, guard=guard, clock=signoff.core.clock, badge=badge)
+    core = signoff.core
+    workspace = WebContext(
+        actions=signoff.actions,
+        service=core.service,
+        views=core.views,
+        agent_settings=core.agent_settings,
+        memories=core.memories,
+        hub=surface.hub,
+        guard=guard,
+        clock=core.clock,
+        badge=badge,
+    )
     limits = ServerLimits.for_process()
     app = application(workspace, chats.routes, chats.heard)
     app[BODY_TIMEOUT] = limits.body_seconds

@@ -85,7 +85,7 @@ async def run(settings: Settings, arguments: Sequence[str]) -> int:
         surface = TerminalSurface()
         async with assemble(settings, surface) as signoff:
             if options.export:
-                return await export(signoff.actions.views, options.draft.name, options.export)
+                return await export(signoff.core.views, options.draft.name, options.export)
             await signoff.minds.prepare()
             terminal = Terminal(core=signoff.core, actions=signoff.actions, surface=surface)
             return await solo(terminal, options, standard(json=options.json))
@@ -97,14 +97,15 @@ async def run(settings: Settings, arguments: Sequence[str]) -> int:
 async def solo(terminal: Terminal, options: SoloOptions, streams: Streams) -> int:
     """Make or resume the agent and talk until it is idle; raise PersonError when it can be neither."""
     origin = Origin(by=person(), channel=CHANNEL)
-    terminal.actions.service.require_may_grant(options.continuous)
+    terminal.core.service.require_may_grant(options.continuous)
     agent = await _start(terminal, options.draft, streams, origin)
     if (options.draft.budget or options.is_unlimited) and options.draft.budget != agent.budget.limit:
-        agent = await terminal.actions.agent_settings.set_budget(agent.id, options.draft.budget, origin)
+        agent = await terminal.core.agent_settings.set_budget(agent.id, options.draft.budget, origin)
     if options.continuous:
-        agent = await terminal.actions.service.grant_lease(agent.id, options.continuous, origin)
+        agent = await terminal.core.service.grant_lease(agent.id, options.continuous, origin)
     console = Console(
         actions=terminal.actions,
+        views=terminal.core.views,
         surface=terminal.surface,
         streams=streams,
         origin=origin,
@@ -141,7 +142,7 @@ class _Telling:
 
 
 async def _conversation(terminal: Terminal, console: Console) -> int:
-    helpers = await terminal.actions.views.family(CHANNEL, console.agent.id)
+    helpers = await terminal.core.views.family(CHANNEL, console.agent.id)
     terminal.core.engine.only = {console.agent.id, *(helper.id for helper in helpers)}
     with _interrupts(console.halt):
         async with asyncio.TaskGroup() as group:
@@ -153,10 +154,10 @@ async def _conversation(terminal: Terminal, console: Console) -> int:
 
 async def _start(terminal: Terminal, draft: AgentDraft, streams: Streams, origin: Origin) -> Agent:
     named = await ask_name(draft, streams)
-    if known := await terminal.actions.views.find_by_name(origin.channel, " ".join(named.name.split())):
+    if known := await terminal.core.views.find_by_name(origin.channel, " ".join(named.name.split())):
         return await _resume(terminal, known, named, streams, origin)
     whole = draft if is_complete(draft) else await ask_rest(named, streams)
-    agent = await terminal.actions.service.create(whole, origin)
+    agent = await terminal.core.service.create(whole, origin)
     goals = (f"{number}. {goal}" for number, goal in enumerate(agent.goals, 1))
     told = "\n".join((f"{agent.name}, {agent.role}", *goals, _model(terminal, agent)))
     streams.write(said_text(told, streams.look))
@@ -174,7 +175,7 @@ async def _resume(terminal: Terminal, known: Agent, draft: AgentDraft, streams: 
     if ignored:
         text += f" Its own {', '.join(ignored)} stay; another name makes another agent."
     streams.write(said_text(f"{text}\n{_model(terminal, known)}", streams.look))
-    return await terminal.actions.service.resume(known.id, origin) if known.is_at_rest else known
+    return await terminal.core.service.resume(known.id, origin) if known.is_at_rest else known
 
 
 @contextmanager

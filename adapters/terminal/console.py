@@ -53,6 +53,7 @@ from agent_core.model.agent import Agent, Finished, Thinking
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.seen_proposal import SeenProposal
 from agent_core.model.turn import Turn
+from agent_core.service.views import AgentViews
 
 DONE, STOPPED = 0, 3
 NOT_COVERED = "--continuous does not cover this command, so nothing was run. Start without it to decide."
@@ -63,6 +64,7 @@ class Console:
     """One agent and the person at the terminal. With `is_unasked` it stops the agent instead of asking to decide."""
 
     actions: ActionDispatcher
+    views: AgentViews
     surface: TerminalSurface
     streams: Streams
     origin: Origin
@@ -77,7 +79,7 @@ class Console:
 
     async def run(self) -> int:
         """Talk until the agent rests: 0 when its goals are reached, 3 when it stands still before that."""
-        turn = await self.actions.views.newest_turn(self.origin.channel, self.agent.id)
+        turn = await self.views.newest_turn(self.origin.channel, self.agent.id)
         if turn and turn.is_open:
             self.surface.events.put_nowait(CardEvent(self.agent, turn))
             self.advanced()
@@ -164,13 +166,13 @@ class Console:
     async def _bring_to_end(self, turn: Turn) -> None:
         """Write the card again where another was written since: a question is about the card right above it."""
         if self._last_drawn != turn.id:
-            agent, _ = await self.actions.views.turn(self.origin.channel, turn.id)
+            agent, _ = await self.views.turn(self.origin.channel, turn.id)
             self._last_drawn = turn.id
             self.streams.write(card_text(agent, turn, self.streams.look))
 
     async def _open_turn(self) -> Turn | None:
         """The turn people are asked about, its own before its helpers', once its card was written as it is now."""
-        views, channel = self.actions.views, self.origin.channel
+        views, channel = self.views, self.origin.channel
         for each in (self.agent, *await views.family(channel, self.agent.id)):
             turn = await views.newest_turn(channel, each.id)
             if turn and turn.is_open and self._is_drawn(turn):
@@ -228,7 +230,7 @@ class Console:
     async def _review(self, turn: Turn) -> None:
         """Have the proposal reviewed; what was said of it is written as the card is shown again."""
         if turn.review:
-            agent, _ = await self.actions.views.turn(self.origin.channel, turn.id)
+            agent, _ = await self.views.turn(self.origin.channel, turn.id)
             self.streams.write(review_text(agent, turn, self.streams.look))
             return
         self._say(REVIEWS)
@@ -236,7 +238,7 @@ class Console:
 
     async def _edit(self, turn: Turn) -> None:
         call = turn.proposal.call
-        schema = self.actions.views.spec(call.name).parameters
+        schema = self.views.spec(call.name).parameters
         changed = await ask_arguments(call.arguments, schema, replace(self.streams, read=self._line))
         if changed is None:
             await self._stop()
@@ -247,7 +249,7 @@ class Console:
 
     async def _go_on(self, turn: Turn) -> None:
         """Approve what an unasked run found open where its lease covers that; else stop the agent."""
-        agent = await self.actions.views.agent(self.origin.channel, turn.agent_id)
+        agent = await self.views.agent(self.origin.channel, turn.agent_id)
         if not self._is_covered(agent, turn):
             self._say(NOT_COVERED)
             await self._stop()
@@ -260,8 +262,7 @@ class Console:
 
     def _is_covered(self, agent: Agent, turn: Turn) -> bool:
         """Whether the lease lets this open turn run: as the loop would decide, and no remark asks for a person."""
-        always_asks = self.actions.views.spec(turn.call.name).always_asks
-        is_for_people = bool(turn.remark) or turn.exposed or always_asks
+        is_for_people = bool(turn.remark) or turn.exposed or self.views.spec(turn.call.name).always_asks
         return agent.lease is not None and agent.lease.covers(turn.risks) and not is_for_people
 
     async def _stop(self) -> None:

@@ -22,6 +22,10 @@ from agent_core.model.agent import Headcount
 from agent_core.model.channels import ChannelScope
 from agent_core.model.command import RISK_CLASSES
 from agent_core.ports.world import Clock
+from agent_core.service.agent_settings import AgentSettings
+from agent_core.service.agents import AgentService
+from agent_core.service.memories import AgentMemories
+from agent_core.service.views import AgentViews
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +50,10 @@ class WebContext:
     """What every page of the local workspace needs."""
 
     actions: ActionDispatcher
+    service: AgentService
+    views: AgentViews
+    agent_settings: AgentSettings
+    memories: AgentMemories
     hub: Hub
     guard: Guard
     clock: Clock
@@ -64,9 +72,9 @@ class WebContext:
 
     async def answer(self, request: web.Request, template: str, *, status: int = 200, **values: Any) -> web.Response:
         """A whole page: the navigation with what waits, and the template's own part."""
-        census = await self.actions.views.census()
+        census = await self.views.census()
         shown: ChannelScope | None = values.get("channel")
-        agents = await self.actions.views.agents(shown) if shown else ()
+        agents = await self.views.agents(shown) if shown else ()
         person = identity.person_of(request)
         html = page(
             template,

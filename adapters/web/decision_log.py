@@ -31,7 +31,7 @@ class LogPages:
     async def page(self, request: web.Request) -> web.StreamResponse:
         """The newest rows that are wanted, or those before one."""
         origin, given = self.workspace.origin(request), _given(request)
-        views, before = self.workspace.actions.views, request.query.get("before", "")
+        views, before = self.workspace.views, request.query.get("before", "")
         agent = await views.agent(origin.channel, agent_id_of(request)) if _is_of_agent(request) else None
         return await self.workspace.answer(
             request,
@@ -55,7 +55,7 @@ class LogPages:
         elif not _is_of_agent(request):
             raise NotFound("file", name)
         origin = self.workspace.origin(request)
-        entries = [entry async for entry in self.workspace.actions.views.log.rows(origin, wanted)]
+        entries = [entry async for entry in self.workspace.views.log.rows(origin, wanted)]
         files = await log_files(entries, is_channel=is_channel)
         return download({file.name: file.data for file in files}[name], name)
 

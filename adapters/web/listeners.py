@@ -84,7 +84,7 @@ class Listeners:
         """Make an agent; a form that cannot be used comes back as it was filled in."""
         form, origin = await form_of(request), self.workspace.own(request)
         try:
-            agent = await self.workspace.actions.service.create(draft_of(form), origin)
+            agent = await self.workspace.service.create(draft_of(form), origin)
         except InvalidInput as error:
             return await new_agent_page(self.workspace, request, FormState(form, error.problems))
         return see_other(agent_path(agent))
@@ -104,7 +104,7 @@ class Listeners:
         """Raise, lower or lift what all agents of the channel may spend together."""
         form, origin = await form_of(request), self.workspace.own(request)
         try:
-            await self.workspace.actions.agent_settings.set_channel_budget(dollars(form.get("budget", "")), origin)
+            await self.workspace.agent_settings.set_channel_budget(dollars(form.get("budget", "")), origin)
         except InvalidInput as error:
             return await channel_page(self.workspace, request, FormState(form, error.problems))
         return one_up(request)
@@ -112,7 +112,7 @@ class Listeners:
     async def press(self, request: web.Request) -> web.StreamResponse:
         """A button on a card, with what was filled in beside it."""
         form, origin = await form_of(request), self.workspace.own(request)
-        button, views = pressed(form), self.workspace.actions.views
+        button, views = pressed(form), self.workspace.views
         filled = FormInput(text=form.get("text", ""))
         if button.verb == "edit":
             _, turn = await views.turn(origin.channel, TurnId(button.subject))
@@ -132,7 +132,7 @@ class Listeners:
         form, origin = await form_of(request), self.workspace.own(request)
         try:
             goals = tuple(form.get("goals", "").splitlines())
-            await self.workspace.actions.agent_settings.set_goals(agent_id_of(request), goals, origin)
+            await self.workspace.agent_settings.set_goals(agent_id_of(request), goals, origin)
         except InvalidInput as error:
             return await thread_page(self.workspace, request, FormState(form, error.problems))
         return one_up(request)
@@ -142,7 +142,7 @@ class Listeners:
         form, origin = await form_of(request), self.workspace.own(request)
         try:
             limit = dollars(form.get("budget", ""))
-            await self.workspace.actions.agent_settings.set_budget(agent_id_of(request), limit, origin)
+            await self.workspace.agent_settings.set_budget(agent_id_of(request), limit, origin)
         except InvalidInput as error:
             return await thread_page(self.workspace, request, FormState(form, error.problems))
         return one_up(request)
@@ -150,8 +150,8 @@ class Listeners:
     async def delete(self, request: web.Request) -> web.StreamResponse:
         """Remove the agent, once its name was typed to confirm."""
         form, origin = await form_of(request), self.workspace.own(request)
-        agent = await self.workspace.actions.views.agent(origin.channel, agent_id_of(request))
+        agent = await self.workspace.views.agent(origin.channel, agent_id_of(request))
         if form.get("name", "").strip().casefold() != agent.name.casefold():
             raise InvalidInput({"name": f"To delete {agent.name}, type its name."})
-        await self.workspace.actions.service.delete(agent.id, origin)
+        await self.workspace.service.delete(agent.id, origin)
         return see_other(channel_path(origin.channel))

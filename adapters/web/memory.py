@@ -23,7 +23,7 @@ from adapters.web.requests import (
 from adapters.web.screens import NOTHING, FormState
 from agent_core.errors import InvalidInput
 from agent_core.model.ids import MemoryId
-from agent_core.service.memories import AgentMemories, MemorySearchResult
+from agent_core.service.memories import MemorySearchResult
 from agent_core.service.uploads import tidy_name
 
 MEMORY = f"{AGENT}/memory"
@@ -36,11 +36,6 @@ class MemoryPages:
     """One handler for each thing a person does there. What is remembered was written by anybody."""
 
     workspace: WebContext
-
-    @property
-    def memories(self) -> AgentMemories:
-        """What can be done."""
-        return self.workspace.actions.memories
 
     def looking(self) -> list[web.RouteDef]:
         """Every route that only shows."""
@@ -71,41 +66,43 @@ class MemoryPages:
 
     async def export(self, request: web.Request) -> web.StreamResponse:
         """All of them, a line each."""
-        text = await self.memories.export(channel_of(request), agent_id_of(request))
+        text = await self.workspace.memories.export(channel_of(request), agent_id_of(request))
         return download(text.encode(), MEMORY_FILE)
 
     async def search(self, request: web.Request) -> web.StreamResponse:
         """What is like some words. It costs the agent a call, so it is sent as everything that changes something."""
         form, origin = await form_of(request), self.workspace.own(request)
-        found = await self.memories.search(agent_id_of(request), form.get("words", ""), origin)
+        found = await self.workspace.memories.search(agent_id_of(request), form.get("words", ""), origin)
         return await self._page(request, FormState(form), found)
 
     async def add(self, request: web.Request) -> web.StreamResponse:
         """Remember a text."""
         form, origin = await form_of(request), self.workspace.own(request)
-        pieces = await self.memories.add(agent_id_of(request), form.get("text", ""), origin)
+        pieces = await self.workspace.memories.add(agent_id_of(request), form.get("text", ""), origin)
         return _did(request, f"kept={pieces}")
 
     async def ingest(self, request: web.Request) -> web.StreamResponse:
         """Remember a text file, in pieces."""
         file, origin = await upload_of(request, "file"), self.workspace.own(request)
         text = _text_of(file)
-        pieces = await self.memories.ingest(agent_id_of(request), tidy_name(file.name if file else ""), text, origin)
+        pieces = await self.workspace.memories.ingest(
+            agent_id_of(request), tidy_name(file.name if file else ""), text, origin
+        )
         return _did(request, f"kept={pieces}")
 
     async def forget(self, request: web.Request) -> web.StreamResponse:
         """Remove one memory."""
         form, origin = await form_of(request), self.workspace.own(request)
-        await self.memories.forget(agent_id_of(request), MemoryId(form.get("memory", "")), origin)
+        await self.workspace.memories.forget(agent_id_of(request), MemoryId(form.get("memory", "")), origin)
         return _did(request, "forgotten=1")
 
     async def forget_all(self, request: web.Request) -> web.StreamResponse:
         """Remove all memories, once the agent's name was typed to confirm."""
         form, origin = await form_of(request), self.workspace.own(request)
-        agent = await self.workspace.actions.views.agent(origin.channel, agent_id_of(request))
+        agent = await self.workspace.views.agent(origin.channel, agent_id_of(request))
         if " ".join(form.get("name", "").split()).casefold() != agent.name.casefold():
             raise InvalidInput({"name": f"To have {agent.name} forget everything, type its name."})
-        return _did(request, f"forgotten={await self.memories.forget_all(agent.id, origin)}")
+        return _did(request, f"forgotten={await self.workspace.memories.forget_all(agent.id, origin)}")
 
     def _kept(self, act: Act) -> Act:
         """Show the page again with what was typed where it could not be used."""
@@ -129,8 +126,8 @@ class MemoryPages:
             status=asked.status,
             said=asked.said,
             channel=channel,
-            agent=await self.workspace.actions.views.agent(channel, agent_id),
-            kept=await self.memories.page(channel, agent_id, MemoryId(before) if before else None),
+            agent=await self.workspace.views.agent(channel, agent_id),
+            kept=await self.workspace.memories.page(channel, agent_id, MemoryId(before) if before else None),
             is_newest=not before,
             found=found,
             asked=asked,

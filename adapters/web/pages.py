@@ -43,7 +43,7 @@ class Pages:
 
     async def list_waiting(self, request: web.Request) -> web.StreamResponse:
         """What waits for a decision, everywhere."""
-        waiting = await self.workspace.actions.views.list_waiting()
+        waiting = await self.workspace.views.list_waiting()
         return await self.workspace.answer(request, "waiting.html", waiting=waiting, general=GENERAL)
 
     async def enter(self, request: web.Request) -> web.StreamResponse:
@@ -56,7 +56,7 @@ class Pages:
 
     async def new(self, request: web.Request) -> web.StreamResponse:
         """The form of a new agent, with the channel's last settings where asked for."""
-        last = await self.workspace.actions.service.load_offered_draft(self.workspace.origin(request))
+        last = await self.workspace.service.load_offered_draft(self.workspace.origin(request))
         given = fields_of(last) if last and "last" in request.query else {}
         return await new_agent_page(self.workspace, request, FormState(given), last=last)
 
@@ -66,19 +66,19 @@ class Pages:
 
     async def turn(self, request: web.Request) -> web.StreamResponse:
         """One turn with everything it holds."""
-        channel, views = channel_of(request), self.workspace.actions.views
+        channel, views = channel_of(request), self.workspace.views
         agent, turn = await views.turn(channel, TurnId(request.match_info["turn"]))
         return await self.workspace.answer(request, "turn.html", channel=channel, agent=agent, turn=turn)
 
     async def file(self, request: web.Request) -> web.StreamResponse:
         """A file to keep; a browser never shows it as a page."""
         path = request.match_info["path"]
-        data = await self.workspace.actions.views.file(channel_of(request), agent_id_of(request), path)
+        data = await self.workspace.views.file(channel_of(request), agent_id_of(request), path)
         return download(data, path.rpartition("/")[2])
 
     async def settings(self, request: web.Request) -> web.StreamResponse:
         """The agent as AutoGPT's file."""
-        agent = await self.workspace.actions.views.agent(channel_of(request), agent_id_of(request))
+        agent = await self.workspace.views.agent(channel_of(request), agent_id_of(request))
         return download(settings_text(agent).encode(), FILENAME)
 
     async def form(self, request: web.Request) -> web.StreamResponse:

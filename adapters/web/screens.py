@@ -38,7 +38,7 @@ async def thread_page(
     workspace: WebContext, request: web.Request, asked: FormState = NOTHING, told: Answer | None = None
 ) -> web.Response:
     """An agent's thread: its newest turns, or those before one; `told` is for this person alone."""
-    channel, views = channel_of(request), workspace.actions.views
+    channel, views = channel_of(request), workspace.views
     before = request.query.get("before", "")
     number = int(before) if before.isascii() and before.isdigit() else None
     thread = await views.thread(channel, agent_id_of(request), before=number)
@@ -63,7 +63,7 @@ async def thread_page(
 async def channel_page(workspace: WebContext, request: web.Request, asked: FormState = NOTHING) -> web.Response:
     """The agents of a channel, and what they may spend together."""
     channel = channel_of(request)
-    budget = await workspace.actions.agent_settings.channel_budget(channel)
+    budget = await workspace.agent_settings.channel_budget(channel)
     return await workspace.answer(
         request,
         "channel.html",

@@ -51,6 +51,10 @@ async def served(
     prepared(stage)
     workspace = WebContext(
         actions=actions_of(stage),
+        service=stage.service,
+        views=stage.views,
+        agent_settings=stage.agent_settings,
+        memories=stage.memories,
         hub=surface.hub,
         guard=Guard(token=token, public_url=public_url),
         clock=stage.clock,

@@ -527,7 +527,9 @@ async def test_the_card_that_is_asked_about_stands_right_above_the_question() ->
 
     streams = Streams(read=read, write=desk.write)
     origin = Origin(by=me, channel=CHANNEL)
-    console = Console(actions=desk.actions, surface=surface, streams=streams, origin=origin, agent=agent)
+    console = Console(
+        actions=desk.actions, views=desk.stage.views, surface=surface, streams=streams, origin=origin, agent=agent
+    )
     with pytest.raises(EnoughError):
         await console.run()
     assert desk.written.rpartition("━━ ")[2].partition("\n")[0] == "Clerk · turn 1 · write_file"
