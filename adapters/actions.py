@@ -10,7 +10,7 @@ from adapters.buttons import Button
 from adapters.cards import spend_text, status_text
 from adapters.thread_commands import ThreadCommands, ThreadVerb
 from adapters.ui_text import HelpText, first_word
-from agent_core.errors import ChangedSinceShown, InvalidInput, NotPossible, PersonError
+from agent_core.errors import ChangedSinceShown, InvalidInput, NotPossible
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent, Awaiting
 from agent_core.model.decision import Approve, ApproveEdited, Decision, Reject
@@ -202,11 +202,6 @@ def takes_long(text: str) -> bool:
 def reviewed_text(number: int) -> str:
     """Says that the model has criticised its proposal."""
     return f"The self-review stands on the card of turn {number}."
-
-
-def sentence(error: PersonError) -> str:
-    """What a person is told when something could not be done."""
-    return str(error)
 
 
 def _decision(button: Button, filled: FormInput) -> Decision:

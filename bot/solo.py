@@ -11,7 +11,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import NoReturn
 
-from adapters.actions import ActionDispatcher, sentence
+from adapters.actions import ActionDispatcher
 from adapters.cards import status_text
 from adapters.settings_file import read_settings, write_settings
 from adapters.terminal.console import DONE, Console
@@ -90,7 +90,7 @@ async def run(settings: Settings, arguments: Sequence[str]) -> int:
             terminal = Terminal(core=signoff.core, actions=signoff.actions, surface=surface)
             return await solo(terminal, options, standard(json=options.json))
     except PersonError as error:
-        sys.stderr.write(f"signoff solo: {sentence(error)}\n")
+        sys.stderr.write(f"signoff solo: {error!s}\n")
         return BAD_USAGE
 
 

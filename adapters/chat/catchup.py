@@ -38,7 +38,7 @@ class CatchUp:
             begun = self.context.clock.now()
             heard = await self.context.inbound_log.until(self.surface, workspace) or begun - FIRST_LOOK
             for agent in await self.context.views.list_with_thread(self.surface, begun - AT_REST):
-                if agent.channel.workspace == workspace and not agent.parent:  # a helper's thread is its parent's
+                if agent.channel.workspace == workspace:
                     await self._read_or_log(agent, heard - OVERLAP)
             await self.context.inbound_log.note(self.surface, workspace, begun)
 

@@ -1,8 +1,8 @@
 """A card that was pressed although it had moved on is drawn again."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Protocol
+from typing import TypeAlias
 
 from adapters.buttons import Button
 from adapters.chat.services import ChatServices
@@ -12,31 +12,26 @@ from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.turn import Turn
 
-
-class CardSurface(Protocol):
-    """A platform that can send a card again."""
-
-    async def draw_again(self, agent: Agent, turn: Turn) -> None:
-        """Bring the turn's card up to date, whatever it shows."""
+DrawAgain: TypeAlias = Callable[[Agent, Turn], Awaitable[None]]
 
 
 @asynccontextmanager
 async def redraw_outdated(
-    button: Button, origin: Origin, context: ChatServices, surface: CardSurface
+    button: Button, origin: Origin, context: ChatServices, draw_again: DrawAgain
 ) -> AsyncIterator[None]:
     """Do what the button says; where its card had moved on, draw that again in the background and raise the error."""
     try:
         yield
     except (AlreadyDecided, ChangedSinceShown, NotPossible):
-        context.soon(_draw_again(button, origin, context, surface))
+        context.soon(_draw_again(button, origin, context, draw_again))
         raise
 
 
-async def _draw_again(button: Button, origin: Origin, context: ChatServices, surface: CardSurface) -> None:
+async def _draw_again(button: Button, origin: Origin, context: ChatServices, draw_again: DrawAgain) -> None:
     turn_id = TurnId(button.subject)
     if button.verb in ("stop", "resume", "revoke", "reply"):
         newest = await context.views.newest_turn(origin.channel, AgentId(button.subject))
         if newest is None:
             return
         turn_id = newest.id
-    await surface.draw_again(*await context.views.turn(origin.channel, turn_id))
+    await draw_again(*await context.views.turn(origin.channel, turn_id))

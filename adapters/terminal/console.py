@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from adapters.actions import ActionDispatcher, FormInput, sentence
+from adapters.actions import ActionDispatcher, FormInput
 from adapters.buttons import Button
 from adapters.cards import status_text
 from adapters.terminal.input_parser import (
@@ -87,7 +87,7 @@ class Console:
             while not await self._take(await self.surface.events.get()):
                 pass
         except NotFound as gone:
-            self._say(sentence(gone))
+            self._say(str(gone))
         return DONE if isinstance(self.agent.status, Finished) else STOPPED
 
     def advanced(self) -> None:
@@ -161,7 +161,7 @@ class Console:
             except NotFound:
                 raise
             except PersonError as error:
-                self._say(sentence(error))
+                self._say(str(error))
 
     async def _bring_to_end(self, turn: Turn) -> None:
         """Write the card again where another was written since: a question is about the card right above it."""
@@ -257,7 +257,7 @@ class Console:
         try:
             await self._press(Button("approve", turn.id, shown=turn.control_hash))
         except PersonError as error:
-            self._say(sentence(error))
+            self._say(str(error))
             await self._stop()
 
     def _is_covered(self, agent: Agent, turn: Turn) -> bool:

@@ -223,6 +223,16 @@ def test_nothing_of_a_chat_platform_stands_outside_its_rooms() -> None:
     assert outside == {f"{platform}/connection.py" for platform in platforms()}
 
 
+def test_what_a_listener_fails_at_is_told_in_one_place() -> None:
+    anything = {
+        path.as_posix()
+        for path, tree in trees("adapters")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ExceptHandler) and (node.type is None or ast.unparse(node.type) == "Exception")
+    }
+    assert anything == {"adapters/chat/background.py", "adapters/chat/refusals.py", "adapters/web/app.py"}
+
+
 def test_no_shipped_file_is_longer_than_300_lines() -> None:
     lengths = {path.relative_to(ROOT): len(path.read_text().splitlines()) for path in sources(*SHIPPED)}
     assert {path: length for path, length in lengths.items() if length > 300} == {}

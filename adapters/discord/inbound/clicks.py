@@ -57,7 +57,7 @@ class DiscordClickListener:
             case ViewButton() as opening:
                 await self._open(opening, interaction, origin)
             case Button() as button:
-                async with redraw_outdated(button, origin, self.context, self.context.surface):
+                async with redraw_outdated(button, origin, self.context, self.context.surface.draw_again):
                     await self._press(button, interaction, origin)
             case DiscordUploadButton() as upload:
                 await self._upload(upload, interaction, origin)

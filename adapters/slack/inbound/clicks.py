@@ -48,7 +48,7 @@ class SlackClickListener:
                 await self._reply(button, str(body["actions"][0].get("value") or ""), arrival)
             case Button() as button:
                 origin = await self.context.origin(arrival)
-                async with redraw_outdated(button, origin, self.context, self.context.surface):
+                async with redraw_outdated(button, origin, self.context, self.context.surface.draw_again):
                     await self.context.actions.press(button, FormInput(), origin)
             case SlackUploadButton() as upload:
                 self.context.soon(self._tell_refusal(arrival, self._upload(upload, arrival)))
@@ -65,7 +65,7 @@ class SlackClickListener:
 
     async def _say(self, button: Button, text: str, arrival: SlackEvent) -> None:
         origin = await self.context.origin(arrival)
-        async with redraw_outdated(button, origin, self.context, self.context.surface):
+        async with redraw_outdated(button, origin, self.context, self.context.surface.draw_again):
             answer = await self.context.actions.reply(button, text, origin)
         if answer.kept:
             note = answer.kept

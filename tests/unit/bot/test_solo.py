@@ -57,7 +57,7 @@ class Desk:
         async with asyncio.timeout(PATIENCE_SECONDS):
             surface = self.stage.surface
             assert isinstance(surface, TerminalSurface)
-            core = replace(self.stage.core, loop=self.stage.loop)
+            core = replace(self.stage.core, loop=self.stage.loop, service=self.stage.service)
             terminal = Terminal(core=core, actions=self.actions, surface=surface)
             return await solo(terminal, options, replace(streams, is_live=True))
 
