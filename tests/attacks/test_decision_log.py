@@ -56,7 +56,7 @@ NAMES = ("ana", "ana” · @ana", "@ana", "ANA")
 
 
 @attack(
-    "approval", "A helper has a person's name, so that its actions look like hers in the decision log", "agent “ana”"
+    "approval", "A helper has a person's name, so that its actions look like that person's in the log", "agent “ana”"
 )
 @pytest.mark.proves("log:agents")
 def test_an_agents_act_is_not_told_as_a_persons(answer: str) -> None:
