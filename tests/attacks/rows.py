@@ -20,18 +20,18 @@ PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "security.md"
 BEGIN, END = "<!-- the table of attacks begins -->", "<!-- the table of attacks ends -->"
 On: TypeAlias = Literal["door", "sandbox", "files", "http", "services", "approval"]
 HEADINGS: dict[On, str] = {
-    "door": "The door to the web",
+    "door": "The egress gateway",
     "sandbox": "The sandbox",
-    "files": "The workspace of files",
+    "files": "Workspace files",
     "http": "The HTTP server",
-    "services": "Services that Signoff asks",
+    "services": "External services",
     "approval": "Approval and secrets",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What is tried, on which wall, and what it is answered with."""
+    """One attack: the part of Signoff it is aimed at, what is tried, and the result."""
 
     on: On
     tries: str
@@ -39,7 +39,7 @@ class Row:
 
 
 def attack(on: On, tries: str, answer: str) -> pytest.MarkDecorator:
-    """Mark a test as an attack: `tries` is what is tried, in a phrase, and `answer` what becomes of it."""
+    """Mark a test as an attack: `tries` is what is tried, in a phrase, and `answer` the result."""
     return pytest.mark.attack(on=on, tries=tries, answer=answer)
 
 
@@ -72,11 +72,11 @@ def gathered() -> list[Row]:
 
 
 def table(rows: list[Row]) -> str:
-    """The rows as Markdown, a table for each wall."""
+    """The rows as Markdown, one table for each part of Signoff."""
     parts: list[str] = []
     for on in cast("tuple[On, ...]", get_args(On)):
         lines = [f"| {number} | {_cell(row.tries)} | {_cell(row.answer)} |" for number, row in _of(rows, on)]
-        parts += [f"### {HEADINGS[on]}", "", "| | What is tried | What becomes of it |", "|---|---|---|", *lines, ""]
+        parts += [f"### {HEADINGS[on]}", "", "| | What is tried | Result |", "|---|---|---|", *lines, ""]
     return "\n".join(parts)
 
 

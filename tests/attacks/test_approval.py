@@ -112,7 +112,7 @@ async def test_no_prompt_holds_a_secret(answer: str) -> None:
     assert KEY not in prompts(stage), answer
 
 
-@attack("approval", "A model that knows a key writes it into a file", "hidden before it is proposed")
+@attack("approval", "A model that knows a key writes it into a file", "hidden before the card is shown")
 async def test_no_file_and_no_card_holds_a_secret(answer: str) -> None:
     stage = stage_of(reply_text("write_to_file", {"filename": "k.txt", "text": KEY}), NOTHING)
     agent = await stage.create()
@@ -121,7 +121,7 @@ async def test_no_file_and_no_card_holds_a_secret(answer: str) -> None:
     assert await stage.views.file(agent.channel, agent.id, "k.txt") == b"[secret]"
 
 
-@attack("approval", "A diff on a card would show a key that stands in a file", "hidden on the card")
+@attack("approval", "A diff on a card contains a key from a file", "hidden on the card")
 async def test_no_preview_holds_a_secret(answer: str) -> None:
     stage = stage_of(WRITE, reply_text("append_to_file", {"filename": "a.txt", "text": "two\n"}))
     agent = await stage.create()
@@ -130,7 +130,7 @@ async def test_no_preview_holds_a_secret(answer: str) -> None:
     assert KEY not in repr(turn_card(agent, await stage.turn(agent))), answer
 
 
-@attack("approval", "An exception's traceback would carry a key into the log", "hidden in the log")
+@attack("approval", "An exception's traceback contains a key", "hidden in the log")
 def test_no_log_line_holds_a_secret(answer: str) -> None:
     record = logging.LogRecord("bot", logging.ERROR, "", 0, "refused: %s", (KEY,), None)
     assert KEY not in Redacting("json", [KEY]).format(record), answer
@@ -147,7 +147,7 @@ async def test_what_was_approved_is_what_runs(answer: str) -> None:
     assert (turn.state, bool(turn.remark)) == ("proposed", True), answer
 
 
-@attack("approval", "A second click on a card approves what was decided already", "refused: already approved by @ana")
+@attack("approval", "A second click on a card that was already decided", "refused: already approved by @ana")
 async def test_a_second_click_decides_nothing(answer: str) -> None:
     stage = stage_of(WRITE, NOTHING)
     agent = await stage.create()
@@ -164,7 +164,7 @@ async def test_a_second_click_decides_nothing(answer: str) -> None:
     "kind",
     [
         pytest.param("guest", marks=attack("approval", "A guest forges the button's request", "refused")),
-        pytest.param("external", marks=attack("approval", "Somebody from another organisation approves", "refused")),
+        pytest.param("external", marks=attack("approval", "A person of another organisation approves", "refused")),
         pytest.param("bot", marks=attack("approval", "A bot, or another agent, approves", "refused")),
     ],
 )
@@ -177,7 +177,7 @@ async def test_only_members_decide(kind: ActorKind, answer: str) -> None:
     assert (await stage.turn(agent)).state == "proposed", answer
 
 
-@attack("approval", "An argument hides text behind characters that show nothing", "spelled out on the card")
+@attack("approval", "An argument contains invisible characters", "shown as code points on the card")
 async def test_what_is_hidden_is_spelled_out(answer: str) -> None:
     stage = stage_of(reply_text("write_to_file", {"filename": "a.txt", "text": "x\u200by"}))
     agent = await stage.create()
@@ -187,23 +187,23 @@ async def test_what_is_hidden_is_spelled_out(answer: str) -> None:
 
 PASSWORD = "hunter2!"
 SECRET_POSTS = {
-    "A post carries a password in variation selectors behind an emoji": "".join(
+    "A post hides a password in variation selectors after an emoji": "".join(
         chr(0xFE00 + byte if byte < 16 else 0xE0100 + byte - 16) for byte in PASSWORD.encode()
     ),
-    "A post carries a password in tag characters behind a flag": "".join(chr(0xE0000 + ord(sign)) for sign in PASSWORD),
-    "A post carries a password in runs of joiners": "".join(
+    "A post hides a password in tag characters after a flag": "".join(chr(0xE0000 + ord(sign)) for sign in PASSWORD),
+    "A post hides a password in zero-width joiners": "".join(
         "\u200d" if ord(sign) >> bit & 1 else "\u200c" for sign in PASSWORD for bit in range(8)
     ),
-    "A post carries a password in spaces of different widths": "".join(
-        chr(0x2000 + ord(sign) % 11) for sign in PASSWORD
-    ),
+    "A post hides a password in spaces of different widths": "".join(chr(0x2000 + ord(sign) % 11) for sign in PASSWORD),
 }
 
 
 @pytest.mark.parametrize(
     "carried",
     [
-        pytest.param(carried, marks=attack("approval", tries, "every character of it is spelled out on the card"))
+        pytest.param(
+            carried, marks=attack("approval", tries, "each of these characters is shown as a code point on the card")
+        )
         for tries, carried in SECRET_POSTS.items()
     ],
 )
@@ -216,7 +216,7 @@ async def test_no_character_of_a_post_is_invisible(carried: str, answer: str) ->
     assert card.arguments[1].text == f"Good morning 🏴{marks}", answer
 
 
-@attack("approval", "A command that was switched off meanwhile is approved", "not run")
+@attack("approval", "Approving a command that was switched off after the card was shown", "not run")
 async def test_a_command_that_was_switched_off_does_not_run(answer: str) -> None:
     stage = stage_of(WRITE, NOTHING)
     agent = await stage.create()
@@ -235,7 +235,9 @@ async def change_it(call: CommandCall, context: CommandContext, following: Next)
     return await following(call, context)
 
 
-@attack("approval", "The file is changed between the last look at it and the write", "refused, and left as it is")
+@attack(
+    "approval", "The file is changed between the last check and the write (TOCTOU)", "refused; the file is not touched"
+)
 @pytest.mark.proves("approve:same-file")
 @pytest.mark.parametrize("name", ["write_to_file", "append_to_file", "delete_file"])
 async def test_a_file_that_changed_at_the_last_moment_is_left_alone(name: str, answer: str, tmp_path: Path) -> None:

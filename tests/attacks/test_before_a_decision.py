@@ -39,8 +39,8 @@ def stage_of(names: Names, *replies: str) -> Stage:
 @pytest.mark.proves("approve:nothing-leaves")
 @attack(
     "approval",
-    "A password in the name of a host, which looking up carries to that name's server",
-    "looked up after an approval only",
+    "Exfiltration by DNS: a password in a host name",
+    "resolved only after an approval",
 )
 async def test_no_name_is_looked_up_before_a_decision(answer: str) -> None:
     names = Names()
@@ -57,8 +57,8 @@ async def test_no_name_is_looked_up_before_a_decision(answer: str) -> None:
 
 @attack(
     "approval",
-    "Names that there are not, each of which comes back as a reply that people do not see",
-    "each is a card, and its failure a result",
+    "Exfiltration by DNS: nonexistent names whose errors people do not see",
+    "each name is a card, and each error a result",
 )
 async def test_a_name_that_there_is_not_is_told_as_a_result(answer: str) -> None:
     names = Names()

@@ -54,11 +54,11 @@ for name, act in tries.items():
     print(f"{name}: {answer(act)}")
 """
 TRIED = {
-    "shadow": ("Reading the machine's passwords", "No such file or directory"),
-    "secret": ("Reading a file of the bot's", "No such file or directory"),
-    "listener": ("Connecting to what listens on the machine's loopback", "Connection refused"),
-    "network": ("Connecting to the open internet past the proxy", "Network is unreachable"),
-    "handover": ("Handing the bot a second socket", "Connection refused"),
+    "shadow": ("Reading /etc/shadow", "No such file or directory"),
+    "secret": ("Reading a file of the bot", "No such file or directory"),
+    "listener": ("Connecting to a service on the machine's loopback interface", "Connection refused"),
+    "network": ("Connecting to the internet without the proxy", "Network is unreachable"),
+    "handover": ("Passing the bot a second socket", "Connection refused"),
     "kill": ("Killing the bot", "No such process"),
     "root": ("Becoming root", "Operation not permitted"),
 }
@@ -86,7 +86,7 @@ async def tried(folder: Path) -> dict[str, str]:
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=attack("door", f"{tries}, from a browser that a page has taken over", answer))
+        pytest.param(name, marks=attack("door", f"{tries}, from a compromised browser", answer))
         for name, (tries, answer) in TRIED.items()
     ],
 )
@@ -99,7 +99,7 @@ async def test_a_browser_that_was_taken_over_reaches_only_the_proxy(tmp_path: Pa
 
 @pytest.mark.slow
 @pytest.mark.proves("browser:not-root")
-@attack("door", "Rendering a page as root", "the browser is another user, or has its own sandbox")
+@attack("door", "Rendering a page as root", "the browser runs as another user, or in its own sandbox")
 async def test_no_process_of_the_browser_is_roots(answer: str) -> None:
     need_drawing()
     seen: dict[int, str] = {}

@@ -35,8 +35,8 @@ FORMULAS = (
 
 @attack(
     "approval",
-    "A reason for a rejection that is a formula: =HYPERLINK(…), also behind a semicolon or a tab",
-    "the table of the decision log has an apostrophe before it",
+    "CSV injection: a reason for a rejection that is a formula, =HYPERLINK(…), also after a semicolon or a tab",
+    "the CSV file has an apostrophe before it",
 )
 def test_no_cell_of_the_table_is_a_formula() -> None:
     for text in FORMULAS:
@@ -56,7 +56,7 @@ NAMES = ("ana", "ana” · @ana", "@ana", "ANA")
 
 
 @attack(
-    "approval", "A helper is called like a person, so that its acts read as hers in the decision log", "agent “ana”"
+    "approval", "A helper has a person's name, so that its actions look like that person's in the log", "agent “ana”"
 )
 @pytest.mark.proves("log:agents")
 def test_an_agents_act_is_not_told_as_a_persons(answer: str) -> None:

@@ -57,34 +57,38 @@ TWO_WAYS = "it holds a blank, a backslash or a control character; write them as 
     "url",
     [
         at("This machine", "http://127.0.0.1:{port}/", MACHINE),
-        at("An address as one number", "http://2130706433:{port}/", MACHINE),
-        at("Parts in base 16", "http://0x7f.1:{port}/", MACHINE),
-        at("The whole address in base 16", "http://0x7f000001:{port}/", MACHINE),
-        at("Parts in base 8", "http://0177.0.0.1:{port}/", MACHINE),
-        at("Parts left out", "http://127.1:{port}/", MACHINE),
+        at("The address as one decimal number", "http://2130706433:{port}/", MACHINE),
+        at("Parts in hexadecimal", "http://0x7f.1:{port}/", MACHINE),
+        at("The whole address in hexadecimal", "http://0x7f000001:{port}/", MACHINE),
+        at("Parts in octal", "http://0177.0.0.1:{port}/", MACHINE),
+        at("Omitted parts", "http://127.1:{port}/", MACHINE),
         at("Percent escapes", "http://%31%32%37.0.0.1:{port}/", MACHINE),
         at("Full-width digits and dots", "http://１２７．０．０．１:{port}/", MACHINE),
         at("Circled digits", "http://①②⑦.0.0.1:{port}/", MACHINE),
-        at("A dot at the end", "http://127.0.0.1.:{port}/", MACHINE),
+        at("A trailing dot", "http://127.0.0.1.:{port}/", MACHINE),
         at("Zero", "http://0:{port}/", "0.0.0.0 stands for this machine"),
         at("IPv6 loopback", "http://[::1]:{port}/", "::1 is this machine"),
-        at("IPv4 wrapped in IPv6", "http://[::ffff:127.0.0.1]:{port}/", MACHINE),
-        at("The same in base 16", "http://[::ffff:7f00:1]:{port}/", MACHINE),
+        at("IPv4-mapped IPv6", "http://[::ffff:127.0.0.1]:{port}/", MACHINE),
+        at("The same in hexadecimal", "http://[::ffff:7f00:1]:{port}/", MACHINE),
         at("IPv4-compatible IPv6", "http://[::127.0.0.1]:{port}/", "::7f00:1 is this machine"),
         at("NAT64", "http://[64:ff9b::7f00:1]:{port}/", "64:ff9b::7f00:1 is this machine"),
         at("6to4", "http://[2002:7f00:1::]:{port}/", "2002:7f00:1:: is this machine"),
         at("Teredo", "http://[2001:0:4136:e378:0:0:80ff:fffe]:{port}/", "2001:0:4136:e378::80ff:fffe is this machine"),
-        at("A zone", "http://[fe80::1%25lo]:{port}/", "an address with a zone lies in a local network"),
+        at("An IPv6 zone", "http://[fe80::1%25lo]:{port}/", "an address with a zone lies in a local network"),
         at("A name of this machine", "http://localhost.:{port}/", "localhost is the name of something inside"),
-        at("A name below it", "http://a.LOCALHOST:{port}/", "a.localhost is the name of something inside"),
-        at("A login before the host", "http://example.org@127.0.0.1:{port}/", LOGIN),
-        at("Name and password", "http://me:secret@example.org:{port}/", LOGIN),
-        at("A backslash that some take for a slash", "http://example.org\\@127.0.0.1:{port}/", TWO_WAYS),
-        at("A line end inside", "http://127.0.0.1:{port}/\nHost: example.org", TWO_WAYS),
+        at("A name under localhost", "http://a.LOCALHOST:{port}/", "a.localhost is the name of something inside"),
+        at("Credentials before the host", "http://example.org@127.0.0.1:{port}/", LOGIN),
+        at("User name and password", "http://me:secret@example.org:{port}/", LOGIN),
+        at("A backslash that some parsers read as a slash", "http://example.org\\@127.0.0.1:{port}/", TWO_WAYS),
+        at("CRLF injection", "http://127.0.0.1:{port}/\nHost: example.org", TWO_WAYS),
         at("A tab inside the scheme", "ht\ttp://127.0.0.1:{port}/", TWO_WAYS),
-        at("A hash before the login", "http://127.0.0.1:{port}#@example.org/", MACHINE),
-        at("A number that is no address", "http://127.0.0.256:{port}/", "its host is a number that is no address"),
-        at("A zero byte in the host", "http://127.0.0.1%00.example.org:{port}/", "its host cannot be read"),
+        at("A fragment before the credentials", "http://127.0.0.1:{port}#@example.org/", MACHINE),
+        at(
+            "A number that is not a valid address",
+            "http://127.0.0.256:{port}/",
+            "its host is a number that is no address",
+        ),
+        at("A null byte in the host", "http://127.0.0.1%00.example.org:{port}/", "its host cannot be read"),
     ],
 )
 async def test_this_machine_is_not_reached_however_it_is_written(url: str, answer: str) -> None:
@@ -96,27 +100,31 @@ async def test_this_machine_is_not_reached_however_it_is_written(url: str, answe
 @pytest.mark.parametrize(
     "url",
     [
-        at("A cloud's metadata", "http://169.254.169.254/latest/meta-data/", CLOUD),
-        at("The same as one number", "http://2852039166/", CLOUD),
+        at("A cloud's metadata service", "http://169.254.169.254/latest/meta-data/", CLOUD),
+        at("The same as one decimal number", "http://2852039166/", CLOUD),
         at(
-            "The same by name",
+            "The same as a name",
             "http://metadata.google.internal/",
             "metadata.google.internal is the name of something inside",
         ),
         at("The same in IPv6", "http://[fd00:ec2::254]/", "fd00:ec2::254 is a cloud's metadata service"),
         at("A private network", "http://192.168.1.1/", "192.168.1.1 lies in a private network"),
-        at("A private network in base 8", "http://0300.0250.1/", "192.168.0.1 lies in a private network"),
+        at("A private network in octal", "http://0300.0250.1/", "192.168.0.1 lies in a private network"),
         at("A private IPv6 network", "http://[fd12::1]/", "fd12::1 lies in a private network"),
-        at("A provider's shared network", "http://100.64.0.1/", "100.64.0.1 is shared by a provider's customers"),
+        at(
+            "A carrier's shared address space (CGNAT)",
+            "http://100.64.0.1/",
+            "100.64.0.1 is shared by a provider's customers",
+        ),
         at("Multicast", "http://239.255.255.250:1900/", "239.255.255.250 is a multicast address"),
         at("A name without a dot", "http://intranet/", "intranet is the name of something inside"),
         at("A file", "file:///etc/passwd", "file is not the web; use http or https"),
         at("Another protocol", "gopher://example.org:6379/_FLUSHALL", "gopher is not the web; use http or https"),
         at("FTP", "ftp://example.org/", "ftp is not the web; use http or https"),
         at("A script", "javascript:alert(1)", "it is no full address; begin with https://"),
-        at("Data", "data:text/html,<b>hello</b>", "it is no full address; begin with https://"),
-        at("The port of mail", "http://example.org:25/", "port 25 is not one of the web"),
-        at("The port of a store", "http://example.org:6379/", "port 6379 is not one of the web"),
+        at("A data URL", "data:text/html,<b>hello</b>", "it is no full address; begin with https://"),
+        at("The SMTP port", "http://example.org:25/", "port 25 is not one of the web"),
+        at("The Redis port", "http://example.org:6379/", "port 6379 is not one of the web"),
     ],
 )
 async def test_nothing_inside_and_nothing_but_the_web_is_asked(url: str, answer: str) -> None:
@@ -136,14 +144,14 @@ OWN, NEIGHBOUR = "is an address of this machine", "lies in a network that this m
     "url",
     [
         at("This machine's own public address", "http://93.184.216.34:{port}/", f"93.184.216.34 {OWN}"),
-        at("The same as one number", "http://1572395042:{port}/", f"93.184.216.34 {OWN}"),
-        at("The same wrapped in IPv6", "http://[::ffff:5db8:d822]:{port}/", f"93.184.216.34 {OWN}"),
-        at("The same by NAT64", "http://[64:ff9b::5db8:d822]:{port}/", f"64:ff9b::5db8:d822 {OWN}"),
+        at("The same as one decimal number", "http://1572395042:{port}/", f"93.184.216.34 {OWN}"),
+        at("The same as IPv4-mapped IPv6", "http://[::ffff:5db8:d822]:{port}/", f"93.184.216.34 {OWN}"),
+        at("The same as NAT64", "http://[64:ff9b::5db8:d822]:{port}/", f"64:ff9b::5db8:d822 {OWN}"),
         at("This machine's public IPv6 address", "http://[2606:2800:220:1::7]:{port}/", f"2606:2800:220:1::7 {OWN}"),
         at("A public address in the same network", "http://93.184.216.35:{port}/", f"93.184.216.35 {NEIGHBOUR}"),
         at("The same in IPv6", "http://[2606:2800:220:2::7]:{port}/", f"2606:2800:220:2::7 {NEIGHBOUR}"),
         at(
-            "A name of this machine's public address",
+            "A name that resolves to this machine's public address",
             "http://own.example.org:{port}/",
             f"own.example.org has an address inside: 93.184.216.34 {OWN}",
         ),
@@ -163,18 +171,24 @@ async def test_a_redirect_to_a_public_address_of_this_machine_is_not_followed(an
         assert await refusal(door, open_site.url()) == answer
 
 
-@attack("door", "Any address while the system does not tell this machine's own", "refused: nothing is let out")
+@attack(
+    "door",
+    "Any address, while this machine's own addresses cannot be read",
+    "refused: the egress gateway blocks everything",
+)
 async def test_nothing_is_let_out_while_addresses_cannot_be_told_apart(answer: str) -> None:
     def unreadable() -> LocalAddresses:
         raise PermissionError("netlink")
 
     saw = await refusal(replace(a_door(), local_addresses=unreadable), "http://93.184.216.34/")
     assert saw.startswith("refused: this machine's own addresses cannot be read (PermissionError)")
-    assert answer == "refused: nothing is let out"
+    assert answer == "refused: the egress gateway blocks everything"
 
 
 @attack(
-    "door", "A name that is public when checked and private a moment later", "only the checked address is connected to"
+    "door",
+    "DNS rebinding: a name that is public at the check and private a moment later",
+    "only the checked address is connected to",
 )
 async def test_a_name_is_looked_up_once_and_the_answer_kept(answer: str) -> None:
     names = Names({NAME: [[OPEN], [HERE]]})
@@ -187,7 +201,7 @@ async def test_a_name_is_looked_up_once_and_the_answer_kept(answer: str) -> None
 
 @attack(
     "door",
-    "The same, with a redirect to itself in between",
+    "DNS rebinding with a redirect to the same name in between",
     "refused: example.org has an address inside: 127.0.0.1 is this machine",
 )
 async def test_a_name_is_checked_anew_at_a_redirect(answer: str) -> None:
@@ -213,7 +227,7 @@ async def test_a_name_is_checked_anew_at_a_redirect(answer: str) -> None:
             (OPEN, "::1"),
             marks=attack(
                 "door",
-                "A name whose IPv6 address is this machine",
+                "A name with an IPv6 address of this machine",
                 "refused: example.org has an address inside: ::1 is this machine",
             ),
         ),
@@ -221,7 +235,7 @@ async def test_a_name_is_checked_anew_at_a_redirect(answer: str) -> None:
             ("169.254.169.254",),
             marks=attack(
                 "door",
-                "A name that leads to a cloud's metadata",
+                "A name that resolves to a cloud's metadata service",
                 "refused: example.org has an address inside: 169.254.169.254 is a cloud's metadata service",
             ),
         ),
@@ -240,10 +254,11 @@ async def test_one_address_inside_refuses_the_whole_name(addresses: tuple[str, .
             "http://127.0.0.1:{port}/", marks=attack("door", "A redirect to this machine", f"refused: {MACHINE}")
         ),
         pytest.param(
-            "//0x7f.1:{port}/", marks=attack("door", "The same without a scheme, in base 16", f"refused: {MACHINE}")
+            "//0x7f.1:{port}/", marks=attack("door", "The same without a scheme, in hexadecimal", f"refused: {MACHINE}")
         ),
         pytest.param(
-            "http://169.254.169.254/", marks=attack("door", "A redirect to a cloud's metadata", f"refused: {CLOUD}")
+            "http://169.254.169.254/",
+            marks=attack("door", "A redirect to a cloud's metadata service", f"refused: {CLOUD}"),
         ),
         pytest.param(
             "file:///etc/passwd",
@@ -253,7 +268,7 @@ async def test_one_address_inside_refuses_the_whole_name(addresses: tuple[str, .
             "/",
             marks=attack(
                 "door",
-                "A redirect to itself, without end",
+                "An endless redirect loop",
                 "example.org led on more than 5 times; it was followed no further.",
             ),
         ),
@@ -266,7 +281,8 @@ async def test_one_address_inside_refuses_the_whole_name(addresses: tuple[str, .
             ),
         ),
         pytest.param(
-            "http://me:secret@example.org:{port}/", marks=attack("door", "A redirect with a login", f"refused: {LOGIN}")
+            "http://me:secret@example.org:{port}/",
+            marks=attack("door", "A redirect with credentials", f"refused: {LOGIN}"),
         ),
     ],
 )
@@ -278,7 +294,9 @@ async def test_a_redirect_is_checked_like_a_first_request(location: str, answer:
 
 
 @attack(
-    "door", "Proxies, logins and cookies that the bot's own environment and earlier pages hold", "none is used or sent"
+    "door",
+    "Leaking proxies, credentials and cookies of the bot's environment and of earlier pages",
+    "none is used or sent",
 )
 async def test_nothing_of_the_environment_is_sent(
     monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory, answer: str
@@ -310,41 +328,43 @@ def sends(what: str, raw: Raw, why: str) -> object:
 @pytest.mark.parametrize(
     "raw",
     [
-        sends("50 MB packed into 50 kB by gzip", packed(BOMB), TOO_MUCH),
-        sends("The same by deflate", page(zlib.compress(BOMB), content_encoding="deflate"), TOO_MUCH),
+        sends("A decompression bomb: 50 MB in 50 kB of gzip", packed(BOMB), TOO_MUCH),
+        sends("The same with deflate", page(zlib.compress(BOMB), content_encoding="deflate"), TOO_MUCH),
         sends(
-            "Packed twice", packed(BOMB, 2), "example.org packed its answer as 'gzip, gzip', which was not asked for."
+            "Compressed twice",
+            packed(BOMB, 2),
+            "example.org packed its answer as 'gzip, gzip', which was not asked for.",
         ),
         sends(
-            "Packed by brotli, unasked",
+            "Compressed with brotli, which was not requested",
             page(b"\x0b\x00", content_encoding="br"),
             "example.org packed its answer as 'br', which was not asked for.",
         ),
         sends(
-            "Packed by zstd, unasked",
+            "Compressed with zstd, which was not requested",
             page(b"\x28\xb5\x2f\xfd", content_encoding="zstd"),
             "example.org packed its answer as 'zstd', which was not asked for.",
         ),
         sends(
-            "Said to be packed, and not",
+            "Declared as gzip, but not compressed",
             page(b"<p>", content_encoding="gzip"),
             "example.org sent something that cannot be unpacked.",
         ),
-        sends("A body without end", endless(HEAD + b"\r\n", b"x" * 8192), TOO_MUCH),
-        sends("Chunks without end", endless(HEAD + b"Transfer-Encoding: chunked\r\n\r\n", CHUNK), TOO_MUCH),
+        sends("An endless body", endless(HEAD + b"\r\n", b"x" * 8192), TOO_MUCH),
+        sends("Endless chunks", endless(HEAD + b"Transfer-Encoding: chunked\r\n\r\n", CHUNK), TOO_MUCH),
         sends(
-            "A length of 5 GB",
+            "A Content-Length of 5 GB",
             HEAD + b"Content-Length: 5000000000\r\n\r\nx",
             "What example.org sends is too much: 5,000,000,000 bytes, 100,000 at most.",
         ),
-        sends("A length that is too long", HEAD + b"Content-Length: 9\r\n\r\nshort", ENDS_EARLY),
-        sends("A length below zero", HEAD + b"Content-Length: -1\r\n\r\nshort", NO_HTTP),
-        sends("A byte now and then, without end", dripping(HEAD + b"\r\n"), SILENT),
-        sends("A header byte by byte, without end", dripping(HEAD + b"X: "), SILENT),
-        sends("A header of any length", endless(HEAD + b"X: ", b"x" * 8192), NO_HTTP),
-        sends("Headers without end", endless(HEAD, b"X: y\r\n" * 99), NO_HTTP),
-        sends("Something that is no HTTP", b"220 mail.example.org ESMTP\r\n", NO_HTTP),
-        sends("Nothing", b"", "example.org hung up without an answer."),
+        sends("A Content-Length that exceeds the body", HEAD + b"Content-Length: 9\r\n\r\nshort", ENDS_EARLY),
+        sends("A negative Content-Length", HEAD + b"Content-Length: -1\r\n\r\nshort", NO_HTTP),
+        sends("A slow body, byte by byte, endlessly", dripping(HEAD + b"\r\n"), SILENT),
+        sends("A slow header, byte by byte, endlessly", dripping(HEAD + b"X: "), SILENT),
+        sends("An endless header", endless(HEAD + b"X: ", b"x" * 8192), NO_HTTP),
+        sends("Endless headers", endless(HEAD, b"X: y\r\n" * 99), NO_HTTP),
+        sends("A reply that is not HTTP", b"220 mail.example.org ESMTP\r\n", NO_HTTP),
+        sends("An empty reply", b"", "example.org hung up without an answer."),
     ],
 )
 async def test_an_answer_meant_to_do_harm_ends_in_one_sentence(raw: Raw, answer: str) -> None:
@@ -358,11 +378,11 @@ async def test_an_answer_meant_to_do_harm_ends_in_one_sentence(raw: Raw, answer:
     [
         pytest.param(
             b"CONNECT 127.0.0.1:{port} HTTP/1.1",
-            marks=attack("door", "A browser's or git's own request for this machine", f"refused: {MACHINE}"),
+            marks=attack("door", "A request of the browser or git to this machine", f"refused: {MACHINE}"),
         ),
         pytest.param(
             b"GET http://[::ffff:127.0.0.1]:{port}/ HTTP/1.1",
-            marks=attack("door", "The same in another spelling, without TLS", f"refused: {MACHINE}"),
+            marks=attack("door", "The same in another notation, without TLS", f"refused: {MACHINE}"),
         ),
     ],
 )
@@ -372,7 +392,7 @@ async def test_programs_with_requests_of_their_own_have_the_same_door(request_li
     assert (in_short(said), victim.connections) == (answer, 0)
 
 
-@attack("door", "Another program on this machine uses the browser's way out", "407: it does not know the password")
+@attack("door", "Another program on this machine uses the browser's proxy", "407: it does not know the password")
 async def test_the_way_out_of_a_program_is_its_own(answer: str) -> None:
     async with site(OPEN) as open_site, open_tunnel(a_door(), ANYWHERE, MOST) as proxy:
         said = await through(proxy.port, b"GET " + open_site.url().encode() + b" HTTP/1.1", "http://job:guess@x")

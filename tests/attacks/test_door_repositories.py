@@ -91,17 +91,17 @@ WHOLE = "it is no full address; begin with https://"
             "ext::sh -c 'touch {marker}'",
             marks=attack(
                 "door",
-                "A repository's address that is a program: `ext::sh -c …`",
+                "A repository URL that runs a program: `ext::sh -c …`",
                 "refused: it holds a blank, a backslash or a control character; write them as %20, %5C and so on",
             ),
         ),
         pytest.param(
             "ext::touch%20{marker}",
-            marks=attack("door", "The same without a blank", f"refused: {WHOLE}"),
+            marks=attack("door", "The same without a space", f"refused: {WHOLE}"),
         ),
         pytest.param(
             "--upload-pack=touch${{IFS}}{marker}",
-            marks=attack("door", "An address that is an option: `--upload-pack=…`", f"refused: {WHOLE}"),
+            marks=attack("door", "Argument injection: `--upload-pack=…`", f"refused: {WHOLE}"),
         ),
         pytest.param(
             "file://{folder}",
@@ -109,17 +109,17 @@ WHOLE = "it is no full address; begin with https://"
                 "door", "A repository on this machine: `file://…`", "refused: file is not the web; use http or https"
             ),
         ),
-        pytest.param("{folder}", marks=attack("door", "The same as a path", f"refused: {WHOLE}")),
+        pytest.param("{folder}", marks=attack("door", "The same as a plain path", f"refused: {WHOLE}")),
         pytest.param(
             "ssh://-oProxyCommand=touch${{IFS}}{marker}/x",
             marks=attack(
                 "door",
-                "An address that ssh would run: `ssh://-oProxyCommand=…`",
+                "Argument injection into ssh: `ssh://-oProxyCommand=…`",
                 "refused: ssh is not the web; use http or https",
             ),
         ),
         pytest.param(
-            "git@example.org:it", marks=attack("door", "A login by ssh: `git@example.org:it`", f"refused: {WHOLE}")
+            "git@example.org:it", marks=attack("door", "An ssh address: `git@example.org:it`", f"refused: {WHOLE}")
         ),
     ],
 )
@@ -132,7 +132,7 @@ async def test_an_address_of_a_repository_is_one_of_the_web(
     assert not marker.exists()
 
 
-@attack("door", "A repository that leads git on to this machine", "refused: 127.0.0.1 is this machine")
+@attack("door", "A repository that redirects git to this machine", "refused: 127.0.0.1 is this machine")
 async def test_git_is_led_to_nothing_inside(forge: Forge, answer: str) -> None:
     forge.site.answers["/it/info/refs"] = leads_to(
         f"http://127.0.0.1:{forge.victim.port}/info/refs?service=git-upload-pack"
@@ -143,15 +143,15 @@ async def test_git_is_led_to_nothing_inside(forge: Forge, answer: str) -> None:
 
 @attack(
     "door",
-    "A repository that asks for a login",
-    "nobody is asked: http://example.org/it wants a login, or there is no such repository.",
+    "A repository that asks for credentials",
+    "no prompt for credentials: http://example.org/it wants a login, or there is no such repository.",
 )
 async def test_git_asks_nobody_for_a_login(forge: Forge, answer: str) -> None:
     forge.site.answers["/it/info/refs"] = page("", status=401, www_authenticate='Basic realm="x"')
-    assert f"nobody is asked: {await forge.refusal(forge.site.url('/it'))}" == answer
+    assert f"no prompt for credentials: {await forge.refusal(forge.site.url('/it'))}" == answer
 
 
-@attack("door", "A link in a repository that leads out of it", "left out: passwd (a link)")
+@attack("door", "A symlink that points out of the repository", "left out: passwd (a link)")
 async def test_links_are_left_out(forge: Forge, answer: str) -> None:
     (forge.folder / "passwd").symlink_to("/etc/passwd")
     forge.commit()
@@ -159,7 +159,7 @@ async def test_links_are_left_out(forge: Forge, answer: str) -> None:
     assert (dict(cloned.files), f"left out: {cloned.left_out[0]}") == ({"README": b"Hello\n"}, answer)
 
 
-@attack("door", "A path in a repository that leads out: `../x`", "left out: ../x (a path that leads out)")
+@attack("door", "Path traversal in a repository: `../x`", "left out: ../x (a path that leads out)")
 async def test_paths_that_lead_out_are_left_out(forge: Forge, answer: str) -> None:
     inner = forge.object("tree", b"100644 x\0" + bytes.fromhex(forge.object("blob", b"out")))
     forge.commit_tree(("40000", "..", inner))
@@ -183,8 +183,8 @@ async def test_hooks_among_the_files_are_left_out(forge: Forge, answer: str) -> 
 
 @attack(
     "door",
-    "Hooks, filters and programs in the settings of repository and user",
-    "none is run: nothing is checked out, and no settings are read",
+    "Hooks, filters and programs in the git configuration of repository and user",
+    "none runs: nothing is checked out, and no configuration is read",
 )
 async def test_nothing_of_a_repository_or_a_user_is_run(
     forge: Forge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str
@@ -206,10 +206,10 @@ async def test_nothing_of_a_repository_or_a_user_is_run(
     cloned = await forge.clone()
     assert dict(cloned.files)["README"] == b"Hello\n"
     assert (marker.exists(), forge.victim.connections) == (False, 0)
-    assert answer.startswith("none is run")
+    assert answer.startswith("none runs")
 
 
-@attack("door", "A submodule whose address is a program", "left out: sub (another repository)")
+@attack("door", "A submodule whose URL runs a program", "left out: sub (another repository)")
 async def test_submodules_are_left_out(forge: Forge, tmp_path: Path, answer: str) -> None:
     forge.commit()
     (forge.folder / ".gitmodules").write_text(
@@ -224,7 +224,9 @@ async def test_submodules_are_left_out(forge: Forge, tmp_path: Path, answer: str
 
 
 @attack(
-    "door", "A repository of any size", "git is ended: http://example.org/git/it is too large: more than 100,000 bytes"
+    "door",
+    "A repository that is too large",
+    "git is ended: http://example.org/git/it is too large: more than 100,000 bytes",
 )
 async def test_a_repository_that_is_too_large_ends_git(
     forge: Forge, monkeypatch: pytest.MonkeyPatch, answer: str
@@ -237,7 +239,7 @@ async def test_a_repository_that_is_too_large_ends_git(
 
 @attack(
     "door",
-    "Ten trees that hold each other ten times over: 10,000,000,000 files",
+    "Ten nested trees with ten entries each: 10,000,000,000 files",
     "git is ended: The repository has too many files to list.",
 )
 async def test_a_tree_without_end_ends_git(forge: Forge, monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
@@ -250,7 +252,7 @@ async def test_a_tree_without_end_ends_git(forge: Forge, monkeypatch: pytest.Mon
     assert f"git is ended: {await forge.refusal(most=100_000)}" == answer
 
 
-@attack("door", "One file of 60 MB, packed into 60 kB", "left out: zeros (60,000,000 bytes)")
+@attack("door", "A file of 60 MB, compressed to 60 kB", "left out: zeros (60,000,000 bytes)")
 async def test_a_packed_file_is_left_out_before_it_is_unpacked(forge: Forge, answer: str) -> None:
     (forge.folder / "zeros").write_bytes(bytes(60_000_000))
     forge.commit()

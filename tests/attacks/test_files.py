@@ -58,7 +58,7 @@ OUT = "refused: {!r} is not a path inside the workspace: use a relative path wit
     [
         pytest.param(
             "../outside/secret.txt",
-            marks=attack("files", "A path that climbs: `../outside/secret.txt`", OUT.format("../outside/secret.txt")),
+            marks=attack("files", "Path traversal: `../outside/secret.txt`", OUT.format("../outside/secret.txt")),
         ),
         pytest.param(
             "/etc/passwd", marks=attack("files", "An absolute path: `/etc/passwd`", OUT.format("/etc/passwd"))
@@ -77,7 +77,7 @@ OUT = "refused: {!r} is not a path inside the workspace: use a relative path wit
             "report\u202etxt.exe",
             marks=attack(
                 "files",
-                "A name with a character that turns what follows around, so that `exe` looks like `txt`",
+                "A name with a right-to-left override, so that `exe` looks like `txt`",
                 "refused: 'report\\u202etxt.exe' cannot be a file's name: it holds a character that cannot be shown.",
             ),
         ),
@@ -85,13 +85,13 @@ OUT = "refused: {!r} is not a path inside the workspace: use a relative path wit
             "a.txt\n",
             marks=attack(
                 "files",
-                "A name that ends in a line's end",
+                "A name that ends with a line feed",
                 "refused: 'a.txt\\n' cannot be a file's name: it holds a character that cannot be shown.",
             ),
         ),
         pytest.param(
             "d/" * 30 + "a.txt",
-            marks=attack("files", "Thirty folders in each other", "refused: A path may lie at most 20 folders deep."),
+            marks=attack("files", "Thirty nested folders", "refused: A path may lie at most 20 folders deep."),
         ),
     ],
 )
@@ -124,16 +124,16 @@ PLANTED: dict[str, Callable[[Path, Path], None]] = {
 @pytest.mark.parametrize(
     "path",
     [
-        pytest.param("link", marks=attack("files", "A link to a file outside", OUT.format("link"))),
+        pytest.param("link", marks=attack("files", "A symlink to a file outside", OUT.format("link"))),
         pytest.param(
             "way/secret.txt",
-            marks=attack("files", "A link to a folder outside, and a path through it", OUT.format("way")),
+            marks=attack("files", "A path through a symlink to a folder outside", OUT.format("way")),
         ),
         pytest.param(
             "pipe",
             marks=attack(
                 "files",
-                "A named pipe, which would hold up its reader for ever",
+                "A named pipe, which would block its reader",
                 "refused: pipe is a pipe, a socket or a device, not a file.",
             ),
         ),
@@ -141,7 +141,7 @@ PLANTED: dict[str, Callable[[Path, Path], None]] = {
             "zero",
             marks=attack(
                 "files",
-                "A device without end (where the tests may make one, else a socket)",
+                "An endless device (a socket where the tests may not make one)",
                 "refused: zero is a pipe, a socket or a device, not a file.",
             ),
         ),
@@ -168,7 +168,9 @@ async def test_what_a_program_planted_is_not_followed(folder: Path, outside: Pat
 HARD = "No file holds 'secret'.\n(1 file was not looked into but for the name: no plain text, too long, or too many.)"
 
 
-@attack("files", "A folder swapped for a link outside, again and again while it is used", "nothing outside is touched")
+@attack(
+    "files", "Race condition: a folder repeatedly replaced by a symlink to the outside", "nothing outside is touched"
+)
 async def test_a_swapped_folder_lets_nothing_out(folder: Path, outside: Path, answer: str) -> None:
     files, over, seen = FolderFiles(folder), threading.Event(), set[str]()
 
@@ -204,7 +206,7 @@ async def test_a_swapped_folder_lets_nothing_out(folder: Path, outside: Path, an
             lambda: word(line("&b;"), before='<!DOCTYPE d [<!ENTITY a "aaaaaaaa"><!ENTITY b "&a;&a;&a;&a;">]>'),
             marks=attack(
                 "files",
-                "A Word file whose XML declares entities that grow without end",
+                "A Word file with XML entity expansion (billion laughs)",
                 "a.docx declares entities as no real document does, so it is left alone.",
             ),
         ),
@@ -213,7 +215,7 @@ async def test_a_swapped_folder_lets_nothing_out(folder: Path, outside: Path, an
             lambda: word(line("&s;"), before='<!DOCTYPE d [<!ENTITY s SYSTEM "file:///etc/passwd">]>'),
             marks=attack(
                 "files",
-                "A Word file whose XML asks for a file of the host",
+                "A Word file with an XML external entity (XXE)",
                 "b.docx declares entities as no real document does, so it is left alone.",
             ),
         ),
@@ -221,7 +223,9 @@ async def test_a_swapped_folder_lets_nothing_out(folder: Path, outside: Path, an
             "c.docx",
             lambda: word(" " * 110_000_000),
             marks=attack(
-                "files", "A Word file of 100 kB that unpacks to 110 MB", "c.docx unpacks to more than can be read."
+                "files",
+                "A decompression bomb: a Word file of 100 kB that unpacks to 110 MB",
+                "c.docx unpacks to more than can be read.",
             ),
         ),
         pytest.param(
@@ -238,7 +242,7 @@ async def test_a_swapped_folder_lets_nothing_out(folder: Path, outside: Path, an
             lambda: pdf(tree="<</Type/Pages/Count 9999999/Kids[2 0 R 2 0 R]>>"),
             marks=attack(
                 "files",
-                "A PDF whose list of pages contains itself",
+                "A PDF whose page tree contains itself",
                 "e.pdf is damaged, so it cannot be read.",
             ),
         ),
@@ -255,7 +259,9 @@ async def test_a_hostile_document_is_answered_with_a_sentence(
     assert os.listdir(folder) == [name]  # noqa: PTH208
 
 
-@attack("files", "A Word file with a member called `../../slipped`", "its text is read and nothing is unpacked")
+@attack(
+    "files", "Zip slip: a Word file with a member called `../../slipped`", "its text is read and nothing is unpacked"
+)
 async def test_no_member_of_a_document_slips_out(folder: Path, tmp_path: Path, answer: str) -> None:
     (folder / "a.docx").write_bytes(archive({"../../slipped": "x", "word/document.xml": f"<d {WORD}>{line('Hi')}</d>"}))
     said = await told(FolderFiles(folder), "read_file", filename="a.docx")
@@ -263,7 +269,7 @@ async def test_no_member_of_a_document_slips_out(folder: Path, tmp_path: Path, a
     assert ("its text is read and nothing is unpacked" if (said, is_alone) == ("Hi\n", True) else said) == answer
 
 
-@attack("files", "A file of a terabyte that takes no room", "huge is too long: at most 25,000,000 bytes can be read.")
+@attack("files", "A sparse file of a terabyte", "huge is too long: at most 25,000,000 bytes can be read.")
 async def test_a_sparse_file_is_neither_read_nor_hashed_to_its_end(folder: Path, answer: str) -> None:
     with (folder / "huge").open("wb") as file:
         file.truncate(10**12)
@@ -292,7 +298,7 @@ async def test_however_many_files_there_are_a_list_ends(folder: Path, answer: st
 
 @attack(
     "files",
-    "Writing more than the workspace may hold, bit by bit",
+    "Exceeding the workspace quota in small steps",
     "The workspace may hold at most 250 bytes; c does not fit. Delete files first.",
 )
 async def test_a_quota_holds_over_many_small_writes(folder: Path, answer: str) -> None:
@@ -306,7 +312,7 @@ async def test_a_quota_holds_over_many_small_writes(folder: Path, answer: str) -
     assert set(said[25:]) == {answer}
 
 
-@attack("files", "A search for a pattern on which matching never ends: `(a+)+$`", "No file holds '(a+)+$'.")
+@attack("files", "ReDoS: a search for the pattern `(a+)+$`", "No file holds '(a+)+$'.")
 async def test_a_search_knows_no_patterns(folder: Path, answer: str) -> None:
     (folder / "a.txt").write_text("a" * 1_000_000 + "!")
     assert await told(FolderFiles(folder), "search_files", query="(a+)+$") == answer

@@ -37,9 +37,9 @@ async def told(stage: Stage, helper: Agent) -> list[str]:
 @pytest.mark.parametrize(
     "decision",
     [
-        pytest.param(decision, marks=attack("approval", tries, "it reaches nobody"))
+        pytest.param(decision, marks=attack("approval", tries, "the message reaches no helper"))
         for tries, decision in {
-            "A message to helper 1 is approved after helper 1 was deleted, so that 2 became 1": Approve(),
+            "Approving a message to helper 1 after helper 1 was deleted and helper 2 became 1": Approve(),
             "The same with an edited message": ApproveEdited({"key": "1", "message": "Edited"}),
         }.items()
     ],
@@ -65,11 +65,11 @@ async def test_a_message_goes_to_the_helper_that_people_approved(
         pytest.param(name, arguments, marks=attack("approval", tries, f"refused: {ANOTHER}"))
         for tries, name, arguments in (
             (
-                "Helper 1 is deleted between the last look and the message",
+                "Helper 1 is deleted between the last check and the message",
                 "message_agent",
                 {"message": "For One alone"},
             ),
-            ("Helper 1 is deleted between the last look and its deletion", "delete_agent", {}),
+            ("Helper 1 is replaced between the last check and its deletion", "delete_agent", {}),
         )
     ],
 )
@@ -89,7 +89,7 @@ async def test_a_helper_that_took_anothers_place_is_left_alone(
 
 @attack(
     "approval",
-    "A paused helper's reason comes back by message_agent as if Signoff had written it",
+    "A paused helper's reason, returned by message_agent, imitates a line of Signoff",
     "on one line and marked",
 )
 @pytest.mark.proves("taint:helpers")

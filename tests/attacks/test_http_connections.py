@@ -77,7 +77,7 @@ async def patient(tmp_path: Path) -> AsyncIterator[str]:
 
 
 @pytest.mark.proves("http:slow")
-@attack("http", "The head of a request that never ends", "408, and the connection is closed")
+@attack("http", "A request head that never ends (slowloris)", "408, and the connection is closed")
 async def test_half_a_head_is_waited_for_so_long_and_no_longer(quick: str, answer: str) -> None:
     async with connected(quick) as client:
         await client.send(HALF_HEAD)
@@ -86,7 +86,7 @@ async def test_half_a_head_is_waited_for_so_long_and_no_longer(quick: str, answe
 
 
 @pytest.mark.proves("http:slow")
-@attack("http", "The same byte by byte, so that something comes all the time", "408, and the connection is closed")
+@attack("http", "The same byte by byte, so that the connection is never idle", "408, and the connection is closed")
 async def test_bytes_now_and_then_do_not_lengthen_the_time_for_a_head(quick: str, answer: str) -> None:
     async with connected(quick) as client:
         await client.send(HALF_HEAD, *(b"X: y\r\n" for _ in range(100)), every=0.03)
@@ -95,7 +95,7 @@ async def test_bytes_now_and_then_do_not_lengthen_the_time_for_a_head(quick: str
 
 
 @pytest.mark.proves("http:slow")
-@attack("http", "A connection on which nothing is said", "closed")
+@attack("http", "An idle connection", "closed")
 async def test_a_silent_connection_is_closed(quick: str, answer: str) -> None:
     async with connected(quick) as client:
         assert await client.is_closed_within(PATIENCE_SECONDS)
@@ -103,7 +103,7 @@ async def test_a_silent_connection_is_closed(quick: str, answer: str) -> None:
 
 
 @pytest.mark.proves("http:slow")
-@attack("http", "A second request on a connection, whose head never ends", "408, and the connection is closed")
+@attack("http", "A second request on a connection, with a head that never ends", "408, and the connection is closed")
 async def test_the_time_for_a_head_counts_for_every_request(tmp_path: Path, answer: str) -> None:
     limits = ServerLimits(head_seconds=0.2, keepalive_seconds=600)
     async with served(ScriptedModel(), tmp_path, limits=limits) as base, connected(base) as client:
@@ -115,7 +115,7 @@ async def test_the_time_for_a_head_counts_for_every_request(tmp_path: Path, answ
 
 
 @pytest.mark.proves("http:slow")
-@attack("http", "A form whose body never ends", "408, and the connection is closed")
+@attack("http", "A form with a body that never ends", "408, and the connection is closed")
 async def test_half_a_body_is_waited_for_so_long_and_no_longer(quick: str, answer: str) -> None:
     async with connected(quick) as client:
         await client.send(FORM, b"to")
@@ -139,7 +139,7 @@ async def test_a_stream_outlasts_every_limit_on_time(quick: str) -> None:
 
 
 @pytest.mark.proves("http:many")
-@attack("http", "More half requests than there are connections", "the oldest is closed for each new one; pages answer")
+@attack("http", "More incomplete requests than connections", "the oldest is closed for each new one; pages are served")
 async def test_half_requests_keep_nobody_else_out(patient: str, answer: str) -> None:
     async with AsyncExitStack() as stack:
         crowd = [await stack.enter_async_context(connected(patient)) for _ in range(3 * PATIENT.connections)]
@@ -150,11 +150,11 @@ async def test_half_requests_keep_nobody_else_out(patient: str, answer: str) -> 
             assert await visitor.status() == 200
         assert await crowd[0].is_closed_within(PATIENCE_SECONDS)
         assert not await crowd[-1].is_closed_within(0.1)
-    assert "pages answer" in answer
+    assert "pages are served" in answer
 
 
 @pytest.mark.proves("http:many")
-@attack("http", "More streams than there are connections", "503 for whoever comes when all are in use")
+@attack("http", "More event streams than connections", "503 while all connections are in use")
 async def test_connections_in_use_are_not_closed_for_others(patient: str, answer: str) -> None:
     async with AsyncExitStack() as stack:
         streams = [await stack.enter_async_context(connected(patient)) for _ in range(PATIENT.connections)]
@@ -192,7 +192,7 @@ ONE, TWO, PROXY = "198.51.100.7", "198.51.100.8", "127.0.0.1"
 
 
 @pytest.mark.proves("http:many")
-@attack("http", "All connections from one address", "half of them at most: others get theirs")
+@attack("http", "All connections from one address", "half of them at most; the rest stay free for other addresses")
 def test_one_address_holds_half_of_the_connections(answer: str) -> None:
     table = ConnectionTable(ServerLimits(connections=8))
     assert [table.admit(Held(is_busy=True), ONE) for _ in range(5)] == [True] * 4 + [False]

@@ -34,7 +34,7 @@ async def status_of(base: str, request: bytes) -> int:
 
 
 def leads(what: str, to: str) -> object:
-    return pytest.param(to, marks=attack("http", what, "leads to the first page of this site"), id=repr(to))
+    return pytest.param(to, marks=attack("http", what, "redirects to the first page of this site"), id=repr(to))
 
 
 @pytest.mark.slow
@@ -42,17 +42,17 @@ def leads(what: str, to: str) -> object:
 @pytest.mark.parametrize(
     "to",
     [
-        leads("`/enter?to=` another site, without a scheme: `//evil.example`", "//evil.example"),
+        leads("Open redirect by `/enter?to=` without a scheme: `//evil.example`", "//evil.example"),
         leads("The same with a backslash: `/\\evil.example`", "/\\evil.example"),
-        leads("The same with two: `\\\\evil.example`", "\\\\evil.example"),
+        leads("The same with two backslashes: `\\\\evil.example`", "\\\\evil.example"),
         leads("A tab between the slashes: `/%09/evil.example`", "/\t/evil.example"),
-        leads("A line end between the slashes", "/\n/evil.example"),
-        leads("Blanks before it", "  //evil.example"),
-        leads("The whole address of another site", "https://evil.example/"),
-        leads("A script: `javascript:alert(1)`", "javascript:alert(1)"),
-        leads("A header after a line end", "/\r\nSet-Cookie: signoff_person=x"),
+        leads("A line feed between the slashes", "/\n/evil.example"),
+        leads("Leading spaces", "  //evil.example"),
+        leads("The full URL of another site", "https://evil.example/"),
+        leads("A script URL: `javascript:alert(1)`", "javascript:alert(1)"),
+        leads("Header injection (CRLF)", "/\r\nSet-Cookie: signoff_person=x"),
         leads("A control character", "/\x01/evil.example"),
-        leads("A letter that some programs read as a slash", "/\u2215evil.example"),
+        leads("A character that some programs read as a slash", "/\u2215evil.example"),
     ],
 )
 async def test_who_enters_stays_on_this_site(base: str, to: str, answer: str) -> None:
@@ -62,7 +62,7 @@ async def test_who_enters_stays_on_this_site(base: str, to: str, answer: str) ->
         form = {"token": TOKEN, "to": to}
         async with session.post(f"{base}/enter", data=form, allow_redirects=False) as entered:
             assert (entered.status, entered.headers["Location"]) == (303, "/")
-    assert answer == "leads to the first page of this site"
+    assert answer == "redirects to the first page of this site"
 
 
 @pytest.mark.proves("page:stays")
@@ -84,7 +84,7 @@ async def test_the_way_to_the_token_stays_on_this_site(base: str, path: bytes) -
 @pytest.mark.parametrize(
     ("path", "answer"),
     [
-        pytest.param(path, said, marks=attack("http", f"`{path}` by a name that was pointed at this machine", said))
+        pytest.param(path, said, marks=attack("http", f"`{path}` under a foreign host name (DNS rebinding)", said))
         for path in ("/metrics", "/healthz", "/enter", "/static/workspace.js")
         for said in ("403",)
     ],
@@ -112,21 +112,21 @@ BADGE_IS_UNKNOWN, REFUSED, BAD = 303, 403, 400
 @pytest.mark.parametrize(
     ("request_bytes", "status"),
     [
-        broken("A cookie in letters that are not ASCII", BADGE_IS_UNKNOWN, "Cookie: signoff_token=é".encode()),
-        broken("A cookie of bytes that are no text", BADGE_IS_UNKNOWN, b"Cookie: signoff_token=\xff\xfe"),
-        broken("A cookie that is none", BADGE_IS_UNKNOWN, b"Cookie: ;;=;signoff_token"),
-        broken("A Host of bytes that are no text", REFUSED, b"Host: \xff\xfe"),
-        broken("A Host with half an IPv6 address", REFUSED, b"Host: [::1"),
-        broken("A Host with a login", REFUSED, b"Host: evil@127.0.0.1"),
-        broken("An Origin with half an IPv6 address", REFUSED, b"Origin: http://[::1", line=ENTER),
-        broken("A bearer token of bytes that are no text", 401, b"Authorization: Bearer \xff\xe9", line=METRICS),
-        broken("A path of bytes that are no text", BADGE_IS_UNKNOWN, line=b"GET /c/web/%ff/%00 HTTP/1.1"),
-        broken("A range that is none", 416, b"Range: bytes=9-1", line=SCRIPT),
-        broken("A date that is none", 200, b"If-Modified-Since: Mon, 99 Foo 99999", line=SCRIPT),
-        broken("A form said to be packed, and not", BAD, FORM, *PACKED, line=ENTER, body=b"to=x"),
-        broken("A form with chunks that are none", BAD, FORM, CHUNKED, line=ENTER, body=b"zz\r\nto=x"),
-        broken("A form for the token of a megabyte", 413, FORM, b"Content-Length: 1000000", line=ENTER),
-        broken("The same of 16,000 fields", 422, FORM, b"Content-Length: 16000", line=ENTER, body=b"a&" * 8000),
+        broken("A non-ASCII cookie", BADGE_IS_UNKNOWN, "Cookie: signoff_token=é".encode()),
+        broken("A cookie of invalid UTF-8", BADGE_IS_UNKNOWN, b"Cookie: signoff_token=\xff\xfe"),
+        broken("A malformed cookie", BADGE_IS_UNKNOWN, b"Cookie: ;;=;signoff_token"),
+        broken("A Host of invalid UTF-8", REFUSED, b"Host: \xff\xfe"),
+        broken("A Host with an incomplete IPv6 address", REFUSED, b"Host: [::1"),
+        broken("A Host with credentials", REFUSED, b"Host: evil@127.0.0.1"),
+        broken("An Origin with an incomplete IPv6 address", REFUSED, b"Origin: http://[::1", line=ENTER),
+        broken("A bearer token of invalid UTF-8", 401, b"Authorization: Bearer \xff\xe9", line=METRICS),
+        broken("A path of invalid UTF-8", BADGE_IS_UNKNOWN, line=b"GET /c/web/%ff/%00 HTTP/1.1"),
+        broken("An invalid Range", 416, b"Range: bytes=9-1", line=SCRIPT),
+        broken("An invalid date", 200, b"If-Modified-Since: Mon, 99 Foo 99999", line=SCRIPT),
+        broken("A form declared as gzip, but not compressed", BAD, FORM, *PACKED, line=ENTER, body=b"to=x"),
+        broken("A form with invalid chunks", BAD, FORM, CHUNKED, line=ENTER, body=b"zz\r\nto=x"),
+        broken("A token form of a megabyte", 413, FORM, b"Content-Length: 1000000", line=ENTER),
+        broken("The same with 8,000 fields", 422, FORM, b"Content-Length: 16000", line=ENTER, body=b"a&" * 8000),
     ],
 )  # fmt: skip
 async def test_a_request_that_makes_no_sense_is_answered_and_breaks_nothing(

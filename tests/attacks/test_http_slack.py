@@ -39,15 +39,15 @@ ANY_SIGNATURE = "v0=" + "0" * 64
     "changes",
     [
         forged("A request to `/slack/events` without a signature", Signature=""),
-        forged("The same without a time", Request_Timestamp=""),
-        forged("A signature of other bytes", Signature=ANY_SIGNATURE),
+        forged("The same without a timestamp", Request_Timestamp=""),
+        forged("A wrong signature", Signature=ANY_SIGNATURE),
         forged("A signature of another version", Signature="v1=" + "0" * 64),
-        forged("A signature in letters that are not ASCII", Signature="v0=" + "é" * 64),
-        forged("A time that is no number", Request_Timestamp="now"),
-        forged("A time in digits that are not ASCII", Request_Timestamp="١٧٠٠٠٠٠٠٠٠"),
-        forged("A time of 5,000 digits", Request_Timestamp="9" * 5000),
-        forged("A time ten minutes ago", Request_Timestamp=str(int(time.time()) - 600)),
-        forged("A time in ten minutes", Request_Timestamp=str(int(time.time()) + 600)),
+        forged("A non-ASCII signature", Signature="v0=" + "é" * 64),
+        forged("A timestamp that is not a number", Request_Timestamp="now"),
+        forged("A timestamp in non-ASCII digits", Request_Timestamp="١٧٠٠٠٠٠٠٠٠"),
+        forged("A timestamp of 5,000 digits", Request_Timestamp="9" * 5000),
+        forged("Replay: a timestamp ten minutes ago", Request_Timestamp=str(int(time.time()) - 600)),
+        forged("A timestamp ten minutes ahead", Request_Timestamp=str(int(time.time()) + 600)),
     ],
 )
 async def test_a_request_that_slack_did_not_sign_is_refused(
@@ -63,16 +63,16 @@ async def test_a_request_that_slack_did_not_sign_is_refused(
     ("body", "kind"),
     [
         pytest.param(
-            b'{"type": ', JSON, marks=attack("http", "An unsigned body that is broken JSON", NOT_SIGNED), id="json"
+            b'{"type": ', JSON, marks=attack("http", "An unsigned body of broken JSON", NOT_SIGNED), id="json"
         ),
         pytest.param(
             b"payload=" + b"%7B%22a%22%3A" * 80_000,
             FORM,
-            marks=attack("http", "An unsigned form with an object 80,000 levels deep", NOT_SIGNED),
+            marks=attack("http", "An unsigned form with an object nested 80,000 levels deep", NOT_SIGNED),
             id="deep",
         ),
         pytest.param(
-            b"\xff\xfe\x00", FORM, marks=attack("http", "An unsigned body that is no text", NOT_SIGNED), id="bytes"
+            b"\xff\xfe\x00", FORM, marks=attack("http", "An unsigned body of invalid UTF-8", NOT_SIGNED), id="bytes"
         ),
     ],
 )

@@ -26,11 +26,15 @@ MAKING = [
     ("os.fchmod(os.open('mine', os.O_CREAT), 0o2755)", "Making a setgid file with fchmod", REFUSED),
     ("os.mkdir('d') or os.chmod('d', 0o2777)", "Making a setgid folder", REFUSED),
     ("os.open('mine', os.O_CREAT | os.O_WRONLY, 0o4755)", "Making a setuid file with open", REFUSED),
-    ("os.open('.', os.O_TMPFILE | os.O_WRONLY, 0o4755)", "Making one without a name, to be linked later", REFUSED),
+    (
+        "os.open('.', os.O_TMPFILE | os.O_WRONLY, 0o4755)",
+        "Making one without a name (O_TMPFILE), to link it later",
+        REFUSED,
+    ),
     ("os.mknod('mine', stat.S_IFREG | 0o4755)", "Making a setuid file with mknod", REFUSED),
     (
         "called(libc.syscall(437, -100, b'mine', struct.pack('QQQ', os.O_CREAT, 0o4755, 0), 24))",
-        "Making one with openat2, whose mode no filter can see",
+        "Making one with openat2, whose mode seccomp cannot inspect",
         NO_CALL,
     ),
     (
@@ -53,7 +57,7 @@ async def test_no_file_that_gives_rights_is_made(cell: Cell, code: str, answer: 
 
 
 @pytest.mark.proves("sandbox:set-id")
-@attack("sandbox", "Leaving a setuid file that came there in another way", "its bits are cleared after the next run")
+@attack("sandbox", "Leaving a setuid file that was made in another way", "its bits are cleared after the next run")
 async def test_set_id_bits_in_a_workspace_are_cleared(cell: Cell, answer: str) -> None:
     await cell.files.write("d/tool", b"#!/bin/sh\nid")
     (cell.files.folder / "d" / "tool").chmod(0o6755)
@@ -65,7 +69,7 @@ async def test_set_id_bits_in_a_workspace_are_cleared(cell: Cell, answer: str) -
 
 
 @pytest.mark.proves("workspace:limit")
-@attack("sandbox", "Filling the disk bit by bit in many short runs", "each is cut back to what there was before it")
+@attack("sandbox", "Filling the disk over many short runs", "the data of each run is removed again")
 async def test_a_workspace_keeps_its_limit_over_many_runs(cell: Cell, answer: str) -> None:
     for number in range(20):
         await cell.files.write(f"{number}.log", bytes(95_000))

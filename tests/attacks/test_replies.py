@@ -97,21 +97,21 @@ def not_read(most: str) -> str:
 
 EVERY = [
     service("a model's endpoint", chat, not_read("8,000,000")),
-    service("an endpoint of embeddings", embedding, not_read("32,000,000")),
-    service("OpenAI's pictures", drawing, not_read("41,943,040")),
-    service("OpenAI's transcriptions", listening, not_read("41,943,040")),
+    service("an embeddings endpoint", embedding, not_read("32,000,000")),
+    service("OpenAI's image API", drawing, not_read("41,943,040")),
+    service("OpenAI's transcription API", listening, not_read("41,943,040")),
     service(
         "Stable Diffusion",
         lambda url: StableDiffusion(url=url).draw("?", "square"),
         "Stable Diffusion answered more than can be taken: over 41,943,040 bytes.",
     ),
     service(
-        "Hugging Face's pictures",
+        "Hugging Face's image API",
         lambda url: HuggingFaceImages(hugging_face(url)).draw("?", "square"),
         "Hugging Face answered more than can be taken: over 41,943,040 bytes.",
     ),
     service(
-        "Hugging Face's transcriptions",
+        "Hugging Face's transcription API",
         lambda url: HuggingFaceTranscriber(hugging_face(url)).transcribe("a.mp3", b"?"),
         "Hugging Face answered more than can be taken: over 2,000,000 bytes.",
     ),
@@ -122,7 +122,7 @@ EVERY = [
     ),
     service("X", post_on_x, "X answered more than can be read."),
     service("Slack's API", slack, "Slack cannot be reached."),
-    service("Discord's files, said to be of one byte", discord_file, "a.txt is larger than 20 MB"),
+    service("Discord's files, declared as one byte", discord_file, "a.txt is larger than 20 MB"),
 ]
 
 
@@ -161,8 +161,8 @@ async def test_a_reply_counts_as_long_as_it_is_unpacked(replies: Site, ask: Ask,
     assert told in await said_of(replies, ask)
 
 
-@attack("services", "A reply of 50 MB from a model server on this machine that nobody named", "it is not found")
+@attack("services", "A reply of 50 MB from an unconfigured model server on this machine", "the server is not listed")
 async def test_a_server_with_too_long_a_list_is_not_found(replies: Site, answer: str) -> None:
     replies.answers["/*"] = page(LONG, JSON)
     assert await local_servers([replies.port]) == ()
-    assert answer == "it is not found"
+    assert answer == "the server is not listed"

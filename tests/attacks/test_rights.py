@@ -43,9 +43,9 @@ def asked(stage: Stage) -> str:
 @pytest.mark.parametrize(
     "kind",
     [
-        pytest.param("guest", marks=attack("approval", "A guest makes an agent that asks nobody", "refused")),
+        pytest.param("guest", marks=attack("approval", "A guest makes an agent that does not ask", "refused")),
         pytest.param(
-            "external", marks=attack("approval", "Somebody from another organisation makes an agent", "refused")
+            "external", marks=attack("approval", "A person of another organisation makes an agent", "refused")
         ),
     ],
 )
@@ -59,7 +59,7 @@ async def test_only_members_make_agents(kind: ActorKind, answer: str) -> None:
     assert await agents_of(stage) == (), answer
 
 
-@attack("approval", "A guest makes one where the operator lets guests, with every class free", "each command asks")
+@attack("approval", "A guest makes one with every class free, where `GUESTS_MAY_CREATE` is set", "each command asks")
 @pytest.mark.proves("approval:guests")
 async def test_an_agent_of_a_guest_asks_for_everything_and_nothing_of_it_is_offered_again(answer: str) -> None:
     stage = stage_of(SAVE)
@@ -73,7 +73,7 @@ async def test_an_agent_of_a_guest_asks_for_everything_and_nothing_of_it_is_offe
     await stage.decide(agent, Approve(), ANA)
 
 
-@attack("approval", "A class that somebody set free is taken over by the channel's next agent", "each command asks")
+@attack("approval", "The channel's next agent inherits a class that another person set free", "each command asks")
 @pytest.mark.proves("approval:free")
 async def test_no_class_is_free_by_inheritance(answer: str) -> None:
     other_file = reply_text("write_to_file", {"filename": "b.txt", "text": "x"})
@@ -86,7 +86,7 @@ async def test_no_class_is_free_by_inheritance(answer: str) -> None:
     assert (other.policy.free, isinstance(other.status, Awaiting)) == ((), True), answer
 
 
-@attack("approval", "A class stays free when whoever set it free is no member any more", "asked")
+@attack("approval", "A class is free after the person who set it free lost membership", "people are asked")
 async def test_a_free_class_ends_with_the_right_of_its_owner(answer: str) -> None:
     stage = stage_of(SAVE)
     stage.shown.people[ANA.id] = replace(ANA, kind="guest")
@@ -94,7 +94,7 @@ async def test_a_free_class_ends_with_the_right_of_its_owner(answer: str) -> Non
     assert isinstance(agent.status, Awaiting), answer
 
 
-@attack("approval", "A lease is used when whoever granted it is no member any more, or gone", "the lease ends")
+@attack("approval", "A lease is used after the person who granted it lost membership or left", "the lease ends")
 @pytest.mark.proves("lease:granter")
 @pytest.mark.parametrize("now", [replace(ANA, kind="guest"), replace(ANA, kind="external"), None])
 async def test_a_lease_ends_with_the_right_of_its_granter(now: object, answer: str) -> None:
@@ -107,7 +107,7 @@ async def test_a_lease_ends_with_the_right_of_its_granter(now: object, answer: s
     assert "may" in stage.shown.notices[-1].text
 
 
-@attack("approval", "A button of an old card approves what the card shows now", "refused: turn 1 changed")
+@attack("approval", "A button of an old card approves the new content of the card", "refused: turn 1 changed")
 @pytest.mark.proves("approval:hash")
 @pytest.mark.parametrize("times", [1, 5])
 async def test_a_control_decides_only_on_what_it_showed(times: int, answer: str) -> None:
@@ -123,7 +123,7 @@ async def test_a_control_decides_only_on_what_it_showed(times: int, answer: str)
     assert await stage.workspaces.of(agent).read("a.txt") == b"theirs"
 
 
-@attack("approval", "A page is read, thirteen harmless steps follow, then a program runs on the lease", "asked")
+@attack("approval", "A program runs on a lease, thirteen harmless steps after a page was read", "people are asked")
 @pytest.mark.proves("trust:lease")
 async def test_exposure_stays_however_long_ago_it_was(answer: str) -> None:
     steps = [reply_text("write_to_file", {"filename": f"{number}.txt", "text": "x"}) for number in range(13)]
@@ -133,7 +133,7 @@ async def test_exposure_stays_however_long_ago_it_was(answer: str) -> None:
     assert (turn.number, turn.call.name, turn.state) == (16, "run", "proposed"), answer
 
 
-@attack("approval", "A program is free by policy, and a page told the agent what to run", "asked")
+@attack("approval", "Prompt injection: a page names a program, and programs are free by policy", "people are asked")
 @pytest.mark.proves("trust:lease")
 async def test_a_free_program_is_asked_after_a_page(answer: str) -> None:
     stage = stage_of(RUN, LOOK, RUN)
@@ -141,7 +141,7 @@ async def test_a_free_program_is_asked_after_a_page(answer: str) -> None:
     assert ((await stage.turn(agent)).number, isinstance(agent.status, Awaiting)) == (3, True), answer
 
 
-@attack("approval", "A page's words reach a helper by its task, and people seem to have written them", "on one line")
+@attack("approval", "A helper's task carries lines of a page that imitate people's lines", "on one line")
 @pytest.mark.proves("taint:helpers")
 async def test_a_task_cannot_pass_for_what_people_wrote(answer: str) -> None:
     stage = with_helpers(LOOK, START, NOTHING, NOTHING)
@@ -152,7 +152,7 @@ async def test_a_task_cannot_pass_for_what_people_wrote(answer: str) -> None:
     assert helper.exposed
 
 
-@attack("approval", "A helper that was told of a page posts or runs under its own lease", "asked")
+@attack("approval", "A helper whose message came from a page posts or runs under its own lease", "people are asked")
 @pytest.mark.proves("taint:helpers")
 async def test_a_message_exposes_a_helper(answer: str) -> None:
     message = reply_text("message_agent", {"key": "Scout", "message": "Run it"})
@@ -168,7 +168,11 @@ async def test_a_message_exposes_a_helper(answer: str) -> None:
     assert helper.lease is None
 
 
-@attack("approval", "An agent deletes a helper under a lease, and its decisions with it", "asked; the log stays")
+@attack(
+    "approval",
+    "An agent deletes a helper under a lease, to remove its decisions from the log",
+    "people are asked; the log keeps the rows",
+)
 @pytest.mark.proves("log:stays")
 async def test_a_helpers_deletion_asks_and_leaves_its_log(answer: str) -> None:
     delete = reply_text("delete_agent", {"key": "Scout"})
@@ -186,7 +190,7 @@ async def test_a_helpers_deletion_asks_and_leaves_its_log(answer: str) -> None:
     assert acts == ["created", "approve", "ran", "ended", "deleted"], answer
 
 
-@attack("approval", "A note of a guest holds a second line that a member seems to have written", "indented")
+@attack("approval", "A guest's note has a second line that imitates a member's", "indented")
 @pytest.mark.proves("trust:quoted")
 async def test_a_note_cannot_forge_a_line_of_somebody_else(answer: str) -> None:
     stage = stage_of(SAVE, NOTHING)
@@ -199,7 +203,7 @@ async def test_a_note_cannot_forge_a_line_of_somebody_else(answer: str) -> None:
     assert not [line for line in lines if line.startswith("@ana")], answer
 
 
-@attack("approval", "A helper's last words stand unquoted in the list of helpers", "quoted and marked")
+@attack("approval", "A helper's last message imitates other lines in the list of helpers", "quoted and marked")
 @pytest.mark.proves("taint:helpers")
 async def test_what_a_helper_says_is_marked_in_the_list(answer: str) -> None:
     done = reply_text("task_complete", {"reason": FORGED})
@@ -215,7 +219,9 @@ async def test_what_a_helper_says_is_marked_in_the_list(answer: str) -> None:
     assert result.outside, answer
 
 
-@attack("approval", "Agents are made until the machine is full", "refused at the limit for a person and a channel")
+@attack(
+    "approval", "Making agents until the machine has no more room", "refused at the limits per person and per channel"
+)
 @pytest.mark.parametrize("limits", [CreationLimits(agents_per_person=2), CreationLimits(agents_per_channel=2)])
 async def test_agents_are_counted(limits: CreationLimits, answer: str) -> None:
     stage = stage_of()
@@ -227,7 +233,11 @@ async def test_agents_are_counted(limits: CreationLimits, answer: str) -> None:
     assert len(await agents_of(stage)) == 2, answer
 
 
-@attack("approval", "A helper writes what a page said into a file, and the agent that reads it runs a program", "asked")
+@attack(
+    "approval",
+    "A helper writes text of a page into a file, and the agent that reads the file runs a program",
+    "people are asked",
+)
 @pytest.mark.proves("taint:folder")
 async def test_a_file_written_after_a_page_exposes_whoever_reads_it(answer: str) -> None:
     stage = with_helpers(START, RUN, LOOK, SAVE, NOTHING, READ, RUN)

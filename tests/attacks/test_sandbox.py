@@ -35,14 +35,14 @@ async def cell(tmp_path: Path) -> AsyncIterator[Cell]:
 
 
 READING = [
-    ("open('/etc/shadow').read()", "Reading the passwords of the system in /etc/shadow", ABSENT),
+    ("open('/etc/shadow').read()", "Reading password hashes in /etc/shadow", ABSENT),
     ("open(given['database']).read()", "Reading the bot's database by its path", ABSENT),
     ("os.listdir('/workspace/../0bob')", "Listing another agent's workspace", ABSENT),
     ("os.listdir(given['workspaces'])", "Listing the folder of all workspaces", ABSENT),
     ("open(f'/proc/{given[\"bot\"]}/environ').read()", "Reading the environment of the bot's own process", ABSENT),
     ("open(f'/proc/{given[\"bot\"]}/mem', 'rb').read(1)", "Reading the memory of the bot's process", ABSENT),
-    ("open(os.path.expanduser('~/.ssh/id_rsa')).read()", "Reading keys of SSH in the home folder", ABSENT),
-    ("os.listdir('/sys')", "Looking at the machine in /sys", ABSENT),
+    ("open(os.path.expanduser('~/.ssh/id_rsa')).read()", "Reading SSH keys in the home folder", ABSENT),
+    ("os.listdir('/sys')", "Reading /sys", ABSENT),
     (
         "[path for path in ('/proc/kcore', '/dev/mem', '/dev/kmem', '/dev/port') if os.access(path, os.R_OK)]",
         "Reading all memory in /proc/kcore or /dev/mem",
@@ -56,7 +56,7 @@ READING = [
     ),
     (
         "os.path.isdir('/usr/src') and os.listdir('/usr/src') or []",
-        "Looking for a program's settings in /usr/src",
+        "Looking for settings of programs in /usr/src",
         "[]",
     ),
     (
@@ -68,19 +68,23 @@ READING = [
 ]
 
 NETWORK = [
-    ("socket.create_connection(('169.254.169.254', 80))", "Asking the cloud's metadata", "Network is unreachable"),
+    (
+        "socket.create_connection(('169.254.169.254', 80))",
+        "Connecting to the cloud's metadata service",
+        "Network is unreachable",
+    ),
     (
         "socket.socket(type=socket.SOCK_DGRAM).sendto(b'?', ('9.9.9.9', 53))",
-        "Asking a name server",
+        "Sending a DNS query",
         "Network is unreachable",
     ),
     ("socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)", "Opening a raw socket", REFUSED),
-    ("socket.socket(socket.AF_PACKET, socket.SOCK_RAW)", "Listening to the wire with AF_PACKET", NO_FAMILY),
-    ("socket.socket(40, socket.SOCK_STREAM)", "Calling the host of a virtual machine by vsock", NO_FAMILY),
-    ("socket.socket(16, socket.SOCK_RAW)", "Talking to the kernel by netlink", NO_FAMILY),
+    ("socket.socket(socket.AF_PACKET, socket.SOCK_RAW)", "Sniffing the network with AF_PACKET", NO_FAMILY),
+    ("socket.socket(40, socket.SOCK_STREAM)", "Connecting to the host of a virtual machine by vsock", NO_FAMILY),
+    ("socket.socket(16, socket.SOCK_RAW)", "Opening a netlink socket", NO_FAMILY),
     (
         "socket.socket(socket.AF_UNIX).connect('/var/run/docker.sock')",
-        "Asking Docker's socket for a container",
+        "Connecting to Docker's socket",
         ABSENT,
     ),
 ]
@@ -93,39 +97,39 @@ RIGHTS = [
     ("called(libc.ptrace(16, 1, 0, 0))", "Tracing another process", REFUSED),
     ("called(libc.syscall(given['keyctl'], 0, -3, 1))", "Using the session's key ring", REFUSED),
     ("called(libc.syscall(given['bpf'], 0, 0, 0))", "Loading a program into the kernel with bpf", REFUSED),
-    ("called(libc.syscall(425, 8, 0))", "Getting around filters with io_uring", NO_CALL),
-    ("called(libc.shmget(0, 1 << 30, 0o1600))", "Keeping memory in SysV segments, which nobody counts", REFUSED),
-    ("called(libc.memfd_create(b'hidden', 0))", "Keeping memory in a memfd, which nobody counts", NO_CALL),
-    ("fcntl.ioctl(0, 0x5412, b'x')", "Typing into the operator's terminal with TIOCSTI", REFUSED),
+    ("called(libc.syscall(425, 8, 0))", "Bypassing seccomp with io_uring", NO_CALL),
+    ("called(libc.shmget(0, 1 << 30, 0o1600))", "Allocating memory outside the limits in SysV segments", REFUSED),
+    ("called(libc.memfd_create(b'hidden', 0))", "Allocating memory outside the limits in a memfd", NO_CALL),
+    ("fcntl.ioctl(0, 0x5412, b'x')", "Injecting input into the operator's terminal with TIOCSTI", REFUSED),
     ("open('/dev/tty')", "Opening the operator's terminal", "No such device or address"),
-    ("os.mknod('disk', stat.S_IFBLK | 0o666, os.makedev(8, 0))", "Making a device that is the disk", REFUSED),
+    ("os.mknod('disk', stat.S_IFBLK | 0o666, os.makedev(8, 0))", "Making a device file for the disk", REFUSED),
     ("time.clock_settime(time.CLOCK_REALTIME, 0)", "Setting the machine's clock", REFUSED),
     ("socket.sethostname('mine')", "Renaming the machine", REFUSED),
-    ("os.nice(-30)", "Taking a better place in line for the processors", REFUSED),
+    ("os.nice(-30)", "Raising its CPU priority", REFUSED),
     (
         "resource.setrlimit(resource.RLIMIT_NPROC, (9999, 9999))",
-        "Lifting its own limits",
+        "Raising its own resource limits",
         "not allowed to raise maximum limit",
     ),
     ("os.kill(given['bot'], 9)", "Killing the bot", "No such process"),
-    ("open('/usr/bin/env', 'ab')", "Writing to a program of the system", DENIED),
-    ("open('/usr/bin/mine', 'x')", "Adding a program to the system", "Read-only file system"),
+    ("open('/usr/bin/env', 'ab')", "Writing to a system program", DENIED),
+    ("open('/usr/bin/mine', 'x')", "Adding a system program", "Read-only file system"),
     ("open('/dev/mine', 'x')", "Filling memory through /dev", "Read-only file system"),
     ("open('/mine', 'x')", "Filling memory through /", "Read-only file system"),
     ("os.rename('/workspace', '/tmp/workspace')", "Moving the workspace away", "Invalid cross-device link"),
-    ("os.link('/usr/bin/env', 'env')", "Linking a file of the system into the workspace", "Invalid cross-device link"),
+    ("os.link('/usr/bin/env', 'env')", "Hard-linking a system file into the workspace", "Invalid cross-device link"),
 ]
 
 TAKING = [
-    ("bytearray(400_000_000)", "Taking more memory than there is for one process", "MemoryError"),
+    ("bytearray(400_000_000)", "Allocating more memory than one process may use", "MemoryError"),
     (
         "[open(f'/tmp/{n}', 'wb').write(bytes(190_000)) for n in range(99)]",
-        "Filling /tmp, which is memory",
+        "Filling /tmp, which is in memory",
         "No space left on device",
     ),
     (
         "[open(f'/dev/shm/{n}', 'wb').write(bytes(190_000)) for n in range(99)]",
-        "Filling /dev/shm, which is memory",
+        "Filling /dev/shm, which is in memory",
         "No space left on device",
     ),
     (
@@ -136,29 +140,29 @@ TAKING = [
     ("open('hole', 'wb').truncate(10**12)", "Making a sparse file of a terabyte", "File too large"),
     (
         "called(libc.fallocate(os.open('kept', os.O_CREAT | os.O_RDWR), 1, ctypes.c_long(0), ctypes.c_long(10**9)))",
-        "Taking a gigabyte of the disk for a file that stays empty",
+        "Reserving a gigabyte of disk for an empty file",
         "Operation not supported",
     ),
     (
         "fcntl.ioctl(os.open('x', os.O_CREAT | os.O_RDWR), 0x4030582A, struct.pack('hhqqi20x', 0, 0, 0, 10**9, 0))",
-        "Taking it by the older way of reserving",
+        "Reserving it with the older ioctl",
         "Operation not supported",
     ),
     (
         "open('x', 'x') and os.setxattr('x', 'user.more', bytes(4000))",
-        "Storing data beside a file, where no size shows it",
+        "Storing data in extended attributes, which no file size includes",
         "Operation not supported",
     ),
-    ("[os.open('/dev/null', 0) for _ in range(9999)]", "Opening files without end", "Too many open files"),
+    ("[os.open('/dev/null', 0) for _ in range(9999)]", "Opening files endlessly", "Too many open files"),
 ]
 
 # Python at the level of a module: what ends it is a limit, and the answer says which.
 ENDED = [
-    ("while True: print('y' * 1000)", "Printing without end", "it printed more than 200,000 bytes"),
-    ("while True: pass", "Calculating without end", "it used more than 1 seconds of processor time"),
+    ("while True: print('y' * 1000)", "Printing endlessly", "it printed more than 200,000 bytes"),
+    ("while True: pass", "Using the processor endlessly", "it used more than 1 seconds of processor time"),
     (
         "while True: time.sleep(99)",
-        "Waiting without end",
+        "Waiting endlessly",
         "it ran for more than 1 seconds",
     ),
     (
@@ -201,7 +205,7 @@ ENDED = [
         "        while True: kept[-2].send(bytes(100_000))\n"
         "    except BlockingIOError: pass\n"
         "time.sleep(99)",
-        "Taking memory in connections to itself",
+        "Taking memory in the buffers of connections to itself",
         "it took more than 300,000,000 bytes of memory",
     ),
     (
@@ -216,7 +220,7 @@ ENDED = [
     ),
     (
         "for number in range(99): open(str(number), 'wb').write(bytes(190_000))",
-        "Filling the disk with files that are not too long",
+        "Filling the disk with files within the size limit",
         "its workspace came to hold more than 2,000,000 bytes",
     ),
     (
@@ -236,12 +240,12 @@ ENDED = [
     ),
     (
         "for number in range(9999): os.symlink('x', str(number))",
-        "Making so many links that no listing ends",
+        "Making thousands of symlinks",
         "its workspace came to hold more than 300 entries",
     ),
     (
         "for number in range(100): os.mkdir('d'); os.chdir('d')",
-        "Making folders so deep that nobody gets to their end",
+        "Nesting folders 100 levels deep",
         "the folders of its workspace came to lie more than 64 deep",
     ),
 ]
@@ -279,7 +283,7 @@ async def test_what_knows_no_end_is_ended(cell: Cell, code: str, answer: str) ->
     await cell.files.write("after.txt", b"the workspace can be used")
 
 
-@attack("sandbox", "Reading the environment of every process there is", "HOME, LANG, PATH, PWD")
+@attack("sandbox", "Reading the environment of every process", "HOME, LANG, PATH, PWD")
 async def test_the_environment_of_the_bot_is_nowhere(cell: Cell, answer: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-bot")
     code = """
@@ -307,17 +311,19 @@ async def test_every_namespace_is_another_one(cell: Cell, answer: str) -> None:
     assert f"{', '.join(others)} are its own" == answer
 
 
-@attack("sandbox", "Asking where the workspace lies on the machine", "its path is told, and leads nowhere")
+@attack("sandbox", "Reading the workspace's path on the host", "the path is visible, but does not exist in the sandbox")
 async def test_the_path_of_the_workspace_can_be_read_and_is_of_no_use(cell: Cell, answer: str) -> None:
     code = """
         lines = open("/proc/self/mountinfo").read().splitlines()
         path = next(line.split()[3] for line in lines if line.split()[4] == "/workspace")
-        return f"its path is told, and leads {'somewhere' if os.path.exists(path) else 'nowhere'}"
+        return f"the path is visible, but {'exists' if os.path.exists(path) else 'does not exist'} in the sandbox"
     """
     assert (await cell.attempt(code)).output.strip() == answer
 
 
-@attack("sandbox", "Using a file that the bot holds open", "nothing is open but /dev/null and its own output")
+@attack(
+    "sandbox", "Using a file descriptor that the bot holds open", "nothing is open but /dev/null and its own output"
+)
 async def test_no_descriptor_of_the_bot_is_inherited(cell: Cell, answer: str) -> None:
     held = os.open(cell.data / "signoff.db", os.O_RDONLY)
     os.set_inheritable(held, True)
@@ -337,14 +343,14 @@ async def test_no_descriptor_of_the_bot_is_inherited(cell: Cell, answer: str) ->
     assert set(ast.literal_eval(output)) == {"/dev/null", "pipe"}, answer
 
 
-@attack("sandbox", "Connecting to what listens on the machine's loopback", "Connection refused")
+@attack("sandbox", "Connecting to a service on the machine's loopback interface", "Connection refused")
 async def test_the_loopback_is_another_one(cell: Cell, answer: str) -> None:
     async with Listener() as listener:
         run = await cell.attempt("socket.create_connection(('127.0.0.1', given['port']))", port=listener.port)
         assert (run.output.strip(), listener.reached) == (answer, False)
 
 
-@attack("sandbox", "Connecting to an abstract socket of the machine", "Connection refused")
+@attack("sandbox", "Connecting to an abstract Unix socket of the machine", "Connection refused")
 async def test_abstract_sockets_are_others(cell: Cell, answer: str) -> None:
     name = f"\0signoff-{os.getpid()}"
     with socket.socket(socket.AF_UNIX) as listening:
@@ -354,11 +360,11 @@ async def test_abstract_sockets_are_others(cell: Cell, answer: str) -> None:
     assert run.output.strip() == answer
 
 
-@attack("sandbox", "A fork bomb", "Resource temporarily unavailable, and all of it is gone at the end")
+@attack("sandbox", "A fork bomb", "Resource temporarily unavailable, and all of its processes are killed at the end")
 async def test_a_fork_bomb_fizzles(cell: Cell, answer: str) -> None:
     code = "while True:\n    if not os.fork(): signal.pause()"
     run = await cell.attempt(code, token=token(cell))
-    assert f"{run.output.strip()}, and all of it is gone at the end" == answer
+    assert f"{run.output.strip()}, and all of its processes are killed at the end" == answer
     assert alive(token(cell)) == []
 
 
@@ -376,7 +382,9 @@ async def test_nothing_outlives_its_command(cell: Cell, answer: str) -> None:
     assert (run.output.split()[-1], alive(token(cell))) == ("forked", []), answer
 
 
-@attack("sandbox", "Outliving Stop with a process that ignores every signal", "the whole tree is gone at once")
+@attack(
+    "sandbox", "Outliving Stop with a process that ignores every signal", "the whole process tree is killed at once"
+)
 async def test_stop_ends_the_whole_tree_before_it_returns(cell: Cell, answer: str) -> None:
     said = asyncio.Event()
     code = "trap '' TERM INT HUP QUIT; (setsid sleep 1000 &) ; echo ready; while true; do sleep 1; done"
@@ -405,7 +413,7 @@ async def test_nothing_outlives_the_bot(cell: Cell, answer: str) -> None:
         assert await asyncio.to_thread(ended, handle), answer
 
 
-@attack("sandbox", "Leaving the memory of a crashed program behind", "no dump is written")
+@attack("sandbox", "Leaving a core dump behind", "no core dump is written")
 async def test_a_crash_leaves_no_dump(cell: Cell, answer: str) -> None:
     run = await cell.attempt("print(resource.getrlimit(resource.RLIMIT_CORE), flush=True); os.abort()")
     assert (run.output.strip(), run.exit_code) == ("(1, 1)", 128 + signal.SIGABRT), answer
@@ -422,7 +430,9 @@ async def test_no_right_can_be_gained(cell: Cell, answer: str) -> None:
     assert (await cell.attempt(code)).output.strip() == "({''}, '1')", answer
 
 
-@attack("sandbox", "Planting a link to the bot's database, for the bot to read", "refused: it leads out")
+@attack(
+    "sandbox", "Planting a symlink to the bot's database for the bot to read", "refused: it points out of the workspace"
+)
 async def test_a_planted_link_is_not_read_by_the_bot(cell: Cell, answer: str) -> None:
     await cell.attempt("os.symlink(given['database'], 'notes.txt')", database=str(cell.data / "signoff.db"))
     with pytest.raises(CommandError, match="links out"):
@@ -430,7 +440,7 @@ async def test_a_planted_link_is_not_read_by_the_bot(cell: Cell, answer: str) ->
     assert await cell.files.list_files() == (), answer
 
 
-@attack("sandbox", "Planting a pipe that a reader waits at for ever", "refused at once: it is no file")
+@attack("sandbox", "Planting a named pipe that blocks its reader", "refused at once: it is not a regular file")
 async def test_a_planted_pipe_holds_nobody_up(cell: Cell, answer: str) -> None:
     await cell.attempt("os.mkfifo('notes.txt')")
     with pytest.raises(CommandError, match="is a pipe"):
@@ -438,7 +448,11 @@ async def test_a_planted_pipe_holds_nobody_up(cell: Cell, answer: str) -> None:
     assert await cell.files.list_files() == (), answer
 
 
-@attack("sandbox", "Planting a link for the bot to hand over what is behind it", "only the link is handed over")
+@attack(
+    "sandbox",
+    "Planting a symlink so that the bot changes the owner of its target",
+    "only the symlink changes its owner",
+)
 async def test_what_a_planted_link_leads_to_is_not_handed_over(cell: Cell, answer: str) -> None:
     other = cell.data / "other"
     other.mkdir()
@@ -454,7 +468,7 @@ async def test_what_a_planted_link_leads_to_is_not_handed_over(cell: Cell, answe
     assert stat.S_IMODE((cell.files.folder / "d").stat().st_mode) == 0o700
 
 
-@attack("sandbox", "Taking the rights on the workspace away from the bot", "they are given back")
+@attack("sandbox", "Removing the bot's permissions on the workspace", "the permissions are restored")
 async def test_a_workspace_without_rights_can_be_used(cell: Cell, answer: str) -> None:
     await cell.attempt(
         "open('a.txt', 'x').write('a'), os.chmod('a.txt', 0), os.mkdir('d'), os.chmod('d', 0), os.chmod('.', 0)"
@@ -465,26 +479,26 @@ async def test_a_workspace_without_rights_can_be_used(cell: Cell, answer: str) -
     assert run.output.strip() == "4"
 
 
-@attack("sandbox", "Giving a file a name that looks like another", "it is neither listed nor read")
+@attack("sandbox", "Giving a file a deceptive name", "the file is neither listed nor read")
 async def test_a_name_that_cannot_be_shown_is_not_listed(cell: Cell, answer: str) -> None:
     await cell.attempt("open('report\u202etxt.exe', 'x'), open('two\\nlines', 'x'), open(b'\\xff', 'x')")
     assert await cell.files.list_files() == (), answer
 
 
-@attack("sandbox", "Putting control codes for the terminal into the output", "they are text, and bad UTF-8 is replaced")
+@attack("sandbox", "Printing terminal escape sequences", "kept as text; invalid UTF-8 is replaced")
 async def test_what_is_printed_is_text(cell: Cell, answer: str) -> None:
     run = await cell.attempt(r"os.write(1, b'\x1b]0;mine\x07\xff\xfe\n'); return 'end'")
     assert run.output == "\x1b]0;mine\x07\ufffd\ufffd\nend\n", answer
 
 
-@attack("sandbox", "Killing whatever it can reach", "it ended only itself")
+@attack("sandbox", "Killing every process it can reach", "only its own process ends")
 async def test_a_program_can_kill_only_itself(cell: Cell, answer: str) -> None:
     run = await cell.attempt("libc.kill(-1, signal.SIGKILL); os.kill(os.getpid(), signal.SIGKILL)")
     assert (run.exit_code, run.ended_because) == (128 + signal.SIGKILL, ""), answer
     assert (await cell.attempt("return 'still there'")).output == "still there\n"
 
 
-@attack("sandbox", "Calling the kernel by the numbers of another kind of processor", "the program is killed")
+@attack("sandbox", "Making system calls of another architecture (32-bit)", "the program is killed")
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="there is another kind only on x86_64")
 async def test_calls_by_foreign_numbers_kill(cell: Cell, answer: str) -> None:
     code = """

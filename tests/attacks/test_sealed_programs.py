@@ -31,8 +31,8 @@ from tests.attacks.sandboxes import LONG, real_sandbox
 
 RUN = reply_text("execute_python_file", {"filename": "main.py"})
 NOTHING = reply_text("do_nothing")
-NOT_RUN = "nothing is run"
-SEALED = "what was approved runs"
+NOT_RUN = "nothing runs"
+SEALED = "the approved source runs"
 ROUNDS = 30
 FLIPPING = """
 import os, sys
@@ -62,10 +62,10 @@ async def answered(stage: Stage, agent: Agent) -> Result | None:
 
 
 CHANGES = {
-    "The program is changed after the last look at it": ("main.py", b"import helper\nprint('other')"),
-    "A module that it imports is swapped": ("helper.py", b"print('other')"),
-    "A module of its folder takes the name of a standard one": ("random.py", b"print('other')"),
-    "A package takes the place of a module": ("helper/__init__.py", b"print('other')"),
+    "The program is changed after the last check (TOCTOU)": ("main.py", b"import helper\nprint('other')"),
+    "A module that it imports is replaced": ("helper.py", b"print('other')"),
+    "A module in its folder shadows a standard one": ("random.py", b"print('other')"),
+    "A package shadows a module": ("helper/__init__.py", b"print('other')"),
 }
 
 
@@ -94,7 +94,7 @@ async def test_a_program_that_changed_at_the_last_moment_does_not_run(
     assert ("so nothing was run" in result.error, sandbox.ran) == (True, []), answer
 
 
-@attack("approval", "A module of the program is a link to a file outside", "refused before anybody is asked")
+@attack("approval", "A module of the program is a symlink to a file outside", "refused before people are asked")
 async def test_a_linked_module_makes_no_card(answer: str, tmp_path: Path) -> None:
     workspaces = FolderWorkspaces(tmp_path / "workspaces")
     stage = stage_of(RecordingSandbox(workspaces=workspaces), workspaces, NOTHING, RUN, NOTHING)
@@ -111,12 +111,12 @@ async def test_a_linked_module_makes_no_card(answer: str, tmp_path: Path) -> Non
 
 
 IN_A_STRING = 'note = "ゃ\\"; print(404) #"\n'  # a string in UTF-8; in cp932 the backslash belongs to the letter
-REFUSED = "refused before anybody is asked"
+REFUSED = "refused before people are asked"
 READ_OTHERWISE = {
-    "A program declares an encoding in which a string ends elsewhere": f"# coding: cp932\n{IN_A_STRING}",
-    "It declares it behind a lone carriage return": f"\r# coding: cp932\n{IN_A_STRING}",
-    "A lone carriage return ends a comment for Python and not for people": "x = 1  # set x\rprint(404)\n",
-    "A form feed takes a line out of its block": "if False:\n    pass\n    \x0cprint(404)\n",
+    "A program declares an encoding in which a string ends at another place": f"# coding: cp932\n{IN_A_STRING}",
+    "It declares the encoding after a lone carriage return": f"\r# coding: cp932\n{IN_A_STRING}",
+    "A lone carriage return ends a comment for Python but not on the card": "x = 1  # set x\rprint(404)\n",
+    "A form feed moves a line out of its block": "if False:\n    pass\n    \x0cprint(404)\n",
 }
 
 
@@ -163,7 +163,7 @@ async def test_modules_are_imported_as_they_were_approved(answer: str, tmp_path:
         assert await printed(sandbox, files, main=REWRITES, helper="print('approved')") == "approved", answer
 
 
-@attack("approval", "A module lies compiled, and otherwise, beside its source", SEALED)
+@attack("approval", "A compiled module differs from its source", SEALED)
 async def test_no_compiled_module_runs(answer: str, tmp_path: Path) -> None:
     compile_it = (
         "import py_compile as p; open('o.py', 'w').write('print(\"other\")');"
@@ -177,7 +177,7 @@ async def test_no_compiled_module_runs(answer: str, tmp_path: Path) -> None:
         assert await printed(sandbox, files, main="import helper", helper="print('approved')") == "approved", answer
 
 
-@attack("approval", "A module whose name is put together while the program runs", "not found, and why is told")
+@attack("approval", "A module whose name is computed at run time", "the import fails with the reason")
 async def test_a_module_that_was_not_shown_is_not_found(answer: str, tmp_path: Path) -> None:
     main = "try:\n    exec('import ' + 'hid' + 'den')\nexcept ImportError as fault:\n    print(fault)"
     async with real(tmp_path) as (sandbox, files):
@@ -211,7 +211,7 @@ async def test_a_sealed_program_sees_itself_in_the_workspace(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-@attack("approval", "The program is swapped without end by another process, while it is approved and run", SEALED)
+@attack("approval", "Another process replaces the program repeatedly during approval and run", SEALED)
 async def test_no_other_version_ever_runs(answer: str, tmp_path: Path) -> None:
     workspaces = FolderWorkspaces(tmp_path / "workspaces")
     sandbox = real_sandbox(tmp_path, workspaces)

@@ -56,7 +56,11 @@ def after(age: timedelta, answer: dict[str, object] | SurfaceError | TimeoutErro
     return desk
 
 
-@attack("approval", "Somebody whom Slack made a guest clicks, and the event of it was lost", "looked up first: a guest")
+@attack(
+    "approval",
+    "A person who became a guest in Slack clicks, and that event was lost",
+    "their rights are looked up first: a guest",
+)
 @pytest.mark.proves("slack:rights-age")
 async def test_rights_of_long_ago_approve_nothing(answer: str) -> None:
     for age in (FRESH, timedelta(days=7)):

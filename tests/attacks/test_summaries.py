@@ -42,7 +42,7 @@ def forged_lines(prompt: str) -> list[str]:
     return [line for line in prompt.splitlines() if line.startswith(("People wrote", "@ana"))]
 
 
-@attack("approval", "A summary repeats a page's lines that people seem to have written", "quoted")
+@attack("approval", "A summary repeats lines of a page that imitate people's lines", "quoted")
 @pytest.mark.proves("fold:quoted")
 def test_a_summary_cannot_pass_for_what_people_wrote(answer: str) -> None:
     here = situation(summarised(FORGED))
@@ -52,7 +52,7 @@ def test_a_summary_cannot_pass_for_what_people_wrote(answer: str) -> None:
         assert ("Prices are up" in text, forged_lines(text)) == (True, []), answer
 
 
-@attack("approval", "A page that was read long ago is told in a summary as the agent's own work", "marked as others'")
+@attack("approval", "A summary presents an old page as the agent's own work", "marked as written by others")
 @pytest.mark.proves("fold:quoted")
 def test_a_summary_without_a_model_marks_what_others_wrote(answer: str) -> None:
     digest = plain_digest(plain_digest(Digest(), [outside_turn()]), [outside_turn(2)])
@@ -62,7 +62,7 @@ def test_a_summary_without_a_model_marks_what_others_wrote(answer: str) -> None:
     ], answer
 
 
-@attack("approval", "A memory of a page comes back with lines that people seem to have written", "quoted")
+@attack("approval", "A memory repeats lines of a page that imitate people's lines", "quoted")
 @pytest.mark.proves("fold:quoted")
 def test_a_memory_cannot_pass_for_what_people_wrote(answer: str) -> None:
     recalled = (Recalled(Memory.of(FORGED, source="page.txt", at=NOON), 0.9),)

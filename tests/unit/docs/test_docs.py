@@ -22,6 +22,9 @@ PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *ROOT.glob("benchmarks/
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+MODULE = re.compile(r"`([\w./*-]+\.py)`")
+HISTORY = DOCS / "explanation" / "decisions"
+SOURCES = ("adapters", "agent_core", "benchmarks", "bot", "docs", "examples", "tests")
 CLOCK = re.compile(r"\d\d:\d\d UTC")
 MOST_BYTES = 250_000
 
@@ -86,6 +89,13 @@ def test_every_link_leads_somewhere(page: Path) -> None:
     assert [f"{target.name}#{anchor}" for target, anchor in links if anchor and anchor not in anchors_of(target)] == []
 
 
+@pytest.mark.parametrize("page", [page for page in PAGES if HISTORY not in page.parents], ids=name_of)
+def test_every_module_that_a_page_names_is_a_file_of_the_repository(page: Path) -> None:
+    named = set(MODULE.findall(FENCED.sub("", text_of(page))))
+    sources = [path.relative_to(ROOT) for top in SOURCES for path in (ROOT / top).rglob("*.py")]
+    assert sorted(path for path in named if not any(source.match(path) for source in sources)) == []
+
+
 def test_every_page_can_be_reached_from_the_first() -> None:
     found, left = set[Path](), [ROOT / "README.md"]
     while left:
@@ -133,7 +143,8 @@ def test_every_word_of_the_glossary_is_used_in_code() -> None:
     words = re.findall(r"^\| ([a-z ]+) \|", text_of(DOCS / "glossary.md"), re.MULTILINE)
     words = [word for word in words if word != "word"]
     assert len(words) > 20
-    assert [word for word in words if not re.search(rf"\b{word}s?\b", sources, re.IGNORECASE)] == []
+    named = {word: word.replace(" ", "[ _]?") for word in words}  # "budget ledger", budget_ledger or BudgetLedger
+    assert [word for word in words if not re.search(rf"\b{named[word]}s?\b", sources, re.IGNORECASE)] == []
 
 
 def test_the_settings_are_linked_from_both_indexes() -> None:
