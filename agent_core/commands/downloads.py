@@ -10,8 +10,7 @@ from agent_core.commands.pages import URL, UrlArguments, reached
 from agent_core.commands.registry import Command, CommandContext, CommandOutput, declared
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
-from agent_core.model.sites import Sites
-from agent_core.oversight.sites import sites_of
+from agent_core.model.sites import SITES_KEY, Sites, parse_sites
 from agent_core.ports.database import Database
 from agent_core.ports.web import Cloned, Web
 
@@ -97,7 +96,8 @@ class DownloadCommands:
         )
 
     async def _sites(self, context: CommandContext) -> Sites:
-        return await sites_of(self.database, context.agent.channel)
+        async with self.database.begin() as work:
+            return parse_sites(await work.preferences.get(context.agent.channel, SITES_KEY))
 
 
 async def _new_folder(path: str, context: CommandContext) -> str:

@@ -10,9 +10,8 @@ from agent_core.commands.web import WebCommands
 from agent_core.errors import CommandError, ModelUnavailable, UnusableReply
 from agent_core.model.command import CommandCall, Preview
 from agent_core.model.messages import Message
-from agent_core.model.sites import Sites
+from agent_core.model.sites import SITES_KEY, Sites, serialise_sites
 from agent_core.model.usage import Budget
-from agent_core.oversight.sites import keep_sites
 from agent_core.ports.web import Cloned, Fetched, Link, Page
 from agent_core.prompt.model_client import MeteredModel
 from agent_core.prompt.untrusted_text import new_mark, part_messages, parts_of
@@ -60,7 +59,7 @@ class Desk:
 
     async def keep(self, sites: Sites) -> None:
         async with self.database.begin() as work:
-            keep_sites(work, CHANNEL, sites)
+            work.preferences.put(CHANNEL, SITES_KEY, serialise_sites(sites))
             await work.commit()
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from agent_core.ports.write_priority import DESKS, IS_AWAITED, WritePriority
+from agent_core.ports.write_priority import IS_AWAITED, MAX_AGENT_WRITES, WritePriority
 from tests.patience import PATIENCE_SECONDS
 
 
@@ -41,7 +41,7 @@ async def test_no_more_agents_save_at_a_time_than_there_are_desks() -> None:
             inside -= 1
 
     await asyncio.gather(*(work() for _ in range(10)))
-    assert (most, inside) == (DESKS, 0)
+    assert (most, inside) == (MAX_AGENT_WRITES, 0)
 
 
 async def test_a_database_is_told_what_is_awaited() -> None:

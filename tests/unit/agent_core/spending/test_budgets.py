@@ -66,7 +66,7 @@ def test_two_agents_at_work_never_both_spend_the_channels_last_dollar() -> None:
         hers.pay("chat", costs(2))
         with his.call(7 * CENT, "m"):
             his.pay("chat", costs(7))
-    assert ledger.at_work == {}
+    assert ledger.open_trackers == {}
 
 
 async def spent_in_vain(ledger: BudgetLedger) -> None:
