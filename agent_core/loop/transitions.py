@@ -87,7 +87,7 @@ def complain(agent: Agent, thought: UnusableAnswer, now: datetime) -> Outcome:
     return replace(outcome, notices=tuple(replace(notice, reply=thought.reply) for notice in outcome.notices))
 
 
-def with_recall(outcome: Outcome, seen: Recall, place: str, now: datetime) -> Outcome:
+def with_recall(outcome: Outcome, seen: Recall, index_key: str, now: datetime) -> Outcome:
     """Add to what follows from a thought what it saw: what goes into memory, and what the thread is told of that."""
     agent = outcome.agent
     shown = tuple(one.memory.id for one in seen.offered)
@@ -98,7 +98,7 @@ def with_recall(outcome: Outcome, seen: Recall, place: str, now: datetime) -> Ou
     if seen.away and not agent.forgetful:
         said = f"Long-term memory cannot be used now: {seen.away} {agent.name} goes on without it, and it catches up."
         notices = (*notices, Notice.to(agent, "waiting", said, now))
-    return replace(outcome, agent=changed, notices=notices, seen=seen, place=place)
+    return replace(outcome, agent=changed, notices=notices, seen=seen, index_key=index_key)
 
 
 def delay(agent: Agent, thought: Delay, now: datetime) -> Outcome:

@@ -34,7 +34,7 @@ class LongTermMemory:
     index: MemoryIndex
 
     @property
-    def place(self) -> str:
+    def index_key(self) -> str:
         """Names of embedder and index. Memories with another key must be embedded and indexed again."""
         return f"{self.embedder.name} in {self.index.name}"
 
@@ -59,7 +59,7 @@ class LongTermMemory:
     async def nearest(self, agent: Agent, vector: Vector, most: int) -> tuple[Recalled, ...]:
         """Up to `most` memories nearest to a vector, nearest first."""
         async with _timeout():
-            found = dict(await self.index.nearest(MemorySpace.of(agent), self.place, vector, most))
+            found = dict(await self.index.nearest(MemorySpace.of(agent), self.index_key, vector, most))
         if not found:
             return ()
         async with self.database.begin() as work:
@@ -82,15 +82,15 @@ class LongTermMemory:
     async def add_to_index(self, agent: Agent, vectors: Mapping[Memory, Vector]) -> None:
         """Add memories with their vectors to the index. The caller saves the rows, before or after."""
         async with _timeout():
-            await self.index.add(MemorySpace.of(agent), self.place, tuple(vectors.items()))
+            await self.index.add(MemorySpace.of(agent), self.index_key, tuple(vectors.items()))
 
     async def catch_up(self, agent: Agent, tracker: SpendingTracker) -> int:
         """Index up to 64 memories that have no vector for the current index key; return how many."""
         async with self.database.begin() as work:
-            behind = await work.memories.list_unindexed(agent, self.place, most=INDEX_BATCH)
-        if behind:
-            await self._index_memories(agent, behind, tracker)
-        return len(behind)
+            unindexed = await work.memories.list_unindexed(agent, self.index_key, most=INDEX_BATCH)
+        if unindexed:
+            await self._index_memories(agent, unindexed, tracker)
+        return len(unindexed)
 
     async def forget(self, agent: Agent, ids: Sequence[MemoryId]) -> None:
         """Remove memories from the index, then from the database, so that the index keeps no orphan."""
@@ -121,7 +121,7 @@ class LongTermMemory:
         placed = {memory.id: vector for memory, vector in zip(memories, vectors, strict=True)}
 
         async def act(work: UnitOfWork) -> None:
-            work.memories.put(agent, self.place, placed)
+            work.memories.put(agent, self.index_key, placed)
 
         await in_one_unit(self.database, act)
 

@@ -43,12 +43,12 @@ class Reindexer:
         An agent whose budget is spent is skipped.
         """
         async with self.database.begin() as work:
-            behind = await work.memories.behind(self.memory.place, most=MAX_AGENTS)
+            agents = await work.memories.list_agents_unindexed(self.memory.index_key, most=MAX_AGENTS)
         placed = 0
-        for agent_id in behind:
+        for agent_id in agents:
             placed += await self._catch_up(agent_id)
         if placed:
-            logger.info("memories indexed", extra={"number": placed, "place": self.memory.place})
+            logger.info("memories indexed", extra={"number": placed, "place": self.memory.index_key})
         return placed
 
     async def _catch_up(self, agent_id: AgentId) -> int:

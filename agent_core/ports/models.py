@@ -125,12 +125,12 @@ class MemoryIndex(Protocol):
         """Identifies the index. After a change of name, all memories are added again."""
         ...
 
-    async def add(self, space: MemorySpace, place: str, memories: Sequence[tuple[Memory, Vector]]) -> None:
+    async def add(self, space: MemorySpace, index_key: str, memories: Sequence[tuple[Memory, Vector]]) -> None:
         """Add memories with their vectors; a known id is replaced."""
         ...
 
     async def nearest(
-        self, space: MemorySpace, place: str, vector: Vector, most: int
+        self, space: MemorySpace, index_key: str, vector: Vector, most: int
     ) -> tuple[tuple[MemoryId, float], ...]:
         """Up to `most` ids with their cosine similarity, nearest first."""
         ...

@@ -189,12 +189,12 @@ class Memories(Protocol):
         """Number of the agent's memories."""
         ...
 
-    async def list_unindexed(self, agent: Agent, place: str, *, most: int) -> tuple[Memory, ...]:
+    async def list_unindexed(self, agent: Agent, index_key: str, *, most: int) -> tuple[Memory, ...]:
         """Up to `most` memories without a vector for this index key, oldest first."""
         ...
 
     async def vectors(
-        self, agent: Agent, place: str, *, after: MemoryId | None = None, most: int
+        self, agent: Agent, index_key: str, *, after: MemoryId | None = None, most: int
     ) -> tuple[tuple[MemoryId, Vector], ...]:
         """Up to `most` ids with vectors for this index key, by id, starting after the id `after`."""
         ...
@@ -203,7 +203,7 @@ class Memories(Protocol):
         """Counters of added and removed vectors, by any process. Equal counters mean that a cache is up to date."""
         ...
 
-    async def behind(self, place: str, *, most: int) -> tuple[AgentId, ...]:
+    async def list_agents_unindexed(self, index_key: str, *, most: int) -> tuple[AgentId, ...]:
         """Up to `most` agents of any channel with memories that have no vector for this index key, by id."""
         ...
 
@@ -211,7 +211,7 @@ class Memories(Protocol):
         """Save new memories, without a vector."""
         ...
 
-    def put(self, agent: Agent, place: str, vectors: Mapping[MemoryId, Vector]) -> None:
+    def put(self, agent: Agent, index_key: str, vectors: Mapping[MemoryId, Vector]) -> None:
         """Save the vectors for this index key, and replace vectors for another one. Never conflicts.
 
         May follow an `add` of the same unit of work.

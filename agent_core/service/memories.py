@@ -60,7 +60,7 @@ class AgentMemories:
             agent = await work.agents.get(channel, agent_id)
             found = await work.memories.of(agent, most=PAGE + 1, before=before)
             total = await work.memories.count(agent)
-            behind = await work.memories.list_unindexed(agent, self.memory.place, most=1)
+            behind = await work.memories.list_unindexed(agent, self.memory.index_key, most=1)
         page = found[:PAGE]
         return MemoryPage(page, total, page[-1].id if len(found) > PAGE else None, bool(behind))
 

@@ -118,7 +118,7 @@ async def test_agents_of_the_second_release_remember_and_spend_after_the_way_up(
     memory = Memory.of("Ducks quack.", source="turn 1", at=NOON, turn=1)
     async with database.begin() as work:
         assert await everyone(work) == AGENTS
-        assert await work.memories.behind("here", most=9) == ()
+        assert await work.memories.list_agents_unindexed("here", most=9) == ()
         assert await work.budgets.of(HERE) == Budget()
         work.memories.add(ADA, [memory])
         work.memories.put(ADA, "here", {memory.id: Vector(b"1234")})
