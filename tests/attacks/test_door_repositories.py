@@ -60,12 +60,12 @@ class Forge:
 
     async def clone(self, most: int = MOST) -> Cloned:
         """What an agent gets of it."""
-        return await GitCloner(door=DOOR).clone(self.site.url("/git/it"), ANYWHERE, most)
+        return await GitCloner(gateway=DOOR).clone(self.site.url("/git/it"), ANYWHERE, most)
 
     async def refusal(self, url: str = "", most: int = MOST) -> str:
         """Why it gets nothing."""
         with pytest.raises(CommandError) as error:
-            await GitCloner(door=DOOR).clone(url or self.site.url("/git/it"), ANYWHERE, most)
+            await GitCloner(gateway=DOOR).clone(url or self.site.url("/git/it"), ANYWHERE, most)
         return in_short(str(error.value)).replace(f":{self.site.port}", "")
 
 
@@ -229,7 +229,7 @@ async def test_submodules_are_left_out(forge: Forge, tmp_path: Path, answer: str
 async def test_a_repository_that_is_too_large_ends_git(
     forge: Forge, monkeypatch: pytest.MonkeyPatch, answer: str
 ) -> None:
-    monkeypatch.setattr(git_clone, "MOST_SAID", 100_000)
+    monkeypatch.setattr(git_clone, "OVERHEAD_BYTES", 100_000)
     (forge.folder / "noise").write_bytes(Random(7).randbytes(3_000_000))
     forge.commit()
     assert f"git is ended: {await forge.refusal(most=100_000)}".partition(". Download")[0] == answer
@@ -241,7 +241,7 @@ async def test_a_repository_that_is_too_large_ends_git(
     "git is ended: The repository has too many files to list.",
 )
 async def test_a_tree_without_end_ends_git(forge: Forge, monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
-    monkeypatch.setattr(git_clone, "MOST_SAID", 300_000)
+    monkeypatch.setattr(git_clone, "OVERHEAD_BYTES", 300_000)
     named, mode = forge.object("blob", b"x"), "100644"
     for _ in range(10):
         raw = b"".join(f"{mode} {name}\0".encode() + bytes.fromhex(named) for name in "abcdefghij")

@@ -33,7 +33,7 @@ class Served:
 
 @asynccontextmanager
 async def real(folder: Path) -> AsyncIterator[Served]:
-    door = EgressGateway(internal=InternalHosts.of([OPEN]), resolve=Names())
+    gateway = EgressGateway(internal=InternalHosts.of([OPEN]), resolve=Names())
     async with site() as here:
         here.answers["/strings"] = page(HTML)
 
@@ -41,7 +41,9 @@ async def real(folder: Path) -> AsyncIterator[Served]:
             here.answers["/git/*"] = git_backend(folder)
             commit(folder / "it", FILES)
 
-        yield Served(GatewayWeb(door=door, clones=GitCloner(door=door)), here.url("").rstrip("/"), add_repository)
+        yield Served(
+            GatewayWeb(gateway=gateway, clones=GitCloner(gateway=gateway)), here.url("").rstrip("/"), add_repository
+        )
 
 
 @asynccontextmanager
