@@ -48,7 +48,7 @@ TOO_LONG = "the reader is ended: the page takes too long or too much memory to r
 async def test_a_page_that_keeps_its_reader_busy_ends_the_reader_alone(
     markup: bytes, answer: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page_reader, "PATIENCE", 0.4)
+    monkeypatch.setattr(page_reader, "TIMEOUT_SECONDS", 0.4)
     async with a_site() as site:
         site.answers = {"/": page(markup), "/next": page("<p>Still here.")}
         with pytest.raises(CommandError) as error:

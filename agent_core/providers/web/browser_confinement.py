@@ -18,18 +18,18 @@ from pathlib import Path
 from agent_core.providers.egress.proxy import MAX_HEADER_BYTES, EgressProxy
 from agent_core.providers.sandbox.backend import BROWSER_USER
 from agent_core.providers.sandbox.bwrap_options import (
-    ENDED_WITH_US,
     NAMESPACES,
-    TO_BECOME,
-    become,
+    PROCESS_OPTIONS,
+    USER_SWITCH_CAPABILITIES,
     missing_tools,
     python_view,
     scratch_view,
+    switch_user,
     system_view,
     tool,
 )
 from agent_core.providers.sandbox.bwrap_process import ADVICE, wait_readable
-from agent_core.providers.sandbox.interpreter import SHOWN, Interpreter
+from agent_core.providers.sandbox.interpreter import USR, Interpreter
 
 STARTER = Path(__file__).with_name("browser_starter.py")
 TOOLS = ("bwrap", "setpriv", "prlimit", "sh")
@@ -56,7 +56,7 @@ def confinement_fault() -> str:
     """Why Chromium cannot be confined, and what to do, or "". Blocking; the first call takes milliseconds."""
     if fault := missing_tools(TOOLS):
         return f"Signoff runs as root, and Chromium would too. {fault}. {RUN_AS_USER}"
-    if Interpreter.found() is None:
+    if Interpreter.find() is None:
         return f"Signoff runs as root, and there is no Python to start Chromium as another user. {RUN_AS_USER}"
     try:
         _probe(tool("bwrap"))
@@ -71,7 +71,7 @@ def confinement_fault() -> str:
 @cache
 def _probe(bubblewrap: str) -> None:
     """Run `true` in the confinement; a success is cached. Raise OSError or SubprocessError."""
-    line = [bubblewrap, *_confinement_options(), *FINAL_OPTIONS, "--", *become(BROWSER_USER), "/bin/sh", "-c", ":"]
+    line = [bubblewrap, *_confinement_options(), *FINAL_OPTIONS, "--", *switch_user(BROWSER_USER), "/bin/sh", "-c", ":"]
     subprocess.run(  # noqa: S603 - a fixed line
         line, check=True, env={}, stdin=subprocess.DEVNULL, capture_output=True, timeout=PROBE_TIMEOUT_SECONDS
     )
@@ -135,7 +135,7 @@ def _wrapper(program: str, port: int, home: Path) -> Path:
         HANDOVER,
         *FINAL_OPTIONS,
     )
-    line = [tool("bwrap"), *shown, "--", *become(BROWSER_USER), *limits, *started]
+    line = [tool("bwrap"), *shown, "--", *switch_user(BROWSER_USER), *limits, *started]
     wrapper = home / "browser"
     wrapper.write_text(f'#!/bin/sh\nexec {shlex.join(line)} "$@"\n', "utf-8")
     wrapper.chmod(0o700)
@@ -143,16 +143,16 @@ def _wrapper(program: str, port: int, home: Path) -> Path:
 
 
 def _confinement_options() -> Iterator[str]:
-    yield from (*NAMESPACES, *TO_BECOME, *ENDED_WITH_US, "--hostname", "browser")
+    yield from (*NAMESPACES, *USER_SWITCH_CAPABILITIES, *PROCESS_OPTIONS, "--hostname", "browser")
     yield from system_view()
-    yield from python_view(Interpreter.found())
+    yield from python_view(Interpreter.find())
     yield from scratch_view(SCRATCH_BYTES)
 
 
 def _browser_view(program: str) -> Iterator[str]:
     """Options that show the browser's own files, its configuration and fonts."""
     folder = Path(program).resolve().parent
-    if not folder.is_relative_to(SHOWN):
+    if not folder.is_relative_to(USR):
         yield from ("--ro-bind", str(folder), str(folder))
     for path in BROWSER_CONFIG_PATHS:
         yield from ("--ro-bind-try", path, path)

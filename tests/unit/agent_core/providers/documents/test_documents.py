@@ -15,7 +15,7 @@ from agent_core.errors import CommandError
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.texts import unicode_text
 from agent_core.ports.documents import Documents, Reading
-from agent_core.providers.documents.document_reader import MOST_KEPT, DocumentReader
+from agent_core.providers.documents.document_reader import MAX_CACHED, DocumentReader
 from agent_core.providers.documents.document_worker import read
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import InMemoryDatabase
@@ -151,10 +151,10 @@ async def test_a_reading_that_is_cancelled_leaves_no_process(tmp_path: Path) -> 
 
 async def test_the_last_readings_are_kept_and_older_ones_are_not() -> None:
     documents = DocumentReader()
-    for number in range(MOST_KEPT + 2):
+    for number in range(MAX_CACHED + 2):
         await documents.text_of("a.docx", word(line(str(number))))
-    kept = [reading.text for reading in documents._kept.values()]
-    assert kept == [f"{number}\n" for number in range(2, MOST_KEPT + 2)]
+    kept = [reading.text for reading in documents._cache.values()]
+    assert kept == [f"{number}\n" for number in range(2, MAX_CACHED + 2)]
 
 
 async def test_a_document_is_taken_into_memory_as_text() -> None:
