@@ -128,7 +128,7 @@ class LongTermMemory:
 
 @asynccontextmanager
 async def _timeout() -> AsyncIterator[None]:
-    """Turn a long silence into MemoryAway."""
+    """Turn a timeout into MemoryAway."""
     try:
         async with asyncio.timeout(EMBED_TIMEOUT_SECONDS):
             yield

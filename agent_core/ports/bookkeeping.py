@@ -32,7 +32,7 @@ class Audit(Protocol):
         ...
 
     async def in_channel(self, channel: ChannelScope) -> tuple[AuditEntry, ...]:
-        """All entries of the channel, oldest first: of its agents, of deleted ones, and about the channel itself."""
+        """All entries of the channel, oldest first: of present and deleted agents, and about the channel itself."""
         ...
 
     async def page(

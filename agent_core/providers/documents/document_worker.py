@@ -116,7 +116,6 @@ class XmlTextParser:
             self.extracted.add(BLANKS[local])
 
     def end(self, name: str) -> None:
-        """A word, a line, a cell ends."""
         space, _, local = name.rpartition(" ")
         if not self.hidden and local in ENDS and (is_text(space) or local in CELLS + ROWS):
             self.extracted.add(" " if self.cells and local in LINES else ENDS[local])
@@ -125,13 +124,13 @@ class XmlTextParser:
         self.writing -= is_writing(self.kind, space, local)
 
     def text(self, text: str) -> None:
-        """What stands between tags counts where text stands."""
+        """Characters count only inside text elements."""
         if self.writing and not self.hidden:
             self.extracted.add(text)
 
 
 def is_text(space: str) -> bool:
-    """Whether the namespace is that of a document's text, and not of its drawings."""
+    """Whether the XML namespace is that of document text, and not of drawings."""
     return "wordprocessingml" in space or "opendocument:xmlns:text" in space
 
 

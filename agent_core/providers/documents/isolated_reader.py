@@ -11,7 +11,7 @@ from asyncio.subprocess import DEVNULL, PIPE, Process
 from contextlib import suppress
 from pathlib import Path
 
-from agent_core.providers.llm.model_process import passed_on
+from agent_core.providers.llm.model_process import filter_environment
 
 MAX_ANSWER_BYTES = 16 * 2**20  # JSON escapes a character with 6 or 12 bytes
 BROKEN, SLOW = "broken", "slow"
@@ -24,7 +24,7 @@ async def read_isolated(worker: Path, *arguments: str, given: bytes, seconds: fl
     """
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", str(worker), *arguments),
-        stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=passed_on(os.environ), start_new_session=True,
+        stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=filter_environment(os.environ), start_new_session=True,
     )  # fmt: skip
     try:
         async with asyncio.timeout(seconds):

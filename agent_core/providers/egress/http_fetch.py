@@ -98,7 +98,7 @@ class _PinnedResolver(AbstractResolver):
 
 def _session(admitted: AdmittedTarget, timeouts: Timeouts, user_agent: str) -> ClientSession:
     def checked_socket(found: "AddrInfoType") -> socket.socket:
-        """Once more at the very last moment, so that no change of the client's can lead past the check."""
+        """Check the address again when the socket is created, whatever the HTTP client did."""
         family, kind, protocol, _, (address, *_rest) = found
         if ip_address(address) not in admitted.addresses:
             raise OSError("this address was not checked")

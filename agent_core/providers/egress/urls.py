@@ -138,7 +138,7 @@ def _host(host_text: str, url: str) -> tuple[Ip | None, str]:
 
 def _in_brackets(host_text: str, url: str) -> Ip:
     if "%" in host_text:
-        raise url_error(url, "an address with a zone lies in a local network")
+        raise url_error(url, "an address with a zone belongs to a local network")
     try:
         address = IPv6Address(host_text)
     except ValueError:

@@ -35,7 +35,7 @@ class ProgramLimits:
 
 
 LIMITS = ProgramLimits()
-FIRST_USER, USER_COUNT = 60_578, 605  # given to nobody: https://systemd.io/UIDS-GIDS
+FIRST_USER, USER_COUNT = 60_578, 605  # unassigned uids: https://systemd.io/UIDS-GIDS
 BROWSER_USER = FIRST_USER + USER_COUNT
 
 

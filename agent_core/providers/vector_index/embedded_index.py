@@ -21,7 +21,7 @@ from agent_core.model.ids import MemoryId
 from agent_core.model.memory import Memory, MemoryChanges, MemorySpace, Vector
 from agent_core.ports.database import Database
 
-if TYPE_CHECKING:  # they import numpy, which a start has no time for
+if TYPE_CHECKING:  # not at run time: importing numpy is slow
     from agent_core.providers.vector_index.nearest import Found, InMemoryVectors
     from agent_core.providers.vector_index.vector_file import VectorFile
 
@@ -31,7 +31,7 @@ MAX_IN_MEMORY_VECTORS = 2_000
 MAX_MEMORY_BYTES = 32 << 20  # bytes of memory for all spaces together
 PAGE_ROWS = 500
 MAX_ATTEMPTS = 3
-MAX_THREADS = 2  # each keeps some of the memory it used
+MAX_THREADS = 2  # each thread keeps some of the memory it used
 T = TypeVar("T")
 P = ParamSpec("P")
 
@@ -74,7 +74,7 @@ class EmbeddedIndex:
         self._folder = folder
         self._max_in_memory = max_in_memory
         self._max_bytes = max_bytes
-        self._stores: dict[IndexKey, VectorStore] = {}  # the one used last is the last
+        self._stores: dict[IndexKey, VectorStore] = {}  # ordered by last use
         self._locks: WeakValueDictionary[IndexKey, asyncio.Lock] = WeakValueDictionary()
         self._threads = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="memories")
         self._searches: set[asyncio.Task[Found]] = set()
@@ -110,7 +110,7 @@ class EmbeddedIndex:
     def _searched(self, search: "asyncio.Task[Found]") -> None:
         self._searches.discard(search)
         if not search.cancelled():
-            search.exception()  # whoever asked has it, or has left
+            search.exception()  # retrieves the exception, or asyncio would log it
 
     async def _search(self, store_key: IndexKey, vector: Vector, most: int) -> "Found":
         async with self._lock(store_key):
@@ -126,7 +126,7 @@ class EmbeddedIndex:
     async def _find(self, store_key: IndexKey, vector: Vector, most: int) -> "Found":
         store = await self._up_to_date(store_key)
         found = await self._run(store.nearest, vector, most)
-        if found is None:  # somebody else was at the file
+        if found is None:  # another process changed the file
             agent, changes = await self._query(store_key)
             store = self._hold(store_key, await self._rebuild(agent, store_key, changes))
             found = await self._run(store.nearest, vector, most)
@@ -142,7 +142,7 @@ class EmbeddedIndex:
             if store.changes == changes:
                 break
             more = await self._catch_up_store(agent, store_key, store, changes)
-            if more is None:  # once: to read it all again would not help while others go on writing
+            if more is None:  # only once: further rebuilds would not help while others write
                 store = await self._rebuild(agent, store_key, changes)
                 break
             store = more

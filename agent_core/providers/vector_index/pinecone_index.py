@@ -15,7 +15,7 @@ from agent_core.model.ids import MemoryId
 from agent_core.model.memory import Memory, MemorySpace, Vector
 from agent_core.ports.world import Clock
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.llm.openai_errors import tidied
+from agent_core.providers.llm.openai_errors import redact_and_shorten
 from agent_core.providers.outbound_proxy import proxy_for
 
 if TYPE_CHECKING:
@@ -292,6 +292,6 @@ def _explanation(error: Exception, secret: str, settings: PineconeSettings) -> s
         case PineconeConnectionError() | OSError():
             return f"cannot be reached ({type(error.__cause__ or error).__name__})."
         case ApiError():
-            return f"refused with {error.status_code}: {tidied(error.message, secret)}"
+            return f"refused with {error.status_code}: {redact_and_shorten(error.message, secret)}"
         case _:
-            return f"cannot be used: {tidied(str(error), secret)}"
+            return f"cannot be used: {redact_and_shorten(str(error), secret)}"

@@ -21,7 +21,7 @@ def hand_over(path: str, port: int) -> None:
         signoff.connect(path)
         socket.send_fds(signoff, [b"."], [listening.fileno()])
         if not signoff.recv(1):
-            sys.exit("nobody took the socket")
+            sys.exit("Signoff did not acknowledge the socket")
 
 
 def can_confine() -> bool:
