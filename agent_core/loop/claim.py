@@ -106,7 +106,7 @@ class AgentClaim:
             rests = outcome.agent.is_at_rest and not present.is_at_rest
             return outcome, await report(work, outcome.agent, outcome.agent.since) if rests else None
 
-        async with self.write_priority.after():
+        async with self.write_priority.background():
             outcome, told = await in_one_unit(self.database, save_fenced)
         if told:
             self.waker.wake(told)

@@ -24,8 +24,8 @@ from agent_core.oversight.untrusted_content import (
     expose,
     has_tainted_memory,
     is_from_outside,
-    leaves_traces,
-    runs_unasked,
+    runs_without_approval,
+    taints_folder,
 )
 
 MAX_UNUSABLE_REPLIES = 3
@@ -188,11 +188,11 @@ def _take_in(agent: Agent, turn: Turn, now: datetime) -> tuple[Agent, tuple[Noti
     notices: tuple[Notice, ...] = ()
     if is_from_outside(turn.result):
         agent, notices = expose(agent, f"{turn.call.name} (turn {turn.number})", now)
-    return replace(agent, folder_tainted=agent.folder_tainted or leaves_traces(agent, turn.risks)), notices
+    return replace(agent, folder_tainted=agent.folder_tainted or taints_folder(agent, turn.risks)), notices
 
 
 def _put(agent: Agent, turn: Turn, turn_context: TurnContext, granters: Granters, now: datetime) -> Outcome:
-    if runs_unasked(agent, turn.risks, granters.owner):
+    if runs_without_approval(agent, turn.risks, granters.owner):
         allowed = Approve(under="policy", granted_at=agent.created_at)
         return _unasked(agent, turn.decide(allowed, by=agent.owner, at=now), now)
     lease = agent.lease

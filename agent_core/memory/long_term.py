@@ -63,20 +63,20 @@ class LongTermMemory:
         if not found:
             return ()
         async with self.database.begin() as work:
-            memories = await work.memories.some(agent, tuple(found))
+            memories = await work.memories.get_many(agent, tuple(found))
         return tuple(Recalled(memory, found[memory.id]) for memory in memories)
 
     async def embed(self, texts: Sequence[str], tracker: SpendingTracker) -> tuple[Vector, ...]:
         """The vectors of the texts; the cost is recorded in the tracker."""
         guess = Usage(prompt=sum(len(text.encode(errors="replace")) // BYTES_PER_TOKEN + 1 for text in texts))
         try:
-            with tracker.call(self.embedder.price(guess), self.embedder.name):
+            with tracker.reserve(self.embedder.price(guess), self.embedder.name):
                 async with _timeout():
                     embedding = await self.embedder.embed(texts)
         except ModelError as error:
             raise MemoryAway(str(error)) from error
         cost = self.embedder.price(embedding.usage) or embedding.usage.cost
-        tracker.pay("embedding", replace(embedding.usage, cost=cost))
+        tracker.record("embedding", replace(embedding.usage, cost=cost))
         return embedding.vectors
 
     async def add_to_index(self, agent: Agent, vectors: Mapping[Memory, Vector]) -> None:

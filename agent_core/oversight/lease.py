@@ -12,7 +12,7 @@ from agent_core.model.lease import Lease, covered_classes
 from agent_core.model.result import Failed
 from agent_core.model.turn import Turn
 from agent_core.oversight.policy import may_decide
-from agent_core.oversight.untrusted_content import is_held_back
+from agent_core.oversight.untrusted_content import requires_approval
 
 MAX_SAME_CALLS = 2
 MAX_FAILURES_IN_A_ROW = 2
@@ -56,7 +56,7 @@ def why_not_covered(agent: Agent, turn: Turn, earlier: Sequence[Turn], granter: 
         return f"whether {lease.granted_by} may still approve here cannot be found out now"
     if not may_decide(agent, granter):
         return f"{lease.granted_by} may not approve here any more"
-    if is_held_back(agent, turn.risks):
+    if requires_approval(agent, turn.risks):
         return f"it was given untrusted content since, and now wants {turn.call.name}"
     if not lease.covers(turn.risks):
         outside = ", ".join(risk for risk in turn.risks if risk not in lease.classes)

@@ -41,7 +41,7 @@ def require_may_create(actor: Actor, *, guests_may: bool = False) -> None:
             raise NotAllowed("make agents here: bots are not listened to.")
 
 
-def is_free(policy: Policy, risks: tuple[RiskClass, ...]) -> bool:
+def is_preapproved(policy: Policy, risks: tuple[RiskClass, ...]) -> bool:
     """Whether the policy lets all these risk classes run without approval."""
     return set(risks) <= set(policy.free)
 

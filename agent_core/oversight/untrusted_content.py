@@ -17,7 +17,7 @@ from agent_core.model.decision import Approve
 from agent_core.model.note import Notice
 from agent_core.model.result import Result
 from agent_core.model.turn import Turn
-from agent_core.oversight.policy import is_free, may_decide
+from agent_core.oversight.policy import is_preapproved, may_decide
 
 PROCESSING_CATEGORIES, STORAGE_CATEGORIES = ("code", "shell"), ("files", "memory")
 WRITING_CLASSES: frozenset[RiskClass] = frozenset({"write", "execute", "spend"})
@@ -28,7 +28,7 @@ def is_from_outside(result: Result | None) -> bool:
     return result is not None and result.outside
 
 
-def brings_in(spec: CommandSpec, agent: Agent) -> bool:
+def may_return_untrusted(spec: CommandSpec, agent: Agent) -> bool:
     """Whether the command's result may contain untrusted content, from outside, from memory or from the folder."""
     if spec.outside:
         return True
@@ -38,28 +38,28 @@ def brings_in(spec: CommandSpec, agent: Agent) -> bool:
     return inherits and (agent.is_tainted or agent.folder_tainted)
 
 
-def is_held_back(agent: Agent, risks: tuple[RiskClass, ...]) -> bool:
+def requires_approval(agent: Agent, risks: tuple[RiskClass, ...]) -> bool:
     """Whether approval is required although a lease or the policy covers these classes."""
     return agent.exposed and bool(GUARDED_CLASSES.intersection(risks))
 
 
-def runs_unasked(agent: Agent, risks: tuple[RiskClass, ...], owner: Actor | None) -> bool:
+def runs_without_approval(agent: Agent, risks: tuple[RiskClass, ...], owner: Actor | None) -> bool:
     """Whether the policy lets these classes run; `owner`, who chose the policy, must still be an approver."""
-    is_allowed = is_free(agent.policy, risks) and not is_held_back(agent, risks)
+    is_allowed = is_preapproved(agent.policy, risks) and not requires_approval(agent, risks)
     return is_allowed and owner is not None and may_decide(agent, owner)
 
 
-def leaves_traces(agent: Agent, risks: tuple[RiskClass, ...]) -> bool:
+def taints_folder(agent: Agent, risks: tuple[RiskClass, ...]) -> bool:
     """Whether a command of these classes may write untrusted content into the agent's folder."""
     return agent.is_tainted and bool(WRITING_CLASSES.intersection(risks))
 
 
 def assume_exposed(agent: Agent, spec: CommandSpec) -> Agent:
     """The agent after an interrupted command, whose result is unknown: assume it read untrusted content."""
-    if not brings_in(spec, agent):
+    if not may_return_untrusted(spec, agent):
         return agent
     exposed = agent.expose()
-    return replace(exposed, folder_tainted=agent.folder_tainted or leaves_traces(exposed, spec.risks))
+    return replace(exposed, folder_tainted=agent.folder_tainted or taints_folder(exposed, spec.risks))
 
 
 def is_still_allowed(agent: Agent, turn: Turn) -> bool:
@@ -68,9 +68,9 @@ def is_still_allowed(agent: Agent, turn: Turn) -> bool:
         case Approve(under="lease", granted_at=granted_at):
             lease = agent.lease
             holds = lease is not None and lease.granted_at == granted_at and lease.covers(turn.risks)
-            return holds and not is_held_back(agent, turn.risks)
+            return holds and not requires_approval(agent, turn.risks)
         case Approve(under="policy"):
-            return is_free(agent.policy, turn.risks) and not is_held_back(agent, turn.risks)
+            return is_preapproved(agent.policy, turn.risks) and not requires_approval(agent, turn.risks)
         case _:
             return True
 

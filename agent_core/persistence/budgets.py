@@ -38,11 +38,11 @@ class SqlBudgets:
             limit=None if allowed is None else from_nanodollars(allowed), spent=from_nanodollars(rows[0].spent)
         )
 
-    def limit(self, channel: ChannelScope, limit: Decimal | None) -> None:
+    def set_limit(self, channel: ChannelScope, limit: Decimal | None) -> None:
         values = {"channel": channel.key, "allowed": None if limit is None else to_nanodollars(limit)}
         self._buffer.queue(_LIMIT, values, key=("limit", channel))
 
-    def spend(self, channel: ChannelScope, cost: Decimal) -> None:
+    def add_spending(self, channel: ChannelScope, cost: Decimal) -> None:
         self._buffer.queue(_SPEND, {"channel": channel.key, "cost": to_nanodollars(cost)})
 
 

@@ -79,7 +79,7 @@ class SqlMemories:
             return _memories(await self._buffer.rows(_OF, values))
         return _memories(await self._buffer.rows(_OF_BEFORE, {**values, "before": before}))
 
-    async def some(self, agent: Agent, ids: Sequence[MemoryId]) -> tuple[Memory, ...]:
+    async def get_many(self, agent: Agent, ids: Sequence[MemoryId]) -> tuple[Memory, ...]:
         rows = await self._buffer.rows(_SOME, {**_theirs(agent), "ids": list(ids)})
         found = {row.id: row.data for row in rows}
         return tuple(decode(Memory, found[each]) for each in ids if each in found)

@@ -25,7 +25,7 @@ async def upgrade(url: str) -> None:
         if await version(url) > HEAD:
             said = "its tables were made by a newer Signoff: use that one, or another database."
             raise SettingsError("DATABASE_URL", said, "sqlite:////var/lib/signoff/other.db")
-        await move(url, HEAD)
+        await migrate(url, HEAD)
     except SQLAlchemyError as fault:
         raise ConnectionError(str(fault)) from fault
 
@@ -42,7 +42,7 @@ async def version(url: str) -> str:
         await engine.dispose()
 
 
-async def move(url: str, revision: str) -> None:
+async def migrate(url: str, revision: str) -> None:
     """Migrate to a revision, up or down, in one transaction. Creates the folder of a SQLite file."""
     engine = _engine(url)
     try:
@@ -60,7 +60,7 @@ def _engine(url: str) -> AsyncEngine:
     return engine
 
 
-def scripts() -> "Config":
+def alembic_config() -> "Config":
     """Alembic's configuration, in place of an alembic.ini."""
     from alembic.config import Config  # imported late: 100 ms, and most starts migrate nothing
 
@@ -84,7 +84,7 @@ def _migrate(connection: Connection, revision: str) -> None:
         connection.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtext('signoff/schema'))")
     try:
         before = _version(connection)
-        config = scripts()
+        config = alembic_config()
         config.attributes["connection"] = connection
         if revision == "base" or (before or "") > revision:
             command.downgrade(config, revision)

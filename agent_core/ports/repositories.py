@@ -181,7 +181,7 @@ class Memories(Protocol):
         """Up to `most` memories older than `before`, newest first."""
         ...
 
-    async def some(self, agent: Agent, ids: Sequence[MemoryId]) -> tuple[Memory, ...]:
+    async def get_many(self, agent: Agent, ids: Sequence[MemoryId]) -> tuple[Memory, ...]:
         """The memories with these ids, in the given order; unknown ids are left out."""
         ...
 
@@ -234,10 +234,10 @@ class Budgets(Protocol):
         """The channel's budget; no limit and nothing spent by default."""
         ...
 
-    def limit(self, channel: ChannelScope, limit: Decimal | None) -> None:
+    def set_limit(self, channel: ChannelScope, limit: Decimal | None) -> None:
         """Set the limit in US dollars; None is no limit. Never conflicts."""
         ...
 
-    def spend(self, channel: ChannelScope, cost: Decimal) -> None:
+    def add_spending(self, channel: ChannelScope, cost: Decimal) -> None:
         """Add a cost in US dollars atomically. Never conflicts."""
         ...

@@ -31,7 +31,7 @@ class WritePriority:
     agent_slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_AGENT_WRITES))
 
     @contextmanager
-    def first(self) -> Iterator[None]:
+    def foreground(self) -> Iterator[None]:
         """A person waits for the writes in the block."""
         self.people += 1
         self.no_people.clear()
@@ -45,7 +45,7 @@ class WritePriority:
                 self.no_people.set()
 
     @asynccontextmanager
-    async def after(self) -> AsyncIterator[None]:
+    async def background(self) -> AsyncIterator[None]:
         """The writes in the block are in the background: wait for a slot and for people's writes."""
         async with self.agent_slots:
             if self.people:

@@ -60,7 +60,7 @@ class MeteredModel:
         prompt = [replace(message, content=self.secrets.redact(message.content)) for message in question.prompt]
         name = self.name_for(chosen, question.kind)
         limit = min(question.most or MAX_REPLY_TOKENS, self.longest_reply(name))
-        with tracker.call(self._estimate(prompt, name, limit), name or "this model"):
+        with tracker.reserve(self._estimate(prompt, name, limit), name or "this model"):
             reply = await self.model.complete(
                 prompt,
                 schema=question.schema,
@@ -70,7 +70,7 @@ class MeteredModel:
             )
         cost = self.model.price(reply.usage, name) or reply.usage.cost
         usage = replace(reply.usage, cost=cost)
-        tracker.pay(question.kind, usage)
+        tracker.record(question.kind, usage)
         return replace(reply, text=self.secrets.redact(reply.text), usage=usage)
 
     def _estimate(self, prompt: Sequence[Message], name: str, most: int) -> Decimal | None:

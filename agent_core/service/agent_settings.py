@@ -59,7 +59,7 @@ class AgentSettings(TransactionalService):
         async def act(work: UnitOfWork) -> Budget:
             budget = await work.budgets.of(origin.channel)
             if not await self.is_repeated(work, origin):
-                work.budgets.limit(origin.channel, limit)
+                work.budgets.set_limit(origin.channel, limit)
                 self._record(work, origin, "set the channel's budget", _limit_text(limit))
             return replace(budget, limit=limit)
 

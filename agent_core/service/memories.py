@@ -92,7 +92,7 @@ class AgentMemories:
         """Remove one memory."""
         agent = await self._require_decider(agent_id, origin, "remove memories here")
         async with self.database.begin() as work:
-            found = await work.memories.some(agent, [memory_id])
+            found = await work.memories.get_many(agent, [memory_id])
         if not found:
             raise NotFound("memory", memory_id)
         try:

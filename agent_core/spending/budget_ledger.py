@@ -20,9 +20,9 @@ class BudgetLedger:
     open_trackers: dict[ChannelScope, list[SpendingTracker]] = field(default_factory=dict)
 
     @contextmanager
-    def hold(self, agent: Agent, own: Budget, channel: Budget) -> Iterator[SpendingTracker]:
+    def track(self, agent: Agent, own: Budget, channel: Budget) -> Iterator[SpendingTracker]:
         """A tracker for one step of an agent with the budget `own`. The caller saves what was spent."""
-        with self._hold(agent.channel, own, channel, agent.home) as tracker:
+        with self._track(agent.channel, own, channel, agent.home) as tracker:
             yield tracker
 
     @asynccontextmanager
@@ -30,7 +30,7 @@ class BudgetLedger:
         """A tracker whose spending is saved at the end, also after an error."""
         async with self.database.begin() as work:
             own, channel = await budget_of(work, agent), await work.budgets.of(agent.channel)
-        with self.hold(agent, own, channel) as tracker:
+        with self.track(agent, own, channel) as tracker:
             try:
                 yield tracker
             finally:
@@ -41,14 +41,14 @@ class BudgetLedger:
         """A tracker for spending without an agent, such as the draft of a new one."""
         async with self.database.begin() as work:
             budget = await work.budgets.of(channel)
-        with self._hold(channel, NO_BUDGET, budget) as tracker:
+        with self._track(channel, NO_BUDGET, budget) as tracker:
             try:
                 yield tracker
             finally:
                 await self._charge(channel, tracker.settle())
 
     @contextmanager
-    def _hold(self, channel: ChannelScope, own: Budget, shared: Budget, head: str = "") -> Iterator[SpendingTracker]:
+    def _track(self, channel: ChannelScope, own: Budget, shared: Budget, head: str = "") -> Iterator[SpendingTracker]:
         others = self.open_trackers.setdefault(channel, [])
         tracker = SpendingTracker(own, shared, others=others, head=head)
         others.append(tracker)
@@ -83,4 +83,4 @@ def charge(work: UnitOfWork, channel: ChannelScope, spent: Mapping[CallKind, Usa
     """Add the cost of the calls to the channel's spending."""
     cost = sum(spent.values(), Usage()).cost
     if cost > FREE:
-        work.budgets.spend(channel, cost)
+        work.budgets.add_spending(channel, cost)

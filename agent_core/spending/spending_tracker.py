@@ -31,7 +31,7 @@ class SpendingTracker:
         return sum(self.spent.values(), Usage())
 
     @contextmanager
-    def call(self, estimate: Decimal | None, model: str) -> Iterator[None]:
+    def reserve(self, estimate: Decimal | None, model: str) -> Iterator[None]:
         """Reserve `estimate` US dollars during a call; raise OverBudget if a budget does not allow it."""
         if why := self._refusal(estimate, model):
             raise OverBudget(why)
@@ -41,7 +41,7 @@ class SpendingTracker:
         finally:
             self.held -= estimate or FREE
 
-    def pay(self, kind: CallKind, usage: Usage) -> None:
+    def record(self, kind: CallKind, usage: Usage) -> None:
         """Record the usage of a call."""
         self.spent[kind] = self.spent.get(kind, Usage()) + usage
 

@@ -24,7 +24,7 @@ class MemoryMemories:
         kept = [each.memory for each in self._theirs(agent) if before is None or each.memory.id < before]
         return tuple(kept[::-1][:most])
 
-    async def some(self, agent: Agent, ids: Sequence[MemoryId]) -> tuple[Memory, ...]:
+    async def get_many(self, agent: Agent, ids: Sequence[MemoryId]) -> tuple[Memory, ...]:
         """Those that are committed."""
         kept = {each.memory.id: each.memory for each in self._theirs(agent)}
         return tuple(kept[each] for each in ids if each in kept)
@@ -102,12 +102,12 @@ class MemoryBudgets:
         """The one that is committed."""
         return self._buffer.committed.budgets.get(channel, Budget())
 
-    def limit(self, channel: ChannelScope, limit: Decimal | None) -> None:
+    def set_limit(self, channel: ChannelScope, limit: Decimal | None) -> None:
         """Insert or overwrite it at commit."""
         kept = None if limit is None else from_nanodollars(to_nanodollars(limit))
         self._buffer.queue(lambda store: store.change_budget(channel, lambda budget: replace(budget, limit=kept)))
 
-    def spend(self, channel: ChannelScope, cost: Decimal) -> None:
+    def add_spending(self, channel: ChannelScope, cost: Decimal) -> None:
         """Insert it or add to it at commit."""
         kept = from_nanodollars(to_nanodollars(cost))
         self._buffer.queue(lambda store: store.change_budget(channel, lambda budget: budget.spend(kept)))

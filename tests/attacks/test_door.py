@@ -74,7 +74,7 @@ TWO_WAYS = "it holds a blank, a backslash or a control character; write them as 
         at("NAT64", "http://[64:ff9b::7f00:1]:{port}/", "64:ff9b::7f00:1 is this machine"),
         at("6to4", "http://[2002:7f00:1::]:{port}/", "2002:7f00:1:: is this machine"),
         at("Teredo", "http://[2001:0:4136:e378:0:0:80ff:fffe]:{port}/", "2001:0:4136:e378::80ff:fffe is this machine"),
-        at("A zone", "http://[fe80::1%25lo]:{port}/", "an address with a zone lies in a local network"),
+        at("A zone", "http://[fe80::1%25lo]:{port}/", "an address with a zone belongs to a local network"),
         at("A name of this machine", "http://localhost.:{port}/", "localhost is the name of something inside"),
         at("A name below it", "http://a.LOCALHOST:{port}/", "a.localhost is the name of something inside"),
         at("A login before the host", "http://example.org@127.0.0.1:{port}/", LOGIN),

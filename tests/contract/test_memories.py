@@ -94,7 +94,7 @@ async def test_a_memory_comes_back_as_it_was(database: Database) -> None:
     await done(database, lambda work: work.memories.add(ADA, [memory]))
     async with database.begin() as work:
         assert await work.memories.of(ADA, most=9) == (memory,)
-        assert await work.memories.some(ADA, [memory.id]) == (memory,)
+        assert await work.memories.get_many(ADA, [memory.id]) == (memory,)
 
 
 async def test_the_newest_memories_come_first_and_page_by_page(database: Database) -> None:
@@ -115,8 +115,8 @@ async def test_some_memories_come_in_the_order_asked_without_those_that_are_not_
     await done(database, lambda work: work.memories.add(ADA, [first, second, third]))
     async with database.begin() as work:
         wanted = [third.id, MemoryId("never"), MemoryId(STRANGE), first.id]
-        assert await work.memories.some(ADA, wanted) == (third, first)
-        assert await work.memories.some(ADA, []) == ()
+        assert await work.memories.get_many(ADA, wanted) == (third, first)
+        assert await work.memories.get_many(ADA, []) == ()
 
 
 async def test_a_memory_is_nowhere_until_it_is_put_there(database: Database) -> None:
@@ -301,7 +301,7 @@ async def test_no_read_finds_the_memories_of_others(database: Database, who: str
     async with database.begin() as work:
         assert not secret & set(ids(await work.memories.of(stranger, most=99)))
         assert not secret & set(ids(await work.memories.of(stranger, most=99, before=MemoryId("zzz"))))
-        assert await work.memories.some(stranger, [*secret]) == ()
+        assert await work.memories.get_many(stranger, [*secret]) == ()
         assert not secret & set(ids(await work.memories.list_unindexed(stranger, HERE, most=99)))
         assert await work.memories.vectors(stranger, THERE, most=99) == ()
         assert await work.memories.vectors(stranger, THERE, after=MemoryId(""), most=99) == ()

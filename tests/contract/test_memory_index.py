@@ -72,7 +72,7 @@ async def remember(
     """Save memories of these names with their vectors, and then add them to the index, as is done for agents."""
     memories = [a_memory(name, agent) for name in vectors]
     async with database.begin() as work:
-        known = {memory.id for memory in await work.memories.some(agent, [memory.id for memory in memories])}
+        known = {memory.id for memory in await work.memories.get_many(agent, [memory.id for memory in memories])}
         work.memories.add(agent, [memory for memory in memories if memory.id not in known])
         work.memories.put(
             agent, index_key, {memory.id: vector for memory, vector in zip(memories, vectors.values(), strict=True)}

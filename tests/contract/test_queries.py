@@ -66,7 +66,7 @@ QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[object]], list[str]]] 
         lambda work: work.memories.of(ADA, most=9, before=LAST),
         ["memories_of (agent_id=? AND channel=? AND id<?)"],
     ),
-    "some memories": (lambda work: work.memories.some(ADA, [LAST]), ["autoindex_memories_1 (id=?)"]),
+    "some memories": (lambda work: work.memories.get_many(ADA, [LAST]), ["autoindex_memories_1 (id=?)"]),
     "memories": (
         lambda work: work.memories.count(ADA),
         ["COVERING INDEX memories_of (agent_id=? AND channel=?)"],

@@ -73,7 +73,7 @@ class EgressGateway:
         """Refuse the name if any of its addresses is internal: a retry could use that one."""
         local = self._local_addresses(target)
         for address in addresses:
-            what = describe_internal(address) or local.description(unwrap_ipv4(address))
+            what = describe_internal(address) or local.describe(unwrap_ipv4(address))
             if what and not self.internal.allow(target.host, address):
                 shown = address if target.address else f"{target.host} has an address inside: {address}"
                 raise url_error(target.url, f"{shown} {what}. {PUBLIC_ONLY}")

@@ -27,7 +27,7 @@ class LocalAddresses:
     own: frozenset[Network] = frozenset()
     attached: frozenset[Network] = frozenset()
 
-    def description(self, address: IPv4Address | IPv6Address) -> str:
+    def describe(self, address: IPv4Address | IPv6Address) -> str:
         """Why the address is local, completing "203.0.113.9 …"; "" if it is not."""
         if any(address in network for network in self.own):
             return "is an address of this machine"

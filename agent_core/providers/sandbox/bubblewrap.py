@@ -19,12 +19,12 @@ from agent_core.providers.sandbox.bwrap_options import (
     NAMESPACES,
     PROCESS_OPTIONS,
     USER_SWITCH_CAPABILITIES,
+    find_program,
     missing_tools,
     python_view,
     scratch_view,
     switch_user,
     system_view,
-    tool,
 )
 from agent_core.providers.sandbox.bwrap_process import BwrapProcess, start_bwrap
 from agent_core.providers.sandbox.cgroup import Cgroup, Cgroups
@@ -60,7 +60,7 @@ class BubblewrapBackend:
             return f"{shown[0]} lies in {USR}, which programs can read. Move it elsewhere."
         if fault := missing_tools(TOOLS):
             return fault
-        found = await _read_version(tool("bwrap"))
+        found = await _read_version(find_program("bwrap"))
         if _version(found) < MIN_BWRAP_VERSION:
             return f"{found or 'this bubblewrap'} is too old. Install 0.8 or newer, or set SANDBOX=docker."
         return ""
@@ -88,7 +88,7 @@ class BubblewrapBackend:
             )
             fds = (args_fd, seccomp_fd, *(descriptor for _, descriptor in files))
             with self._new_cgroup() as cgroup:
-                line = [*_join_cgroup(cgroup), *self._limits_prefix(), tool("bwrap"), "--args", str(args_fd)]
+                line = [*_join_cgroup(cgroup), *self._limits_prefix(), find_program("bwrap"), "--args", str(args_fd)]
                 inside = ["--", *self._inner_prefix(user), *argv]
                 process = await start_bwrap(line, inside, fds=fds, limits=self.limits)
                 process.cgroup = cgroup
@@ -100,7 +100,7 @@ class BubblewrapBackend:
         if self.cgroups is None:
             yield None
             return
-        cgroup = self.cgroups.make(self.limits.memory_bytes, self.limits.processes + EXTRA_PROCESSES)
+        cgroup = self.cgroups.create(self.limits.memory_bytes, self.limits.processes + EXTRA_PROCESSES)
         try:
             yield cgroup
         except BaseException:
@@ -116,7 +116,13 @@ class BubblewrapBackend:
             "fsize": self.file_bytes,
             "nofile": self.limits.open_files,
         }
-        return [tool("nice"), "-n", "10", tool("prlimit"), *(f"--{name}={most}" for name, most in limits.items())]
+        return [
+            find_program("nice"),
+            "-n",
+            "10",
+            find_program("prlimit"),
+            *(f"--{name}={most}" for name, most in limits.items()),
+        ]
 
     def _namespace_options(self, user: int | None) -> list[str]:
         if user is not None:

@@ -23,7 +23,7 @@ TOP_LEVEL_FOLDERS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 HIDDEN_FOLDERS = ("etc", "src", "app", "srv", "var", "www", "home")
 
 
-def tool(name: str) -> str:
+def find_program(name: str) -> str:
     """Path of a system program; its name if it is not installed."""
     return shutil.which(name, path=PATHS) or name
 

@@ -50,20 +50,20 @@ class Cgroups:
             path = next((line[3:] for line in lines if line.startswith("0::")), "")
             parent = (mounted / path.strip("/")).parent if path.strip("/") else mounted
             controllers = set((parent / "cgroup.subtree_control").read_text("utf-8").split())
-            if controllers >= REQUIRED_CONTROLLERS and ".." not in parent.parts and cls(parent).works():
+            if controllers >= REQUIRED_CONTROLLERS and ".." not in parent.parts and cls(parent).is_usable():
                 return cls(parent)
         return None
 
-    def works(self) -> bool:
+    def is_usable(self) -> bool:
         """Whether a process can join a cgroup there, which needs permissions on the common ancestor."""
-        group = self.make(PROBE_MEMORY_BYTES, 1)
+        group = self.create(PROBE_MEMORY_BYTES, 1)
         try:
             line = ["/bin/sh", "-c", 'echo 0 > "$0"', str(group.procs_file)]
             return subprocess.run(line, check=False, stderr=subprocess.DEVNULL).returncode == 0  # noqa: S603
         finally:
             group.remove()
 
-    def make(self, memory_bytes: int, processes: int) -> Cgroup:
+    def create(self, memory_bytes: int, processes: int) -> Cgroup:
         """A new cgroup with these limits; raise OSError."""
         cgroup = Cgroup(self.parent / f"signoff-{uuid4().hex}")
         cgroup.folder.mkdir()

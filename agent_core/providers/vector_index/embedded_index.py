@@ -157,9 +157,9 @@ class EmbeddedIndex:
     async def _open(self, agent: Agent, store_key: IndexKey) -> VectorStore:
         """The file of an earlier run, cleared if its last vector is not in the database any more."""
         store = await self._run(_open, self._folder / store_key.file, store_key.digest)
-        if store.latest.last:
-            rows = await self._rows(agent, store_key, store.latest.before, 1)
-            if [memory_id for memory_id, _ in rows] != [store.latest.last]:
+        if store.latest.greatest:
+            rows = await self._rows(agent, store_key, store.latest.second_greatest, 1)
+            if [memory_id for memory_id, _ in rows] != [store.latest.greatest]:
                 await self._run(store.clear)
         return store
 
@@ -172,11 +172,11 @@ class EmbeddedIndex:
             return None
         store, read = await self._read(agent, store_key, store, number)
         if missing := number - read:
-            rows = store.latest.lack(await self._rows(agent, store_key, store.latest.first, PAGE_ROWS))
+            rows = store.latest.unknown(await self._rows(agent, store_key, store.latest.smallest, PAGE_ROWS))
             if len(rows) != missing:
                 return None
             store = await self._run(self._added, store_key, store, rows)
-        await self._run(store.seal, changes)
+        await self._run(store.record_changes, changes)
         return store
 
     async def _rebuild(self, agent: Agent, store_key: IndexKey, changes: MemoryChanges) -> VectorStore:
@@ -185,14 +185,14 @@ class EmbeddedIndex:
         await self._run(_delete, self._folder, store_key.file)
         store = await self._run(_open, self._folder / store_key.file, store_key.digest)
         store, _ = await self._read(agent, store_key, store, sys.maxsize)
-        await self._run(store.seal, changes)
+        await self._run(store.record_changes, changes)
         return store
 
     async def _read(self, agent: Agent, store_key: IndexKey, store: VectorStore, most: int) -> tuple[VectorStore, int]:
         """Append the vectors after the last known id, in pages; return how many."""
         read, page = 0, min(PAGE_ROWS, most)
         while page:
-            rows = await self._rows(agent, store_key, store.latest.last, page)
+            rows = await self._rows(agent, store_key, store.latest.greatest, page)
             store = await self._run(self._added, store_key, store, rows)
             read += len(rows)
             page = min(PAGE_ROWS, most - read) if len(rows) == page else 0

@@ -50,21 +50,21 @@ class LatestIds:
             del self._ids[:-MAX_LATEST_IDS]
 
     @property
-    def last(self) -> MemoryId | None:
+    def greatest(self) -> MemoryId | None:
         """The greatest id."""
         return self._ids[-1] if self._ids else None
 
     @property
-    def before(self) -> MemoryId | None:
+    def second_greatest(self) -> MemoryId | None:
         """The second greatest id."""
         return self._ids[-2] if len(self._ids) > 1 else None
 
     @property
-    def first(self) -> MemoryId | None:
+    def smallest(self) -> MemoryId | None:
         """The smallest id that is remembered; None if all ids are remembered."""
         return self._ids[0] if len(self._ids) == MAX_LATEST_IDS else None
 
-    def lack(self, rows: Sequence[tuple[MemoryId, Vector]]) -> list[tuple[MemoryId, Vector]]:
+    def unknown(self, rows: Sequence[tuple[MemoryId, Vector]]) -> list[tuple[MemoryId, Vector]]:
         """The rows whose ids are not remembered."""
         known = set(self._ids)
         return [row for row in rows if row[0] not in known]
@@ -103,7 +103,7 @@ class InMemoryVectors:
             self._vectors[len(self._ids)] = floats(vector)
             self._ids.append(memory_id)
 
-    def seal(self, changes: MemoryChanges) -> None:
+    def record_changes(self, changes: MemoryChanges) -> None:
         """Record the database counters that the vectors correspond to."""
         self.changes = changes
 
@@ -162,7 +162,7 @@ class SignCodes:
             self._count += len(taken)
             codes = codes[free:]
 
-    def keep(self, count: int) -> None:
+    def truncate(self, count: int) -> None:
         """Truncate to the first `count` codes."""
         self._count = count
         del self._blocks[-(-count // BLOCK_VECTORS) :]

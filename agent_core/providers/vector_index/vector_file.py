@@ -72,7 +72,7 @@ class VectorFile:
             self._count += len(records)
         self.latest.add(memory_id for memory_id, _ in rows)
 
-    def seal(self, changes: MemoryChanges) -> None:
+    def record_changes(self, changes: MemoryChanges) -> None:
         """Record the database counters that the vectors correspond to, in the last record."""
         self.changes = changes
         if self._count:
@@ -142,7 +142,7 @@ class VectorFile:
 
     def _take(self) -> None:
         """Load all records up to the last commit record, as far as the checksums are right."""
-        whole, taken, sealed = (self._file_bytes - HEADER.size) // self._length, 0, 0
+        whole, taken, committed = (self._file_bytes - HEADER.size) // self._length, 0, 0
         ids: list[MemoryId] = []
         while records := self._read(taken, min(taken + self._io_records, whole)):
             self._hold(records)
@@ -150,11 +150,11 @@ class VectorFile:
                 ids.append(_id_of(record))
                 _, is_commit, added, removed = TAIL.unpack_from(record, len(record) - TAIL.size - CHECK.size)
                 if is_commit:
-                    sealed, self.changes = number, MemoryChanges(added, removed)
+                    committed, self.changes = number, MemoryChanges(added, removed)
             taken += len(records)
-        self.latest.add(ids[:sealed])
-        self._codes.keep(sealed)
-        self._count = sealed
+        self.latest.add(ids[:committed])
+        self._codes.truncate(committed)
+        self._count = committed
 
     def _hold(self, records: Sequence[bytes]) -> None:
         vectors = floats(b"".join(map(_vector_of, records)))

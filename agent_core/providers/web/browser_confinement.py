@@ -21,12 +21,12 @@ from agent_core.providers.sandbox.bwrap_options import (
     NAMESPACES,
     PROCESS_OPTIONS,
     USER_SWITCH_CAPABILITIES,
+    find_program,
     missing_tools,
     python_view,
     scratch_view,
     switch_user,
     system_view,
-    tool,
 )
 from agent_core.providers.sandbox.bwrap_process import ADVICE, wait_readable
 from agent_core.providers.sandbox.interpreter import USR, Interpreter
@@ -59,7 +59,7 @@ def confinement_fault() -> str:
     if Interpreter.find() is None:
         return f"Signoff runs as root, and there is no Python to start Chromium as another user. {RUN_AS_USER}"
     try:
-        _probe(tool("bwrap"))
+        _probe(find_program("bwrap"))
     except (OSError, subprocess.SubprocessError) as fault:
         said = " ".join((getattr(fault, "stderr", None) or str(fault).encode()).decode(errors="replace").split())
         advice = next((advice for sign, advice in ADVICE if sign in said), "")
@@ -135,7 +135,7 @@ def _wrapper(program: str, port: int, home: Path) -> Path:
         HANDOVER,
         *FINAL_OPTIONS,
     )
-    line = [tool("bwrap"), *shown, "--", *switch_user(BROWSER_USER), *limits, *started]
+    line = [find_program("bwrap"), *shown, "--", *switch_user(BROWSER_USER), *limits, *started]
     wrapper = home / "browser"
     wrapper.write_text(f'#!/bin/sh\nexec {shlex.join(line)} "$@"\n', "utf-8")
     wrapper.chmod(0o700)

@@ -72,7 +72,7 @@ def test_routes_without_a_gateway_are_attached_and_local_ones_are_own(tmp_path: 
 def test_a_machine_without_these_files_has_its_interfaces(tmp_path: Path) -> None:
     assert proc(tmp_path) == LocalAddresses()
     told = read_interfaces()
-    assert told.description(ip_address("127.0.0.1")) == "is an address of this machine"
+    assert told.describe(ip_address("127.0.0.1")) == "is an address of this machine"
     assert read_local_addresses().own >= told.own
 
 
@@ -90,7 +90,7 @@ def test_a_machine_without_these_files_has_its_interfaces(tmp_path: Path) -> Non
 )
 def test_an_address_is_told_from_the_open_internet(tmp_path: Path, address: str, said: str) -> None:
     told = proc(tmp_path, fib_trie=TRIE, route="", ipv6_route=ROUTE6)
-    assert told.description(ip_address(address)) == said
+    assert told.describe(ip_address(address)) == said
 
 
 @pytest.mark.parametrize("allowed", ["93.184.216.34", "93.184.216.0/24", "own.example.org"])

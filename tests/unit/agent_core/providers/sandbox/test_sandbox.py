@@ -191,7 +191,7 @@ def make_groups(mounted: Path, *, limited: str = "cpu memory pids") -> Path:
 def test_a_group_is_made_beside_the_own_one_with_its_limits(tmp_path: Path) -> None:
     groups = Cgroups.find(tmp_path, make_groups(tmp_path))
     assert groups == Cgroups(tmp_path / "app.slice")
-    group = groups.make(1_000, 7)
+    group = groups.create(1_000, 7)
     assert group.folder.parent == tmp_path / "app.slice"
     told = {path.name: path.read_text() for path in group.folder.iterdir()}
     assert told == {"memory.max": "1000", "memory.oom.group": "1", "pids.max": "7", "memory.swap.max": "0"}

@@ -189,16 +189,20 @@ async def test_a_file_without_its_end_is_gone_on_with(tmp_path: Path) -> None:
     path = tmp_path / "vectors"
     file = VectorFile(path, DIGEST)
     file.add([a_row(each) for each in range(4)])
-    file.seal(MemoryChanges(4))
+    file.record_changes(MemoryChanges(4))
     file.add([a_row(each) for each in range(4, 6)])
     file.close()
     again = VectorFile(path, DIGEST)
-    assert (again.changes, again.latest.before, again.latest.last) == (MemoryChanges(4), an_id(2), an_id(3))
+    assert (again.changes, again.latest.second_greatest, again.latest.greatest) == (
+        MemoryChanges(4),
+        an_id(2),
+        an_id(3),
+    )
     again.add([a_row(4)])
-    again.seal(MemoryChanges(5))
+    again.record_changes(MemoryChanges(5))
     again.close()
     third = VectorFile(path, DIGEST)
-    assert (third.changes, third.latest.last) == (MemoryChanges(5), an_id(4))
+    assert (third.changes, third.latest.greatest) == (MemoryChanges(5), an_id(4))
     assert next(memory_id for memory_id, _ in third.nearest(some_vector(4), 9) or ()) == an_id(4)
     third.close()
 
@@ -347,7 +351,7 @@ def test_codes_find_those_that_are_near(dimension: int) -> None:
     for at in (0, 49, BLOCK_VECTORS - 1, BLOCK_VECTORS, number - 1):
         assert at in codes.nearest(vectors[at], number // 2)
     assert list(codes.nearest(vectors[0], number)) == list(range(number))
-    codes.keep(BLOCK_VECTORS - 1)
+    codes.truncate(BLOCK_VECTORS - 1)
     codes.add(vectors[:3])
     assert list(codes.nearest(vectors[0], number)) == list(range(BLOCK_VECTORS + 2))
     assert BLOCK_VECTORS in codes.nearest(vectors[1], number // 2)
