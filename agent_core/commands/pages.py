@@ -12,7 +12,7 @@ from agent_core.model.command import Preview
 from agent_core.model.messages import Message, Reply
 from agent_core.model.sites import SITES_KEY, Sites, parse_sites
 from agent_core.ports.database import Database
-from agent_core.ports.web import Address as HostAddress
+from agent_core.ports.web import ContactedHost as HostAddress
 from agent_core.ports.web import Link, Page, Web
 from agent_core.prompt.model_client import MeteredModel, ModelRequest
 from agent_core.prompt.packing import A_PROMPT

@@ -5,7 +5,7 @@ from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class DocumentText:
     """The text of a document. `note` is a sentence on how it was read or what was left out, or ""."""
 
     text: str
@@ -15,7 +15,7 @@ class Reading:
 class Documents(Protocol):
     """Extracts text from untrusted files, with limits on time and memory."""
 
-    async def text_of(self, name: str, data: bytes) -> Reading:
+    async def text_of(self, name: str, data: bytes) -> DocumentText:
         """The text of a file. `name` is used for its extension and in error messages.
 
         Raise CommandError with a sentence for the model if the file has no text, is encrypted, or exceeds a limit.

@@ -10,7 +10,7 @@ Shape: TypeAlias = Literal["square", "landscape", "portrait"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class GeneratedFile:
     """A generated image or sound: the bytes of the file, and the usage of the call."""
 
     data: bytes
@@ -18,7 +18,7 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heard:
+class Transcription:
     """A transcription, and the usage of the call."""
 
     text: str
@@ -37,7 +37,7 @@ class Images(Protocol):
         """Upper bound of the cost of this image in US dollars, or None if no price is known."""
         ...
 
-    async def draw(self, prompt: str, shape: Shape) -> Made:
+    async def draw(self, prompt: str, shape: Shape) -> GeneratedFile:
         """Generate one image; raise CommandError or ModelError with a message without secrets."""
         ...
 
@@ -54,7 +54,7 @@ class Transcriber(Protocol):
         """Upper bound of the cost in US dollars for a file of `size` bytes, or None if no price is known."""
         ...
 
-    async def transcribe(self, name: str, data: bytes) -> Heard:
+    async def transcribe(self, name: str, data: bytes) -> Transcription:
         """The spoken words of a file; raise CommandError or ModelError with a message without secrets."""
         ...
 
@@ -71,6 +71,6 @@ class Voice(Protocol):
         """Upper bound of the cost in US dollars for this text, or None if no price is known."""
         ...
 
-    async def speak(self, text: str) -> Made:
+    async def speak(self, text: str) -> GeneratedFile:
         """The text as MP3; raise CommandError or ModelError with a message without secrets."""
         ...

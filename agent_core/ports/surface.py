@@ -26,11 +26,11 @@ class ChatSurface(Protocol):
         """Post the agent's root message unless it exists, and return its thread."""
         ...
 
-    async def show(self, agent: Agent, turn: Turn, *, may_stand: bool) -> str:
+    async def show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> str:
         """Post the turn's card, or update the card at `turn.shown_as`; return its address."""
         ...
 
-    async def notice(self, agent: Agent, notice: Notice, *, may_stand: bool) -> None:
+    async def notice(self, agent: Agent, notice: Notice, *, may_exist: bool) -> None:
         """Post a notice to the thread."""
         ...
 

@@ -7,7 +7,7 @@ from agent_core.model.sites import Sites
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ContactedHost:
     """A host that received a request, and the IP address it was resolved to."""
 
     host: str
@@ -15,7 +15,7 @@ class Address:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fetched:
+class FetchedContent:
     """An HTTP response. `url` is the final URL after redirects, `kind` the media type without parameters.
 
     `hosts` are all hosts that received a request, in order.
@@ -25,7 +25,7 @@ class Fetched:
     kind: str
     data: bytes
     charset: str = ""
-    hosts: tuple[Address, ...] = ()
+    hosts: tuple[ContactedHost, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +45,17 @@ class Page:
     text: str
     links: tuple[Link, ...] = ()
     remark: str = ""
-    hosts: tuple[Address, ...] = ()
+    hosts: tuple[ContactedHost, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cloned:
+class ClonedRepository:
     """The files of a repository's newest commit by path. `left_out` are paths with the reason they were skipped."""
 
     commit: str
     files: tuple[tuple[str, bytes], ...]
     left_out: tuple[str, ...] = ()
-    hosts: tuple[Address, ...] = ()
+    hosts: tuple[ContactedHost, ...] = ()
 
 
 class Web(Protocol):
@@ -75,7 +75,7 @@ class Web(Protocol):
         """
         ...
 
-    async def fetch(self, url: str, sites: Sites, most: int) -> Fetched:
+    async def fetch(self, url: str, sites: Sites, most: int) -> FetchedContent:
         """The response body, decompressed; raise CommandError for more than `most` bytes."""
         ...
 
@@ -83,6 +83,6 @@ class Web(Protocol):
         """A page as text; raise CommandError for anything else, such as an image or an archive."""
         ...
 
-    async def clone(self, url: str, sites: Sites, most: int) -> Cloned:
+    async def clone(self, url: str, sites: Sites, most: int) -> ClonedRepository:
         """The files of a git repository, at most `most` bytes in all; no code of the repository runs."""
         ...

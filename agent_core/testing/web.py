@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
-from agent_core.ports.web import Address, Cloned, Fetched, Page
+from agent_core.ports.web import ClonedRepository, ContactedHost, FetchedContent, Page
 from agent_core.providers.egress.address_policy import describe_internal
 from agent_core.providers.egress.urls import Target, display_host, parse_url, url_error
 
@@ -19,22 +19,22 @@ class InMemoryWeb:
     """
 
     pages: dict[str, Page] = field(default_factory=dict)
-    files: dict[str, Fetched] = field(default_factory=dict)
-    repositories: dict[str, Cloned] = field(default_factory=dict)
+    files: dict[str, FetchedContent] = field(default_factory=dict)
+    repositories: dict[str, ClonedRepository] = field(default_factory=dict)
     addresses: dict[str, str] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
 
     def hold(self, page: Page) -> None:
         """Put up a page."""
         self.pages[page.url] = page
-        self.files[page.url] = Fetched(url=page.url, kind="text/html", data=page.text.encode(), charset="utf-8")
+        self.files[page.url] = FetchedContent(url=page.url, kind="text/html", data=page.text.encode(), charset="utf-8")
 
     def host_of(self, url: str, sites: Sites) -> str:
         """By what is written alone."""
         self._admitted(url, sites)
         return display_host(url)
 
-    async def fetch(self, url: str, sites: Sites, most: int) -> Fetched:
+    async def fetch(self, url: str, sites: Sites, most: int) -> FetchedContent:
         """One of the files."""
         fetched = self.files.get(self._asked(url, sites))
         if fetched is None:
@@ -50,7 +50,7 @@ class InMemoryWeb:
             raise CommandError(f"{parse_url(url).host} answered 404. There is no such page.")
         return replace(page, hosts=self._hosts(url))
 
-    async def clone(self, url: str, sites: Sites, most: int) -> Cloned:
+    async def clone(self, url: str, sites: Sites, most: int) -> ClonedRepository:
         """One of the repositories; files beyond `most` bytes are left out."""
         cloned = self.repositories.get(self._asked(url, sites))
         if cloned is None:
@@ -60,9 +60,9 @@ class InMemoryWeb:
         over = tuple(f"{path} (no room)" for path, _ in cloned.files if path not in fitting)
         return replace(cloned, files=files, left_out=(*cloned.left_out, *over), hosts=self._hosts(url))
 
-    def _hosts(self, url: str) -> tuple[Address, ...]:
+    def _hosts(self, url: str) -> tuple[ContactedHost, ...]:
         target = parse_url(url)
-        return (Address(target.host, str(target.address or self.addresses.get(target.host, SOMEWHERE))),)
+        return (ContactedHost(target.host, str(target.address or self.addresses.get(target.host, SOMEWHERE))),)
 
     def _asked(self, url: str, sites: Sites) -> str:
         target = self._admitted(url, sites)

@@ -10,7 +10,7 @@ import pytest
 
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
-from agent_core.ports.web import Cloned
+from agent_core.ports.web import ClonedRepository
 from agent_core.providers.egress.address_policy import InternalHosts
 from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.providers.web import git_clone
@@ -58,7 +58,7 @@ class Forge:
         """Store an object, whatever is in it."""
         return self.git("hash-object", "-w", "-t", kind, "--literally", "--stdin", given=data)
 
-    async def clone(self, most: int = MOST) -> Cloned:
+    async def clone(self, most: int = MOST) -> ClonedRepository:
         """What an agent gets of it."""
         return await GitCloner(gateway=DOOR).clone(self.site.url("/git/it"), ANYWHERE, most)
 

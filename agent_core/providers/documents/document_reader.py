@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agent_core.errors import CommandError
 from agent_core.model.texts import unicode_text
-from agent_core.ports.documents import Reading
+from agent_core.ports.documents import DocumentText
 from agent_core.providers.documents.isolated_reader import BROKEN, SLOW, read_isolated
 
 WORKER = Path(__file__).with_name("document_worker.py")
@@ -33,13 +33,13 @@ class DocumentReader:
     seconds: float = TIMEOUT_SECONDS
     worker: Path = WORKER
     _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_PARALLEL), init=False, repr=False)
-    _cache: dict[str, Reading] = field(default_factory=dict, init=False, repr=False)
+    _cache: dict[str, DocumentText] = field(default_factory=dict, init=False, repr=False)
 
-    async def text_of(self, name: str, data: bytes) -> Reading:
+    async def text_of(self, name: str, data: bytes) -> DocumentText:
         kind = _kind(name, data)
         text = unicode_text(data) if kind == "legacy" else None
         if text is not None:
-            return Reading(text)
+            return DocumentText(text)
         if data.startswith(OLE_MAGIC):
             raise CommandError(f"{name} is in an old format of Microsoft Office; it can be read once saved as .docx.")
         if kind == "legacy" and b"\0" in data:
@@ -51,7 +51,7 @@ class DocumentReader:
             self._cache_reading(key, reading)
         return self._cache[key]
 
-    def _cache_reading(self, key: str, reading: Reading) -> None:
+    def _cache_reading(self, key: str, reading: DocumentText) -> None:
         self._cache[key] = reading
         for oldest in list(self._cache)[:-MAX_CACHED]:
             del self._cache[oldest]
@@ -64,10 +64,10 @@ def _kind(name: str, data: bytes) -> str:
     return "archive" if data.startswith(ZIP_MAGIC) else "legacy"
 
 
-def _read(name: str, data: bytes, answer: object) -> Reading:
+def _read(name: str, data: bytes, answer: object) -> DocumentText:
     match answer:
         case {"text": str(text), "note": str(note)}:
-            return Reading(text, note)
+            return DocumentText(text, note)
         case {"fault": "unknown"}:
             raise _no_text_error(name, data)
         case {"fault": str(fault)} if fault in FAULTS:

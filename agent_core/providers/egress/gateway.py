@@ -14,7 +14,7 @@ from urllib.parse import urljoin
 
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
-from agent_core.ports.web import Fetched
+from agent_core.ports.web import FetchedContent
 from agent_core.providers.egress.address_policy import InternalHosts, Ip, describe_internal, unwrap_ipv4
 from agent_core.providers.egress.local_addresses import LocalAddresses, ReadLocalAddresses, read_local_addresses
 from agent_core.providers.egress.urls import Target, parse_url, url_error
@@ -85,7 +85,7 @@ class EgressGateway:
             why = f"this machine's own addresses cannot be read ({type(fault).__name__}), so none can be told from it"
             raise url_error(target.url, f"{why}. {UNREADABLE}") from None
 
-    async def fetch(self, url: str, sites: Sites, limits: FetchLimits) -> Fetched:
+    async def fetch(self, url: str, sites: Sites, limits: FetchLimits) -> FetchedContent:
         """GET with redirects, each admitted like the first URL; raise CommandError."""
         from agent_core.providers.egress.http_fetch import Redirect, get  # loads the HTTP client
 
@@ -98,7 +98,7 @@ class EgressGateway:
                         case Redirect(location):
                             admitted = await self._admit_redirect(admitted, location, sites)
                             hosts.append(admitted.address)
-                        case Fetched() as fetched:
+                        case FetchedContent() as fetched:
                             return replace(fetched, hosts=tuple(dict.fromkeys(hosts)))
         except TimeoutError:
             raise CommandError(

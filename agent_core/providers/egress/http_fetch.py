@@ -23,7 +23,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from agent_core.errors import CommandError
-from agent_core.ports.web import Fetched
+from agent_core.ports.web import FetchedContent
 from agent_core.providers.egress.decompression import ACCEPT_ENCODING, Decompressor
 from agent_core.providers.egress.values import AdmittedTarget, FetchLimits, Timeouts
 
@@ -47,7 +47,9 @@ class Redirect:
     location: str
 
 
-async def get(admitted: AdmittedTarget, limits: FetchLimits, timeouts: Timeouts, user_agent: str) -> Fetched | Redirect:
+async def get(
+    admitted: AdmittedTarget, limits: FetchLimits, timeouts: Timeouts, user_agent: str
+) -> FetchedContent | Redirect:
     """Send a GET request; raise CommandError with a sentence, or TimeoutError."""
     host = admitted.target.host
     try:
@@ -116,7 +118,9 @@ def _session(admitted: AdmittedTarget, timeouts: Timeouts, user_agent: str) -> C
     )
 
 
-async def _read_response(response: ClientResponse, admitted: AdmittedTarget, limits: FetchLimits) -> Fetched | Redirect:
+async def _read_response(
+    response: ClientResponse, admitted: AdmittedTarget, limits: FetchLimits
+) -> FetchedContent | Redirect:
     host = admitted.target.host
     if response.status in REDIRECT_STATUSES and (location := response.headers.get("Location")):
         return Redirect(location.strip())
@@ -131,7 +135,7 @@ async def _read_response(response: ClientResponse, admitted: AdmittedTarget, lim
         )
     body = Decompressor(host, ", ".join(response.headers.getall("Content-Encoding", ())), limits.max_bytes)
     data = await body.read_all(response.content.iter_any())
-    return Fetched(url=admitted.target.url, kind=kind, data=data, charset=_charset(response))
+    return FetchedContent(url=admitted.target.url, kind=kind, data=data, charset=_charset(response))
 
 
 def _status_error(host: str, status: int) -> str:

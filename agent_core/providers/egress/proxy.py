@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
-from agent_core.ports.web import Address
+from agent_core.ports.web import ContactedHost
 from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.providers.egress.urls import parse_url
 from agent_core.providers.egress.values import AdmittedTarget
@@ -42,7 +42,7 @@ class EgressProxy:
     port: int = 0
     password: str = field(default_factory=secrets.token_urlsafe, repr=False)
     refusals: list[str] = field(default_factory=list)
-    reached: list[Address] = field(default_factory=list)
+    reached: list[ContactedHost] = field(default_factory=list)
     received_bytes: int = 0
     _writers: set[asyncio.StreamWriter] = field(default_factory=set)
 
@@ -94,10 +94,10 @@ class EgressProxy:
             self.refusals.append(str(refusal))
             await _respond(writer, "403 Forbidden", body=str(refusal))
             return
-        self._record_host(Address(admitted.target.host, str(out.get_extra_info("peername", ("",))[0])))
+        self._record_host(ContactedHost(admitted.target.host, str(out.get_extra_info("peername", ("",))[0])))
         await self._forward(admitted, method, headers, (_Pipe(reader, out), _Pipe(back, writer)))
 
-    def _record_host(self, address: Address) -> None:
+    def _record_host(self, address: ContactedHost) -> None:
         if address not in self.reached:
             self.reached.append(address)
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from agent_core.ports.web import Address
+from agent_core.ports.web import ContactedHost
 from agent_core.providers.egress.address_policy import Ip
 from agent_core.providers.egress.urls import Target
 
@@ -26,9 +26,9 @@ class AdmittedTarget:
     addresses: tuple[Ip, ...]
 
     @property
-    def address(self) -> Address:
+    def address(self) -> ContactedHost:
         """The host with the first checked address."""
-        return Address(self.target.host, str(self.addresses[0]))
+        return ContactedHost(self.target.host, str(self.addresses[0]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

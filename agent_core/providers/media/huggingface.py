@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 
 from agent_core.errors import CommandError
 from agent_core.model.usage import FREE, Usage
-from agent_core.ports.media import Heard, Made, Shape
+from agent_core.ports.media import GeneratedFile, Shape, Transcription
 from agent_core.ports.world import Clock
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.limited_replies import MAX_JSON_BYTES, MAX_MEDIA_BYTES
@@ -106,10 +106,10 @@ class HuggingFaceImages:
     def price(self, prompt: str, shape: Shape) -> Decimal | None:
         return self.endpoint.price
 
-    async def draw(self, prompt: str, shape: Shape) -> Made:
+    async def draw(self, prompt: str, shape: Shape) -> GeneratedFile:
         width, height = SIZES[shape]
         json_body = {"inputs": prompt, "parameters": {"width": width, "height": height}}
-        return Made(data=await self.endpoint.send(json_body=json_body), usage=Usage())
+        return GeneratedFile(data=await self.endpoint.send(json_body=json_body), usage=Usage())
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +125,12 @@ class HuggingFaceTranscriber:
     def price(self, size: int) -> Decimal | None:
         return self.endpoint.price
 
-    async def transcribe(self, name: str, data: bytes) -> Heard:
+    async def transcribe(self, name: str, data: bytes) -> Transcription:
         kind = MEDIA_TYPES.get(PurePosixPath(name).suffix.lower(), "application/octet-stream")
         text = _json_field(await self.endpoint.send(data=data, kind=kind), "text")
         if not isinstance(text, str):
             raise CommandError(f"{NAME} answered without a transcription.")
-        return Heard(text=text, usage=Usage())
+        return Transcription(text=text, usage=Usage())
 
 
 def _loading_seconds(answer: ServiceReply) -> float | None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from agent_core.errors import CommandError
 from agent_core.model.usage import FREE, Usage
-from agent_core.ports.media import Heard, Made, Shape
+from agent_core.ports.media import GeneratedFile, Shape, Transcription
 from agent_core.ports.world import Clock
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.limited_replies import MAX_MEDIA_BYTES
@@ -96,7 +96,7 @@ class OpenAIImages:
     def price(self, prompt: str, shape: Shape) -> Decimal | None:
         return self.endpoint.prices.of_units(_picture_units(prompt), self.model)
 
-    async def draw(self, prompt: str, shape: Shape) -> Made:
+    async def draw(self, prompt: str, shape: Shape) -> GeneratedFile:
         format_options: Any = (
             {"output_format": "png"} if self.model.startswith(PNG_OPTION_MODELS) else {"response_format": "b64_json"}
         )
@@ -108,7 +108,7 @@ class OpenAIImages:
             data = base64.b64decode(packed or "", validate=True)
         except (binascii.Error, ValueError, TypeError):
             data = b""
-        return Made(data=data, usage=self.endpoint.usage(units, self.model))
+        return GeneratedFile(data=data, usage=self.endpoint.usage(units, self.model))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class OpenAITranscriber:
     def price(self, size: int) -> Decimal | None:
         return self.endpoint.prices.of_units(_sound_units(size / MIN_BYTES_PER_SECOND), self.model)
 
-    async def transcribe(self, name: str, data: bytes) -> Heard:
+    async def transcribe(self, name: str, data: bytes) -> Transcription:
         parameters: Any = {"model": self.model, "file": (name.rpartition("/")[2], data), "response_format": "json"}
         answer = await self.endpoint.send(
             lambda client: client.audio.transcriptions.create(**parameters), self.model, AUDIO
@@ -135,7 +135,7 @@ class OpenAITranscriber:
             raise CommandError(f"{self.label} answered without a transcription.")
         usage = getattr(answer, "usage", None)
         units = {**_sound_units(_audio_seconds(usage, len(data))), **_reported_audio_tokens(usage)}
-        return Heard(text=text, usage=self.endpoint.usage(units, self.model))
+        return Transcription(text=text, usage=self.endpoint.usage(units, self.model))
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +153,10 @@ class OpenAIVoice:
     def price(self, text: str) -> Decimal | None:
         return self.endpoint.prices.of_units(_speech_units(text), self.model)
 
-    async def speak(self, text: str) -> Made:
+    async def speak(self, text: str) -> GeneratedFile:
         parameters: Any = {"model": self.model, "voice": self.voice, "input": text, "response_format": "mp3"}
         answer = await self.endpoint.send(lambda client: client.audio.speech.create(**parameters), self.model, SPEECH)
-        return Made(data=answer.content, usage=self.endpoint.usage(_speech_units(text), self.model))
+        return GeneratedFile(data=answer.content, usage=self.endpoint.usage(_speech_units(text), self.model))
 
 
 def _picture_units(prompt: str) -> dict[str, int]:

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from agent_core.errors import CommandError
 from agent_core.model.usage import FREE, Usage
-from agent_core.ports.media import Made, Shape
+from agent_core.ports.media import GeneratedFile, Shape
 from agent_core.providers.media.media_http import HttpService
 
 NAME = "Stable Diffusion"
@@ -40,7 +40,7 @@ class StableDiffusion:
     def price(self, prompt: str, shape: Shape) -> Decimal | None:
         return FREE
 
-    async def draw(self, prompt: str, shape: Shape) -> Made:
+    async def draw(self, prompt: str, shape: Shape) -> GeneratedFile:
         width, height = SIZES[shape]
         parameters = {"prompt": prompt, "width": width, "height": height, "steps": STEPS, "batch_size": 1}
         answer = await self._service.post("/sdapi/v1/txt2img", json=parameters)
@@ -48,7 +48,7 @@ class StableDiffusion:
             why = STATUS_ADVICE.get(answer.status, "try again later, or with another prompt.")
             why = why.format(url_setting=self.url_setting, auth_setting=self.auth_setting)
             raise CommandError(f"{NAME} answered {answer.status}: {why}")
-        return Made(data=_picture(answer.data), usage=Usage())
+        return GeneratedFile(data=_picture(answer.data), usage=Usage())
 
     @property
     def _service(self) -> HttpService:

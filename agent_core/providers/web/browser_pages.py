@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
-from agent_core.ports.web import Address
+from agent_core.ports.web import ContactedHost
 from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.providers.egress.proxy import EgressProxy, open_tunnel
 from agent_core.providers.system_packages import install_command
@@ -56,7 +56,7 @@ class RenderedPage:
 
     url: str
     html: str
-    hosts: tuple[Address, ...] = ()
+    hosts: tuple[ContactedHost, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

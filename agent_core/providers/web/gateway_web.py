@@ -8,7 +8,7 @@ from typing import Self
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
 from agent_core.ports.documents import Documents
-from agent_core.ports.web import Cloned, Fetched, Page
+from agent_core.ports.web import ClonedRepository, FetchedContent, Page
 from agent_core.providers.documents.page_reader import is_page, read_page
 from agent_core.providers.egress.address_policy import InternalHosts
 from agent_core.providers.egress.gateway import EgressGateway
@@ -48,7 +48,7 @@ class GatewayWeb:
         self.gateway.check_target(parse_url(url), sites)
         return display_host(url)
 
-    async def fetch(self, url: str, sites: Sites, most: int) -> Fetched:
+    async def fetch(self, url: str, sites: Sites, most: int) -> FetchedContent:
         return await self.gateway.fetch(url, sites, FetchLimits(max_bytes=most))
 
     async def page(self, url: str, sites: Sites) -> Page:
@@ -61,10 +61,10 @@ class GatewayWeb:
             return page
         return await self._render(page, sites) if self.browser else replace(page, remark=NOT_RENDERED)
 
-    async def clone(self, url: str, sites: Sites, most: int) -> Cloned:
+    async def clone(self, url: str, sites: Sites, most: int) -> ClonedRepository:
         return await self.clones.clone(url, sites, most)
 
-    async def _pdf(self, fetched: Fetched) -> Page:
+    async def _pdf(self, fetched: FetchedContent) -> Page:
         if self.documents is None:
             raise CommandError(f"{fetched.url} is a PDF. download_file can fetch it, and read_file read it.")
         reading = await self.documents.text_of("page.pdf", fetched.data)

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
-from agent_core.ports.web import Cloned
+from agent_core.ports.web import ClonedRepository
 from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.providers.egress.proxy import EgressProxy, open_tunnel
 from agent_core.providers.system_packages import install_command
@@ -75,7 +75,7 @@ class GitCloner:
     gateway: EgressGateway
     seconds: float = 180.0
 
-    async def clone(self, url: str, sites: Sites, most: int) -> Cloned:
+    async def clone(self, url: str, sites: Sites, most: int) -> ClonedRepository:
         """Files of the newest commit, at most `most` bytes in all; raise CommandError."""
         admitted = await self.gateway.admit(url, sites)
         if fault := git_fault():
@@ -122,7 +122,7 @@ class _Git:
         if why := _clone_fault(url, *cloning.result(), self.proxy.refusals):
             raise CommandError(why)
 
-    async def files(self) -> Cloned:
+    async def files(self) -> ClonedRepository:
         """The files of the commit; raise CommandError if there is none."""
         code, commit, _ = await self._run("rev-parse", "--verify", "HEAD", inside=True)
         if code:
@@ -131,7 +131,7 @@ class _Git:
         taken, left_out = _select(_entries(listing), self.most)
         wanted = "".join(f"{entry.blob}\n" for entry in taken).encode()
         _, contents, _ = await self._run("cat-file", "--batch", inside=True, given=wanted)
-        return Cloned(commit=commit.decode().strip(), files=_contents(taken, contents), left_out=left_out)
+        return ClonedRepository(commit=commit.decode().strip(), files=_contents(taken, contents), left_out=left_out)
 
     async def _run(self, *arguments: str, inside: bool = False, given: bytes = b"") -> tuple[int, bytes, bytes]:
         """Run git; return exit code, stdout and stderr. The process group is killed afterwards."""

@@ -10,7 +10,7 @@ import pytest
 
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
-from agent_core.ports.documents import Reading
+from agent_core.ports.documents import DocumentText
 from agent_core.ports.web import Link
 from agent_core.providers.egress.address_policy import InternalHosts
 from agent_core.providers.egress.gateway import EgressGateway
@@ -97,8 +97,8 @@ async def test_a_page_that_declares_nothing_is_read_as_one(site: Site) -> None:
 class Library:
     """Reads every document alike."""
 
-    async def text_of(self, name: str, data: bytes) -> Reading:
-        return Reading(f"{name}: {len(data)} bytes", "2 pages.")
+    async def text_of(self, name: str, data: bytes) -> DocumentText:
+        return DocumentText(f"{name}: {len(data)} bytes", "2 pages.")
 
 
 async def test_a_pdf_is_read_where_documents_are(site: Site) -> None:
