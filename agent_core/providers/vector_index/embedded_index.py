@@ -37,7 +37,7 @@ P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True)
-class IndexKey:
+class StoreKey:
     """A memory space with the key of embedder and index, and the name of its vector file."""
 
     space: MemorySpace
@@ -74,8 +74,8 @@ class EmbeddedIndex:
         self._folder = folder
         self._max_in_memory = max_in_memory
         self._max_bytes = max_bytes
-        self._stores: dict[IndexKey, VectorStore] = {}  # ordered by last use
-        self._locks: WeakValueDictionary[IndexKey, asyncio.Lock] = WeakValueDictionary()
+        self._stores: dict[StoreKey, VectorStore] = {}  # ordered by last use
+        self._locks: WeakValueDictionary[StoreKey, asyncio.Lock] = WeakValueDictionary()
         self._threads = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="memories")
         self._searches: set[asyncio.Task[Found]] = set()
 
@@ -86,7 +86,7 @@ class EmbeddedIndex:
         self, space: MemorySpace, index_key: str, vector: Vector, most: int
     ) -> tuple[tuple[MemoryId, float], ...]:
         """Search on the database's current vectors. Cancelling the caller does not cancel the loading."""
-        search = asyncio.ensure_future(self._search(IndexKey(space, index_key), vector, most))
+        search = asyncio.ensure_future(self._search(StoreKey(space, index_key), vector, most))
         self._searches.add(search)
         search.add_done_callback(self._searched)
         return await asyncio.shield(search)
@@ -112,7 +112,7 @@ class EmbeddedIndex:
         if not search.cancelled():
             search.exception()  # retrieves the exception, or asyncio would log it
 
-    async def _search(self, store_key: IndexKey, vector: Vector, most: int) -> "Found":
+    async def _search(self, store_key: StoreKey, vector: Vector, most: int) -> "Found":
         async with self._lock(store_key):
             try:
                 return await self._find(store_key, vector, most)
@@ -123,7 +123,7 @@ class EmbeddedIndex:
                 self._evict(store_key)
                 raise MemoryAway(f"The files of the memory index cannot be used: {fault.strerror}.") from fault
 
-    async def _find(self, store_key: IndexKey, vector: Vector, most: int) -> "Found":
+    async def _find(self, store_key: StoreKey, vector: Vector, most: int) -> "Found":
         store = await self._up_to_date(store_key)
         found = await self._run(store.nearest, vector, most)
         if found is None:  # another process changed the file
@@ -132,7 +132,7 @@ class EmbeddedIndex:
             found = await self._run(store.nearest, vector, most)
         return found or ()
 
-    async def _up_to_date(self, store_key: IndexKey) -> VectorStore:
+    async def _up_to_date(self, store_key: StoreKey) -> VectorStore:
         """The cached vectors, brought up to date with the database."""
         store = self._stores.get(store_key)
         agent, changes = await self._query(store_key)
@@ -149,12 +149,12 @@ class EmbeddedIndex:
             agent, changes = await self._query(store_key)
         return self._hold(store_key, store)
 
-    async def _query(self, store_key: IndexKey) -> tuple[Agent, MemoryChanges]:
+    async def _query(self, store_key: StoreKey) -> tuple[Agent, MemoryChanges]:
         async with self._database.begin() as work:
             agent = await work.agents.get(store_key.space.channel, store_key.space.agent_id)
             return agent, await work.memories.changes(agent)
 
-    async def _open(self, agent: Agent, store_key: IndexKey) -> VectorStore:
+    async def _open(self, agent: Agent, store_key: StoreKey) -> VectorStore:
         """The file of an earlier run, cleared if its last vector is not in the database any more."""
         store = await self._run(_open, self._folder / store_key.file, store_key.digest)
         if store.latest.greatest:
@@ -164,7 +164,7 @@ class EmbeddedIndex:
         return store
 
     async def _catch_up_store(
-        self, agent: Agent, store_key: IndexKey, store: VectorStore, changes: MemoryChanges
+        self, agent: Agent, store_key: StoreKey, store: VectorStore, changes: MemoryChanges
     ) -> "VectorStore | None":
         """Append the new vectors; None if vectors were removed or inserted elsewhere, so that a rebuild is needed."""
         number = changes.added - store.changes.added
@@ -179,7 +179,7 @@ class EmbeddedIndex:
         await self._run(store.record_changes, changes)
         return store
 
-    async def _rebuild(self, agent: Agent, store_key: IndexKey, changes: MemoryChanges) -> VectorStore:
+    async def _rebuild(self, agent: Agent, store_key: StoreKey, changes: MemoryChanges) -> VectorStore:
         """Read all vectors again. Later additions are read by the next search."""
         self._evict(store_key)
         await self._run(_delete, self._folder, store_key.file)
@@ -188,7 +188,7 @@ class EmbeddedIndex:
         await self._run(store.record_changes, changes)
         return store
 
-    async def _read(self, agent: Agent, store_key: IndexKey, store: VectorStore, most: int) -> tuple[VectorStore, int]:
+    async def _read(self, agent: Agent, store_key: StoreKey, store: VectorStore, most: int) -> tuple[VectorStore, int]:
         """Append the vectors after the last known id, in pages; return how many."""
         read, page = 0, min(PAGE_ROWS, most)
         while page:
@@ -199,12 +199,12 @@ class EmbeddedIndex:
         return store, read
 
     async def _rows(
-        self, agent: Agent, store_key: IndexKey, after: MemoryId | None, most: int
+        self, agent: Agent, store_key: StoreKey, after: MemoryId | None, most: int
     ) -> Sequence[tuple[MemoryId, Vector]]:
         async with self._database.begin() as work:
             return await work.memories.vectors(agent, store_key.index_key, after=after, most=most)
 
-    def _added(self, store_key: IndexKey, store: VectorStore, rows: Sequence[tuple[MemoryId, Vector]]) -> VectorStore:
+    def _added(self, store_key: StoreKey, store: VectorStore, rows: Sequence[tuple[MemoryId, Vector]]) -> VectorStore:
         from agent_core.providers.vector_index.nearest import InMemoryVectors
         from agent_core.providers.vector_index.vector_file import VectorFile
 
@@ -219,10 +219,10 @@ class EmbeddedIndex:
     async def _run(self, work: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, partial(work, *given, **named))
 
-    def _lock(self, store_key: IndexKey) -> asyncio.Lock:
+    def _lock(self, store_key: StoreKey) -> asyncio.Lock:
         return self._locks.setdefault(store_key, asyncio.Lock())
 
-    def _hold(self, store_key: IndexKey, store: VectorStore) -> VectorStore:
+    def _hold(self, store_key: StoreKey, store: VectorStore) -> VectorStore:
         """Mark as most recently used, and evict the least recently used ones beyond the memory limit."""
         self._stores.pop(store_key, None)
         self._stores[store_key] = store
@@ -233,7 +233,7 @@ class EmbeddedIndex:
                 self._evict(other)
         return store
 
-    def _evict(self, store_key: IndexKey) -> None:
+    def _evict(self, store_key: StoreKey) -> None:
         store = self._stores.pop(store_key, None)
         if store is not None:
             store.close()
