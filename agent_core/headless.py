@@ -29,11 +29,11 @@ class HeadlessSurface:
         """Name a thread for the agent's records."""
         return ThreadRef(agent.channel, agent.id)
 
-    async def show(self, agent: Agent, turn: Turn, *, may_stand: bool) -> str:
+    async def show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> str:
         """Show nothing; the address is the turn's id."""
         return turn.id
 
-    async def notice(self, agent: Agent, notice: Notice, *, may_stand: bool) -> None:
+    async def notice(self, agent: Agent, notice: Notice, *, may_exist: bool) -> None:
         """Show nothing: `core.views.thread` has the notices."""
 
     async def status(self, agent: Agent) -> None:

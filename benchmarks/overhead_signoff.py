@@ -91,9 +91,9 @@ class WatchedSurface(WebSurface):
 
     proposals: asyncio.Queue[Turn] = field(default_factory=asyncio.Queue)
 
-    async def show(self, agent: Agent, turn: Turn, *, may_stand: bool) -> str:
+    async def show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> str:
         """Show it as always."""
-        address = await WebSurface.show(self, agent, turn, may_stand=may_stand)
+        address = await WebSurface.show(self, agent, turn, may_exist=may_exist)
         if turn.state == "proposed":
             self.proposals.put_nowait(turn)
         return address

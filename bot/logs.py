@@ -32,7 +32,7 @@ class Redacting(logging.StreamHandler):  # type: ignore[type-arg]  # its paramet
 
     def format(self, record: logging.LogRecord) -> str:
         """The line as it is written."""
-        return self._secrets.hidden(super().format(record))
+        return self._secrets.redact(super().format(record))
 
 
 class TextFormatter(logging.Formatter):

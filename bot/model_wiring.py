@@ -84,9 +84,9 @@ def make_local_model(settings: Settings, path: Path) -> LanguageModel:
 
 def local_fault(path: Path) -> str:
     """Why a model's file cannot be served, as a sentence, or ""."""
-    from agent_core.providers.llm.local_model import fault_of
+    from agent_core.providers.llm.local_model import model_file_fault
 
-    return fault_of(path)
+    return model_file_fault(path)
 
 
 def wanted_profile(settings: Settings) -> ProfileName:

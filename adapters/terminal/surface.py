@@ -65,13 +65,13 @@ class TerminalSurface:
         """The thread is the terminal that is there already."""
         return ThreadRef(agent.channel, agent.id)
 
-    async def show(self, agent: Agent, turn: Turn, *, may_stand: bool) -> str:
+    async def show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> str:
         """Have the card written; what a command gives while it runs would only scroll by."""
         if not (turn.state == "running" and turn.live):
             self.events.put_nowait(CardEvent(agent, turn))
         return turn.id
 
-    async def notice(self, agent: Agent, notice: Notice, *, may_stand: bool) -> None:
+    async def notice(self, agent: Agent, notice: Notice, *, may_exist: bool) -> None:
         """Have the notice written."""
         self.events.put_nowait(NoticeEvent(notice.text, notice.reply, is_answer=notice.kind == "answer"))
 

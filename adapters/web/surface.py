@@ -62,12 +62,12 @@ class WebSurface:
         self.hub.tell(agent)
         return ThreadRef(agent.channel, agent.id)
 
-    async def show(self, agent: Agent, turn: Turn, *, may_stand: bool) -> str:
+    async def show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> str:
         """Have the card drawn anew."""
         self.hub.tell(agent)
         return turn.id
 
-    async def notice(self, agent: Agent, notice: Notice, *, may_stand: bool) -> None:
+    async def notice(self, agent: Agent, notice: Notice, *, may_exist: bool) -> None:
         """Have the thread drawn anew."""
         self.hub.tell(agent)
 

@@ -10,10 +10,9 @@ from agent_core.commands.pages import URL, UrlArguments, reached
 from agent_core.commands.registry import Command, CommandContext, CommandOutput, declared
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
-from agent_core.model.sites import Sites
-from agent_core.oversight.sites import sites_of
+from agent_core.model.sites import SITES_KEY, Sites, parse_sites
 from agent_core.ports.database import Database
-from agent_core.ports.web import Cloned, Web
+from agent_core.ports.web import ClonedRepository, Web
 
 MOST_FILE = 25_000_000  # what one file of a workspace may hold
 MOST_REPOSITORY = 50_000_000
@@ -97,7 +96,8 @@ class DownloadCommands:
         )
 
     async def _sites(self, context: CommandContext) -> Sites:
-        return await sites_of(self.database, context.agent.channel)
+        async with self.database.begin() as work:
+            return parse_sites(await work.preferences.get(context.agent.channel, SITES_KEY))
 
 
 async def _new_folder(path: str, context: CommandContext) -> str:
@@ -111,7 +111,7 @@ async def _new_folder(path: str, context: CommandContext) -> str:
     return folder
 
 
-async def _write(cloned: Cloned, folder: str, context: CommandContext) -> tuple[int, str]:
+async def _write(cloned: ClonedRepository, folder: str, context: CommandContext) -> tuple[int, str]:
     """How many files were written, and why not all of them."""
     for number, (path, data) in enumerate(cloned.files):
         try:
@@ -123,7 +123,7 @@ async def _write(cloned: Cloned, folder: str, context: CommandContext) -> tuple[
     return len(cloned.files), ""
 
 
-def _told(cloned: Cloned, folder: str, written: int, why: str) -> str:
+def _told(cloned: ClonedRepository, folder: str, written: int, why: str) -> str:
     size = sum(len(data) for _, data in cloned.files[:written])
     number = "1 file" if written == 1 else f"{written:,} files"
     lines = [f"{number} ({size:,} bytes) of commit {cloned.commit[:12]}, without .git, now in {folder}."]

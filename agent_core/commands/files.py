@@ -18,7 +18,7 @@ from agent_core.errors import CommandError
 from agent_core.model.command import Preview
 from agent_core.model.diffs import diff_of
 from agent_core.model.texts import is_utf8, unicode_text
-from agent_core.ports.documents import Documents, Reading
+from agent_core.ports.documents import Documents, DocumentText
 
 MOST_TEXT = 20_000
 FILE = {"file": "filename", "path": "filename", "file_path": "filename"}
@@ -47,12 +47,12 @@ class ReadFrom(Filename):
 class PlainTexts:
     """Reads what is Unicode, and nothing else."""
 
-    async def text_of(self, name: str, data: bytes) -> Reading:
+    async def text_of(self, name: str, data: bytes) -> DocumentText:
         """The text as it stands there."""
         text = unicode_text(data)
         if text is None:
             raise CommandError(f"{name} is not a text file ({len(data):,} bytes).")
-        return Reading(text)
+        return DocumentText(text)
 
 
 PLAIN = PlainTexts()
@@ -121,7 +121,7 @@ class FileCommands:
             write(Filename, delete, preview_delete, label="Delete file", aliases=FILE),
         )
 
-    async def _read(self, given: Filename, context: CommandContext) -> Reading:
+    async def _read(self, given: Filename, context: CommandContext) -> DocumentText:
         return await self.documents.text_of(given.filename, await context.files.read(given.filename))
 
 

@@ -59,9 +59,9 @@ class MediaCommands:
     async def generate_image(self, given: Picture, context: CommandContext) -> CommandOutput:
         """Have a picture made, which is shown in the thread and kept under images/."""
         images = _there(self.images, self.no_images)
-        with context.tracker.call(images.price(given.prompt, given.shape), images.label):
+        with context.tracker.reserve(images.price(given.prompt, given.shape), images.label):
             made = await images.draw(given.prompt, given.shape)
-        context.tracker.pay("image", made.usage)
+        context.tracker.record("image", made.usage)
         ending = _picture_kind(made.data)
         if not ending or len(made.data) > MOST_MADE:
             raise CommandError(f"{images.label} gave no picture that can be shown ({len(made.data):,} bytes).")
@@ -73,9 +73,9 @@ class MediaCommands:
         transcriber = _there(self.transcriber, self.no_transcriber)
         await context.check_file(given.filename)
         data = await _sound(given.filename, context.files)
-        with context.tracker.call(transcriber.price(len(data)), transcriber.label):
+        with context.tracker.reserve(transcriber.price(len(data)), transcriber.label):
             heard = await transcriber.transcribe(given.filename, data)
-        context.tracker.pay("audio", heard.usage)
+        context.tracker.record("audio", heard.usage)
         return heard.text.strip() or f"No words were heard in {given.filename}."
 
     async def speak(self, given: Speech, context: CommandContext) -> CommandOutput:
@@ -83,9 +83,9 @@ class MediaCommands:
         voice = _there(self.voice, self.no_voice)
         if not given.text.strip():
             raise CommandError("There is nothing to say.")
-        with context.tracker.call(voice.price(given.text), voice.label):
+        with context.tracker.reserve(voice.price(given.text), voice.label):
             made = await voice.speak(given.text)
-        context.tracker.pay("audio", made.usage)
+        context.tracker.record("audio", made.usage)
         if not _is_mp3(made.data) or len(made.data) > MOST_MADE:
             raise CommandError(f"{voice.label} gave no sound that can be played ({len(made.data):,} bytes).")
         path = await _keep(context.files, "audio", given.text, "mp3", made.data)

@@ -78,7 +78,7 @@ class MemoryCommands:
     async def memory_forget(self, given: MemoryArguments, context: CommandContext) -> CommandOutput:
         """Remove one."""
         async with self.memory.database.begin() as work:
-            found = await work.memories.some(context.agent, [MemoryId(given.memory)])
+            found = await work.memories.get_many(context.agent, [MemoryId(given.memory)])
         if not found:
             raise CommandError(f"Nothing is remembered under {given.memory}. memory_list gives the ids.")
         await self.memory.forget(context.agent, [found[0].id])

@@ -10,10 +10,9 @@ from agent_core.commands.registry import Command, CommandContext, declared
 from agent_core.errors import CommandError, OverBudget
 from agent_core.model.command import Preview
 from agent_core.model.messages import Message, Reply
-from agent_core.model.sites import Sites
-from agent_core.oversight.sites import sites_of
+from agent_core.model.sites import SITES_KEY, Sites, parse_sites
 from agent_core.ports.database import Database
-from agent_core.ports.web import Address as HostAddress
+from agent_core.ports.web import ContactedHost as HostAddress
 from agent_core.ports.web import Link, Page, Web
 from agent_core.prompt.model_client import MeteredModel, ModelRequest
 from agent_core.prompt.packing import A_PROMPT
@@ -99,7 +98,8 @@ class PageCommands:
         )
 
     async def _sites(self, context: CommandContext) -> Sites:
-        return await sites_of(self.database, context.agent.channel)
+        async with self.database.begin() as work:
+            return parse_sites(await work.preferences.get(context.agent.channel, SITES_KEY))
 
     async def _page(self, given: UrlArguments, context: CommandContext) -> Page:
         return await self.web.page(given.url, await self._sites(context))

@@ -12,20 +12,20 @@ def redacting(command: Command, secrets: Secrets) -> Command:
     """The same command, with the operator's secrets hidden in everything it says."""
 
     async def run(arguments: Arguments, context: CommandContext) -> CommandOutput:
-        watched = replace(context, report=lambda text: context.report(secrets.hidden(text)))
+        watched = replace(context, report=lambda text: context.report(secrets.redact(text)))
         try:
             produced = await command.run(arguments, watched)
         except CommandError as error:
-            raise CommandError(secrets.hidden(str(error))) from None
-        return replace(produced, text=secrets.hidden(produced.text))
+            raise CommandError(secrets.redact(str(error))) from None
+        return replace(produced, text=secrets.redact(produced.text))
 
     async def preview(arguments: Arguments, context: CommandContext) -> Preview | None:
         try:
             shown = await command.preview(arguments, context)
         except CommandError as error:
-            raise CommandError(secrets.hidden(str(error))) from None
+            raise CommandError(secrets.redact(str(error))) from None
         if shown is None:
             return None
-        return replace(shown, title=secrets.hidden(shown.title), body=secrets.hidden(shown.body))
+        return replace(shown, title=secrets.redact(shown.title), body=secrets.redact(shown.body))
 
     return replace(command, run=run, preview=preview) if secrets.pattern else command

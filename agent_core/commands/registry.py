@@ -13,7 +13,7 @@ from agent_core.commands.arguments import allowed, fitted, plain
 from agent_core.errors import CommandError, UnusableReply
 from agent_core.model.agent import Agent
 from agent_core.model.command import Arguments, CommandCall, CommandSpec, Preview
-from agent_core.oversight.untrusted_content import brings_in, takes_in_unseen
+from agent_core.oversight.untrusted_content import assume_exposed, may_return_untrusted
 from agent_core.ports.world import Files
 from agent_core.spending.spending_tracker import SpendingTracker
 
@@ -200,13 +200,13 @@ class Commands:
 def brings_in_by_name(commands: Commands, name: str, agent: Agent) -> bool:
     """Whether the result of the command of that name may contain untrusted content; of one that is gone it may."""
     command = commands.by_name.get(name)
-    return command is None or brings_in(command.spec, agent)
+    return command is None or may_return_untrusted(command.spec, agent)
 
 
 def take_in_unseen(commands: Commands, name: str, agent: Agent) -> Agent:
     """The agent after the command of that name was cut short; of one that is gone everything is assumed."""
     command = commands.by_name.get(name)
-    return takes_in_unseen(agent, command.spec) if command else agent.expose()
+    return assume_exposed(agent, command.spec) if command else agent.expose()
 
 
 def _names(command: Command) -> list[str]:

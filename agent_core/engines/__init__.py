@@ -1,1 +1,1 @@
-"""What moves agents on. An engine only wakes: the database knows what is to be done."""
+"""Engines schedule agents. They only wake agents; the work to do is read from the database."""

@@ -1,4 +1,4 @@
-"""All agents in one process: a task for each agent at work, and a sweep that repairs any lost wake."""
+"""The in-process engine: one asyncio task for each active agent, and a periodic sweep for lost wakes."""
 
 import asyncio
 import logging
@@ -21,9 +21,9 @@ Advance = Callable[[AgentId], Awaitable[None]]
 
 @dataclass(slots=True, kw_only=True)
 class LocalEngine:
-    """Engine and Waker in one. An agent woken while it is advanced is advanced once more afterwards.
+    """Implements Engine and Waker. An agent woken while it is being advanced is advanced again afterwards.
 
-    With `only`, the sweep looks after these, and whom they wake.
+    With `only`, the sweep considers these agents and every agent that is woken.
     """
 
     database: Database
@@ -32,43 +32,41 @@ class LocalEngine:
     only: set[AgentId] | None = None
     sweep_seconds: float = SWEEP_SECONDS
     _woken: dict[AgentId, None] = field(default_factory=dict)
-    _at_work: dict[AgentId, asyncio.Task[None]] = field(default_factory=dict)
-    _bell: asyncio.Event = field(default_factory=asyncio.Event)
+    _running: dict[AgentId, asyncio.Task[None]] = field(default_factory=dict)
+    _wake_event: asyncio.Event = field(default_factory=asyncio.Event)
 
     def wake(self, agent_id: AgentId) -> None:
-        """Have the agent advanced soon, and once more if it is being advanced now."""
         if self.only is not None:
             self.only.add(agent_id)
         self._woken[agent_id] = None
-        self._bell.set()
+        self._wake_event.set()
 
     def interrupt(self, agent_id: AgentId) -> None:
-        """Cancel what runs for the agent, then have it advanced."""
-        if task := self._at_work.get(agent_id):
+        if task := self._running.get(agent_id):
             task.cancel()
         self.wake(agent_id)
 
     async def run(self, advance: Advance) -> None:
-        """Advance woken agents until cancelled; whatever is due at the start is woken first."""
+        """Advance woken and due agents until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._sweep(), name="sweep")
             while True:
-                await self._bell.wait()
-                self._bell.clear()
-                for agent_id in [agent_id for agent_id in self._woken if agent_id not in self._at_work]:
+                await self._wake_event.wait()
+                self._wake_event.clear()
+                for agent_id in [agent_id for agent_id in self._woken if agent_id not in self._running]:
                     del self._woken[agent_id]
                     task = group.create_task(_advance(advance, agent_id), name=f"agent {agent_id}")
-                    self._at_work[agent_id] = task
-                    task.add_done_callback(partial(self._rest, agent_id))
+                    self._running[agent_id] = task
+                    task.add_done_callback(partial(self._finished, agent_id))
 
-    def _rest(self, agent_id: AgentId, _task: asyncio.Task[None]) -> None:
-        self._at_work.pop(agent_id, None)
-        self._bell.set()
+    def _finished(self, agent_id: AgentId, _task: asyncio.Task[None]) -> None:
+        self._running.pop(agent_id, None)
+        self._wake_event.set()
 
     async def _sweep(self) -> None:
         while True:
             for agent_id in await self._due():
-                if agent_id not in self._at_work:
+                if agent_id not in self._running:
                     self.wake(agent_id)
             await self.clock.sleep(self.sweep_seconds)
 

@@ -123,9 +123,9 @@ class AgentLoop:
 
     async def _think(self, claim: AgentClaim, agent: Agent) -> Agent:
         await claim.raise_fence()
-        async with self.write_priority.after(), self.database.begin() as work:
+        async with self.write_priority.background(), self.database.begin() as work:
             turn_context = await load_turn_context(work, agent)
-        with self.ledger.hold(agent, turn_context.own, turn_context.budget) as tracker:
+        with self.ledger.track(agent, turn_context.own, turn_context.budget) as tracker:
             return await ThinkStep(
                 proposer=self.proposer, clock=self.clock, claim=claim, turn_context=turn_context, tracker=tracker
             ).think(agent)
@@ -205,7 +205,7 @@ class AgentLoop:
             return await self._finish(claim, turn.id, await run(SpendingTracker()))
         async with self.database.begin() as work:
             own, budget = await budget_of(work, agent), await work.budgets.of(agent.channel)
-        with self.ledger.hold(agent, own, budget) as tracker:
+        with self.ledger.track(agent, own, budget) as tracker:
             return await self._finish(claim, turn.id, await run(tracker), tracker.spent)
 
     async def _finish(

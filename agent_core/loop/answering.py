@@ -40,7 +40,7 @@ class QuestionAnswerer:
         async with claim.database.begin() as work:
             turns = await work.turns.of(agent, last=TURNS_SHOWN + 1)
             own, shared = await budget_of(work, agent), await work.budgets.of(agent.channel)
-        with self.ledger.hold(agent, own, shared) as tracker:
+        with self.ledger.track(agent, own, shared) as tracker:
             prompt = ModelRequest(kind="answer", prompt=answer_messages(agent, turns, question.text), most=MOST_REPLY)
             said = await self._ask(prompt, agent, tracker)
             spent = dict(tracker.spent)

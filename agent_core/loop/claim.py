@@ -106,7 +106,7 @@ class AgentClaim:
             rests = outcome.agent.is_at_rest and not present.is_at_rest
             return outcome, await report(work, outcome.agent, outcome.agent.since) if rests else None
 
-        async with self.write_priority.after():
+        async with self.write_priority.background():
             outcome, told = await in_one_unit(self.database, save_fenced)
         if told:
             self.waker.wake(told)
@@ -158,20 +158,20 @@ class AgentClaim:
                 if self.stages.get(turn.id) == turn.stage:
                     continue
                 standing = replace(turn, shown_as=self.stands.get(turn.id, turn.shown_as))
-                may_stand = fresh is None or turn is not fresh.made
-                self.stands[turn.id] = await self.surface.show(agent, standing, may_stand=may_stand)
+                may_exist = fresh is None or turn is not fresh.made
+                self.stands[turn.id] = await self.surface.show(agent, standing, may_exist=may_exist)
                 self.stages[turn.id] = turn.stage
                 self.shown.append((turn, self.stands[turn.id], self.clock.now()))
             for notice in notices:
-                await self._tell(agent, notice, may_stand=fresh is None)
+                await self._tell(agent, notice, may_exist=fresh is None)
                 self.told.append(notice)
         except SurfaceBusy:
             return
 
-    async def _tell(self, agent: Agent, notice: Notice, *, may_stand: bool) -> None:
+    async def _tell(self, agent: Agent, notice: Notice, *, may_exist: bool) -> None:
         """Tell the thread, or post the file there; one that is gone or cannot be taken is told of in words."""
         if not notice.file:
-            return await self.surface.notice(agent, notice, may_stand=may_stand)
+            return await self.surface.notice(agent, notice, may_exist=may_exist)
         try:
             data = await self.workspaces.of(agent).read(notice.file)
             return await self.surface.upload(agent, notice.file, data)
@@ -179,7 +179,7 @@ class AgentClaim:
             raise
         except (CommandError, SurfaceError) as fault:
             told = replace(notice, text=f"{notice.text} could not be posted. {fault}")
-            return await self.surface.notice(agent, told, may_stand=may_stand)
+            return await self.surface.notice(agent, told, may_exist=may_exist)
 
     def _count_as_shown(self, turns: tuple[Turn, ...], notices: tuple[Notice, ...]) -> None:
         self.shown.extend((turn, turn.shown_as, self.clock.now()) for turn in turns)

@@ -27,7 +27,7 @@ class Outcome:
     notices: tuple[Notice, ...] = ()
     read: tuple[Note, ...] = ()
     seen: Recall = Recall()
-    place: str = ""
+    index_key: str = ""
     spent: Mapping[CallKind, Usage] = field(default_factory=dict)
     audit: tuple[AuditEntry, ...] = ()
 
@@ -49,7 +49,9 @@ class Outcome:
         if self.seen.fresh:
             work.memories.add(self.agent, self.seen.fresh)
         if self.seen.placed:
-            work.memories.put(self.agent, self.place, {each.id: vector for each, vector in self.seen.placed.items()})
+            work.memories.put(
+                self.agent, self.index_key, {each.id: vector for each, vector in self.seen.placed.items()}
+            )
         for entry in self.audit:
             work.audit.append(entry)
         charge(work, self.agent.channel, self.spent)

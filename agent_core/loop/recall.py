@@ -54,7 +54,7 @@ async def recall_memories(
     try:
         vectors = await memory.embed([each.text for each in fresh], tracker)
         placed = dict(zip(fresh, vectors, strict=True))
-        await memory.make_findable(agent, placed)
+        await memory.add_to_index(agent, placed)
         found = (
             await memory.nearest(agent, placed[_newest(fresh)], SEARCH_RESULTS) if _may_be_shown(memory, agent) else ()
         )

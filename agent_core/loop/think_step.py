@@ -90,7 +90,7 @@ class ThinkStep:
 
     def _seen(self, outcome: Outcome, seen: Recall) -> Outcome:
         paid = replace(outcome, spent=dict(self.tracker.spent))
-        return with_recall(paid, seen, self.proposer.memory.place, self.clock.now())
+        return with_recall(paid, seen, self.proposer.memory.index_key, self.clock.now())
 
     def _following(self, thought: Thought, agent: Agent, granters: Granters, now: datetime) -> Outcome:
         match thought:

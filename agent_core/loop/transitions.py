@@ -17,15 +17,15 @@ from agent_core.model.note import Notice
 from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn
 from agent_core.model.usage import CallKind, Usage
-from agent_core.oversight.lease import why_end_after, why_end_before
+from agent_core.oversight.lease import why_lease_ends, why_not_covered
 from agent_core.oversight.policy import may_decide
-from agent_core.oversight.repetition import is_more_of_it
+from agent_core.oversight.repetition import continues_repetition
 from agent_core.oversight.untrusted_content import (
     expose,
+    has_tainted_memory,
     is_from_outside,
-    leaves_traces,
-    remembers_untrusted,
-    runs_unasked,
+    runs_without_approval,
+    taints_folder,
 )
 
 MAX_UNUSABLE_REPLIES = 3
@@ -40,7 +40,11 @@ def propose(
 
     One that goes on in a circle it was told of is no turn: the agent pauses, unless somebody wrote to it meanwhile.
     """
-    if turn_context.circling and not turn_context.waiting and is_more_of_it(thought.proposal.call, turn_context.turns):
+    if (
+        turn_context.circling
+        and not turn_context.waiting
+        and continues_repetition(thought.proposal.call, turn_context.turns)
+    ):
         why = f"{agent.name} goes round in a circle: {turn_context.circling} It was told, and proposed the same again."
         return pause(agent, f"{why} Write what to do differently, then Resume.", now)
     agent, notices = _hear(agent, turn_context, now)
@@ -66,7 +70,7 @@ def propose(
 def add_recalled(agent: Agent, seen: Recall, digest: Digest | None, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
     """The agent after long-term memory offered it something, which may claim what others wrote."""
     is_offered = bool(seen.offered or (digest and digest.recalled))
-    return expose(agent, "what its memory offered", now) if is_offered and remembers_untrusted(agent) else (agent, ())
+    return expose(agent, "what its memory offered", now) if is_offered and has_tainted_memory(agent) else (agent, ())
 
 
 def complain(agent: Agent, thought: UnusableAnswer, now: datetime) -> Outcome:
@@ -83,7 +87,7 @@ def complain(agent: Agent, thought: UnusableAnswer, now: datetime) -> Outcome:
     return replace(outcome, notices=tuple(replace(notice, reply=thought.reply) for notice in outcome.notices))
 
 
-def with_recall(outcome: Outcome, seen: Recall, place: str, now: datetime) -> Outcome:
+def with_recall(outcome: Outcome, seen: Recall, index_key: str, now: datetime) -> Outcome:
     """Add to what follows from a thought what it saw: what goes into memory, and what the thread is told of that."""
     agent = outcome.agent
     shown = tuple(one.memory.id for one in seen.offered)
@@ -94,7 +98,7 @@ def with_recall(outcome: Outcome, seen: Recall, place: str, now: datetime) -> Ou
     if seen.away and not agent.forgetful:
         said = f"Long-term memory cannot be used now: {seen.away} {agent.name} goes on without it, and it catches up."
         notices = (*notices, Notice.to(agent, "waiting", said, now))
-    return replace(outcome, agent=changed, notices=notices, seen=seen, place=place)
+    return replace(outcome, agent=changed, notices=notices, seen=seen, index_key=index_key)
 
 
 def delay(agent: Agent, thought: Delay, now: datetime) -> Outcome:
@@ -129,7 +133,7 @@ def conclude(agent: Agent, turn: Turn, earlier: Sequence[Turn], *, finishes: boo
         notice = Notice.to(agent, "finished", f"{agent.name} is done: {turn.result.output}", now)
         return Outcome(agent=spent.become(Finished(turn.result.output), now), changed=turn, notices=(*offered, notice))
     ended = [before for before in earlier if before.state == "done"]
-    why = why_end_after([*ended, turn])
+    why = why_lease_ends([*ended, turn])
     going, notices = end_lease(spent, why, now) if why else (spent, ())
     return Outcome(agent=going.become(Thinking(), now), changed=turn, notices=(*offered, *notices))
 
@@ -184,17 +188,17 @@ def _take_in(agent: Agent, turn: Turn, now: datetime) -> tuple[Agent, tuple[Noti
     notices: tuple[Notice, ...] = ()
     if is_from_outside(turn.result):
         agent, notices = expose(agent, f"{turn.call.name} (turn {turn.number})", now)
-    return replace(agent, folder_tainted=agent.folder_tainted or leaves_traces(agent, turn.risks)), notices
+    return replace(agent, folder_tainted=agent.folder_tainted or taints_folder(agent, turn.risks)), notices
 
 
 def _put(agent: Agent, turn: Turn, turn_context: TurnContext, granters: Granters, now: datetime) -> Outcome:
-    if runs_unasked(agent, turn.risks, granters.owner):
+    if runs_without_approval(agent, turn.risks, granters.owner):
         allowed = Approve(under="policy", granted_at=agent.created_at)
         return _unasked(agent, turn.decide(allowed, by=agent.owner, at=now), now)
     lease = agent.lease
     if lease is None:
         return _ask(agent, turn, now)
-    if why := why_end_before(
+    if why := why_not_covered(
         replace(agent, budget=turn_context.own), turn, turn_context.turns, granters.lender_of(lease)
     ):
         asking, notices = end_lease(agent, why, now)

@@ -8,7 +8,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.note import Note
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Budget
-from agent_core.oversight.repetition import LOOKBACK, find_repetition
+from agent_core.oversight.repetition import LOOKBACK_TURNS, find_repetition
 from agent_core.ports.database import UnitOfWork
 from agent_core.spending.helper_tree import budget_of
 
@@ -35,7 +35,7 @@ class TurnContext:
 async def load_turn_context(work: UnitOfWork, agent: Agent) -> TurnContext:
     """Read what the agent has before it."""
     upto = agent.digest.upto
-    last = min(MAX_TURNS, max(LOOKBACK, agent.turns - upto))
+    last = min(MAX_TURNS, max(LOOKBACK_TURNS, agent.turns - upto))
     turns, waiting, own, budget = await asyncio.gather(
         work.turns.of(agent, last=last),
         work.notes.list_waiting(agent),

@@ -1,1 +1,1 @@
-"""Long-term memory: what of an agent's work is kept, and what of it is brought back."""
+"""Long-term memory: chunking of past turns, embedding, retrieval and reindexing."""

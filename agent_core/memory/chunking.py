@@ -1,4 +1,4 @@
-"""What of a turn or a note goes into long-term memory, and in which pieces. Pure functions from values to memories."""
+"""Splits turns and notes into chunks for long-term memory. Pure functions."""
 
 import json
 from collections.abc import Iterator
@@ -10,37 +10,38 @@ from agent_core.model.note import Note
 from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn, text_of
 
-PIECE, OVERLAP = 240, 60
-MOST_PIECES = 16
-LONG_THOUGHT, LONG_ARGUMENTS, SHORT_RESULT = 300, 600, 300
+CHUNK_CHARACTERS, OVERLAP_CHARACTERS = 240, 60
+MAX_CHUNKS = 16
+MAX_THOUGHT_CHARACTERS, MAX_ARGUMENTS_CHARACTERS, MAX_RESULT_CHARACTERS = 300, 600, 300
 BREAKS = ("\n\n", "\n", ". ", " ")
 
 
 def memories_of(turn: Turn, at: datetime) -> tuple[Memory, ...]:
-    """A turn that is over: what was thought and done with the beginning of its result, then a long result in pieces.
+    """The memories of a finished turn: thought, call and start of the result, then a long result in chunks.
 
-    Small pieces are found again by what they say; a long one is like everything and near to nothing.
+    Small chunks are retrieved better: the embedding of a long text is near to no query.
     """
     if turn.state not in ("done", "rejected"):
         return ()
-    came = _outcome(turn)
-    call = json.dumps(dict(turn.call.arguments), ensure_ascii=False)[:LONG_ARGUMENTS]
-    lead = f"{turn.proposal.thoughts.text[:LONG_THOUGHT]}\n{turn.call.name} {call}\n{came[:SHORT_RESULT]}"
-    rest = islice(pieces(came), MOST_PIECES) if len(came) > SHORT_RESULT else ()
+    outcome = _outcome(turn)
+    call = json.dumps(dict(turn.call.arguments), ensure_ascii=False)[:MAX_ARGUMENTS_CHARACTERS]
+    thought = turn.proposal.thoughts.text[:MAX_THOUGHT_CHARACTERS]
+    lead = f"{thought}\n{turn.call.name} {call}\n{outcome[:MAX_RESULT_CHARACTERS]}"
+    rest = islice(pieces(outcome), MAX_CHUNKS) if len(outcome) > MAX_RESULT_CHARACTERS else ()
     source = f"turn {turn.number}"
     return tuple(Memory.of(text, source=source, at=at, turn=turn.number) for text in (lead, *rest))
 
 
 def memories_of_note(note: Note) -> tuple[Memory, ...]:
-    """What a person wrote."""
+    """The memories of a note: the text in chunks, each with its author."""
     return tuple(
         Memory.of(f"{note.by} wrote: {piece}", source=str(note.by), at=note.at)
-        for piece in islice(pieces(note.text), MOST_PIECES)
+        for piece in islice(pieces(note.text), MAX_CHUNKS)
     )
 
 
-def pieces(text: str, size: int = PIECE, overlap: int = OVERLAP) -> Iterator[str]:
-    """The text in overlapping pieces of at most `size` characters, cut between paragraphs, sentences or words."""
+def pieces(text: str, size: int = CHUNK_CHARACTERS, overlap: int = OVERLAP_CHARACTERS) -> Iterator[str]:
+    """Overlapping chunks of at most `size` characters, split at paragraphs, sentences or words."""
     start = 0
     while start < len(text):
         end = _end(text, start, size)
@@ -52,7 +53,7 @@ def pieces(text: str, size: int = PIECE, overlap: int = OVERLAP) -> Iterator[str
 
 
 def _start(text: str, end: int, overlap: int) -> int:
-    """Where the next piece begins: after the first break that the overlap has."""
+    """Where the next chunk begins: after the first break inside the overlap."""
     shared = text[end - overlap : end]
     found = (shared.find(mark) + len(mark) for mark in BREAKS[:-1] if mark in shared.rstrip())
     return end - overlap + next(found, shared.find(" ") + 1)

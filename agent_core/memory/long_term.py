@@ -1,6 +1,6 @@
-"""An agent's long-term memory: rows of the database that an embedder places and an index finds again.
+"""Long-term memory: rows in the database, vectors from an embedder, retrieval by a vector index.
 
-The rows are the truth. What could not be embedded or indexed stays a row and is placed later.
+The rows are the source of truth. A memory that could not be embedded or indexed stays a row and is indexed later.
 """
 
 import asyncio
@@ -18,15 +18,15 @@ from agent_core.ports.models import Embedder, MemoryIndex
 from agent_core.spending.spending_tracker import SpendingTracker
 
 EMBED_TIMEOUT_SECONDS = 15.0
-BATCH = 64
-BYTES_A_TOKEN = 3
+INDEX_BATCH = 64
+BYTES_PER_TOKEN = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LongTermMemory:
-    """Saves, finds and deletes memories. Callers check rights first; a spending tracker pays for each embedding.
+    """Saves, retrieves and deletes memories. Callers check permissions; a spending tracker records each embedding.
 
-    Raises MemoryAway while the embedder or the index cannot be used.
+    Methods raise MemoryAway while the embedder or the index cannot be used.
     """
 
     database: Database
@@ -34,67 +34,67 @@ class LongTermMemory:
     index: MemoryIndex
 
     @property
-    def place(self) -> str:
-        """The embedder and the index, by their names: what is in another place has to be placed anew."""
+    def index_key(self) -> str:
+        """Names of embedder and index. Memories with another key must be embedded and indexed again."""
         return f"{self.embedder.name} in {self.index.name}"
 
     async def add(self, agent: Agent, memories: Sequence[Memory], tracker: SpendingTracker) -> bool:
-        """Keep new memories; return whether they can be found by nearness already."""
+        """Save new memories; return False if they could not be indexed yet."""
 
         async def act(work: UnitOfWork) -> None:
             work.memories.add(agent, memories)
 
         await in_one_unit(self.database, act)
         try:
-            await self._place(agent, memories, tracker)
+            await self._index_memories(agent, memories, tracker)
         except MemoryAway:
             return False
         return True
 
     async def recall(self, agent: Agent, query: str, most: int, tracker: SpendingTracker) -> tuple[Recalled, ...]:
-        """What is nearest to a text, nearest first."""
+        """Up to `most` memories nearest to a text, nearest first."""
         (vector,) = await self.embed([query], tracker)
         return await self.nearest(agent, vector, most)
 
     async def nearest(self, agent: Agent, vector: Vector, most: int) -> tuple[Recalled, ...]:
-        """What is nearest to a vector, nearest first."""
-        async with _in_time():
-            found = dict(await self.index.nearest(MemorySpace.of(agent), self.place, vector, most))
+        """Up to `most` memories nearest to a vector, nearest first."""
+        async with _timeout():
+            found = dict(await self.index.nearest(MemorySpace.of(agent), self.index_key, vector, most))
         if not found:
             return ()
         async with self.database.begin() as work:
-            memories = await work.memories.some(agent, tuple(found))
+            memories = await work.memories.get_many(agent, tuple(found))
         return tuple(Recalled(memory, found[memory.id]) for memory in memories)
 
     async def embed(self, texts: Sequence[str], tracker: SpendingTracker) -> tuple[Vector, ...]:
-        """The vectors of texts, paid for."""
-        guess = Usage(prompt=sum(len(text.encode(errors="replace")) // BYTES_A_TOKEN + 1 for text in texts))
+        """The vectors of the texts; the cost is recorded in the tracker."""
+        guess = Usage(prompt=sum(len(text.encode(errors="replace")) // BYTES_PER_TOKEN + 1 for text in texts))
         try:
-            with tracker.call(self.embedder.price(guess), self.embedder.name):
-                async with _in_time():
+            with tracker.reserve(self.embedder.price(guess), self.embedder.name):
+                async with _timeout():
                     embedding = await self.embedder.embed(texts)
         except ModelError as error:
             raise MemoryAway(str(error)) from error
         cost = self.embedder.price(embedding.usage) or embedding.usage.cost
-        tracker.pay("embedding", replace(embedding.usage, cost=cost))
+        tracker.record("embedding", replace(embedding.usage, cost=cost))
         return embedding.vectors
 
-    async def make_findable(self, agent: Agent, vectors: Mapping[Memory, Vector]) -> None:
-        """Hand placed memories to the index; their rows are saved by the caller, before or after."""
-        async with _in_time():
-            await self.index.add(MemorySpace.of(agent), self.place, tuple(vectors.items()))
+    async def add_to_index(self, agent: Agent, vectors: Mapping[Memory, Vector]) -> None:
+        """Add memories with their vectors to the index. The caller saves the rows, before or after."""
+        async with _timeout():
+            await self.index.add(MemorySpace.of(agent), self.index_key, tuple(vectors.items()))
 
     async def catch_up(self, agent: Agent, tracker: SpendingTracker) -> int:
-        """Place up to 64 memories that are in no place, or in another one; return how many."""
+        """Index up to 64 memories that have no vector for the current index key; return how many."""
         async with self.database.begin() as work:
-            behind = await work.memories.list_unindexed(agent, self.place, most=BATCH)
-        if behind:
-            await self._place(agent, behind, tracker)
-        return len(behind)
+            unindexed = await work.memories.list_unindexed(agent, self.index_key, most=INDEX_BATCH)
+        if unindexed:
+            await self._index_memories(agent, unindexed, tracker)
+        return len(unindexed)
 
     async def forget(self, agent: Agent, ids: Sequence[MemoryId]) -> None:
-        """Remove memories, from the index first: one that only the index knew could never be removed."""
-        async with _in_time():
+        """Remove memories from the index, then from the database, so that the index keeps no orphan."""
+        async with _timeout():
             await self.index.forget(MemorySpace.of(agent), ids)
 
         async def act(work: UnitOfWork) -> None:
@@ -103,7 +103,6 @@ class LongTermMemory:
         await in_one_unit(self.database, act)
 
     async def clear(self, agent: Agent) -> None:
-        """Remove all memories of the agent."""
         await self.empty_index(agent)
 
         async def act(work: UnitOfWork) -> None:
@@ -112,24 +111,24 @@ class LongTermMemory:
         await in_one_unit(self.database, act)
 
     async def empty_index(self, agent: Agent) -> None:
-        """Remove all that the index holds of the agent; the rows are left alone."""
-        async with _in_time():
+        """Remove the agent's memories from the index; the rows stay."""
+        async with _timeout():
             await self.index.drop(MemorySpace.of(agent))
 
-    async def _place(self, agent: Agent, memories: Sequence[Memory], tracker: SpendingTracker) -> None:
+    async def _index_memories(self, agent: Agent, memories: Sequence[Memory], tracker: SpendingTracker) -> None:
         vectors = await self.embed([memory.text for memory in memories], tracker)
-        await self.make_findable(agent, dict(zip(memories, vectors, strict=True)))
+        await self.add_to_index(agent, dict(zip(memories, vectors, strict=True)))
         placed = {memory.id: vector for memory, vector in zip(memories, vectors, strict=True)}
 
         async def act(work: UnitOfWork) -> None:
-            work.memories.put(agent, self.place, placed)
+            work.memories.put(agent, self.index_key, placed)
 
         await in_one_unit(self.database, act)
 
 
 @asynccontextmanager
-async def _in_time() -> AsyncIterator[None]:
-    """Turn a long silence into MemoryAway."""
+async def _timeout() -> AsyncIterator[None]:
+    """Turn a timeout into MemoryAway."""
     try:
         async with asyncio.timeout(EMBED_TIMEOUT_SECONDS):
             yield

@@ -1,4 +1,4 @@
-"""Places in the background what long-term memory cannot find yet: after a fault, or with another embedder or index."""
+"""Background reindexing: indexes memories after a fault, or after a change of embedder or index."""
 
 import logging
 from dataclasses import dataclass
@@ -13,12 +13,15 @@ from agent_core.spending.budget_ledger import BudgetLedger
 logger = logging.getLogger(__name__)
 
 INTERVAL_SECONDS = 30.0
-MOST_AGENTS = 100
+MAX_AGENTS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reindexer:
-    """Looks every half minute; each agent pays for its own memories. What is not placed is found by words meanwhile."""
+    """Runs every 30 s. Each agent's budget pays for its own memories.
+
+    Until a memory is indexed, it is found by keyword search only.
+    """
 
     database: Database
     memory: LongTermMemory
@@ -26,26 +29,26 @@ class Reindexer:
     clock: Clock
 
     async def run(self) -> None:
-        """Work until cancelled."""
+        """Run until cancelled."""
         while True:
             try:
                 await self.catch_up()
             except (MemoryAway, DatabaseAway) as away:
-                logger.warning("memories wait to be placed", extra={"why": str(away)})
+                logger.warning("memories are not indexed yet", extra={"why": str(away)})
             await self.clock.sleep(INTERVAL_SECONDS)
 
     async def catch_up(self) -> int:
-        """Place what is not placed; return how many memories were. Raise MemoryAway while none can be.
+        """Index all memories that are not indexed; return how many. Raise MemoryAway while that is impossible.
 
-        An agent whose budget does not allow it waits; the others do not wait for it.
+        An agent whose budget is spent is skipped.
         """
         async with self.database.begin() as work:
-            behind = await work.memories.behind(self.memory.place, most=MOST_AGENTS)
+            agents = await work.memories.list_agents_unindexed(self.memory.index_key, most=MAX_AGENTS)
         placed = 0
-        for agent_id in behind:
+        for agent_id in agents:
             placed += await self._catch_up(agent_id)
         if placed:
-            logger.info("memories placed", extra={"number": placed, "place": self.memory.place})
+            logger.info("memories indexed", extra={"number": placed, "place": self.memory.index_key})
         return placed
 
     async def _catch_up(self, agent_id: AgentId) -> int:
@@ -56,11 +59,11 @@ class Reindexer:
             async with self.ledger.open_tracker(agent) as tracker:
                 while number := await self.memory.catch_up(agent, tracker):
                     placed += number
-                    logger.info("memories of an agent placed", extra={"agent": agent_id, "so_far": placed})
+                    logger.info("memories of an agent indexed", extra={"agent": agent_id, "so_far": placed})
         except NotFound:
-            pass  # it was deleted meanwhile
+            pass  # the agent was deleted meanwhile
         except MemoryAway as away:
             if not isinstance(away.__cause__, OverBudget):
                 raise
-            logger.info("memories wait for a budget", extra={"agent": agent_id})
+            logger.info("memories are not indexed: over budget", extra={"agent": agent_id})
         return placed

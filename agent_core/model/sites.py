@@ -1,23 +1,36 @@
-"""Which web sites the agents of a channel may reach."""
+"""Allow list and deny list of web sites for the agents of a channel, and their JSON form."""
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
+
+SITES_KEY = "sites"  # the channel's preference that holds them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sites:
-    """Host names; each stands for its subdomains too. With nothing in `allow` every site is, unless it is denied."""
+    """Host names; each includes its subdomains. An empty `allow` allows every site that is not in `deny`."""
 
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
 
     def refusal(self, host: str) -> str:
-        """Why the channel's people keep agents from this host, as a sentence; "" where they do not."""
+        """Why the host is refused, as a sentence; "" if it is allowed."""
         name = host.rstrip(".").casefold()
         if _is_one_of(name, self.deny):
             return f"{name} is denied in this channel."
         if self.allow and not _is_one_of(name, self.allow):
             return f"{name} is not among the sites allowed in this channel: {', '.join(self.allow)}."
         return ""
+
+
+def parse_sites(text: str | None) -> Sites:
+    """Read the saved preference; None gives empty lists."""
+    lists = json.loads(text) if text else {}
+    return Sites(**{name: tuple(hosts) for name, hosts in lists.items()})
+
+
+def serialise_sites(sites: Sites) -> str:
+    return json.dumps(asdict(sites))
 
 
 def _is_one_of(name: str, sites: tuple[str, ...]) -> bool:

@@ -1,4 +1,1 @@
-"""The rules of asking: who may decide, what goes unasked, when a lease ends, what may be spent.
-
-The rules are functions of values. Budgets, helpers and sites are also read and saved here, in a unit of work.
-"""
+"""The rules of approval, as pure functions: who may decide, what runs without approval, when a lease ends."""

@@ -1,4 +1,4 @@
-"""What an approval of N commands grants, and when it ends by itself."""
+"""Rules of leases (approval of N commands): what a lease covers and when it ends. Pure functions."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -12,20 +12,20 @@ from agent_core.model.lease import Lease, covered_classes
 from agent_core.model.result import Failed
 from agent_core.model.turn import Turn
 from agent_core.oversight.policy import may_decide
-from agent_core.oversight.untrusted_content import is_held_back
+from agent_core.oversight.untrusted_content import requires_approval
 
-SAME_CALL_MOST = 2
-ERRORS_MOST = 2
+MAX_SAME_CALLS = 2
+MAX_FAILURES_IN_A_ROW = 2
 
 
 def require_approvable(times: int) -> None:
-    """Raise InvalidInput unless an answer to a proposal may approve so many commands: from 2 to 50."""
+    """Raise InvalidInput unless the number of approved commands is from 2 to 50."""
     if not FEWEST_TIMES <= times <= MOST_TIMES:
         raise InvalidInput({"times": f"Approve ×N: a number from {FEWEST_TIMES} to {MOST_TIMES}, not {times}."})
 
 
 def require_within_limit(times: int, limit: int | None) -> None:
-    """Raise InvalidInput for more commands than the operator's limit allows; None is no limit."""
+    """Raise InvalidInput if the number exceeds the operator's limit; None is no limit."""
     if limit is not None and times > limit:
         commands = "1 command" if limit == 1 else f"{limit} commands"
         raise InvalidInput(
@@ -34,7 +34,7 @@ def require_within_limit(times: int, limit: int | None) -> None:
 
 
 def grant(times: int, risks: tuple[RiskClass, ...], *, by: Actor, at: datetime) -> Lease:
-    """A lease over every class except execute and publish, and those too if the command at hand is one.
+    """A lease for every risk class except execute and publish; these only if the command at hand has them.
 
     Raise InvalidInput when `times` is below 1.
     """
@@ -43,11 +43,11 @@ def grant(times: int, risks: tuple[RiskClass, ...], *, by: Actor, at: datetime) 
     return Lease(granted_by=by, granted_at=at, total=times, left=times, classes=covered_classes(risks))
 
 
-def why_end_before(agent: Agent, turn: Turn, earlier: Sequence[Turn], granter: Actor | None) -> str:
-    """Why the agent's lease does not cover this proposal, as the rest of a sentence; "" when it does.
+def why_not_covered(agent: Agent, turn: Turn, earlier: Sequence[Turn], granter: Actor | None) -> str:
+    """Why the agent's lease does not cover this proposal, as the rest of a sentence; "" if it does.
 
-    `earlier` are the turns before it, in order; `granter` is who granted the lease as their platform knows them now,
-    None where it does not say.
+    `earlier` are the previous turns in order. `granter` is the person who granted the lease, with current membership,
+    or None if the platform gave no answer.
     """
     lease = agent.lease
     if lease is None:
@@ -56,19 +56,19 @@ def why_end_before(agent: Agent, turn: Turn, earlier: Sequence[Turn], granter: A
         return f"whether {lease.granted_by} may still approve here cannot be found out now"
     if not may_decide(agent, granter):
         return f"{lease.granted_by} may not approve here any more"
-    if is_held_back(agent, turn.risks):
+    if requires_approval(agent, turn.risks):
         return f"it was given untrusted content since, and now wants {turn.call.name}"
     if not lease.covers(turn.risks):
         outside = ", ".join(risk for risk in turn.risks if risk not in lease.classes)
         return f"{turn.call.name} is of class {outside}, which was not granted"
     same = sum(before.call == turn.call for before in earlier if before.state == "done")
-    if same >= SAME_CALL_MOST:
+    if same >= MAX_SAME_CALLS:
         return f"{turn.call.name} was proposed with the same arguments for the third time"
     return "the budget is nearly spent" if agent.budget.nearly_spent else ""
 
 
-def why_end_after(ended: Sequence[Turn]) -> str:
-    """Why a lease ends after the last of these turns ran; "" when it goes on."""
-    last = ended[-ERRORS_MOST:]
-    failed = len(last) == ERRORS_MOST and all(isinstance(turn.result, Failed) for turn in last)
+def why_lease_ends(ended: Sequence[Turn]) -> str:
+    """Why the lease ends after the last of these turns; "" if it continues."""
+    last = ended[-MAX_FAILURES_IN_A_ROW:]
+    failed = len(last) == MAX_FAILURES_IN_A_ROW and all(isinstance(turn.result, Failed) for turn in last)
     return "two commands in a row failed" if failed else ""

@@ -1,4 +1,4 @@
-"""Who may do what, and which commands need no approval."""
+"""Permissions: who may approve, create agents and talk to them, and which risk classes run without approval."""
 
 from agent_core.errors import NotAllowed
 from agent_core.model.actors import Actor
@@ -19,13 +19,13 @@ def may_decide(agent: Agent, actor: Actor) -> bool:
 
 
 def require_may_speak(actor: Actor, what: str) -> None:
-    """Raise NotAllowed for bots: no agent answers one, and none may halt an agent."""
+    """Raise NotAllowed for bots: agents neither answer bots nor obey them."""
     if actor.kind == "bot":
         raise NotAllowed(f"{what}: bots are not listened to.")
 
 
 def require_may_create(actor: Actor, *, guests_may: bool = False) -> None:
-    """Raise NotAllowed unless `actor` is a full member, or a guest where the operator lets guests make agents."""
+    """Raise NotAllowed unless `actor` is a full member, or a guest where the operator allows guests."""
     match actor.kind:
         case "member":
             return
@@ -41,8 +41,8 @@ def require_may_create(actor: Actor, *, guests_may: bool = False) -> None:
             raise NotAllowed("make agents here: bots are not listened to.")
 
 
-def is_free(policy: Policy, risks: tuple[RiskClass, ...]) -> bool:
-    """Whether every class of a command runs unasked."""
+def is_preapproved(policy: Policy, risks: tuple[RiskClass, ...]) -> bool:
+    """Whether the policy lets all these risk classes run without approval."""
     return set(risks) <= set(policy.free)
 
 

@@ -1,4 +1,4 @@
-"""Whether an agent goes round in a circle: the same step with the same outcome, again. Pure functions of its turns."""
+"""Loop detection: finds an agent that repeats the same step with the same outcome. Pure functions of its turns."""
 
 import re
 from collections.abc import Sequence
@@ -8,13 +8,13 @@ from agent_core.model.command import CommandCall
 from agent_core.model.result import Failed, Succeeded
 from agent_core.model.turn import Turn, text_of
 
-LOOKBACK = 9
-TIMES = 3
-SAME_WORDS = 0.6
-SAME_OUTCOME = 0.8
-MOST_READ = 4_000  # characters: what is alike for so long is alike
+LOOKBACK_TURNS = 9
+REPETITIONS = 3
+MIN_WORD_OVERLAP = 0.6
+MIN_OUTCOME_OVERLAP = 0.8
+MAX_COMPARED_CHARACTERS = 4_000
 WORD = re.compile(r"\d+|\w{3,}")
-COMMON = frozenset(
+STOP_WORDS = frozenset(
     re.findall(
         r"\w+",
         "the and for that this with from will should next step now again once more then its our are was have has not "
@@ -24,30 +24,36 @@ COMMON = frozenset(
 
 
 def find_repetition(turns: Sequence[Turn]) -> str:
-    """What an agent repeats that brings it no further, as a sentence, or "". `turns` are its newest, in order.
+    """What the agent repeats without progress, as a sentence, or "". `turns` are its newest, in order.
 
-    Three times within nine turns the same call with the same result, or the same failure; two calls in turn, twice
-    each; or three times running the same command with nearly the same words and nearly the same outcome.
+    Detected within the last nine turns: the same call with the same result, or the same failure, three times; two calls
+    that alternate twice; the same command three times in a row with similar words and a similar outcome.
     """
-    ended = [turn for turn in turns[-LOOKBACK:] if turn.state == "done" and turn.result is not None]
+    ended = [turn for turn in turns[-LOOKBACK_TURNS:] if turn.state == "done" and turn.result is not None]
     if not ended:
         return ""
-    return _same_again(ended) or _same_failure(ended) or _to_and_fro(ended) or _in_other_words(ended)
+    return _same_result(ended) or _same_failure(ended) or _alternation(ended) or _paraphrase(ended)
 
 
-def is_more_of_it(call: CommandCall, turns: Sequence[Turn]) -> bool:
-    """Whether a proposed call goes on with what `find_repetition` found: one of the newest commands, in like words."""
-    newest = [turn for turn in turns if turn.state == "done"][-TIMES:]
+def continues_repetition(call: CommandCall, turns: Sequence[Turn]) -> bool:
+    """Whether a proposed call continues the repetition: one of the newest commands in similar words."""
+    newest = [turn for turn in turns if turn.state == "done"][-REPETITIONS:]
     return any(
-        call == turn.call or (call.name == turn.call.name and _likeness(_said(call), _said(turn.call)) >= SAME_WORDS)
+        call == turn.call
+        or (
+            call.name == turn.call.name
+            and _likeness(_argument_words(call), _argument_words(turn.call)) >= MIN_WORD_OVERLAP
+        )
         for turn in newest
     )
 
 
-def _same_again(ended: Sequence[Turn]) -> str:
+def _same_result(ended: Sequence[Turn]) -> str:
     last = ended[-1]
     times = sum(turn.call == last.call and turn.result == last.result for turn in ended)
-    return f"{last.call.name} with the same arguments had the same result {times} times." if times >= TIMES else ""
+    return (
+        f"{last.call.name} with the same arguments had the same result {times} times." if times >= REPETITIONS else ""
+    )
 
 
 def _same_failure(ended: Sequence[Turn]) -> str:
@@ -55,37 +61,42 @@ def _same_failure(ended: Sequence[Turn]) -> str:
     if not isinstance(last.result, Failed):
         return ""
     times = sum(turn.call.name == last.call.name and turn.result == last.result for turn in ended)
-    return f"{last.call.name} failed {times} times in the same way." if times >= TIMES else ""
+    return f"{last.call.name} failed {times} times in the same way." if times >= REPETITIONS else ""
 
 
-def _to_and_fro(ended: Sequence[Turn]) -> str:
+def _alternation(ended: Sequence[Turn]) -> str:
     if len(ended) < 4:
         return ""
-    one, two, again, too = ended[-4:]
-    if one.call == two.call or not (_is_same(one, again) and _is_same(two, too)):
+    first, second, third, fourth = ended[-4:]
+    if first.call == second.call or not (_is_same(first, third) and _is_same(second, fourth)):
         return ""
-    return f"{one.call.name} and {two.call.name} took turns with the same results."
+    return f"{first.call.name} and {second.call.name} took turns with the same results."
 
 
-def _in_other_words(ended: Sequence[Turn]) -> str:
-    newest = ended[-TIMES:]
-    if len(newest) < TIMES or len({turn.call.name for turn in newest}) > 1 or _makes_progress(newest):
+def _paraphrase(ended: Sequence[Turn]) -> str:
+    newest = ended[-REPETITIONS:]
+    if len(newest) < REPETITIONS or len({turn.call.name for turn in newest}) > 1 or _makes_progress(newest):
         return ""
     alike = all(
-        _likeness(_intent(one), _intent(two)) >= SAME_WORDS or _likeness(_said(one.call), _said(two.call)) >= SAME_WORDS
+        _likeness(_thought_words(one), _thought_words(two)) >= MIN_WORD_OVERLAP
+        or _likeness(_argument_words(one.call), _argument_words(two.call)) >= MIN_WORD_OVERLAP
         for one, two in combinations(newest, 2)
     )
-    return f"{newest[0].call.name} was tried {TIMES} times in other words, and nothing new came of it." if alike else ""
+    return (
+        f"{newest[0].call.name} was tried {REPETITIONS} times in other words, and nothing new came of it."
+        if alike
+        else ""
+    )
 
 
 def _makes_progress(turns: Sequence[Turn]) -> bool:
-    """Whether outcomes differ: something new was found or written."""
+    """Whether outcomes differ, so that something new was found or written."""
     outcomes = [_words(_outcome(turn)) for turn in turns]
-    return any(_overlap(one, two) < SAME_OUTCOME for one, two in combinations(outcomes, 2))
+    return any(_overlap(one, two) < MIN_OUTCOME_OVERLAP for one, two in combinations(outcomes, 2))
 
 
 def _outcome(turn: Turn) -> str:
-    """What the turn brought; of a writing command what it wrote, for what it says of itself is always alike."""
+    """The turn's result; for a writing command the written text, because its result is always similar."""
     if "write" in turn.risks and isinstance(turn.result, Succeeded):
         return " ".join(str(value) for value in turn.call.arguments.values())
     return text_of(turn.result) if turn.result else ""
@@ -95,24 +106,26 @@ def _is_same(one: Turn, two: Turn) -> bool:
     return one.call == two.call and one.result == two.result
 
 
-def _intent(turn: Turn) -> frozenset[str]:
+def _thought_words(turn: Turn) -> frozenset[str]:
     return _words(turn.proposal.thoughts.text)
 
 
-def _said(call: CommandCall) -> frozenset[str]:
+def _argument_words(call: CommandCall) -> frozenset[str]:
     return _words(" ".join(str(value) for value in call.arguments.values()))
 
 
 def _words(text: str) -> frozenset[str]:
-    """The stems of the words that carry meaning, crudely."""
-    return frozenset(word[:6] for word in WORD.findall(text[:MOST_READ].casefold()) if word not in COMMON)
+    """Crude stems (first six letters) of the words that are not stop words."""
+    return frozenset(
+        word[:6] for word in WORD.findall(text[:MAX_COMPARED_CHARACTERS].casefold()) if word not in STOP_WORDS
+    )
 
 
 def _likeness(one: frozenset[str], two: frozenset[str]) -> float:
-    """What two sets share, of the smaller one: a paraphrase may say more. Two empty ones are the same."""
+    """Overlap coefficient: shared words by the size of the smaller set, 1.0 for two empty sets."""
     return len(one & two) / min(len(one), len(two)) if one and two else float(one == two)
 
 
 def _overlap(one: frozenset[str], two: frozenset[str]) -> float:
-    """What two sets share, of all that they hold."""
+    """Jaccard index: shared words by the size of the union."""
     return len(one & two) / len(one | two) if one or two else 1.0

@@ -1,7 +1,7 @@
 """Taint tracking: which results contain untrusted content (pages, search hits, program output made from them).
 
-Whoever wrote that content may have meant it for the agent. It is material to work on: until a person who was told of
-it decides again, no lease and no policy covers execute and publish.
+Untrusted content may contain instructions (prompt injection). After an agent read some, no lease and no policy covers
+execute and publish until a person who was informed decides again.
 
     result from outside ─► agent exposed ─► (writes, runs, spends) ─► folder tainted ─► others that read the folder
                                 └─► messages and reports to helpers and back
@@ -17,69 +17,71 @@ from agent_core.model.decision import Approve
 from agent_core.model.note import Notice
 from agent_core.model.result import Result
 from agent_core.model.turn import Turn
-from agent_core.oversight.policy import is_free, may_decide
+from agent_core.oversight.policy import is_preapproved, may_decide
 
-WORKING, KEEPING = ("code", "shell"), ("files", "memory")  # categories that work on, and give back, what was kept
-LEAVING_TRACES: frozenset[RiskClass] = frozenset({"write", "execute", "spend"})
+PROCESSING_CATEGORIES, STORAGE_CATEGORIES = ("code", "shell"), ("files", "memory")
+WRITING_CLASSES: frozenset[RiskClass] = frozenset({"write", "execute", "spend"})
 
 
 def is_from_outside(result: Result | None) -> bool:
-    """Whether others wrote some of it."""
+    """Whether the result contains untrusted content."""
     return result is not None and result.outside
 
 
-def brings_in(spec: CommandSpec, agent: Agent) -> bool:
-    """Whether the command's result may contain untrusted content: its own, or what memory or folder hold of it."""
+def may_return_untrusted(spec: CommandSpec, agent: Agent) -> bool:
+    """Whether the command's result may contain untrusted content, from outside, from memory or from the folder."""
     if spec.outside:
         return True
-    inherits = spec.category in WORKING or (spec.category in KEEPING and spec.risks == ("read",))
+    inherits = spec.category in PROCESSING_CATEGORIES or (
+        spec.category in STORAGE_CATEGORIES and spec.risks == ("read",)
+    )
     return inherits and (agent.is_tainted or agent.folder_tainted)
 
 
-def is_held_back(agent: Agent, risks: tuple[RiskClass, ...]) -> bool:
-    """Whether people are asked although a lease or the policy covers these classes."""
+def requires_approval(agent: Agent, risks: tuple[RiskClass, ...]) -> bool:
+    """Whether approval is required although a lease or the policy covers these classes."""
     return agent.exposed and bool(GUARDED_CLASSES.intersection(risks))
 
 
-def runs_unasked(agent: Agent, risks: tuple[RiskClass, ...], owner: Actor | None) -> bool:
-    """Whether the policy lets commands of these classes run; `owner`, who chose it, must still have the right to."""
-    is_allowed = is_free(agent.policy, risks) and not is_held_back(agent, risks)
+def runs_without_approval(agent: Agent, risks: tuple[RiskClass, ...], owner: Actor | None) -> bool:
+    """Whether the policy lets these classes run; `owner`, who chose the policy, must still be an approver."""
+    is_allowed = is_preapproved(agent.policy, risks) and not requires_approval(agent, risks)
     return is_allowed and owner is not None and may_decide(agent, owner)
 
 
-def leaves_traces(agent: Agent, risks: tuple[RiskClass, ...]) -> bool:
-    """Whether a command of these classes may put untrusted content into the agent's folder."""
-    return agent.is_tainted and bool(LEAVING_TRACES.intersection(risks))
+def taints_folder(agent: Agent, risks: tuple[RiskClass, ...]) -> bool:
+    """Whether a command of these classes may write untrusted content into the agent's folder."""
+    return agent.is_tainted and bool(WRITING_CLASSES.intersection(risks))
 
 
-def takes_in_unseen(agent: Agent, spec: CommandSpec) -> Agent:
-    """The agent after a command of which nobody knows how far it came: what it may have brought in is there."""
-    if not brings_in(spec, agent):
+def assume_exposed(agent: Agent, spec: CommandSpec) -> Agent:
+    """The agent after an interrupted command, whose result is unknown: assume it read untrusted content."""
+    if not may_return_untrusted(spec, agent):
         return agent
     exposed = agent.expose()
-    return replace(exposed, folder_tainted=agent.folder_tainted or leaves_traces(exposed, spec.risks))
+    return replace(exposed, folder_tainted=agent.folder_tainted or taints_folder(exposed, spec.risks))
 
 
 def is_still_allowed(agent: Agent, turn: Turn) -> bool:
-    """Whether what lets a turn run unasked is still in force; what a person decided stays decided."""
+    """Whether the lease or policy under which a turn was approved still covers it; a person's approval does."""
     match turn.approvals[-1].decision:
         case Approve(under="lease", granted_at=granted_at):
             lease = agent.lease
             holds = lease is not None and lease.granted_at == granted_at and lease.covers(turn.risks)
-            return holds and not is_held_back(agent, turn.risks)
+            return holds and not requires_approval(agent, turn.risks)
         case Approve(under="policy"):
-            return is_free(agent.policy, turn.risks) and not is_held_back(agent, turn.risks)
+            return is_preapproved(agent.policy, turn.risks) and not requires_approval(agent, turn.risks)
         case _:
             return True
 
 
-def remembers_untrusted(agent: Agent) -> bool:
-    """Whether what long-term memory offers may be others' words."""
+def has_tainted_memory(agent: Agent) -> bool:
+    """Whether the agent's long-term memory may contain untrusted content."""
     return agent.is_tainted or agent.folder_tainted
 
 
 def expose(agent: Agent, how: str, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
-    """The agent after it was given untrusted content, and what the thread is told where its lease loses a class.
+    """The agent after it read untrusted content, and the notices to its thread if its lease loses a class.
 
     `how` completes "has been given untrusted content by …".
     """

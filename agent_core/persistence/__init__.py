@@ -1,1 +1,1 @@
-"""Where everything is kept: units of work on SQLite or PostgreSQL. What the records mean is the model's affair."""
+"""The database adapter: repositories and units of work on SQLite or PostgreSQL, by SQLAlchemy Core."""

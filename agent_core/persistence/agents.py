@@ -1,4 +1,4 @@
-"""The agents in the database."""
+"""Repository of agents: SQL statements and mapping to values."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -31,27 +31,33 @@ from agent_core.persistence.write_buffer import WriteBuffer
 
 _READ = select(agents.c.data, agents.c.revision)
 _ALL = _READ.order_by(agents.c.id)
-_HERE = agents.c.channel == bindparam("in_channel")
-_THIS = agents.c.id == bindparam("the_id")
-_LOCATE = _READ.where(_THIS)
-_GET = _LOCATE.where(_HERE)
-_NAMED = _READ.where(_HERE, agents.c.name_key == bindparam("name_key"))
-_OF = _ALL.where(_HERE)
-_IN_THREAD = _READ.where(_HERE, agents.c.thread == bindparam("thread")).order_by(agents.c.id.desc())
-_OWNED = _ALL.where(agents.c.owner == bindparam("person"), agents.c.workspace == bindparam("in_workspace"))
-_THERE = agents.c.surface == bindparam("on_surface")
-_LISTENING = union_all(
-    select(agents.c.id, agents.c.data, agents.c.revision).where(AWAKE, _THERE),
-    select(agents.c.id, agents.c.data, agents.c.revision).where(RESTING, _THERE, agents.c.since >= bindparam("since")),
+_IN_CHANNEL = agents.c.channel == bindparam("in_channel")
+_BY_ID = agents.c.id == bindparam("the_id")
+_LOCATE = _READ.where(_BY_ID)
+_GET = _LOCATE.where(_IN_CHANNEL)
+_NAMED = _READ.where(_IN_CHANNEL, agents.c.name_key == bindparam("name_key"))
+_OF = _ALL.where(_IN_CHANNEL)
+_IN_THREAD = _READ.where(_IN_CHANNEL, agents.c.thread == bindparam("thread")).order_by(agents.c.id.desc())
+_BY_OWNER = _ALL.where(agents.c.owner == bindparam("person"), agents.c.workspace == bindparam("in_workspace"))
+_ON_SURFACE = agents.c.surface == bindparam("on_surface")
+_WITH_THREAD = union_all(
+    select(agents.c.id, agents.c.data, agents.c.revision).where(AWAKE, _ON_SURFACE),
+    select(agents.c.id, agents.c.data, agents.c.revision).where(
+        RESTING, _ON_SURFACE, agents.c.since >= bindparam("since")
+    ),
 ).order_by("id")
-_ASKING = _ALL.where(agents.c.status == "awaiting").limit(bindparam("most"))
-_PLACE = (agents.c.channel, agents.c.status)
-_CENSUS = select(*_PLACE, func.count().label("number")).group_by(*_PLACE).order_by(*_PLACE)
+_AWAITING = _ALL.where(agents.c.status == "awaiting").limit(bindparam("most"))
+_CHANNEL_AND_STATUS = (agents.c.channel, agents.c.status)
+_CENSUS = (
+    select(*_CHANNEL_AND_STATUS, func.count().label("number"))
+    .group_by(*_CHANNEL_AND_STATUS)
+    .order_by(*_CHANNEL_AND_STATUS)
+)
 _SURFACES: BindParameter[Sequence[str]] = bindparam("surfaces", expanding=True)
 
 
-def _with(record: Table, condition: ColumnElement[bool]) -> Select[str]:
-    # The surface is asked for row by row: joined, planners prefer to begin with every agent there is.
+def _agents_with(record: Table, condition: ColumnElement[bool]) -> Select[str]:
+    # A scalar subquery: with a join, query planners scan all agents first.
     surface = select(agents.c.surface).where(agents.c.id == record.c.agent_id).scalar_subquery()
     return select(record.c.agent_id.label("id")).where(condition, surface.in_(_SURFACES))
 
@@ -60,12 +66,12 @@ _DUE = union(
     select(agents.c.id).where(
         WORKING, agents.c.surface.in_(_SURFACES), or_(agents.c.wake_at.is_(None), agents.c.wake_at <= bindparam("now"))
     ),
-    _with(turns, UNSHOWN),
-    _with(notices, UNTOLD),
+    _agents_with(turns, UNSHOWN),
+    _agents_with(notices, UNTOLD),
 ).order_by("id")
 _ADD = insert(agents)
-_SAVE = update(agents).where(_THIS, _HERE, agents.c.revision == bindparam("read"))
-_REMOVE = delete(agents).where(_THIS, _HERE)
+_SAVE = update(agents).where(_BY_ID, _IN_CHANNEL, agents.c.revision == bindparam("read"))
+_REMOVE = delete(agents).where(_BY_ID, _IN_CHANNEL)
 
 
 class SqlAgents:
@@ -76,64 +82,52 @@ class SqlAgents:
         self._pending: IdentityMap[Agent] = IdentityMap("agent", buffer.check_open)
 
     async def get(self, channel: ChannelScope, agent_id: AgentId) -> Agent:
-        """The agent, as it is to be saved here or else as it is committed."""
         if agent := self._pending.find(agent_id, channel):
             return agent
         return self._one(agent_id, await self._buffer.rows(_GET, {"in_channel": channel.key, "the_id": agent_id}))
 
     async def locate(self, agent_id: AgentId) -> Agent:
-        """The same, wherever it is."""
         if agent := self._pending.find(agent_id):
             return agent
         return self._one(agent_id, await self._buffer.rows(_LOCATE, {"the_id": agent_id}))
 
     async def find_by_name(self, channel: ChannelScope, name: str) -> Agent | None:
-        """The agent that is committed under this name, as it is to be saved here."""
         values = {"in_channel": channel.key, "name_key": name.casefold()}
         found = self._read(await self._buffer.rows(_NAMED, values))
         return self._pending.latest(found[0]) if found else None
 
     async def of(self, channel: ChannelScope) -> tuple[Agent, ...]:
-        """The channel's agents."""
         return self._read(await self._buffer.rows(_OF, {"in_channel": channel.key}))
 
     async def in_thread(self, thread: ThreadRef) -> Agent | None:
-        """The agent that is committed with this thread, as it is to be saved here."""
         values = {"in_channel": thread.channel.key, "thread": thread.thread}
         found = [agent for agent in self._read(await self._buffer.rows(_IN_THREAD, values)) if not agent.parent]
         return self._pending.latest(found[0]) if found else None
 
     async def list_by_owner(self, surface: SurfaceName, workspace: str, person: str) -> tuple[Agent, ...]:
-        """What the person made in the workspace."""
-        place = _workspace(ChannelScope(surface, workspace, ""))
-        return self._read(await self._buffer.rows(_OWNED, {"in_workspace": place, "person": person}))
+        workspace_key = _workspace(ChannelScope(surface, workspace, ""))
+        return self._read(await self._buffer.rows(_BY_OWNER, {"in_workspace": workspace_key, "person": person}))
 
     async def list_with_thread(self, surface: SurfaceName, since: datetime) -> tuple[Agent, ...]:
-        """Agents in whose thread a reply matters."""
-        found = self._read(await self._buffer.rows(_LISTENING, {"on_surface": surface, "since": since}))
+        found = self._read(await self._buffer.rows(_WITH_THREAD, {"on_surface": surface, "since": since}))
         return tuple(agent for agent in found if not agent.parent)
 
     async def census(self) -> tuple[Headcount, ...]:
-        """Counts by channel and status."""
         rows = await self._buffer.rows(_CENSUS, {})
         return tuple(Headcount(ChannelScope.parse(row.channel), row.status, row.number) for row in rows)
 
     async def list_awaiting_people(self, most: int) -> tuple[Agent, ...]:
-        """Agents that ask something."""
-        return self._read(await self._buffer.rows(_ASKING, {"most": most}))
+        return self._read(await self._buffer.rows(_AWAITING, {"most": most}))
 
     async def due(self, surfaces: Sequence[SurfaceName], now: datetime) -> tuple[AgentId, ...]:
-        """Agents with work to do."""
         rows = await self._buffer.rows(_DUE, {"surfaces": list(surfaces), "now": now})
         return tuple(AgentId(row.id) for row in rows)
 
     def add(self, agent: Agent) -> None:
-        """Insert it at commit."""
         self._pending.add(agent)
         self._insert(agent)
 
     def save(self, agent: Agent) -> None:
-        """Update it at commit, if it is still as it was read."""
         read = self._pending.save(agent)
         if read is None:
             self._insert(agent)
@@ -143,13 +137,12 @@ class SqlAgents:
         self._buffer.queue(_SAVE, values, key=("agent", agent.id), checked=True)
 
     def remove(self, agent: Agent) -> None:
-        """Delete it at commit; what belongs to it goes by the foreign keys."""
         self._pending.remove(agent)
         self._buffer.queue(_REMOVE, {"the_id": agent.id, "in_channel": agent.channel.key})
 
     def _insert(self, agent: Agent) -> None:
-        place = {"surface": agent.channel.surface, "workspace": _workspace(agent.channel)}
-        fixed = {"id": agent.id, "channel": agent.channel.key, **place}
+        columns = {"surface": agent.channel.surface, "workspace": _workspace(agent.channel)}
+        fixed = {"id": agent.id, "channel": agent.channel.key, **columns}
         self._buffer.queue(_ADD, _searchable(agent) | fixed, key=("agent", agent.id))
 
     def _one(self, agent_id: AgentId, rows: Sequence[Row[Any]]) -> Agent:

@@ -1,4 +1,4 @@
-"""What only grows or is overwritten, in the database: deliveries, audit entries, preferences."""
+"""Repositories of deliveries, the decision log and preferences."""
 
 from datetime import datetime
 
@@ -13,7 +13,7 @@ from agent_core.persistence.json_codec import decode, encode
 from agent_core.persistence.tables import AnyText, audit, deliveries, preferences
 from agent_core.persistence.write_buffer import WriteBuffer
 
-_TOOK_EFFECT = select(deliveries.c.id).where(deliveries.c.id == bindparam("the_id"))
+_PROCESSED = select(deliveries.c.id).where(deliveries.c.id == bindparam("the_id"))
 _CLAIM = insert(deliveries)
 _FORGET = delete(deliveries).where(deliveries.c.at < bindparam("before"))
 _IN_CHANNEL = select(audit.c.data).where(audit.c.channel == bindparam("in_channel")).order_by(audit.c.at, audit.c.id)
@@ -24,12 +24,12 @@ _NEWEST = (
     .order_by(audit.c.at.desc(), audit.c.id.desc())
     .limit(bindparam("last", type_=Integer))
 )
-_FOUND = audit.alias("found")
+_CURSOR = audit.alias("found")
 _BEFORE = _NEWEST.where(
-    _FOUND.c.id == bindparam("before"),
-    _FOUND.c.channel == bindparam("in_channel"),
-    audit.c.at <= _FOUND.c.at,  # by the index; the rest tells apart what was done at one time
-    or_(audit.c.at < _FOUND.c.at, audit.c.id < _FOUND.c.id),
+    _CURSOR.c.id == bindparam("before"),
+    _CURSOR.c.channel == bindparam("in_channel"),
+    audit.c.at <= _CURSOR.c.at,  # uses the index; the next condition breaks ties
+    or_(audit.c.at < _CURSOR.c.at, audit.c.id < _CURSOR.c.id),
 )
 _OF_AGENT = audit.c.agent_id == bindparam("of_agent")
 _FOLLOWING = _ENTRIES.where(
@@ -53,15 +53,13 @@ class SqlDeliveries:
         self._claimed: set[str] = set()
 
     async def first_time(self, delivery: str, at: datetime) -> bool:
-        """Claim it, unless it has taken effect or is claimed here already."""
-        if delivery in self._claimed or await self._buffer.rows(_TOOK_EFFECT, {"the_id": delivery}):
+        if delivery in self._claimed or await self._buffer.rows(_PROCESSED, {"the_id": delivery}):
             return False
         self._claimed.add(delivery)
         self._buffer.queue(_CLAIM, {"id": delivery, "at": at})
         return True
 
     def forget(self, before: datetime) -> None:
-        """Delete older ones at commit."""
         self._buffer.queue(_FORGET, {"before": before})
 
 
@@ -72,19 +70,16 @@ class SqlAudit:
         self._buffer = buffer
 
     async def of(self, agent: Agent) -> tuple[AuditEntry, ...]:
-        """The agent's entries."""
         rows = await self._buffer.rows(_ENTRIES, {"of_agent": agent.id, "in_channel": agent.channel.key})
         return tuple(decode(AuditEntry, row.data) for row in rows)
 
     async def in_channel(self, channel: ChannelScope) -> tuple[AuditEntry, ...]:
-        """All entries of the channel."""
         rows = await self._buffer.rows(_IN_CHANNEL, {"in_channel": channel.key})
         return tuple(decode(AuditEntry, row.data) for row in rows)
 
     async def page(
         self, channel: ChannelScope, *, last: int, before: str = "", agent_id: AgentId | None = None
     ) -> tuple[AuditEntry, ...]:
-        """The newest entries, newest first."""
         statement, given = _NEWEST, {"in_channel": channel.key, "last": last}
         if before:
             statement, given = _BEFORE, given | {"before": before}
@@ -94,15 +89,13 @@ class SqlAudit:
         return tuple(decode(AuditEntry, row.data) for row in rows)
 
     async def list_after(self, entry: AuditEntry, *, first: int) -> tuple[AuditEntry, ...]:
-        """What comes after it, of the same agent."""
-        place = {"of_agent": entry.agent_id, "in_channel": entry.channel.key, "since": entry.at, "the_id": entry.id}
-        rows = await self._buffer.rows(_FOLLOWING, {**place, "first": first})
+        columns = {"of_agent": entry.agent_id, "in_channel": entry.channel.key, "since": entry.at, "the_id": entry.id}
+        rows = await self._buffer.rows(_FOLLOWING, {**columns, "first": first})
         return tuple(decode(AuditEntry, row.data) for row in rows)
 
     def append(self, entry: AuditEntry) -> None:
-        """Insert it at commit."""
-        place = {"id": entry.id, "channel": entry.channel.key, "agent_id": entry.agent_id}
-        self._buffer.queue(_APPEND, {**place, "at": entry.at, "data": encode(entry)})
+        columns = {"id": entry.id, "channel": entry.channel.key, "agent_id": entry.agent_id}
+        self._buffer.queue(_APPEND, {**columns, "at": entry.at, "data": encode(entry)})
 
 
 class SqlPreferences:
@@ -112,10 +105,8 @@ class SqlPreferences:
         self._buffer = buffer
 
     async def get(self, channel: ChannelScope, key: str) -> str | None:
-        """The text that is committed."""
         rows = await self._buffer.rows(_PREFERENCE, {"in_channel": channel.key, "under": key})
         return str(rows[0].text) if rows else None
 
     def put(self, channel: ChannelScope, key: str, text: str) -> None:
-        """Insert or overwrite it at commit."""
         self._buffer.queue(_PUT, {"channel": channel.key, "key": key, "text": text}, key=("preference", channel, key))

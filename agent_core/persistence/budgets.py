@@ -1,4 +1,4 @@
-"""What channels may spend and have spent, in the database, as whole numbers of 10^-9 US dollars."""
+"""Repository of channel budgets, stored as integers of 10^-9 US dollars."""
 
 from decimal import ROUND_UP, Decimal
 
@@ -9,8 +9,8 @@ from agent_core.model.usage import Budget
 from agent_core.persistence.tables import AnyText, budgets
 from agent_core.persistence.write_buffer import WriteBuffer
 
-PLACES = 9
-MOST = 2**63 - 1  # what a column of 64 bits holds: some nine thousand million dollars
+DECIMAL_PLACES = 9
+MAX_STORED = 2**63 - 1  # 64-bit column: about 9.2 thousand million dollars
 
 _OF = select(budgets.c.allowed, budgets.c.spent).where(budgets.c.channel == bindparam("in_channel"))
 _LIMIT = text(
@@ -30,30 +30,28 @@ class SqlBudgets:
         self._buffer = buffer
 
     async def of(self, channel: ChannelScope) -> Budget:
-        """The one that is committed."""
         rows = await self._buffer.rows(_OF, {"in_channel": channel.key})
         if not rows:
             return Budget()
         allowed = rows[0].allowed
-        return Budget(limit=None if allowed is None else dollars(allowed), spent=dollars(rows[0].spent))
+        return Budget(
+            limit=None if allowed is None else from_nanodollars(allowed), spent=from_nanodollars(rows[0].spent)
+        )
 
-    def limit(self, channel: ChannelScope, limit: Decimal | None) -> None:
-        """Insert or overwrite it at commit."""
-        values = {"channel": channel.key, "allowed": None if limit is None else whole(limit)}
+    def set_limit(self, channel: ChannelScope, limit: Decimal | None) -> None:
+        values = {"channel": channel.key, "allowed": None if limit is None else to_nanodollars(limit)}
         self._buffer.queue(_LIMIT, values, key=("limit", channel))
 
-    def spend(self, channel: ChannelScope, cost: Decimal) -> None:
-        """Insert it or add to it at commit."""
-        self._buffer.queue(_SPEND, {"channel": channel.key, "cost": whole(cost)})
+    def add_spending(self, channel: ChannelScope, cost: Decimal) -> None:
+        self._buffer.queue(_SPEND, {"channel": channel.key, "cost": to_nanodollars(cost)})
 
 
-def whole(amount: Decimal) -> int:
-    """The amount in 10^-9 dollars, rounded up; raise ValueError for one that is too large to keep."""
-    if not amount.is_finite() or abs(amount) > dollars(MOST):
-        raise ValueError(f"{amount} US dollars cannot be kept.")
-    return int(amount.scaleb(PLACES).to_integral_value(ROUND_UP))
+def to_nanodollars(amount: Decimal) -> int:
+    """The amount in 10^-9 dollars, rounded up; raise ValueError if it does not fit into 64 bits."""
+    if not amount.is_finite() or abs(amount) > from_nanodollars(MAX_STORED):
+        raise ValueError(f"{amount} US dollars cannot be stored.")
+    return int(amount.scaleb(DECIMAL_PLACES).to_integral_value(ROUND_UP))
 
 
-def dollars(number: int) -> Decimal:
-    """The amount that was kept as a whole number."""
-    return Decimal(number).scaleb(-PLACES)
+def from_nanodollars(number: int) -> Decimal:
+    return Decimal(number).scaleb(-DECIMAL_PLACES)

@@ -1,10 +1,10 @@
-"""Connections that run a function of a plain SQLAlchemy connection: SQLite's in a thread, PostgreSQL's by asyncpg.
+"""Connection pools: SQLite in worker threads, PostgreSQL by asyncpg. Both run functions of a SQLAlchemy connection.
 
-What a function does in SQLite costs one trip to a thread, however many statements it runs; a trip is most of what a
-statement costs there. A function that was begun is never left half-way: it ends before its caller is cancelled.
+On SQLite, a function costs one switch to a thread, however many statements it runs. A started function always runs to
+its end; only then its caller is cancelled.
 
-SQLite takes one writer at a time, and the disk's word that a commit is safe takes longer than its statements. So the
-writing thread takes all that waits at once, each in a savepoint of its own, and has the disk asked once.
+Group commit: SQLite allows one writer, and fsync costs more than the statements. The writer thread takes all waiting
+writes at once, each in its own savepoint, and commits them together.
 """
 
 import asyncio
@@ -29,11 +29,11 @@ Change: TypeAlias = Callable[[Connection], None]
 DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg"}
 PRAGMAS = ("busy_timeout = 5000", "synchronous = FULL", "foreign_keys = ON")
 WRITE_AHEAD = "PRAGMA journal_mode = WAL"
-ATTEMPTS = 20
-READERS = 2  # more only wait for one another: what a thread does here is half Python
-MOST_AT_ONCE = 64
+MAX_ATTEMPTS = 20
+READER_THREADS = 2  # more would wait for the GIL
+MAX_GROUPED_WRITES = 64
 BEGIN = {"sqlite": "BEGIN IMMEDIATE", "postgresql": "BEGIN"}
-OPTIONS: dict[str, Any] = {  # no connection opens a transaction by itself: a buffer does, for its commit
+OPTIONS: dict[str, Any] = {  # no implicit transactions: WriteBuffer begins one for its commit
     "isolation_level": "AUTOCOMMIT",
     "skip_autocommit_rollback": True,
     "pool_reset_on_return": None,
@@ -42,71 +42,66 @@ OPTIONS: dict[str, Any] = {  # no connection opens a transaction by itself: a bu
 
 @dataclass(frozen=True, slots=True)
 class QueuedWrite:
-    """A change that waits to be saved, and who waits for that."""
+    """A write that waits for the writer thread, and the future that reports its end."""
 
     change: Change
     saved: "Future[None]"
 
 
 class Connections(Protocol):
-    """A pool of connections."""
+    """A connection pool."""
 
     async def read(self, ask: Callable[[Connection], T]) -> T:
-        """Run what only reads."""
+        """Run a read-only function."""
         ...
 
     async def write(self, change: Change) -> None:
-        """Run what writes in a transaction: all of it is saved, or nothing when it raises."""
+        """Run a function in a transaction."""
         ...
 
-    async def close(self) -> None:
-        """Close all of them."""
-        ...
+    async def close(self) -> None: ...
 
 
 class FileConnections:
-    """SQLite: a few threads that read, and one that writes, for SQLite takes one writer at a time."""
+    """SQLite: two reader threads, one reader thread for reads that a person waits for, one writer thread."""
 
     def __init__(self, url: str) -> None:
         address = make_url(url).set(drivername="sqlite")
         self._engine = create_engine(address, connect_args={"check_same_thread": False}, **OPTIONS)
         event.listen(self._engine, "connect", _prepare)
-        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="reads")
-        self._first = ThreadPoolExecutor(1, thread_name_prefix="reads-first")
+        self._readers = ThreadPoolExecutor(READER_THREADS, thread_name_prefix="reads")
+        self._priority_reader = ThreadPoolExecutor(1, thread_name_prefix="reads-first")
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="writes")
         self._waiting: deque[QueuedWrite] = deque()
-        self._held = ThreadConnections(self._engine)
+        self._connections = ThreadConnections(self._engine)
 
     async def read(self, ask: Callable[[Connection], T]) -> T:
-        """Run it in a thread that reads: one is kept for what somebody waits for."""
-        return await self._run(self._first if IS_AWAITED.get() else self._readers, ask)
+        return await self._run(self._priority_reader if IS_AWAITED.get() else self._readers, ask)
 
     async def write(self, change: Change) -> None:
-        """Have it run by the thread that writes, with whatever else waits there by then."""
         waiting = QueuedWrite(change, Future())
         self._waiting.append(waiting)
-        self._writer.submit(self._save_all)
+        self._writer.submit(self._write_group)
         await _finish_uncancelled(asyncio.wrap_future(waiting.saved))
 
     async def close(self) -> None:
-        """Close the connections and end the threads."""
-        for threads in (self._readers, self._first, self._writer):
+        for threads in (self._readers, self._priority_reader, self._writer):
             threads.shutdown()
-        self._held.close()
+        self._connections.close()
         self._engine.dispose()
 
     async def _run(self, threads: ThreadPoolExecutor, work: Callable[[Connection], T]) -> T:
         loop = asyncio.get_running_loop()
-        return await _finish_uncancelled(loop.run_in_executor(threads, partial(self._held.run, work)))
+        return await _finish_uncancelled(loop.run_in_executor(threads, partial(self._connections.run, work)))
 
-    def _save_all(self) -> None:
-        """Save what waits; an earlier call may have taken it along."""
-        taken = [self._waiting.popleft() for _ in range(min(len(self._waiting), MOST_AT_ONCE))]
+    def _write_group(self) -> None:
+        """Save all waiting writes; an earlier call may have taken them already."""
+        taken = [self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_GROUPED_WRITES))]
         if not taken:
             return
         faults: Sequence[Exception | None]
         try:
-            faults = self._held.run(partial(_saved, changes=[each.change for each in taken]))
+            faults = self._connections.run(partial(_run_grouped, changes=[each.change for each in taken]))
         except Exception as error:
             faults = [error] * len(taken)
         for each, fault in zip(taken, faults, strict=True):
@@ -123,15 +118,12 @@ class ServerConnections:
         self._engine = make_engine(url)
 
     async def read(self, ask: Callable[[Connection], T]) -> T:
-        """Run it on any connection."""
         return await _finish_uncancelled(asyncio.ensure_future(self._run(ask)))
 
     async def write(self, change: Change) -> None:
-        """Run it on any connection: the server sees to who is first."""
-        await self.read(partial(_alone, change=change))
+        await self.read(partial(_run_in_transaction, change=change))
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._engine.dispose()
 
     async def _run(self, work: Callable[[Connection], T]) -> T:
@@ -140,12 +132,11 @@ class ServerConnections:
 
 
 def connections_to(url: str) -> Connections:
-    """A pool for the database at this address."""
     return FileConnections(url) if make_url(url).get_backend_name() == "sqlite" else ServerConnections(url)
 
 
 def make_engine(url: str) -> AsyncEngine:
-    """An engine for either database, where a few statements run once: migrations, and tests that look inside."""
+    """An engine for a few statements: migrations, and tests that inspect the database."""
     address = async_url(url)
     is_sqlite = address.get_backend_name() == "sqlite"
     engine = create_async_engine(address, pool_pre_ping=not is_sqlite, **OPTIONS)
@@ -155,16 +146,16 @@ def make_engine(url: str) -> AsyncEngine:
 
 
 def async_url(url: str) -> URL:
-    """`sqlite:///file` or `postgresql://host/name`, as written in settings, with the driver that is used here."""
+    """`sqlite:///file` or `postgresql://host/name` with the async driver."""
     address = make_url(url)
     address = address.set(drivername=DRIVERS.get(address.drivername, address.drivername))
-    if sslmode := address.query.get("sslmode"):  # libpq's word, known to asyncpg as ssl
+    if sslmode := address.query.get("sslmode"):  # libpq's parameter is named ssl in asyncpg
         address = address.difference_update_query(["sslmode"]).update_query_dict({"ssl": sslmode})
     return address
 
 
 class ThreadConnections:
-    """A connection for each thread, kept open: to fetch one and give it back costs as much as a small statement."""
+    """One open connection for each thread: checking one out of a pool costs as much as a small statement."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -172,7 +163,7 @@ class ThreadConnections:
         self._open: set[Connection] = set()
 
     def run(self, work: Callable[[Connection], T]) -> T:
-        """Run it on this thread's connection; one on which something failed is not used again."""
+        """Run the function on this thread's connection; after an error the connection is closed."""
         connection: Connection | None = getattr(self._own, "connection", None)
         if connection is None:
             connection = self._own.connection = self._engine.connect()
@@ -186,29 +177,29 @@ class ThreadConnections:
             raise
 
     def close(self) -> None:
-        """Close them all, once no thread uses them any more."""
+        """Close all connections. No thread may use them any more."""
         for connection in self._open:
             connection.close()
         self._open.clear()
 
 
-def _alone(connection: Connection, change: Change) -> None:
+def _run_in_transaction(connection: Connection, change: Change) -> None:
     connection.exec_driver_sql(BEGIN["postgresql"])
     try:
         change(connection)
         connection.exec_driver_sql("COMMIT")
     except BaseException:
-        # A cancelled statement has cost the connection already, and the transaction with it.
+        # Cancelling a statement closes the connection, which aborts the transaction.
         if not connection.invalidated:
             connection.exec_driver_sql("ROLLBACK")
         raise
 
 
-def _saved(connection: Connection, changes: Sequence[Change]) -> list[Exception | None]:
-    """Run several changes in one transaction, each all or nothing; what went wrong with each, if anything did."""
+def _run_grouped(connection: Connection, changes: Sequence[Change]) -> list[Exception | None]:
+    """Run several changes in one transaction, each in a savepoint; return the error of each, or None."""
     connection.exec_driver_sql(BEGIN["sqlite"])
     try:
-        faults = [_within(connection, change) for change in changes]
+        faults = [_run_in_savepoint(connection, change) for change in changes]
         connection.exec_driver_sql("COMMIT")
     except BaseException:
         connection.exec_driver_sql("ROLLBACK")
@@ -216,7 +207,7 @@ def _saved(connection: Connection, changes: Sequence[Change]) -> list[Exception 
     return faults
 
 
-def _within(connection: Connection, change: Change) -> Exception | None:
+def _run_in_savepoint(connection: Connection, change: Change) -> Exception | None:
     connection.exec_driver_sql("SAVEPOINT one")
     try:
         change(connection)
@@ -245,11 +236,11 @@ def _prepare(connection: Any, _record: object) -> None:
 
 
 def _write_ahead(cursor: Any) -> None:
-    for _ in range(ATTEMPTS - 1):
+    for _ in range(MAX_ATTEMPTS - 1):
         with suppress(OperationalError):
             cursor.execute(WRITE_AHEAD)
             return
-        # Another process makes the file at this moment. The pragma does not wait for it; this does.
+        # Another process is creating the file. The pragma ignores busy_timeout; BEGIN IMMEDIATE waits.
         cursor.execute("BEGIN IMMEDIATE")
         cursor.execute("ROLLBACK")
     cursor.execute(WRITE_AHEAD)

@@ -1,4 +1,4 @@
-"""Units of work on SQLite or PostgreSQL."""
+"""SQLAlchemy implementations of Database and UnitOfWork."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -30,19 +30,17 @@ class SqlUnitOfWork:
         self._buffer = buffer
 
     async def commit(self) -> None:
-        """Save everything."""
         await self._buffer.commit()
 
 
 class SqlDatabase:
-    """See `Database` in the ports. `schema.upgrade` brings the tables up to date before it is used."""
+    """Implements `Database`. Run `schema.upgrade` first."""
 
     def __init__(self, url: str) -> None:
         self._connections = connections_to(url)
 
     @asynccontextmanager
     async def begin(self) -> AsyncIterator[SqlUnitOfWork]:
-        """Open a unit of work."""
         buffer = WriteBuffer(self._connections)
         try:
             yield SqlUnitOfWork(buffer)
@@ -50,5 +48,4 @@ class SqlDatabase:
             buffer.close()
 
     async def close(self) -> None:
-        """Close every connection."""
         await self._connections.close()

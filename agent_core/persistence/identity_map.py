@@ -1,4 +1,4 @@
-"""What one unit of work knows of its records: what it read, and what it is about to save."""
+"""Identity map: the records that one unit of work read or will save, with their revisions."""
 
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
@@ -8,24 +8,20 @@ from agent_core.model.channels import ChannelScope
 
 
 class Record(Protocol):
-    """What a record is found by."""
+    """A record with an id and a channel."""
 
     @property
-    def id(self) -> str:
-        """Its own name."""
-        ...
+    def id(self) -> str: ...
 
     @property
-    def channel(self) -> ChannelScope:
-        """Where it is."""
-        ...
+    def channel(self) -> ChannelScope: ...
 
 
 R = TypeVar("R", bound=Record)
 
 
 class IdentityMap(Generic[R]):
-    """The records of one kind, called `kind`. `check_open` raises once the unit of work has ended."""
+    """The records of one kind. `check_open` raises once the unit of work has ended."""
 
     def __init__(self, kind: str, check_open: Callable[[], None]) -> None:
         self._kind = kind
@@ -34,12 +30,12 @@ class IdentityMap(Generic[R]):
         self._values: dict[str, R | None] = {}
 
     def read(self, record: R, revision: int) -> R:
-        """Remember the revision; of a record read twice the first counts, for decisions may rest on it."""
+        """Remember the revision. The first one counts, since decisions may depend on that read."""
         self._revisions.setdefault(record.id, revision)
         return record
 
     def find(self, record_id: str, channel: ChannelScope | None = None) -> R | None:
-        """The value to be saved, or None when there is none; raise NotFound when it is removed or elsewhere."""
+        """The value to be saved, or None if there is none; raise NotFound if it is removed or in another channel."""
         self._check_open()
         if record_id not in self._values:
             return None
@@ -49,20 +45,18 @@ class IdentityMap(Generic[R]):
         return record
 
     def missing(self, record_id: str) -> NotFound:
-        """The error that says so."""
         return NotFound(self._kind, record_id)
 
     def latest(self, record: R) -> R | None:
-        """The value to be saved in place of one just read: None when it is to be removed."""
+        """The value to be saved in place of one just read; None if it is removed."""
         return self._values.get(record.id, record)
 
     def add(self, record: R) -> None:
-        """Keep the value of a new record."""
         self._check_open()
         self._values[record.id] = record
 
     def save(self, record: R) -> int | None:
-        """Keep the value and return the revision that was read, or None for a record added here."""
+        """Remember the value; return the revision that was read, or None for a record added here."""
         self._check_open()
         is_known = record.id in self._revisions or record.id in self._values
         if not is_known or self._values.get(record.id, record) is None:
@@ -71,6 +65,5 @@ class IdentityMap(Generic[R]):
         return self._revisions.get(record.id)
 
     def remove(self, record: R) -> None:
-        """Keep that it is gone."""
         self._check_open()
         self._values[record.id] = None

@@ -1,4 +1,4 @@
-"""The installations in the database."""
+"""Repository of installations."""
 
 from typing import Any
 
@@ -31,36 +31,32 @@ class SqlInstallations:
         self._buffer = buffer
 
     async def get(self, surface: SurfaceName, workspace: str) -> Installation | None:
-        """The one that is committed."""
-        rows = await self._buffer.rows(_GET, _place(surface, workspace))
+        rows = await self._buffer.rows(_GET, _key_values(surface, workspace))
         return _value(rows[0]) if rows else None
 
     async def of(self, surface: SurfaceName) -> tuple[Installation, ...]:
-        """Those that are committed."""
         return tuple(_value(row) for row in await self._buffer.rows(_OF, {"on_surface": surface}))
 
     def put(self, installation: Installation, *, replacing: str | None = None) -> None:
-        """Insert or overwrite it at commit, or update it if it is still as it was."""
-        place = _place(installation.surface, installation.workspace)
+        key_values = _key_values(installation.surface, installation.workspace)
         values = {column.name: getattr(installation, column.name) for column in _COLUMNS}
         if replacing is None:
-            self._buffer.queue(_PUT, values, key=_key(place))
+            self._buffer.queue(_PUT, values, key=_key(key_values))
         else:
-            values |= place | {"replacing": replacing}
-            self._buffer.queue(_REPLACE, values, key=_key(place), checked=True)
+            values |= key_values | {"replacing": replacing}
+            self._buffer.queue(_REPLACE, values, key=_key(key_values), checked=True)
 
     def remove(self, surface: SurfaceName, workspace: str) -> None:
-        """Delete it at commit."""
-        place = _place(surface, workspace)
-        self._buffer.queue(_REMOVE, place, key=_key(place))
+        key_values = _key_values(surface, workspace)
+        self._buffer.queue(_REMOVE, key_values, key=_key(key_values))
 
 
-def _place(surface: SurfaceName, workspace: str) -> dict[str, object]:
+def _key_values(surface: SurfaceName, workspace: str) -> dict[str, object]:
     return {"on_surface": surface, "in_workspace": workspace}
 
 
-def _key(place: dict[str, object]) -> tuple[object, ...]:
-    return ("installation", *place.values())
+def _key(key_values: dict[str, object]) -> tuple[object, ...]:
+    return ("installation", *key_values.values())
 
 
 def _value(row: Row[Any]) -> Installation:

@@ -1,4 +1,4 @@
-"""Values of the model to JSON text and back. Any text a model may write survives, on every database."""
+"""Converts model values to JSON text and back. Lone surrogates and NUL survive."""
 
 import json
 from collections.abc import Hashable, Mapping
@@ -11,35 +11,37 @@ from typing import Any, TypeVar, cast
 from pydantic import TypeAdapter, ValidationError
 
 T = TypeVar("T")
-SHORT = 8_000
+MAX_CACHED_CHARACTERS = 8_000
 
 
 def encode(value: object) -> str:
-    """The value as JSON text in ASCII. Two surrogates that make a pair come back as the character they mean."""
+    """ASCII JSON text."""
     return _ENCODER.encode(value)
 
 
 def decode(kind: type[T], text: str) -> T:
-    """Read a value of this kind back; raise ValueError for anything else. Fields it does not know are left out.
+    """Read a value of this kind; raise ValueError for anything else. Unknown fields are ignored.
 
-    Short texts are remembered: a turn is read again with each of the forty after it, and values do not change.
+    Short texts are cached: a turn is read again with each of the next forty, and values are immutable.
     """
-    return cast("T", _remembered(cast("Hashable", kind), text) if len(text) <= SHORT else _decoded(kind, text))
+    return cast(
+        "T", _decode_cached(cast("Hashable", kind), text) if len(text) <= MAX_CACHED_CHARACTERS else _decode(kind, text)
+    )
 
 
 @lru_cache(maxsize=512)
-def _remembered(kind: type[object], text: str) -> object:
-    return _decoded(kind, text)
+def _decode_cached(kind: type[object], text: str) -> object:
+    return _decode(kind, text)
 
 
-def _decoded(kind: type[T], text: str) -> T:
+def _decode(kind: type[T], text: str) -> T:
     adapter = _adapter(kind)
     try:
         return adapter.validate_json(text)
     except ValidationError as error:
         if error.errors()[0]["type"] != "json_invalid":
             raise
-    # Pydantic's own parser refuses lone surrogates and deep nesting, which the standard one reads.
+    # Pydantic's parser rejects lone surrogates and deep nesting; the standard library's accepts them.
     return adapter.validate_python(json.loads(text))
 
 

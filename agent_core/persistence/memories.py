@@ -1,4 +1,4 @@
-"""The memories in the database, with their vectors. What is near to what is the affair of an index."""
+"""Repository of long-term memories with their vectors. Nearest-neighbour search is done by a MemoryIndex."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId, MemoryId
 from agent_core.model.memory import Memory, MemoryChanges, Vector
 from agent_core.persistence.json_codec import decode, encode
-from agent_core.persistence.tables import NOWHERE, AnyText, memories, memory_changes
+from agent_core.persistence.tables import NO_INDEX_KEY, AnyText, memories, memory_changes
 from agent_core.persistence.write_buffer import Values, WriteBuffer
 
 _COLUMNS = memories.c
@@ -18,18 +18,18 @@ _THIS = _COLUMNS.id == bindparam("the_id")
 _OF = select(_COLUMNS.data).where(*_THEIRS).order_by(_COLUMNS.id.desc()).limit(bindparam("most"))
 _OF_BEFORE = _OF.where(_COLUMNS.id < bindparam("before"))
 _SOME = select(_COLUMNS.id, _COLUMNS.data).where(_COLUMNS.id.in_(bindparam("ids", expanding=True)), *_THEIRS)
-_HOW_MANY = select(func.count()).select_from(memories).where(*_THEIRS)
+_COUNT_MEMORIES = select(func.count()).select_from(memories).where(*_THEIRS)
 
-# An index finds what is below or above a place, but not what is unlike it.
-_ELSEWHERE = (_COLUMNS.place < bindparam("in_place"), _COLUMNS.place > bindparam("in_place"))
-_UNPLACED_IDS = union_all(*(select(_COLUMNS.id).where(*_THEIRS, elsewhere) for elsewhere in _ELSEWHERE))
-_UNPLACED = (
+# A B-tree index serves < and >, but not <>. The column `place` holds the index key.
+_OTHER_KEY = (_COLUMNS.place < bindparam("in_place"), _COLUMNS.place > bindparam("in_place"))
+_UNINDEXED_IDS = union_all(*(select(_COLUMNS.id).where(*_THEIRS, other_key) for other_key in _OTHER_KEY))
+_UNINDEXED = (
     select(_COLUMNS.data)
-    .where(_COLUMNS.id.in_(_UNPLACED_IDS.order_by("id").limit(bindparam("most"))))
+    .where(_COLUMNS.id.in_(_UNINDEXED_IDS.order_by("id").limit(bindparam("most"))))
     .order_by(_COLUMNS.id)
 )
-# Grouped outside, or SQLite reads every agent there is to have them in their order.
-_BEHIND_EACH = union_all(*(select(_COLUMNS.agent_id).where(elsewhere) for elsewhere in _ELSEWHERE)).subquery("behind")
+# Grouped in the outer query: grouped inside, SQLite would scan all agents.
+_BEHIND_EACH = union_all(*(select(_COLUMNS.agent_id).where(other_key) for other_key in _OTHER_KEY)).subquery("behind")
 _BEHIND = (
     select(_BEHIND_EACH.c.agent_id)
     .group_by(_BEHIND_EACH.c.agent_id)
@@ -46,21 +46,21 @@ _VECTORS_AFTER = _VECTORS.where(_COLUMNS.id > bindparam("after"))
 
 _COUNTED = (memory_changes.c.agent_id == bindparam("of_agent"), memory_changes.c.channel == bindparam("in_channel"))
 _CHANGES = select(memory_changes.c.added, memory_changes.c.removed).where(*_COUNTED)
-# Goes first, so that whoever else changes the agent's memories has to wait: what is counted next is still so then.
-_OPEN = text(
+# Runs first and locks the counter row, so that the counts that follow stay right until the commit.
+_LOCK_COUNTER = text(
     "INSERT INTO memory_changes (agent_id, channel, added, removed)"
     " SELECT id, channel, 0, 0 FROM agents WHERE id = :of_agent AND channel = :in_channel"
     " ON CONFLICT (agent_id) DO UPDATE SET added = memory_changes.added"
 ).bindparams(*(bindparam(name, type_=AnyText) for name in ("of_agent", "in_channel")))
 _ONE = select(func.count()).select_from(memories).where(_THIS, *_THEIRS)
-_ONE_PLACED = _ONE.where(_COLUMNS.place != NOWHERE).scalar_subquery()
-_ALL_PLACED = _HOW_MANY.where(_COLUMNS.place != NOWHERE).scalar_subquery()
-_COUNT = update(memory_changes).where(*_COUNTED)
-_COUNT_PUT = _COUNT.values(
-    added=memory_changes.c.added + _ONE.scalar_subquery(), removed=memory_changes.c.removed + _ONE_PLACED
+_ONE_INDEXED = _ONE.where(_COLUMNS.place != NO_INDEX_KEY).scalar_subquery()
+_ALL_INDEXED = _COUNT_MEMORIES.where(_COLUMNS.place != NO_INDEX_KEY).scalar_subquery()
+_ADD_TO_COUNTER = update(memory_changes).where(*_COUNTED)
+_COUNT_PUT = _ADD_TO_COUNTER.values(
+    added=memory_changes.c.added + _ONE.scalar_subquery(), removed=memory_changes.c.removed + _ONE_INDEXED
 )
-_COUNT_REMOVED = _COUNT.values(removed=memory_changes.c.removed + _ONE_PLACED)
-_COUNT_CLEARED = _COUNT.values(removed=memory_changes.c.removed + _ALL_PLACED)
+_COUNT_REMOVED = _ADD_TO_COUNTER.values(removed=memory_changes.c.removed + _ONE_INDEXED)
+_COUNT_CLEARED = _ADD_TO_COUNTER.values(removed=memory_changes.c.removed + _ALL_INDEXED)
 _ADD = insert(memories)
 _PUT = update(memories).where(_THIS, *_THEIRS).values(place=bindparam("in_place"), vector=bindparam("as_vector"))
 _REMOVE = delete(memories).where(_THIS, *_THEIRS)
@@ -74,32 +74,27 @@ class SqlMemories:
         self._buffer = buffer
 
     async def of(self, agent: Agent, *, most: int, before: MemoryId | None = None) -> tuple[Memory, ...]:
-        """The newest that are committed."""
         values = {**_theirs(agent), "most": most}
         if before is None:
             return _memories(await self._buffer.rows(_OF, values))
         return _memories(await self._buffer.rows(_OF_BEFORE, {**values, "before": before}))
 
-    async def some(self, agent: Agent, ids: Sequence[MemoryId]) -> tuple[Memory, ...]:
-        """Those that are committed."""
+    async def get_many(self, agent: Agent, ids: Sequence[MemoryId]) -> tuple[Memory, ...]:
         rows = await self._buffer.rows(_SOME, {**_theirs(agent), "ids": list(ids)})
         found = {row.id: row.data for row in rows}
         return tuple(decode(Memory, found[each]) for each in ids if each in found)
 
     async def count(self, agent: Agent) -> int:
-        """How many are committed."""
-        rows = await self._buffer.rows(_HOW_MANY, _theirs(agent))
+        rows = await self._buffer.rows(_COUNT_MEMORIES, _theirs(agent))
         return int(rows[0][0])
 
-    async def list_unindexed(self, agent: Agent, place: str, *, most: int) -> tuple[Memory, ...]:
-        """Those that are nowhere or elsewhere."""
-        return _memories(await self._buffer.rows(_UNPLACED, {**_theirs(agent), "in_place": place, "most": most}))
+    async def list_unindexed(self, agent: Agent, index_key: str, *, most: int) -> tuple[Memory, ...]:
+        return _memories(await self._buffer.rows(_UNINDEXED, {**_theirs(agent), "in_place": index_key, "most": most}))
 
     async def vectors(
-        self, agent: Agent, place: str, *, after: MemoryId | None = None, most: int
+        self, agent: Agent, index_key: str, *, after: MemoryId | None = None, most: int
     ) -> tuple[tuple[MemoryId, Vector], ...]:
-        """A page of what is in the place."""
-        values = {**_theirs(agent), "in_place": place, "most": most}
+        values = {**_theirs(agent), "in_place": index_key, "most": most}
         if after is None:
             rows = await self._buffer.rows(_VECTORS, values)
         else:
@@ -107,40 +102,36 @@ class SqlMemories:
         return tuple((MemoryId(row.id), Vector(row.vector)) for row in rows)
 
     async def changes(self, agent: Agent) -> MemoryChanges:
-        """The counts that are committed."""
         rows = await self._buffer.rows(_CHANGES, _theirs(agent))
         return MemoryChanges(rows[0].added, rows[0].removed) if rows else MemoryChanges()
 
-    async def behind(self, place: str, *, most: int) -> tuple[AgentId, ...]:
-        """Agents with anything nowhere or elsewhere."""
-        rows = await self._buffer.rows(_BEHIND, {"in_place": place, "most": most})
+    async def list_agents_unindexed(self, index_key: str, *, most: int) -> tuple[AgentId, ...]:
+        rows = await self._buffer.rows(_BEHIND, {"in_place": index_key, "most": most})
         return tuple(AgentId(row.agent_id) for row in rows)
 
     def add(self, agent: Agent, memories: Sequence[Memory]) -> None:
-        """Insert them at commit, if the agent is there."""
         if memories:
-            self._buffer.queue(_OPEN, _theirs(agent), checked=True)
+            self._buffer.queue(_LOCK_COUNTER, _theirs(agent), checked=True)
             self._buffer.queue(_ADD, [_row(agent, memory) for memory in memories])
 
-    def put(self, agent: Agent, place: str, vectors: Mapping[MemoryId, Vector]) -> None:
-        """Count and update those that are there at commit."""
-        rows = [{**each, "in_place": place, "as_vector": vectors[each["the_id"]]} for each in _each(agent, [*vectors])]
+    def put(self, agent: Agent, index_key: str, vectors: Mapping[MemoryId, Vector]) -> None:
+        rows = [
+            {**each, "in_place": index_key, "as_vector": vectors[each["the_id"]]} for each in _each(agent, [*vectors])
+        ]
         self._change(agent, (_COUNT_PUT, _each(agent, [*vectors])), (_PUT, rows))
 
     def remove(self, agent: Agent, ids: Sequence[MemoryId]) -> None:
-        """Count and delete those that are there at commit."""
         rows = _each(agent, list(dict.fromkeys(ids)))
         self._change(agent, (_COUNT_REMOVED, rows), (_REMOVE, rows))
 
     def clear(self, agent: Agent) -> None:
-        """Count and delete what is there at commit."""
         theirs = _theirs(agent)
         self._change(agent, (_COUNT_CLEARED, [theirs]), (_CLEAR, [theirs]))
 
     def _change(self, agent: Agent, *steps: tuple[Any, Sequence[Values]]) -> None:
         if not steps[0][1]:
             return
-        self._buffer.queue(_OPEN, _theirs(agent))
+        self._buffer.queue(_LOCK_COUNTER, _theirs(agent))
         for statement, rows in steps:
             self._buffer.queue(statement, rows)
 
@@ -159,7 +150,7 @@ def _row(agent: Agent, memory: Memory) -> dict[str, object]:
         "channel": agent.channel.key,
         "agent_id": agent.id,
         "at": memory.at,
-        "place": NOWHERE,
+        "place": NO_INDEX_KEY,
         "data": encode(memory),
     }
 

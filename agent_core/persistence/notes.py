@@ -1,4 +1,4 @@
-"""Notes and notices in the database."""
+"""Repository of notes and notices."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -46,62 +46,53 @@ class SqlNotes:
         self._buffer = buffer
 
     async def of(self, agent: Agent, *, since: datetime | None = None) -> tuple[Note, ...]:
-        """The agent's notes."""
         if since is None:
-            return _notes(await self._buffer.rows(_NOTES, _theirs(agent)))
-        return _notes(await self._buffer.rows(_NOTES_SINCE, {**_theirs(agent), "since": since}))
+            return _notes(await self._buffer.rows(_NOTES, _agent_values(agent)))
+        return _notes(await self._buffer.rows(_NOTES_SINCE, {**_agent_values(agent), "since": since}))
 
     async def list_waiting(self, agent: Agent) -> tuple[Note, ...]:
-        """Notes that no turn's thinking has read."""
-        return _notes(await self._buffer.rows(_WAITING, _theirs(agent)))
+        return _notes(await self._buffer.rows(_WAITING, _agent_values(agent)))
 
     async def notices(self, agent: Agent, *, since: datetime | None = None) -> tuple[Notice, ...]:
-        """The agent's notices."""
         if since is None:
-            return _notices(await self._buffer.rows(_NOTICES, _theirs(agent)))
-        return _notices(await self._buffer.rows(_NOTICES_SINCE, {**_theirs(agent), "since": since}))
+            return _notices(await self._buffer.rows(_NOTICES, _agent_values(agent)))
+        return _notices(await self._buffer.rows(_NOTICES_SINCE, {**_agent_values(agent), "since": since}))
 
     async def notice(self, channel: ChannelScope, notice_id: NoticeId) -> Notice:
-        """The notice that is committed."""
         rows = await self._buffer.rows(_NOTICE, {"the_id": notice_id, "in_channel": channel.key})
         if not rows:
             raise NotFound("notice", notice_id)
         return _notices(rows)[0]
 
     async def list_untold(self, agent: Agent) -> tuple[Notice, ...]:
-        """Notices that the thread was not told."""
-        return _notices(await self._buffer.rows(_UNTOLD, _theirs(agent)))
+        return _notices(await self._buffer.rows(_UNTOLD, _agent_values(agent)))
 
     def add(self, note: Note) -> None:
-        """Insert it at commit."""
         self._buffer.queue(_ADD, _columns(note) | {"taken_into": note.taken_into})
 
     def take(self, notes: Sequence[Note], turn_id: TurnId) -> None:
-        """Update who read them."""
         if notes:
             taken = [{"the_id": note.id, "in_channel": note.channel.key, "taken_into": turn_id} for note in notes]
             self._buffer.queue(_TAKE, taken)
 
     def announce(self, notice: Notice) -> None:
-        """Insert it at commit."""
         self._buffer.queue(_ANNOUNCE, _columns(notice))
 
     def mark_told(self, notice: Notice) -> None:
-        """Update that the thread was told."""
         self._buffer.queue(_TOLD, {"the_id": notice.id, "in_channel": notice.channel.key, "told": True})
 
 
-def _theirs(agent: Agent) -> dict[str, object]:
+def _agent_values(agent: Agent) -> dict[str, object]:
     return {"of_agent": agent.id, "in_channel": agent.channel.key}
 
 
-def _columns(said: Note | Notice) -> dict[str, object]:
+def _columns(record: Note | Notice) -> dict[str, object]:
     return {
-        "id": said.id,
-        "channel": said.channel.key,
-        "agent_id": said.agent_id,
-        "at": said.at,
-        "data": encode(said),
+        "id": record.id,
+        "channel": record.channel.key,
+        "agent_id": record.agent_id,
+        "at": record.at,
+        "data": encode(record),
     }
 
 

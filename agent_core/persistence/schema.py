@@ -1,4 +1,4 @@
-"""Brings the tables of a database up to date."""
+"""Database migrations: creates or upgrades the tables by Alembic."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,25 +13,25 @@ from agent_core.persistence.connections import BEGIN, make_engine
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD = "0004"  # the newest script in migrations/versions: a test holds the two together
+HEAD = "0004"  # the newest revision in migrations/versions; a test compares them
 
 
 async def upgrade(url: str) -> None:
-    """Make the database's tables, or change those of an older release; at the newest this is one query.
+    """Create the tables, or migrate those of an older release. Up-to-date tables cost one query.
 
-    Raise ConnectionError when the database is away, SettingsError when a newer release made its tables.
+    Raise ConnectionError if the database cannot be reached, SettingsError if a newer release created the tables.
     """
     try:
         if await version(url) > HEAD:
             said = "its tables were made by a newer Signoff: use that one, or another database."
             raise SettingsError("DATABASE_URL", said, "sqlite:////var/lib/signoff/other.db")
-        await move(url, HEAD)
+        await migrate(url, HEAD)
     except SQLAlchemyError as fault:
         raise ConnectionError(str(fault)) from fault
 
 
 async def version(url: str) -> str:
-    """The revision of the database's tables, "" before they are made; raise ConnectionError when it is away."""
+    """The schema revision, "" without tables; raise ConnectionError if the database cannot be reached."""
     engine = _engine(url)
     try:
         async with engine.connect() as connection:
@@ -42,8 +42,8 @@ async def version(url: str) -> str:
         await engine.dispose()
 
 
-async def move(url: str, revision: str) -> None:
-    """Bring the tables to a revision, up or down, all or nothing; a SQLite file's folder is made if missing."""
+async def migrate(url: str, revision: str) -> None:
+    """Migrate to a revision, up or down, in one transaction. Creates the folder of a SQLite file."""
     engine = _engine(url)
     try:
         async with engine.connect() as connection:
@@ -60,9 +60,9 @@ def _engine(url: str) -> AsyncEngine:
     return engine
 
 
-def scripts() -> "Config":
-    """Alembic's configuration, for there is no alembic.ini."""
-    from alembic.config import Config  # costs 100 ms, and most starts need none of it
+def alembic_config() -> "Config":
+    """Alembic's configuration, in place of an alembic.ini."""
+    from alembic.config import Config  # imported late: 100 ms, and most starts migrate nothing
 
     config = Config()
     config.set_main_option("script_location", "agent_core.persistence:migrations")
@@ -80,11 +80,11 @@ def _migrate(connection: Connection, revision: str) -> None:
     from alembic import command
 
     connection.exec_driver_sql(BEGIN[connection.dialect.name])
-    if connection.dialect.name == "postgresql":  # two processes may start at once; SQLite's BEGIN sees to it already
+    if connection.dialect.name == "postgresql":  # two processes may start at once; in SQLite, BEGIN IMMEDIATE locks
         connection.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtext('signoff/schema'))")
     try:
         before = _version(connection)
-        config = scripts()
+        config = alembic_config()
         config.attributes["connection"] = connection
         if revision == "base" or (before or "") > revision:
             command.downgrade(config, revision)

@@ -1,7 +1,7 @@
-"""The tables. `data` holds a whole value; the other columns are copies to search by.
+"""Database tables. `data` holds the complete value as JSON; most other columns are copies, for queries.
 
-These columns are no copies but the truth: `turns.shown_as`, `shown_at` and `shown_hash`, `notes.taken_into`,
-`memories.place`, `memories.vector`.
+These columns hold data that is not in `data`: `turns.shown_as`, `shown_at` and `shown_hash`, `notes.taken_into`,
+`memories.place` (the index key) and `memories.vector`.
 """
 
 import re
@@ -25,41 +25,37 @@ from sqlalchemy import (
     text,
 )
 
-AWKWARD = re.compile(r"[\\\x00\ud800-\udfff]")
-ESCAPED = re.compile(r"\\([0-9a-f]{4})")
+UNSTORABLE = re.compile(r"[\\\x00\ud800-\udfff]")
+ESCAPE = re.compile(r"\\([0-9a-f]{4})")
 
 
 class AnyText(TypeDecorator[str]):
-    """Text that may hold what PostgreSQL or UTF-8 refuse: NUL and lone surrogates are kept as a backslash and hex."""
+    r"""Text column for any string: NUL and lone surrogates, which PostgreSQL and UTF-8 reject, are stored as \xxxx."""
 
     impl = Text
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        """Escape what is awkward."""
-        return value and AWKWARD.sub(lambda found: f"\\{ord(found[0]):04x}", value)
+        return value and UNSTORABLE.sub(lambda found: f"\\{ord(found[0]):04x}", value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
-        """Undo the escapes."""
-        return value and ESCAPED.sub(lambda found: chr(int(found[1], 16)), value)
+        return value and ESCAPE.sub(lambda found: chr(int(found[1], 16)), value)
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """An aware datetime in UTC, also from SQLite, which gives back naive ones."""
+    """Timezone-aware UTC datetimes, also on SQLite, which returns naive ones."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Store UTC."""
         return value and value.astimezone(UTC)
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Say that it is UTC."""
         return value and value.replace(tzinfo=value.tzinfo or UTC)
 
 
-# Written out without parameters, for SQLite uses a partial index only where a query repeats its very condition.
+# No bind parameters: SQLite uses a partial index only if the query contains the index condition literally.
 WORKING = text("status IN ('thinking', 'acting')")
 AWAKE = text("status IN ('thinking', 'awaiting', 'acting') AND thread IS NOT NULL")
 RESTING = text("status NOT IN ('thinking', 'awaiting', 'acting') AND thread IS NOT NULL")
@@ -157,7 +153,7 @@ audit = Table(
     metadata,
     Column("id", AnyText, primary_key=True),
     Column("channel", AnyText, nullable=False),
-    Column("agent_id", AnyText, nullable=False),  # no foreign key: the log outlives the agent
+    Column("agent_id", AnyText, nullable=False),  # no foreign key: entries survive the agent
     Column("at", UtcDateTime, nullable=False),
     Column("data", Text, nullable=False),
     Index("audit_of", "agent_id", "at"),
@@ -182,7 +178,7 @@ installations = Table(
     Column("installed_at", UtcDateTime, nullable=False),
 )
 
-NOWHERE = ""  # the place of a memory that no index was given yet
+NO_INDEX_KEY = ""  # the `place` of a memory without a vector
 memories = Table(
     "memories",
     metadata,
@@ -192,7 +188,7 @@ memories = Table(
     Column("at", UtcDateTime, nullable=False),
     Column("place", AnyText, nullable=False),
     Column("data", Text, nullable=False),
-    Column("vector", LargeBinary),  # last, so that SQLite reads the rest without it
+    Column("vector", LargeBinary),  # the last column, so that SQLite reads the others without it
     Index("memories_of", "agent_id", "channel", "id"),
     Index("memories_in", "agent_id", "channel", "place", "id"),
     Index("memories_placed", "place", "agent_id"),

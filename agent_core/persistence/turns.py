@@ -1,4 +1,4 @@
-"""The turns in the database."""
+"""Repository of turns: SQL statements and mapping to values."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,16 +17,16 @@ from agent_core.persistence.tables import UNSHOWN, turns
 from agent_core.persistence.write_buffer import WriteBuffer
 
 _READ = select(turns.c.data, turns.c.revision, turns.c.shown_as, turns.c.shown_at, turns.c.shown_hash)
-_HERE = turns.c.channel == bindparam("in_channel")
-_THIS = turns.c.id == bindparam("the_id")
-_THEIRS = turns.c.agent_id == bindparam("of_agent")
-_GET = _READ.where(_THIS, _HERE)
-_LAST = _READ.where(_THEIRS, _HERE).order_by(turns.c.number.desc()).limit(bindparam("last"))
+_IN_CHANNEL = turns.c.channel == bindparam("in_channel")
+_BY_ID = turns.c.id == bindparam("the_id")
+_OF_AGENT = turns.c.agent_id == bindparam("of_agent")
+_GET = _READ.where(_BY_ID, _IN_CHANNEL)
+_LAST = _READ.where(_OF_AGENT, _IN_CHANNEL).order_by(turns.c.number.desc()).limit(bindparam("last"))
 _LAST_BEFORE = _LAST.where(turns.c.number < bindparam("before"))
-_UNSHOWN = _READ.where(UNSHOWN, _THEIRS, _HERE).order_by(turns.c.number)
+_UNSHOWN = _READ.where(UNSHOWN, _OF_AGENT, _IN_CHANNEL).order_by(turns.c.number)
 _ADD = insert(turns)
-_SAVE = update(turns).where(_THIS, _HERE, turns.c.revision == bindparam("read"))
-_SHOWN = update(turns).where(_THIS, _HERE)
+_SAVE = update(turns).where(_BY_ID, _IN_CHANNEL, turns.c.revision == bindparam("read"))
+_SHOWN = update(turns).where(_BY_ID, _IN_CHANNEL)
 
 
 class SqlTurns:
@@ -37,7 +37,6 @@ class SqlTurns:
         self._pending: IdentityMap[Turn] = IdentityMap("turn", buffer.check_open)
 
     async def get(self, channel: ChannelScope, turn_id: TurnId) -> Turn:
-        """The turn, as it is to be saved here or else as it is committed."""
         if turn := self._pending.find(turn_id, channel):
             return turn
         rows = await self._buffer.rows(_GET, {"in_channel": channel.key, "the_id": turn_id})
@@ -46,8 +45,7 @@ class SqlTurns:
         return self._read(rows)[0]
 
     async def of(self, agent: Agent, *, last: int, before: int | None = None) -> tuple[Turn, ...]:
-        """The newest turns, by number."""
-        values = {**_theirs(agent), "last": last}
+        values = {**_agent_values(agent), "last": last}
         if before is None:
             rows = await self._buffer.rows(_LAST, values)
         else:
@@ -55,16 +53,13 @@ class SqlTurns:
         return self._read(rows[::-1])
 
     async def list_unshown(self, agent: Agent) -> tuple[Turn, ...]:
-        """Turns whose card is out of date."""
-        return self._read(await self._buffer.rows(_UNSHOWN, _theirs(agent)))
+        return self._read(await self._buffer.rows(_UNSHOWN, _agent_values(agent)))
 
     def add(self, turn: Turn) -> None:
-        """Insert it at commit."""
         self._pending.add(turn)
         self._insert(turn)
 
     def save(self, turn: Turn) -> None:
-        """Update it at commit, if it is still as it was read; where its card stands stays."""
         read = self._pending.save(turn)
         if read is None:
             self._insert(turn)
@@ -74,7 +69,6 @@ class SqlTurns:
         self._buffer.queue(_SAVE, values, key=("turn", turn.id), checked=True)
 
     def mark_shown(self, turn: Turn, address: str, at: datetime) -> None:
-        """Update where the card stands and what it shows, whatever else became of the turn."""
         shown = {"shown_as": address, "shown_stage": turn.stage, "shown_at": at, "shown_hash": turn.control_hash}
         self._buffer.queue(_SHOWN, {**shown, "the_id": turn.id, "in_channel": turn.channel.key})
 
@@ -86,7 +80,7 @@ class SqlTurns:
         return tuple(self._pending.read(_value(row), row.revision) for row in rows)
 
 
-def _theirs(agent: Agent) -> dict[str, object]:
+def _agent_values(agent: Agent) -> dict[str, object]:
     return {"of_agent": agent.id, "in_channel": agent.channel.key}
 
 

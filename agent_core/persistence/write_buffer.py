@@ -1,4 +1,4 @@
-"""The reads of one unit of work, and the writes that wait for its commit. What they say is the repositories' affair."""
+"""Buffers the writes of one unit of work until its commit, and translates database errors."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,21 +21,21 @@ POSTGRES_CONTENTION = ("40001", "40P01")  # serialization_failure, deadlock_dete
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A statement to run. A `checked` one must change a row, or what was read has changed since."""
+    """A statement with its values. If `checked` and no row was changed, the record was modified since it was read."""
 
     statement: Executable
     values: Values | Sequence[Values]
     checked: bool
 
     def run(self, connection: Connection) -> None:
-        """Run it; raise Conflict."""
+        """Execute the statement; raise Conflict."""
         result = connection.execute(self.statement, self.values)
         if self.checked and result.rowcount == 0:
             raise Conflict("A record was saved elsewhere since it was read.")
 
 
 class WriteBuffer:
-    """What one unit of work asks, and what waits for its commit. It holds no connection and no lock in between."""
+    """Reads run at once, writes at `commit`. No connection and no lock is held in between."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
@@ -48,28 +48,27 @@ class WriteBuffer:
             raise RuntimeError("This unit of work has ended: begin another.")
 
     async def rows(self, statement: Executable, values: Values) -> Sequence[Row[Any]]:
-        """What is committed."""
+        """Run a query on committed data."""
         self.check_open()
-        with _away():
+        with _translate_outage():
             return await self._connections.read(lambda connection: connection.execute(statement, values).all())
 
     def queue(
         self, statement: Executable, values: Values | Sequence[Values], *, key: object = None, checked: bool = False
     ) -> None:
-        """Let the statement wait for the commit, in the place of one queued before under the same `key`."""
+        """Queue a write for the commit; it replaces one with the same `key`."""
         self.check_open()
         self._writes[object() if key is None else key] = Write(statement, values, checked)
 
     async def commit(self) -> None:
-        """Run what was queued, all or nothing; raise Conflict."""
+        """Run the queued writes in one transaction; raise Conflict."""
         self.check_open()
         self.close()
         if self._writes:
-            with _away(), _conflicts():
+            with _translate_outage(), _translate_conflict():
                 await self._connections.write(partial(_run, writes=tuple(self._writes.values())))
 
     def close(self) -> None:
-        """End the unit of work."""
         self._is_open = False
 
 
@@ -79,19 +78,19 @@ def _run(connection: Connection, writes: Sequence[Write]) -> None:
 
 
 @contextmanager
-def _conflicts() -> Iterator[None]:
+def _translate_conflict() -> Iterator[None]:
     try:
         yield
     except IntegrityError as error:
-        raise Conflict("A record stands in the way, or one it belongs to is gone.") from error
+        raise Conflict("A unique constraint or foreign key was violated.") from error
     except DBAPIError as error:
         if not _is_contention(error.orig):
             raise
-        raise Conflict("Another unit of work was at the same records.") from error
+        raise Conflict("Another unit of work changed the same records.") from error
 
 
 @contextmanager
-def _away() -> Iterator[None]:
+def _translate_outage() -> Iterator[None]:
     try:
         yield
     except OSError as error:

@@ -1,1 +1,1 @@
-"""Everything the core asks of the world, as Protocols: each docstring is the contract all implementations keep."""
+"""Protocols for what the core needs from outside. Each docstring is a contract that all implementations keep."""

@@ -1,4 +1,4 @@
-"""Records that only grow or are overwritten: deliveries, the decision log, preferences."""
+"""Repositories for platform deliveries (deduplication), the decision log (audit log) and preferences."""
 
 from datetime import datetime
 from typing import Protocol
@@ -10,29 +10,29 @@ from agent_core.model.ids import AgentId
 
 
 class Deliveries(Protocol):
-    """Which events of a platform have taken effect."""
+    """Deduplication of platform events: which event ids have been processed."""
 
     async def first_time(self, delivery: str, at: datetime) -> bool:
-        """Claim the delivery for this unit of work; False when it has taken effect before.
+        """Claim the delivery id for this unit of work; return False if it was processed before.
 
-        Two units that claim one delivery: the second to commit gets Conflict.
+        If two units of work claim the same id, the second commit raises Conflict.
         """
         ...
 
     def forget(self, before: datetime) -> None:
-        """Remove what took effect earlier than that: a platform has long ceased to send it again."""
+        """Delete ids recorded before that time; platforms do not resend events that old."""
         ...
 
 
 class Audit(Protocol):
-    """The decision log of each channel. It only grows, and outlives the agents that it tells of."""
+    """The decision log (audit log) of each channel: append-only. Entries survive the deletion of their agent."""
 
     async def of(self, agent: Agent) -> tuple[AuditEntry, ...]:
         """The agent's entries, oldest first."""
         ...
 
     async def in_channel(self, channel: ChannelScope) -> tuple[AuditEntry, ...]:
-        """All entries of the channel, oldest first: of its agents, of deleted ones, and about the channel itself."""
+        """All entries of the channel, oldest first: of present and deleted agents, and about the channel itself."""
         ...
 
     async def page(
@@ -40,12 +40,12 @@ class Audit(Protocol):
     ) -> tuple[AuditEntry, ...]:
         """The channel's newest `last` entries, newest first, or those before the entry with the id `before`.
 
-        Only entries of one agent where `agent_id` is given. Nothing where the channel has no entry with that id.
+        With `agent_id`, only entries of that agent. Empty if the channel has no entry with the id `before`.
         """
         ...
 
     async def list_after(self, entry: AuditEntry, *, first: int) -> tuple[AuditEntry, ...]:
-        """The `first` entries of the same agent that come after this one, oldest first."""
+        """The next `first` entries of the same agent after this one, oldest first."""
         ...
 
     def append(self, entry: AuditEntry) -> None:
@@ -54,12 +54,12 @@ class Audit(Protocol):
 
 
 class Preferences(Protocol):
-    """Small texts kept by channel and key: the last settings of a form, the name of a person."""
+    """Short texts by channel and key, for example the last settings of a form or a person's name."""
 
     async def get(self, channel: ChannelScope, key: str) -> str | None:
         """The text, or None."""
         ...
 
     def put(self, channel: ChannelScope, key: str, text: str) -> None:
-        """Keep a text in place of the one before. Never conflicts."""
+        """Save a text and replace the previous one. Never conflicts."""
         ...

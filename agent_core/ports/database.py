@@ -1,4 +1,4 @@
-"""Units of work: reads see what is committed, and nothing is saved before the commit."""
+"""Unit of work: reads return committed data, and `commit` saves all writes in one transaction."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, suppress
@@ -17,79 +17,80 @@ from agent_core.ports.repositories import (
 
 
 class UnitOfWork(Protocol):
-    """Reads see what is committed, and records saved here. Nothing is saved before `commit`; then all or nothing.
+    """A transaction with optimistic concurrency control. `commit` saves all writes, or none.
 
-    Leaving without a commit leaves no trace. Lists show what was committed before, without what is saved here.
+    Reading one record returns the value saved in this unit, if any. Lists return committed values only. Leaving the
+    context without `commit` discards the writes.
     """
 
     @property
     def agents(self) -> Agents:
-        """The agents."""
+        """Agents."""
         ...
 
     @property
     def turns(self) -> Turns:
-        """Their turns."""
+        """Turns of agents."""
         ...
 
     @property
     def notes(self) -> Notes:
-        """What is said besides turns."""
+        """Messages between people and agents, and notices."""
         ...
 
     @property
     def deliveries(self) -> Deliveries:
-        """Platform events that have taken effect."""
+        """Processed platform events."""
         ...
 
     @property
     def audit(self) -> Audit:
-        """What people did."""
+        """The decision log."""
         ...
 
     @property
     def preferences(self) -> Preferences:
-        """Small texts by channel and key."""
+        """Short texts by channel and key."""
         ...
 
     @property
     def memories(self) -> Memories:
-        """What agents can recall later."""
+        """Long-term memories of agents."""
         ...
 
     @property
     def budgets(self) -> Budgets:
-        """What channels may spend."""
+        """Budgets of channels."""
         ...
 
     @property
     def installations(self) -> Installations:
-        """Workspaces that let Signoff in."""
+        """Workspaces that installed Signoff."""
         ...
 
     async def commit(self) -> None:
-        """Save everything; raise Conflict when a record read here and saved here was since saved elsewhere."""
+        """Save all writes; raise Conflict if a record read and saved here was changed by another unit of work."""
         ...
 
 
 class Database(Protocol):
-    """Where everything is kept. It holds the truth; cards and engines follow it.
+    """The persistent store, the only source of truth.
 
-    Reads and commits raise DatabaseAway while it cannot be reached.
+    Reads and commits raise DatabaseAway while the database cannot be reached.
     """
 
     def begin(self) -> AbstractAsyncContextManager[UnitOfWork]:
-        """Open a unit of work. It holds no lock until it commits."""
+        """Open a unit of work. It holds no lock before `commit`."""
         ...
 
 
 T = TypeVar("T")
-ATTEMPTS = 20
+MAX_ATTEMPTS = 20
 
 
 async def in_one_unit(database: Database, act: Callable[[UnitOfWork], Awaitable[T]]) -> T:
-    """Run `act` in a unit of work and commit; repeat it from the start when somebody else was faster."""
-    for _ in range(ATTEMPTS - 1):
+    """Run `act` in a unit of work and commit; on Conflict, retry from the start, 20 attempts in all."""
+    for _ in range(MAX_ATTEMPTS - 1):
         with suppress(Conflict):
             return await _attempt(database, act)
     return await _attempt(database, act)

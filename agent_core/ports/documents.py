@@ -1,23 +1,23 @@
-"""What reads files that are more than plain text."""
+"""Text extraction from documents: PDF, Word, OpenDocument and legacy encodings."""
 
 from dataclasses import dataclass
 from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """What a file says. `note` tells in a sentence how it was read, where that is not plain, or what was left out."""
+class DocumentText:
+    """The text of a document. `note` is a sentence on how it was read or what was left out, or ""."""
 
     text: str
     note: str = ""
 
 
 class Documents(Protocol):
-    """Reads files that anybody may have made, within bounds of time and memory, and touches nothing but their bytes."""
+    """Extracts text from untrusted files, with limits on time and memory."""
 
-    async def text_of(self, name: str, data: bytes) -> Reading:
-        """The text of a file of that name.
+    async def text_of(self, name: str, data: bytes) -> DocumentText:
+        """The text of a file. `name` is used for its extension and in error messages.
 
-        Raise CommandError with a sentence for the model where there is none, it is locked, or it takes too much.
+        Raise CommandError with a sentence for the model if the file has no text, is encrypted, or exceeds a limit.
         """
         ...

@@ -1,4 +1,4 @@
-"""What moves agents on."""
+"""The engine that advances agents, and the waker that notifies it."""
 
 from collections.abc import Awaitable, Callable
 from typing import Protocol
@@ -7,20 +7,20 @@ from agent_core.model.ids import AgentId
 
 
 class Waker(Protocol):
-    """Tells the engine that an agent has work. Losing a wake costs time, never work."""
+    """Notifies the engine that an agent has work. A lost wake delays the work; the engine's sweep finds it."""
 
     def wake(self, agent_id: AgentId) -> None:
-        """Call after the commit."""
+        """Schedule the agent. Call this after the commit."""
         ...
 
     def interrupt(self, agent_id: AgentId) -> None:
-        """End what runs for the agent at once, then wake it. Call after the commit that made it void."""
+        """Cancel what runs for the agent and schedule it. Call this after the commit."""
         ...
 
 
 class Engine(Protocol):
-    """Advances agents that were woken. May advance late or twice, but one agent only once at a time."""
+    """Advances woken agents. It may advance an agent late or twice, but never concurrently."""
 
     async def run(self, advance: Callable[[AgentId], Awaitable[None]]) -> None:
-        """Work until cancelled; also wakes every agent with work due, again and again."""
+        """Run until cancelled. Also finds agents that are due in the database periodically."""
         ...

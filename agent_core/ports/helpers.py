@@ -1,4 +1,4 @@
-"""How an agent has other agents help it."""
+"""Sub-agents (helpers) that an agent starts and manages."""
 
 from typing import Protocol
 
@@ -6,24 +6,24 @@ from agent_core.model.agent import Agent
 
 
 class Helpers(Protocol):
-    """The agents that an agent started. Each is found by its id, its name, or its number in their order.
+    """The sub-agents of an agent. `key` is a helper's id, its name, or its number in order of creation.
 
-    A helper works in the thread, the channel and the folder of the agent that people made, with the same approvers, and
-    spends from the same budget. Whatever it proposes is asked: no class is free for it. Every fault is a CommandError.
+    A helper shares thread, channel, workspace folder, approvers and budget with the top-level agent. Every command of a
+    helper needs approval. All errors are CommandError.
     """
 
     async def start(self, agent: Agent, name: str, task: str, prompt: str) -> Agent:
-        """Make a helper and let it work; a name that is taken gets a number. Depth and number are limited."""
+        """Create and start a helper. A name that is in use gets a number. Depth and number of helpers are limited."""
         ...
 
     async def message(self, agent: Agent, key: str, text: str) -> Agent:
-        """Write to a helper; one that is done goes on, one that people stopped does not."""
+        """Send a message to a helper; a finished helper resumes, a stopped one does not."""
         ...
 
     async def of(self, agent: Agent) -> tuple[Agent, ...]:
-        """Those the agent started, oldest first."""
+        """The helpers that the agent started, oldest first."""
         ...
 
     async def delete(self, agent: Agent, key: str) -> Agent:
-        """Remove a helper, and those that it started, with their history and memory."""
+        """Delete a helper and its own helpers, with their history and memory."""
         ...

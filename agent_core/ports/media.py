@@ -1,4 +1,4 @@
-"""What makes pictures and sounds, and what hears words in them."""
+"""Image generation, transcription and text-to-speech."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -10,67 +10,67 @@ Shape: TypeAlias = Literal["square", "landscape", "portrait"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
-    """A picture or a sound as the bytes of a file, and what it took."""
+class GeneratedFile:
+    """A generated image or sound: the bytes of the file, and the usage of the call."""
 
     data: bytes
     usage: Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heard:
-    """The words in a sound, and what hearing them took."""
+class Transcription:
+    """A transcription, and the usage of the call."""
 
     text: str
     usage: Usage
 
 
 class Images(Protocol):
-    """Draws pictures. `label` says by which model and where."""
+    """Generates images."""
 
     @property
     def label(self) -> str:
-        """What people are told that draws."""
+        """Model and host, as shown to people."""
         ...
 
     def price(self, prompt: str, shape: Shape) -> Decimal | None:
-        """The most US dollars that this picture may cost, or None when no price is known."""
+        """Upper bound of the cost of this image in US dollars, or None if no price is known."""
         ...
 
-    async def draw(self, prompt: str, shape: Shape) -> Made:
-        """One picture; raise CommandError or ModelError with a sentence that holds no key."""
+    async def draw(self, prompt: str, shape: Shape) -> GeneratedFile:
+        """Generate one image; raise CommandError or ModelError with a message without secrets."""
         ...
 
 
 class Transcriber(Protocol):
-    """Writes down what is said in a sound. `label` says by which model and where."""
+    """Transcribes sound files."""
 
     @property
     def label(self) -> str:
-        """What people are told that listens."""
+        """Model and host, as shown to people."""
         ...
 
     def price(self, size: int) -> Decimal | None:
-        """The most US dollars that a file of so many bytes may cost, or None when no price is known."""
+        """Upper bound of the cost in US dollars for a file of `size` bytes, or None if no price is known."""
         ...
 
-    async def transcribe(self, name: str, data: bytes) -> Heard:
-        """The words in a file of that name; raise CommandError or ModelError with a sentence that holds no key."""
+    async def transcribe(self, name: str, data: bytes) -> Transcription:
+        """The spoken words of a file; raise CommandError or ModelError with a message without secrets."""
         ...
 
 
 class Voice(Protocol):
-    """Speaks a text, as an MP3 file. `label` says by which model and where."""
+    """Text-to-speech as MP3."""
 
     @property
     def label(self) -> str:
-        """What people are told that speaks."""
+        """Model and host, as shown to people."""
         ...
 
     def price(self, text: str) -> Decimal | None:
-        """The most US dollars that this text may cost, or None when no price is known."""
+        """Upper bound of the cost in US dollars for this text, or None if no price is known."""
         ...
 
-    async def speak(self, text: str) -> Made:
-        """The text spoken; raise CommandError or ModelError with a sentence that holds no key."""
+    async def speak(self, text: str) -> GeneratedFile:
+        """The text as MP3; raise CommandError or ModelError with a message without secrets."""
         ...

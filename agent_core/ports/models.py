@@ -1,4 +1,4 @@
-"""What thinks and remembers: language models, token counters, embedders, memory indexes."""
+"""Language models, token counters (tokenizers), embedders and vector indexes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from agent_core.model.usage import Usage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalServer:
-    """A model server on this machine that lists models the way OpenAI does. `name` is a guess from its port."""
+    """A model server on this machine with an OpenAI-compatible `/models`. `name` is guessed from the port."""
 
     name: str
     base_url: str
@@ -21,16 +21,16 @@ class LocalServer:
 
 
 class LanguageModel(Protocol):
-    """An endpoint that completes prompts. `label` is the badge people see; a scripted one says so there."""
+    """A chat completion endpoint."""
 
     @property
     def label(self) -> str:
-        """What people are told they talk to."""
+        """Model and host, as shown to people; a scripted model says so here."""
         ...
 
     @property
     def default_model(self) -> str:
-        """The model used when an agent names none; empty while it is not known."""
+        """The model for agents that name none; "" while it is not known."""
         ...
 
     async def complete(
@@ -42,46 +42,46 @@ class LanguageModel(Protocol):
         max_tokens: int,
         temperature: float | None = None,
     ) -> Reply:
-        """Answer, in the shape of the JSON Schema where the endpoint can.
+        """Complete the prompt, as JSON of this schema if the endpoint supports structured output.
 
-        `temperature` holds where the operator set none. Raise ModelUnavailable when asking again may help,
-        ModelRefused when it will not.
+        `max_tokens` limits the reply. `temperature` applies if the operator set none. Raise ModelUnavailable if a retry
+        may help (rate limit, timeout, outage), ModelRefused otherwise.
         """
         ...
 
     def window(self, model: str) -> int:
-        """Tokens that the model takes in one call, prompt and reply together; a cautious guess where nobody says."""
+        """Context window in tokens, prompt and reply together; a low estimate if it is unknown."""
         ...
 
     def price(self, usage: Usage, model: str) -> Decimal | None:
-        """US dollars for these tokens, or None when no price is known."""
+        """Cost in US dollars, or None if no price is known."""
         ...
 
 
 class TokenCounter(Protocol):
-    """Counts the tokens of one model, without blocking the loop. `is_exact` says whether it counts or estimates."""
+    """Counts tokens for one model without blocking the event loop."""
 
     @property
     def is_exact(self) -> bool:
-        """Whether the numbers are those of the model's own tokenizer."""
+        """True if the model's own tokenizer counts, False for an estimate."""
         ...
 
     def count(self, text: str) -> int:
-        """Tokens of a text, never less than 0; an estimate errs upwards."""
+        """Number of tokens, at least 0. An estimate is rather too high than too low."""
         ...
 
 
 class TokenCounters(Protocol):
-    """The counter of each model."""
+    """Token counters by model."""
 
     def of(self, model: str) -> TokenCounter:
-        """The model's own tokenizer once it is loaded, until then and for unknown models another one or an estimate."""
+        """The model's tokenizer once loaded; before that, and for unknown models, another one or an estimate."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Embedding:
-    """The vectors of texts in their order, and what they took: `usage.prompt` is their tokens."""
+    """One vector for each text, in order. `usage.prompt` is the number of tokens."""
 
     vectors: tuple[Vector, ...]
     usage: Usage
@@ -92,52 +92,53 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """Which embedder this is: vectors of different names are never compared."""
+        """Identifies the embedder. Vectors of embedders with different names are never compared."""
         ...
 
     @property
     def is_semantic(self) -> bool:
-        """Whether likeness is one of meaning; False for mere hashing of words."""
+        """True if near vectors mean similar meaning, False for hashed words."""
         ...
 
     async def embed(self, texts: Sequence[str]) -> Embedding:
-        """One vector for each text, all of the same length; what is too long for it is embedded by its beginning.
+        """One vector for each text, all of the same dimension. Long texts are truncated.
 
-        Raise ModelUnavailable when asking again may help, ModelRefused when it will not.
+        Raise ModelUnavailable if a retry may help, ModelRefused otherwise.
         """
         ...
 
     def price(self, usage: Usage) -> Decimal | None:
-        """US dollars for these tokens, or None when no price is known."""
+        """Cost in US dollars, or None if no price is known."""
         ...
 
 
 class MemoryIndex(Protocol):
-    """Finds memories by nearness, never across spaces.
+    """Vector index: nearest-neighbour search over memories, separately for each memory space.
 
-    The database's `Memories` are the truth: what is saved there with its vector is then added here, and all of it can
-    be added anew. Every call raises MemoryAway when the index cannot be reached or refuses.
+    The repository `Memories` is the source of truth: a memory is saved there with its vector and then added here, so
+    the index can always be rebuilt. `index_key` names the embedder and the index together; vectors of different keys
+    are never compared. Every method raises MemoryAway if the index cannot be reached or refuses.
     """
 
     @property
     def name(self) -> str:
-        """Which index this is; another name means that everything has to be added anew."""
+        """Identifies the index. After a change of name, all memories are added again."""
         ...
 
-    async def add(self, space: MemorySpace, place: str, memories: Sequence[tuple[Memory, Vector]]) -> None:
-        """Make them findable in `place`; one with a known id replaces the one before."""
+    async def add(self, space: MemorySpace, index_key: str, memories: Sequence[tuple[Memory, Vector]]) -> None:
+        """Add memories with their vectors; a known id is replaced."""
         ...
 
     async def nearest(
-        self, space: MemorySpace, place: str, vector: Vector, most: int
+        self, space: MemorySpace, index_key: str, vector: Vector, most: int
     ) -> tuple[tuple[MemoryId, float], ...]:
-        """Up to `most` ids in `place` with their cosine, nearest first."""
+        """Up to `most` ids with their cosine similarity, nearest first."""
         ...
 
     async def forget(self, space: MemorySpace, ids: Sequence[MemoryId]) -> None:
-        """Remove these; nothing happens for one that is not there."""
+        """Remove memories by id; unknown ids are ignored."""
         ...
 
     async def drop(self, space: MemorySpace) -> None:
-        """Remove the space with all its memories, in every place."""
+        """Remove all memories of the space, for every index key."""
         ...

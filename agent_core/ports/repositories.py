@@ -1,4 +1,4 @@
-"""Where records are kept: one protocol for each kind, all reached through a unit of work."""
+"""Repositories, one protocol for each kind of record; a unit of work gives access to them."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -16,18 +16,18 @@ from agent_core.model.usage import Budget
 
 
 class Agents(Protocol):
-    """The agents. `get`, `named`, `of` and `in_thread` stay within the channel they are given."""
+    """Agents. `get`, `find_by_name`, `of` and `in_thread` search one channel only."""
 
     async def get(self, channel: ChannelScope, agent_id: AgentId) -> Agent:
-        """The agent; raise NotFound when the channel has none by that id."""
+        """The agent; raise NotFound if the channel has no agent with that id."""
         ...
 
     async def locate(self, agent_id: AgentId) -> Agent:
-        """The agent wherever it is, for a worker that was only told its id; raise NotFound."""
+        """The agent in any channel, for a worker that knows only its id; raise NotFound."""
         ...
 
     async def find_by_name(self, channel: ChannelScope, name: str) -> Agent | None:
-        """The channel's agent of that name, whatever its case."""
+        """The channel's agent with that name, case-insensitively, or None."""
         ...
 
     async def of(self, channel: ChannelScope) -> tuple[Agent, ...]:
@@ -35,65 +35,64 @@ class Agents(Protocol):
         ...
 
     async def in_thread(self, thread: ThreadRef) -> Agent | None:
-        """The channel's agent whose thread this is, the newest of several, and no helper.
+        """The newest agent whose thread this is, or None. Helpers are skipped.
 
-        Every reply in every thread asks this.
+        Called for every reply in every thread, so it must be fast.
         """
         ...
 
     async def list_by_owner(self, surface: SurfaceName, workspace: str, person: str) -> tuple[Agent, ...]:
-        """What the person of this id made in any channel of the workspace, oldest first."""
+        """Agents that this person created in any channel of the workspace, oldest first."""
         ...
 
     async def list_with_thread(self, surface: SurfaceName, since: datetime) -> tuple[Agent, ...]:
-        """Agents with a thread of their own in which a reply matters, oldest first.
+        """Agents with a thread in which a reply matters, oldest first: active, or at rest since `since` or later.
 
-        They think, ask or act, or have come to rest at `since` or later: what such a thread said while nobody heard it
-        is read up on.
+        Used to catch up on messages that were sent while the process was down.
         """
         ...
 
     async def census(self) -> tuple[Headcount, ...]:
-        """How many agents of each status each channel has, by channel: for the page where a team watches them all."""
+        """Number of agents by channel and status, for the overview page."""
         ...
 
     async def list_awaiting_people(self, most: int) -> tuple[Agent, ...]:
-        """Agents of all channels that ask people something, oldest first, no more than `most`."""
+        """Up to `most` agents of any channel that wait for a decision, oldest first."""
         ...
 
     async def due(self, surfaces: Sequence[SurfaceName], now: datetime) -> tuple[AgentId, ...]:
         """Agents of these surfaces with work to do at `now`.
 
-        They think or act and wait for no later time, or a card or notice of theirs was not shown as it stands.
+        That is: thinking or acting and not scheduled for later, or with a card or notice that is not shown yet.
         """
         ...
 
     def add(self, agent: Agent) -> None:
-        """Save a new agent. At commit a name already taken in the channel is a Conflict."""
+        """Save a new agent. At commit, a name in use in the channel raises Conflict."""
         ...
 
     def save(self, agent: Agent) -> None:
-        """Save an agent read in this unit of work."""
+        """Save an agent that was read in this unit of work."""
         ...
 
     def remove(self, agent: Agent) -> None:
-        """Remove it with its turns, notes, notices and memories. Its entries in the decision log stay."""
+        """Delete the agent with its turns, notes, notices and memories. Its entries in the decision log stay."""
         ...
 
 
 class Turns(Protocol):
-    """The turns of agents."""
+    """Turns of agents."""
 
     async def get(self, channel: ChannelScope, turn_id: TurnId) -> Turn:
-        """The turn; raise NotFound when the channel has none by that id."""
+        """The turn; raise NotFound if the channel has no turn with that id."""
         ...
 
     async def of(self, agent: Agent, *, last: int, before: int | None = None) -> tuple[Turn, ...]:
-        """The newest `last` turns with a number below `before`, in the order of their numbers."""
+        """The newest `last` turns, if given only those with a number below `before`, in ascending order."""
         ...
 
     async def list_unshown(self, agent: Agent) -> tuple[Turn, ...]:
-        """Turns whose card was last shown at another stage than they are in, oldest first."""
+        """Turns whose card shows an older stage, oldest first."""
         ...
 
     def add(self, turn: Turn) -> None:
@@ -101,35 +100,35 @@ class Turns(Protocol):
         ...
 
     def save(self, turn: Turn) -> None:
-        """Save a turn read in this unit of work. Where its card stands is not saved by this."""
+        """Save a turn that was read in this unit of work. The address of its card is not saved here."""
         ...
 
     def mark_shown(self, turn: Turn, address: str, at: datetime) -> None:
-        """Record that the card stands at `address` and shows the turn as it is, since `at`. Never conflicts."""
+        """Record that the card at `address` shows the turn's present stage, since `at`. Never conflicts."""
         ...
 
 
 class Notes(Protocol):
-    """What people wrote and what Signoff told them, besides turns."""
+    """Messages between people and agents (notes), and notices of Signoff to a thread."""
 
     async def of(self, agent: Agent, *, since: datetime | None = None) -> tuple[Note, ...]:
-        """The agent's notes, oldest first."""
+        """The agent's notes, oldest first; with `since`, from that time on."""
         ...
 
     async def list_waiting(self, agent: Agent) -> tuple[Note, ...]:
-        """Notes that no turn's thinking has read, oldest first."""
+        """Notes that no prompt has included yet, oldest first."""
         ...
 
     async def notices(self, agent: Agent, *, since: datetime | None = None) -> tuple[Notice, ...]:
-        """The agent's notices, oldest first."""
+        """The agent's notices, oldest first; with `since`, from that time on."""
         ...
 
     async def notice(self, channel: ChannelScope, notice_id: NoticeId) -> Notice:
-        """The notice; raise NotFound when the channel has none by that id."""
+        """The notice; raise NotFound if the channel has no notice with that id."""
         ...
 
     async def list_untold(self, agent: Agent) -> tuple[Notice, ...]:
-        """Notices that the thread was not told yet, oldest first."""
+        """Notices that were not posted to the thread yet, oldest first."""
         ...
 
     def add(self, note: Note) -> None:
@@ -137,108 +136,108 @@ class Notes(Protocol):
         ...
 
     def take(self, notes: Sequence[Note], turn_id: TurnId) -> None:
-        """Record that this turn's thinking read them."""
+        """Record that the prompt of this turn included the notes."""
         ...
 
     def announce(self, notice: Notice) -> None:
-        """Save a notice that the thread will be told."""
+        """Save a notice to be posted to the thread."""
         ...
 
     def mark_told(self, notice: Notice) -> None:
-        """Record that the thread was told."""
+        """Record that the notice was posted."""
         ...
 
 
 class Installations(Protocol):
-    """The workspaces that let Signoff in. Reads see what is committed, also before a `put` of the same unit."""
+    """Workspaces that installed Signoff. Reads return committed values, also after a `put` in the same unit."""
 
     async def get(self, surface: SurfaceName, workspace: str) -> Installation | None:
         """The workspace's installation, or None."""
         ...
 
     async def of(self, surface: SurfaceName) -> tuple[Installation, ...]:
-        """All of a surface, by workspace."""
+        """All installations of a surface, by workspace."""
         ...
 
     def put(self, installation: Installation, *, replacing: str | None = None) -> None:
-        """Keep it in place of the one before.
+        """Save the installation and replace the previous one.
 
-        With `replacing`, only while what is kept is `sealed` so; at commit anything else, or nothing, is a Conflict.
+        With `replacing`, compare and swap: commit raises Conflict unless the saved `sealed` equals `replacing`.
         """
         ...
 
     def remove(self, surface: SurfaceName, workspace: str) -> None:
-        """Remove it, if it is there. The workspace's agents stay."""
+        """Delete the installation if it exists. The workspace's agents stay."""
         ...
 
 
 class Memories(Protocol):
-    """What agents can recall later: the truth of it, whatever an index holds. Reads stay within agent and channel.
+    """Long-term memories with their vectors, the source of truth for every index. Reads are limited to one agent.
 
-    `place` names an embedder and an index together: in it, a memory has a vector and can be found by nearness.
+    `index_key` names an embedder and an index together. A memory has at most one vector, for one index key.
     """
 
     async def of(self, agent: Agent, *, most: int, before: MemoryId | None = None) -> tuple[Memory, ...]:
-        """The newest `most` made before that one, newest first."""
+        """Up to `most` memories older than `before`, newest first."""
         ...
 
-    async def some(self, agent: Agent, ids: Sequence[MemoryId]) -> tuple[Memory, ...]:
-        """Those of these ids that there are, in the order given."""
+    async def get_many(self, agent: Agent, ids: Sequence[MemoryId]) -> tuple[Memory, ...]:
+        """The memories with these ids, in the given order; unknown ids are left out."""
         ...
 
     async def count(self, agent: Agent) -> int:
-        """How many there are."""
+        """Number of the agent's memories."""
         ...
 
-    async def list_unindexed(self, agent: Agent, place: str, *, most: int) -> tuple[Memory, ...]:
-        """Those that are not in `place` yet, oldest first."""
+    async def list_unindexed(self, agent: Agent, index_key: str, *, most: int) -> tuple[Memory, ...]:
+        """Up to `most` memories without a vector for this index key, oldest first."""
         ...
 
     async def vectors(
-        self, agent: Agent, place: str, *, after: MemoryId | None = None, most: int
+        self, agent: Agent, index_key: str, *, after: MemoryId | None = None, most: int
     ) -> tuple[tuple[MemoryId, Vector], ...]:
-        """Ids and vectors of those in `place`, by id, from the first one after `after`."""
+        """Up to `most` ids with vectors for this index key, by id, starting after the id `after`."""
         ...
 
     async def changes(self, agent: Agent) -> MemoryChanges:
-        """How often vectors came and went, in any process: the same as before means that none did since."""
+        """Counters of added and removed vectors, by any process. Equal counters mean that a cache is up to date."""
         ...
 
-    async def behind(self, place: str, *, most: int) -> tuple[AgentId, ...]:
-        """Agents of any channel with memories that are not in `place`, in the order of their ids."""
+    async def list_agents_unindexed(self, index_key: str, *, most: int) -> tuple[AgentId, ...]:
+        """Up to `most` agents of any channel with memories that have no vector for this index key, by id."""
         ...
 
     def add(self, agent: Agent, memories: Sequence[Memory]) -> None:
-        """Save new ones, in no place."""
+        """Save new memories, without a vector."""
         ...
 
-    def put(self, agent: Agent, place: str, vectors: Mapping[MemoryId, Vector]) -> None:
-        """Record that these are in `place` with these vectors, instead of where they were. Never conflicts.
+    def put(self, agent: Agent, index_key: str, vectors: Mapping[MemoryId, Vector]) -> None:
+        """Save the vectors for this index key, and replace vectors for another one. Never conflicts.
 
         May follow an `add` of the same unit of work.
         """
         ...
 
     def remove(self, agent: Agent, ids: Sequence[MemoryId]) -> None:
-        """Remove them; one that is not there is left out. Never conflicts."""
+        """Delete memories by id; unknown ids are ignored. Never conflicts."""
         ...
 
     def clear(self, agent: Agent) -> None:
-        """Remove all of the agent's. Never conflicts."""
+        """Delete all memories of the agent. Never conflicts."""
         ...
 
 
 class Budgets(Protocol):
-    """What all agents of a channel together may spend, and have spent."""
+    """Budget and spending of each channel, all its agents together."""
 
     async def of(self, channel: ChannelScope) -> Budget:
-        """The channel's; without a limit and with nothing spent at first."""
+        """The channel's budget; no limit and nothing spent by default."""
         ...
 
-    def limit(self, channel: ChannelScope, limit: Decimal | None) -> None:
-        """Set what may be spent in US dollars; None is no limit. Never conflicts."""
+    def set_limit(self, channel: ChannelScope, limit: Decimal | None) -> None:
+        """Set the limit in US dollars; None is no limit. Never conflicts."""
         ...
 
-    def spend(self, channel: ChannelScope, cost: Decimal) -> None:
-        """Add to what was spent. Never conflicts, and loses nothing that others add at the same time."""
+    def add_spending(self, channel: ChannelScope, cost: Decimal) -> None:
+        """Add a cost in US dollars atomically. Never conflicts."""
         ...

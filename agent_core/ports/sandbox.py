@@ -1,4 +1,4 @@
-"""Where programs of agents run: apart from the bot's own process, user, network and files."""
+"""The sandbox in which programs of agents run, isolated from the bot's process, user, network and files."""
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -12,15 +12,14 @@ NOTHING_SEALED: Mapping[str, bytes] = MappingProxyType({})
 
 
 class Sandbox(Protocol):
-    """Runs programs in an agent's workspace, which they see as `/workspace`, and nothing else of the machine.
+    """Runs programs in an agent's workspace, mounted as `/workspace`, with `python3`, `/bin/sh` and no network.
 
-    A program's own failure is a value. Limits always apply, and nothing ever runs unconfined. What a program leaves
-    in the workspace obeys the limits of `Files`: one that goes beyond is ended, and its newest files are deleted.
-    `python3` and `/bin/sh` are there, and no network.
+    A program's failure is a value, not an exception. Limits on time, memory, processes and output always apply. A
+    program that exceeds a limit of `Files` in the workspace is killed, and its newest files are deleted.
     """
 
     async def self_test(self) -> str:
-        """Try to break out; "" when nothing got through, else a sentence that says what did, or what is missing."""
+        """Try to escape; return "" if all attempts fail, else what succeeded or what is missing."""
         ...
 
     async def run(
@@ -32,33 +31,33 @@ class Sandbox(Protocol):
         report: Callable[[str], None],
         sealed: Mapping[str, bytes] = NOTHING_SEALED,
     ) -> ProgramRun:
-        """Run a program to its end; `report` is given the newest output now and then, while it runs.
+        """Run a program to its end. `report` gets the newest output periodically.
 
-        `sealed` are files by relative paths, which the program sees below `/sealed`: it can read and nobody can change
-        them. Whatever it left running is ended with it. Raise CommandError when it cannot be started. Cancelling ends
-        the whole process tree before it returns.
+        `sealed` are files by relative path, read-only below `/sealed`. Processes that the program left running are
+        killed. `seconds` is the timeout. Raise CommandError if the program cannot be started. Cancellation kills the
+        process tree before it returns.
         """
         ...
 
     async def start(self, argv: Sequence[str], agent: Agent) -> Background:
-        """Start a program that goes on by itself, and give what it said at once.
+        """Start a background program and return its first output.
 
-        Raise CommandError when the agent runs too many already.
+        Raise CommandError if the agent runs too many programs already.
         """
         ...
 
     async def list_background(self, agent: Agent) -> tuple[Background, ...]:
-        """What the agent started, oldest first: all that run, and the last few that ended by themselves."""
+        """The agent's background programs, oldest first: all running ones and the last few that ended."""
         ...
 
     async def end(self, agent: Agent, key: str) -> Background:
-        """End one whole process tree and forget it; raise CommandError when the agent has none by that key."""
+        """Kill a background program with its process tree; raise CommandError if the key is unknown."""
         ...
 
     async def end_all(self, agent_id: AgentId) -> None:
-        """End whatever the agent runs, and forget it."""
+        """Kill all programs of the agent."""
         ...
 
     async def close(self) -> None:
-        """End whatever anybody runs."""
+        """Kill all programs."""
         ...

@@ -1,20 +1,20 @@
-"""What puts words before the public."""
+"""Posting to a public social network."""
 
 from typing import Protocol
 
 
 class PostPublisher(Protocol):
-    """Posts for everybody to read. `label` says where."""
+    """Publishes posts."""
 
     @property
     def label(self) -> str:
-        """What people are told that posts."""
+        """The network, as shown to people."""
         ...
 
     async def post(self, text: str) -> str:
-        """Post the text, once, and give the post's address or "" where none is told.
+        """Publish the text once and return the post's URL, or "" if it is unknown. There is no retry.
 
-        Raise CommandError with a sentence that holds no key; where it is not known whether the text was posted, it
-        says so. Nothing is tried again.
+        Raise CommandError with a message without secrets. The message says if it is unknown whether the text was
+        posted.
         """
         ...

@@ -1,4 +1,4 @@
-"""Where people are: chat surfaces, and who is who on them."""
+"""Chat surfaces (Slack, Discord, web, terminal), and the members of their channels."""
 
 from typing import Protocol
 
@@ -10,46 +10,46 @@ from agent_core.model.turn import Turn
 
 
 class ChatSurface(Protocol):
-    """Where an agent's thread is. Showing again replaces: a turn never has two cards, a notice is told once.
+    """Shows an agent's cards and notices in its thread. Showing again replaces: a turn never has two cards.
 
-    `may_stand` says that a process which died may have sent this very thing: then look before sending. Raise
-    SurfaceBusy when it should be tried again, ThreadGone when the thread cannot be written to any more. What people
-    write and press comes in through the surface's own listeners, what they wrote while it was away among it.
+    `may_exist` means that a process which crashed may have sent the message already: look for it before sending. Raise
+    SurfaceBusy if it should be retried, ThreadGone if the thread cannot be written to any more. Replies and clicks
+    come in through the surface's own listeners.
     """
 
     @property
     def name(self) -> SurfaceName:
-        """Which surface this is."""
+        """The surface's name."""
         ...
 
     async def open_thread(self, agent: Agent) -> ThreadRef:
-        """Post the agent's root message, unless it stands there, and return its thread."""
+        """Post the agent's root message unless it exists, and return its thread."""
         ...
 
-    async def show(self, agent: Agent, turn: Turn, *, may_stand: bool) -> str:
-        """Show the turn's card in its present state, in place of `turn.shown_as` if set; return its address."""
+    async def show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> str:
+        """Post the turn's card, or update the card at `turn.shown_as`; return its address."""
         ...
 
-    async def notice(self, agent: Agent, notice: Notice, *, may_stand: bool) -> None:
-        """Tell the thread something."""
+    async def notice(self, agent: Agent, notice: Notice, *, may_exist: bool) -> None:
+        """Post a notice to the thread."""
         ...
 
     async def status(self, agent: Agent) -> None:
-        """Let people see what the agent is doing, by the platform's own indicator where it has one. Never raises."""
+        """Show what the agent is doing, by the platform's typing or status indicator. Never raises."""
         ...
 
     async def announce_lost_thread(self, agent: Agent, reason: str) -> None:
-        """Tell the owner elsewhere that the agent's thread is gone and it paused, if that can be done. Never raises."""
+        """Tell the owner, outside the thread, that the thread is gone and the agent paused. Never raises."""
         ...
 
     async def upload(self, agent: Agent, filename: str, data: bytes) -> None:
-        """Offer a file in the thread."""
+        """Post a file to the thread."""
         ...
 
     async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
-        """The person as the platform knows them now, with what kind of member of the channel they are.
+        """The person with current name and kind of membership in the channel.
 
-        The answer may be cached for minutes. Raise NotFound for somebody who is gone, NotAllowed or SurfaceError while
-        the platform does not say. A surface where people only have names gives the person back.
+        The answer may be cached for minutes. Raise NotFound for a person who is gone, NotAllowed or SurfaceError while
+        the platform gives no answer. A surface without accounts returns `person`.
         """
         ...

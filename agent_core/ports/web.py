@@ -1,4 +1,4 @@
-"""What agents can reach of the web, all of it through one egress gateway."""
+"""Web access for agents, all of it through the egress gateway."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -7,30 +7,30 @@ from agent_core.model.sites import Sites
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
-    """A host that a request went to, and the IP address that its name had then."""
+class ContactedHost:
+    """A host that received a request, and the IP address it was resolved to."""
 
     host: str
     ip: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fetched:
-    """What came back. `url` is where redirects led, `kind` the type it was declared as, without parameters.
+class FetchedContent:
+    """An HTTP response. `url` is the final URL after redirects, `kind` the media type without parameters.
 
-    `hosts` are the hosts that were asked, in order: with redirects more than one.
+    `hosts` are all hosts that received a request, in order.
     """
 
     url: str
     kind: str
     data: bytes
     charset: str = ""
-    hosts: tuple[Address, ...] = ()
+    hosts: tuple[ContactedHost, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link of a page: an absolute URL of http or https."""
+    """A link of a page: an absolute http or https URL with its text."""
 
     url: str
     text: str
@@ -38,51 +38,51 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """A page as text. `remark` is a sentence on what kept it from being read whole, or ""."""
+    """A page as text. `remark` is a sentence on why it could not be read completely, or ""."""
 
     url: str
     title: str
     text: str
     links: tuple[Link, ...] = ()
     remark: str = ""
-    hosts: tuple[Address, ...] = ()
+    hosts: tuple[ContactedHost, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cloned:
-    """The files of a repository's newest commit, by path, and what was left out: each a path with the reason."""
+class ClonedRepository:
+    """The files of a repository's newest commit by path. `left_out` are paths with the reason they were skipped."""
 
     commit: str
     files: tuple[tuple[str, bytes], ...]
     left_out: tuple[str, ...] = ()
-    hosts: tuple[Address, ...] = ()
+    hosts: tuple[ContactedHost, ...] = ()
 
 
 class Web(Protocol):
-    """The web as far as agents may reach it: http and https, on the open internet, at sites that the channel allows.
+    """HTTP and HTTPS on the public internet, limited to the sites that the channel allows.
 
-    Every method raises CommandError with one sentence for the model: what was refused or failed, why, what to do.
-    What is refused: an address inside (of this machine, a private network, a cloud's metadata), however it is spelled,
-    whatever a name resolves to and wherever a redirect leads; a login in the URL; a site that `sites` keeps agents
-    from, at every redirect anew. Size, time and kind of what comes back are limited. Cancelling ends it all at once.
+    Every method raises CommandError with one sentence for the model: what failed, why, what to do. Refused are internal
+    addresses in any notation (loopback, private networks, cloud metadata), names that resolve to one, redirects to one,
+    URLs with credentials, and hosts that `sites` denies; every redirect is checked like the first URL (SSRF
+    protection). Size, time and media type of responses are limited. Cancellation ends the request.
     """
 
     def host_of(self, url: str, sites: Sites) -> str:
-        """The host as people are shown it before they decide; raise CommandError for a URL that is refused as it is.
+        """The host as shown to people before they approve; raise CommandError for a URL that is refused as written.
 
-        Asks nobody: no name is resolved and nothing is sent. It is as written, with the host that is meant beside it
-        where that is spelled differently: "bücher.example (xn--bcher-kva.example)".
+        No DNS lookup and no request. If the host is written in another form, both are given:
+        "bücher.example (xn--bcher-kva.example)".
         """
         ...
 
-    async def fetch(self, url: str, sites: Sites, most: int) -> Fetched:
-        """Whatever is there, unpacked; raise CommandError when it is more than `most` bytes."""
+    async def fetch(self, url: str, sites: Sites, most: int) -> FetchedContent:
+        """The response body, decompressed; raise CommandError for more than `most` bytes."""
         ...
 
     async def page(self, url: str, sites: Sites) -> Page:
-        """A page of text; raise CommandError when there is none (a picture, an archive)."""
+        """A page as text; raise CommandError for anything else, such as an image or an archive."""
         ...
 
-    async def clone(self, url: str, sites: Sites, most: int) -> Cloned:
-        """A git repository's files, at most `most` bytes in all; nothing of the repository is run or followed."""
+    async def clone(self, url: str, sites: Sites, most: int) -> ClonedRepository:
+        """The files of a git repository, at most `most` bytes in all; no code of the repository runs."""
         ...

@@ -1,4 +1,4 @@
-"""The machine and what is outside it: time, files, programs, the web."""
+"""The clock, files of a workspace, and web search."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,63 +9,63 @@ from agent_core.model.files import FileEntry
 
 
 class Clock(Protocol):
-    """Tells the time and waits; nothing else in the core does."""
+    """Current time and sleeping; the core uses no other clock."""
 
     def now(self) -> datetime:
-        """The present as an aware datetime in UTC."""
+        """The current time, timezone-aware in UTC."""
         ...
 
     async def sleep(self, seconds: float) -> None:
-        """Return after that time, or when cancelled."""
+        """Wait for that time."""
         ...
 
 
 class Files(Protocol):
-    """One agent's workspace. Paths are relative with `/`; one that leads out raises OutsideWorkspace.
+    """One agent's workspace. Paths are relative with `/`; a path traversal raises OutsideWorkspace.
 
-    Links, devices and pipes are never followed, also not when they were put there between a check and a use.
-    Every other fault (no such file, a folder, over the quota) raises CommandError with a sentence for the model.
+    Symlinks, devices and pipes are never followed, also not if they are created between a check and a use. Every other
+    fault (no such file, a folder, over the quota) raises CommandError with a sentence for the model.
     """
 
     async def read(self, path: str) -> bytes:
-        """The whole file."""
+        """The file's content."""
         ...
 
     async def write(self, path: str, data: bytes, *, append: bool = False, expected: str | None = None) -> None:
-        """Replace or extend the file, making its folders; a reader never sees half of a replacement.
+        """Replace the file atomically, or append to it; parent folders are created.
 
-        Raise CommandError, and write nothing, where `expected` is not its fingerprint right before.
+        Raise CommandError, and write nothing, if `expected` is given and is not the file's fingerprint.
         """
         ...
 
     async def delete(self, path: str, *, expected: str | None = None) -> None:
-        """Remove the file; raise CommandError where `expected` is not its fingerprint right before."""
+        """Delete the file; raise CommandError if `expected` is given and is not the file's fingerprint."""
         ...
 
     async def list_files(self, folder: str = "") -> tuple[FileEntry, ...]:
-        """Every file in the folder and below, by path; no more than MOST_LISTED of them."""
+        """All files below the folder, by path; at most MOST_LISTED."""
         ...
 
     async def fingerprint(self, path: str) -> str:
-        """A digest of the file's content, or "" when there is none."""
+        """A digest of the file's content, or "" if it does not exist."""
         ...
 
 
 class Workspaces(Protocol):
-    """The workspaces of all agents."""
+    """Workspaces of all agents."""
 
     def of(self, agent: Agent) -> Files:
-        """The agent's own, made when first written to; a helper works in that of the agent it helps."""
+        """The agent's workspace, created at the first write; a helper uses that of its top-level agent."""
         ...
 
     async def remove(self, agent: Agent) -> None:
-        """Delete it with all its files; nothing for a helper, whose files are not its own."""
+        """Delete the workspace with all its files. Does nothing for a helper."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class WebHit:
-    """One thing that a search of the web found."""
+    """A search result."""
 
     title: str
     url: str
@@ -73,8 +73,8 @@ class WebHit:
 
 
 class Search(Protocol):
-    """Searches the web."""
+    """Web search."""
 
     async def search(self, query: str, most: int) -> tuple[WebHit, ...]:
-        """Up to `most` hits, best first; raise CommandError with a sentence for the model, without a key."""
+        """Up to `most` results, best first; raise CommandError with a message without secrets."""
         ...

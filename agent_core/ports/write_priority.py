@@ -1,4 +1,4 @@
-"""Who clicks goes before who works: saving what people do does not wait behind the work that it makes."""
+"""Write priority: background writes of agents wait for writes that a person waits for."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -6,12 +6,12 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-DESKS = 2
-PATIENCE = 0.5
+MAX_AGENT_WRITES = 2
+MAX_YIELD_SECONDS = 0.5
 IS_AWAITED: ContextVar[bool] = ContextVar("is_awaited", default=False)
 
 
-def _open() -> asyncio.Event:
+def _set_event() -> asyncio.Event:
     event = asyncio.Event()
     event.set()
     return event
@@ -19,21 +19,22 @@ def _open() -> asyncio.Event:
 
 @dataclass(slots=True)
 class WritePriority:
-    """Shared by what people call and what moves agents on, in one process.
+    """Shared by the service (people) and the loop (agents) of one process.
 
-    At most two agents save at a time, and each lets people go first for up to half a second: a burst of clicks sets
-    hundreds of agents to work, and the next click would wait for seconds. `IS_AWAITED` tells a database the same.
+    At most two agents write at a time, and each waits up to 0.5 s while people write: otherwise a burst of clicks
+    starts hundreds of agents, and the next click would wait for seconds. `IS_AWAITED` tells the database adapter the
+    same.
     """
 
     people: int = 0
-    nobody: asyncio.Event = field(default_factory=_open)
-    desks: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(DESKS))
+    no_people: asyncio.Event = field(default_factory=_set_event)
+    agent_slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_AGENT_WRITES))
 
     @contextmanager
-    def first(self) -> Iterator[None]:
-        """Somebody waits for what is done in the block."""
+    def foreground(self) -> Iterator[None]:
+        """A person waits for the writes in the block."""
         self.people += 1
-        self.nobody.clear()
+        self.no_people.clear()
         before = IS_AWAITED.set(True)
         try:
             yield
@@ -41,14 +42,14 @@ class WritePriority:
             IS_AWAITED.reset(before)
             self.people -= 1
             if not self.people:
-                self.nobody.set()
+                self.no_people.set()
 
     @asynccontextmanager
-    async def after(self) -> AsyncIterator[None]:
-        """Nobody waits for what is done in the block."""
-        async with self.desks:
+    async def background(self) -> AsyncIterator[None]:
+        """The writes in the block are in the background: wait for a slot and for people's writes."""
+        async with self.agent_slots:
             if self.people:
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(PATIENCE):
-                        await self.nobody.wait()
+                    async with asyncio.timeout(MAX_YIELD_SECONDS):
+                        await self.no_people.wait()
             yield

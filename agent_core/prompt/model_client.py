@@ -57,10 +57,10 @@ class MeteredModel:
 
         The operator's secrets go to no model, whoever wrote them into what is asked, and come from none.
         """
-        prompt = [replace(message, content=self.secrets.hidden(message.content)) for message in question.prompt]
+        prompt = [replace(message, content=self.secrets.redact(message.content)) for message in question.prompt]
         name = self.name_for(chosen, question.kind)
         limit = min(question.most or MAX_REPLY_TOKENS, self.longest_reply(name))
-        with tracker.call(self._estimate(prompt, name, limit), name or "this model"):
+        with tracker.reserve(self._estimate(prompt, name, limit), name or "this model"):
             reply = await self.model.complete(
                 prompt,
                 schema=question.schema,
@@ -70,8 +70,8 @@ class MeteredModel:
             )
         cost = self.model.price(reply.usage, name) or reply.usage.cost
         usage = replace(reply.usage, cost=cost)
-        tracker.pay(question.kind, usage)
-        return replace(reply, text=self.secrets.hidden(reply.text), usage=usage)
+        tracker.record(question.kind, usage)
+        return replace(reply, text=self.secrets.redact(reply.text), usage=usage)
 
     def _estimate(self, prompt: Sequence[Message], name: str, most: int) -> Decimal | None:
         tokens = A_PROMPT + TokenRoom(0, self.tokens.of(name).count).taken_by(prompt)

@@ -1,1 +1,1 @@
-"""The outside world behind the ports: time, files, language models and what they cost."""
+"""Implementations of the ports: clock, models, embedders, indexes, web access, sandbox, files, media."""

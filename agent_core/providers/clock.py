@@ -1,4 +1,4 @@
-"""The machine's own time."""
+"""The system clock."""
 
 import asyncio
 from dataclasses import dataclass
@@ -7,12 +7,11 @@ from datetime import UTC, datetime
 
 @dataclass(frozen=True, slots=True)
 class SystemClock:
-    """The clock everything asks outside tests."""
+    """Implements `Clock`."""
 
     def now(self) -> datetime:
-        """The present in UTC."""
         return datetime.now(UTC)  # noqa: TID251 - this is the Clock that the rule points to
 
     async def sleep(self, seconds: float) -> None:
-        """Return after that time; at once for none or less."""
+        """Sleep; return at once for 0 or less."""
         await asyncio.sleep(max(0.0, seconds))  # noqa: TID251 - this is the Clock that the rule points to

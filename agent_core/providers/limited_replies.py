@@ -1,4 +1,4 @@
-"""Replies of services that Signoff asks: what is longer than it can rightly be is cut off before it is parsed."""
+"""Size limits for HTTP responses of services, checked while reading."""
 
 from typing import TYPE_CHECKING
 
@@ -8,12 +8,12 @@ if TYPE_CHECKING:
 CHUNK_BYTES = 65_536
 MAX_JSON_BYTES = 2_000_000  # search hits, a transcription, the answer to a post
 MAX_CHAT_BYTES = 8_000_000
-MAX_EMBEDDINGS_BYTES = 32_000_000  # 256 vectors of 4,096 numbers, written out
-MAX_MEDIA_BYTES = 40 * 2**20  # a picture of 20 MB as base64, and then some
+MAX_EMBEDDINGS_BYTES = 32_000_000  # 256 vectors of 4,096 decimal numbers
+MAX_MEDIA_BYTES = 40 * 2**20  # an image of 20 MB as base64, and a margin
 
 
 class ReplyTooLong(Exception):
-    """A service sent more bytes than its reply may have; `max_bytes` were allowed."""
+    """A response has more than `max_bytes` bytes."""
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
@@ -21,7 +21,7 @@ class ReplyTooLong(Exception):
 
 
 async def read_limited(response: "ClientResponse", max_bytes: int) -> bytes:
-    """The whole body, unpacked; raise ReplyTooLong as soon as there is more of it."""
+    """The decompressed body; raise ReplyTooLong as soon as the limit is exceeded."""
     body = bytearray()
     async for chunk in response.content.iter_chunked(CHUNK_BYTES):
         body += chunk

@@ -1,4 +1,4 @@
-"""The HTTP proxy that the environment names, for an SDK that does not read HTTPS_PROXY, HTTP_PROXY and NO_PROXY."""
+"""The HTTP proxy from HTTPS_PROXY, HTTP_PROXY and NO_PROXY, for an SDK that does not read them."""
 
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -7,7 +7,7 @@ from agent_core.providers.llm.prices import is_loopback
 
 
 def proxy_for(url: str) -> str | None:
-    """The proxy's address, or None where requests to this URL go out directly, as those to this machine do."""
+    """The proxy's URL, or None for a direct connection; loopback is always direct."""
     address = urlsplit(url)
     if is_loopback(url) or proxy_bypass(address.hostname or ""):
         return None

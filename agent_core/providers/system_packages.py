@@ -1,11 +1,11 @@
-"""The one command that installs packages of the operating system."""
+"""Shell command that installs packages of the operating system."""
 
 import os
 import shutil
 
 
 def install_command(*packages: str) -> str:
-    """What to type in a shell of this machine; apt's on a machine with no package manager that is known here."""
+    """A command for apt or dnf, with sudo unless the user is root; apt if neither is found."""
     sudo = "" if os.geteuid() == 0 else "sudo "
     names = " ".join(packages)
     if shutil.which("dnf") and not shutil.which("apt-get"):

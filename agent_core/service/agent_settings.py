@@ -10,10 +10,9 @@ from agent_core.model.audit import AuditEntry
 from agent_core.model.channels import ChannelScope
 from agent_core.model.draft import goals_of, problem_of_goals
 from agent_core.model.ids import AgentId
-from agent_core.model.sites import Sites
+from agent_core.model.sites import SITES_KEY, Sites, parse_sites, serialise_sites
 from agent_core.model.usage import Budget
 from agent_core.oversight.policy import require_may_decide
-from agent_core.oversight.sites import keep_sites, sites_of
 from agent_core.ports.database import UnitOfWork
 from agent_core.service.transactional import TransactionalService
 
@@ -60,7 +59,7 @@ class AgentSettings(TransactionalService):
         async def act(work: UnitOfWork) -> Budget:
             budget = await work.budgets.of(origin.channel)
             if not await self.is_repeated(work, origin):
-                work.budgets.limit(origin.channel, limit)
+                work.budgets.set_limit(origin.channel, limit)
                 self._record(work, origin, "set the channel's budget", _limit_text(limit))
             return replace(budget, limit=limit)
 
@@ -78,7 +77,7 @@ class AgentSettings(TransactionalService):
 
         async def act(work: UnitOfWork) -> Sites:
             if not await self.is_repeated(work, origin):
-                keep_sites(work, origin.channel, sites)
+                work.preferences.put(origin.channel, SITES_KEY, serialise_sites(sites))
                 self._record(work, origin, "set the channel's sites", _sites_text(sites))
             return sites
 
@@ -86,7 +85,8 @@ class AgentSettings(TransactionalService):
 
     async def sites(self, channel: ChannelScope) -> Sites:
         """Which sites the agents of the channel may reach."""
-        return await sites_of(self.database, channel)
+        async with self.database.begin() as work:
+            return parse_sites(await work.preferences.get(channel, SITES_KEY))
 
     def _record(self, work: UnitOfWork, origin: Origin, act: str, detail: str) -> None:
         """Write into the decision log what was settled for all agents of the channel."""

@@ -60,7 +60,7 @@ class AgentMemories:
             agent = await work.agents.get(channel, agent_id)
             found = await work.memories.of(agent, most=PAGE + 1, before=before)
             total = await work.memories.count(agent)
-            behind = await work.memories.list_unindexed(agent, self.memory.place, most=1)
+            behind = await work.memories.list_unindexed(agent, self.memory.index_key, most=1)
         page = found[:PAGE]
         return MemoryPage(page, total, page[-1].id if len(found) > PAGE else None, bool(behind))
 
@@ -92,7 +92,7 @@ class AgentMemories:
         """Remove one memory."""
         agent = await self._require_decider(agent_id, origin, "remove memories here")
         async with self.database.begin() as work:
-            found = await work.memories.some(agent, [memory_id])
+            found = await work.memories.get_many(agent, [memory_id])
         if not found:
             raise NotFound("memory", memory_id)
         try:

@@ -48,7 +48,7 @@ class TransactionalService:
 
     async def save(self, act: Callable[[UnitOfWork], Awaitable[T]]) -> T:
         """Save it before any work of agents: somebody waits for it."""
-        with self.write_priority.first():
+        with self.write_priority.foreground():
             return await in_one_unit(self.database, act)
 
     def announce(self, work: UnitOfWork, agent: Agent, kind: NoticeKind, text: str) -> None:

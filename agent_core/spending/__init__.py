@@ -1,1 +1,1 @@
-"""Budgets: what calls to models may cost, what they cost, and which agent of a family pays."""
+"""Budgets: cost estimates before each model call, recorded costs, and which agent pays for helpers."""

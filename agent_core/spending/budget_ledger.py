@@ -1,4 +1,4 @@
-"""The trackers of all agents at work in this process."""
+"""Budgets of agents and channels: opens spending trackers and saves what they recorded."""
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -9,47 +9,47 @@ from agent_core.model.channels import ChannelScope
 from agent_core.model.usage import FREE, Budget, CallKind, Usage
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.spending.helper_tree import budget_of, charge_ancestors
-from agent_core.spending.spending_tracker import NOTHING, SpendingTracker
+from agent_core.spending.spending_tracker import NO_BUDGET, SpendingTracker
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetLedger:
-    """Knows the open trackers of each channel, so that two agents never both spend its last dollar."""
+    """Keeps the open trackers of each channel, so that concurrent agents cannot overspend a shared budget."""
 
     database: Database
-    at_work: dict[ChannelScope, list[SpendingTracker]] = field(default_factory=dict)
+    open_trackers: dict[ChannelScope, list[SpendingTracker]] = field(default_factory=dict)
 
     @contextmanager
-    def hold(self, agent: Agent, own: Budget, channel: Budget) -> Iterator[SpendingTracker]:
-        """A tracker for one step of an agent that may spend `own`; whoever opens it saves what was spent."""
-        with self._hold(agent.channel, own, channel, agent.home) as tracker:
+    def track(self, agent: Agent, own: Budget, channel: Budget) -> Iterator[SpendingTracker]:
+        """A tracker for one step of an agent with the budget `own`. The caller saves what was spent."""
+        with self._track(agent.channel, own, channel, agent.home) as tracker:
             yield tracker
 
     @asynccontextmanager
     async def open_tracker(self, agent: Agent) -> AsyncIterator[SpendingTracker]:
-        """A tracker whose spending is saved at the end, whatever went wrong."""
+        """A tracker whose spending is saved at the end, also after an error."""
         async with self.database.begin() as work:
             own, channel = await budget_of(work, agent), await work.budgets.of(agent.channel)
-        with self.hold(agent, own, channel) as tracker:
+        with self.track(agent, own, channel) as tracker:
             try:
                 yield tracker
             finally:
-                await self._pay(agent, tracker)
+                await self._save_spending(agent, tracker)
 
     @asynccontextmanager
     async def open_channel_tracker(self, channel: ChannelScope) -> AsyncIterator[SpendingTracker]:
-        """The same for what belongs to no agent yet: the draft of one."""
+        """A tracker for spending without an agent, such as the draft of a new one."""
         async with self.database.begin() as work:
             budget = await work.budgets.of(channel)
-        with self._hold(channel, NOTHING, budget) as tracker:
+        with self._track(channel, NO_BUDGET, budget) as tracker:
             try:
                 yield tracker
             finally:
                 await self._charge(channel, tracker.settle())
 
     @contextmanager
-    def _hold(self, channel: ChannelScope, own: Budget, shared: Budget, head: str = "") -> Iterator[SpendingTracker]:
-        others = self.at_work.setdefault(channel, [])
+    def _track(self, channel: ChannelScope, own: Budget, shared: Budget, head: str = "") -> Iterator[SpendingTracker]:
+        others = self.open_trackers.setdefault(channel, [])
         tracker = SpendingTracker(own, shared, others=others, head=head)
         others.append(tracker)
         try:
@@ -57,7 +57,7 @@ class BudgetLedger:
         finally:
             others[:] = [each for each in others if each is not tracker]
             if not others:
-                self.at_work.pop(channel, None)
+                self.open_trackers.pop(channel, None)
 
     async def _charge(self, channel: ChannelScope, spent: Mapping[CallKind, Usage]) -> None:
         async def act(work: UnitOfWork) -> None:
@@ -66,7 +66,7 @@ class BudgetLedger:
         if spent:
             await in_one_unit(self.database, act)
 
-    async def _pay(self, agent: Agent, tracker: SpendingTracker) -> None:
+    async def _save_spending(self, agent: Agent, tracker: SpendingTracker) -> None:
         spent = tracker.settle()
 
         async def act(work: UnitOfWork) -> None:
@@ -80,7 +80,7 @@ class BudgetLedger:
 
 
 def charge(work: UnitOfWork, channel: ChannelScope, spent: Mapping[CallKind, Usage]) -> None:
-    """Add what calls cost to what the channel has spent."""
+    """Add the cost of the calls to the channel's spending."""
     cost = sum(spent.values(), Usage()).cost
     if cost > FREE:
-        work.budgets.spend(channel, cost)
+        work.budgets.add_spending(channel, cost)

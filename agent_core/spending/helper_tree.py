@@ -1,4 +1,4 @@
-"""Agents and their helpers: who belongs together, who pays, and how a helper reports."""
+"""The tree of helpers (sub-agents): descendants, the shared budget, and reports to the parent."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -15,7 +15,7 @@ from agent_core.ports.database import UnitOfWork
 
 
 async def list_helpers_below(work: UnitOfWork, agent: Agent) -> tuple[Agent, ...]:
-    """Every helper that works for this agent or for a helper of it, oldest first."""
+    """All descendants of the agent, oldest first."""
     below, ids = [], {agent.id}
     for each in await work.agents.of(agent.channel):
         if each.parent in ids:
@@ -25,7 +25,7 @@ async def list_helpers_below(work: UnitOfWork, agent: Agent) -> tuple[Agent, ...
 
 
 async def budget_of(work: UnitOfWork, agent: Agent) -> Budget:
-    """What the agent may spend: a helper spends what is left to the agent it helps."""
+    """The agent's budget; for a helper, that of the top-level agent."""
     if agent.head is None:
         return agent.budget
     try:
@@ -35,7 +35,7 @@ async def budget_of(work: UnitOfWork, agent: Agent) -> Budget:
 
 
 async def charge_ancestors(work: UnitOfWork, agent: Agent, spent: Mapping[CallKind, Usage]) -> None:
-    """Have the agent that people made pay for what a helper spent. Both are saved in one unit of work."""
+    """Charge the top-level agent for a helper's spending. The caller saves both in one unit of work."""
     cost = sum(spent.values(), Usage()).cost
     if agent.head is None or cost <= FREE:
         return
@@ -44,12 +44,12 @@ async def charge_ancestors(work: UnitOfWork, agent: Agent, spent: Mapping[CallKi
 
 
 async def report(work: UnitOfWork, helper: Agent, now: datetime) -> AgentId | None:
-    """Tell an agent how its helper came to rest, and let it go on if it waits; return whom to wake."""
+    """Report to the parent that its helper came to rest, and resume the parent if it waits; return its id."""
     if helper.parent is None:
         return None
     parent = await work.agents.get(helper.channel, helper.parent)
-    work.notes.add(Note.to(parent, _report(helper), by=as_actor(helper), at=now))
-    if helper.is_tainted:  # its words may be others'
+    work.notes.add(Note.to(parent, _report_text(helper), by=as_actor(helper), at=now))
+    if helper.is_tainted:
         parent, notices = expose(parent, f"the report of {helper.name}", now)
         for notice in notices:
             work.notes.announce(notice)
@@ -58,24 +58,24 @@ async def report(work: UnitOfWork, helper: Agent, now: datetime) -> AgentId | No
 
 
 async def taint_shared_folder(work: UnitOfWork, agent: Agent) -> None:
-    """Mark the folder that the agent works in as tainted for all who share it."""
+    """Mark the workspace folder as tainted for all agents that share it."""
     for each in await work.agents.of(agent.channel):
         if each.home == agent.home and each.id != agent.id and not each.folder_tainted:
             work.agents.save(replace(each, folder_tainted=True))
 
 
 def resume_thinking(agent: Agent, now: datetime) -> Agent:
-    """The agent without waiting for helpers; any other as it is."""
+    """The agent thinking again if it waited for helpers; otherwise unchanged."""
     waits = isinstance(agent.status, Thinking) and agent.status.waits_for
     return agent.become(Thinking(), now) if waits else agent
 
 
 def as_actor(agent: Agent) -> Actor:
-    """An agent as the writer of a note."""
+    """The agent as the author of a note."""
     return Actor(id=agent.id, display=agent.name, kind="bot", workspace=agent.channel.workspace)
 
 
-def _report(helper: Agent) -> str:
+def _report_text(helper: Agent) -> str:
     match helper.status:
         case Finished(reason):
             return f"I am done. {reason}"
@@ -84,4 +84,4 @@ def _report(helper: Agent) -> str:
         case Stopped(by):
             return f"{by} stopped me."
         case _:
-            return "I stand still."
+            return "I am not running."

@@ -1,4 +1,4 @@
-"""What may be spent: every call to a model is weighed against the budgets of agent and channel before it is made."""
+"""Spending limits: every model call is checked against the budgets of agent and channel before it is made."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -8,19 +8,19 @@ from decimal import Decimal
 from agent_core.errors import OverBudget
 from agent_core.model.usage import FREE, Budget, CallKind, Usage
 
-NOTHING = Budget()
+NO_BUDGET = Budget()
 
 
 @dataclass(slots=True)
 class SpendingTracker:
-    """What one step of an agent may spend and has spent. `held` is what calls under way may cost at most.
+    """What one step of an agent may spend and has spent, in US dollars. `held` is reserved for calls in flight.
 
-    `agent` is what the agent may spend, with all that help the same `head`; `channel` is the channel's budget. Both are
-    as they were read; `others` are the trackers of the channel's agents now.
+    `agent` is the budget that the agent shares with all agents of the same `head`; `channel` is the channel's budget;
+    both as read from the database. `others` are the open trackers of the channel.
     """
 
-    agent: Budget = NOTHING
-    channel: Budget = NOTHING
+    agent: Budget = NO_BUDGET
+    channel: Budget = NO_BUDGET
     spent: dict[CallKind, Usage] = field(default_factory=dict)
     held: Decimal = FREE
     others: list["SpendingTracker"] = field(default_factory=list, repr=False)
@@ -28,13 +28,12 @@ class SpendingTracker:
 
     @property
     def total(self) -> Usage:
-        """All calls together."""
         return sum(self.spent.values(), Usage())
 
     @contextmanager
-    def call(self, estimate: Decimal | None, model: str) -> Iterator[None]:
-        """Make a call that may cost up to `estimate` US dollars; raise OverBudget instead where that is too much."""
-        if why := self._why_not(estimate, model):
+    def reserve(self, estimate: Decimal | None, model: str) -> Iterator[None]:
+        """Reserve `estimate` US dollars during a call; raise OverBudget if a budget does not allow it."""
+        if why := self._refusal(estimate, model):
             raise OverBudget(why)
         self.held += estimate or FREE
         try:
@@ -42,26 +41,26 @@ class SpendingTracker:
         finally:
             self.held -= estimate or FREE
 
-    def pay(self, kind: CallKind, usage: Usage) -> None:
-        """Record what a call took."""
+    def record(self, kind: CallKind, usage: Usage) -> None:
+        """Record the usage of a call."""
         self.spent[kind] = self.spent.get(kind, Usage()) + usage
 
     def settle(self) -> dict[CallKind, Usage]:
-        """What was spent since the last time, to be saved: from here on the budgets count it."""
+        """Return the spending since the last call of this method, for saving, and move it into the budgets."""
         spent, self.spent = self.spent, {}
         cost = sum(spent.values(), Usage()).cost
         self.agent, self.channel = self.agent.spend(cost), self.channel.spend(cost)
         return spent
 
-    def _why_not(self, estimate: Decimal | None, model: str) -> str:
+    def _refusal(self, estimate: Decimal | None, model: str) -> str:
         if self.agent.limit is None and self.channel.limit is None:
             return ""
         if estimate is None:
             return f"No price is known for {model}, so the budget cannot be kept. Set MODEL_PRICES, or lift the budget."
         others = [tracker for tracker in self.others if tracker is not self]
-        family = _committed(tracker for tracker in others if tracker.head and tracker.head == self.head)
+        helpers = _committed(tracker for tracker in others if tracker.head and tracker.head == self.head)
         for budget, whose, committed in (
-            (self.agent, "The", family),
+            (self.agent, "The", helpers),
             (self.channel, "The channel's", _committed(others)),
         ):
             spent = budget.spent + self.total.cost

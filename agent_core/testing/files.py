@@ -11,14 +11,14 @@ from agent_core.ports.world import Clock
 from agent_core.providers.workspace.workspace_paths import (
     LIMITS,
     Limits,
-    file_parts,
-    has_changed,
-    is_file,
-    is_folder,
-    must_fit,
-    no_file,
-    no_folder,
-    parts_of,
+    changed_error,
+    is_file_error,
+    is_folder_error,
+    no_file_error,
+    no_folder_error,
+    require_fits,
+    split_file_path,
+    split_path,
 )
 from agent_core.testing.clock import FakeClock
 
@@ -42,7 +42,7 @@ class InMemoryFiles:
         await self._check(path, expected)
         whole = self._data(name) + data if append else data
         others = [len(content) for other, (content, _) in self.contents.items() if other != name]
-        must_fit(path, size=len(whole), other_bytes=sum(others), other_files=len(others), limits=self.limits)
+        require_fits(path, size=len(whole), other_bytes=sum(others), other_files=len(others), limits=self.limits)
         self.contents[name] = whole, self.clock.now()
         self.folders |= {"", *_above(name)}
 
@@ -53,10 +53,10 @@ class InMemoryFiles:
 
     async def list_files(self, folder: str = "") -> tuple[FileEntry, ...]:
         """Every file in the folder and below, by path."""
-        name = "/".join(parts_of(folder))
+        name = "/".join(split_path(folder))
         self._must_be_folders(*_above(name), name)
         if name and name not in self.folders:
-            raise no_folder(folder)
+            raise no_folder_error(folder)
         within = f"{name}/" if name else ""
         return tuple(
             FileEntry(path, len(data), changed_at)
@@ -71,7 +71,7 @@ class InMemoryFiles:
 
     async def _check(self, path: str, expected: str | None) -> None:
         if expected is not None and await self.fingerprint(path) != expected:
-            raise has_changed(path)
+            raise changed_error(path)
 
     def _data(self, name: str) -> bytes:
         return self.contents[name][0] if name in self.contents else b""
@@ -79,20 +79,20 @@ class InMemoryFiles:
     def _existing(self, path: str) -> str:
         name = self._file(path)
         if name not in self.contents:
-            raise no_file(path)
+            raise no_file_error(path)
         return name
 
     def _file(self, path: str) -> str:
-        name = "/".join(file_parts(path))
+        name = "/".join(split_file_path(path))
         self._must_be_folders(*_above(name))
         if name in self.folders:
-            raise is_folder(path)
+            raise is_folder_error(path)
         return name
 
     def _must_be_folders(self, *names: str) -> None:
         for name in names:
             if name in self.contents:
-                raise is_file(name)
+                raise is_file_error(name)
 
 
 @dataclass(slots=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from agent_core.model.usage import FREE, Usage
-from agent_core.ports.media import Heard, Made, Shape
+from agent_core.ports.media import GeneratedFile, Shape, Transcription
 
 PNG = bytes.fromhex(  # one blue dot
     "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000"
@@ -26,10 +26,10 @@ class DrawnImages:
         """What was configured."""
         return self.cost
 
-    async def draw(self, prompt: str, shape: Shape) -> Made:
+    async def draw(self, prompt: str, shape: Shape) -> GeneratedFile:
         """The picture."""
         self.asked.append((prompt, shape))
-        return Made(data=self.data, usage=Usage(cost=self.cost or FREE))
+        return GeneratedFile(data=self.data, usage=Usage(cost=self.cost or FREE))
 
 
 @dataclass(slots=True)
@@ -45,10 +45,10 @@ class HeardWords:
         """What was configured."""
         return self.cost
 
-    async def transcribe(self, name: str, data: bytes) -> Heard:
+    async def transcribe(self, name: str, data: bytes) -> Transcription:
         """The words."""
         self.asked.append((name, data))
-        return Heard(text=self.text, usage=Usage(cost=self.cost or FREE))
+        return Transcription(text=self.text, usage=Usage(cost=self.cost or FREE))
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ class SpokenSounds:
         """What was configured."""
         return self.cost
 
-    async def speak(self, text: str) -> Made:
+    async def speak(self, text: str) -> GeneratedFile:
         """The sound."""
         self.asked.append(text)
-        return Made(data=self.data, usage=Usage(cost=self.cost or FREE))
+        return GeneratedFile(data=self.data, usage=Usage(cost=self.cost or FREE))

@@ -9,7 +9,7 @@ from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId, MemoryId
 from agent_core.model.memory import Memory, MemoryChanges, Vector
 from agent_core.model.usage import Budget
-from agent_core.persistence.budgets import dollars, whole
+from agent_core.persistence.budgets import from_nanodollars, to_nanodollars
 from agent_core.testing.store import KeptMemory, Store, StoreBuffer
 
 
@@ -24,7 +24,7 @@ class MemoryMemories:
         kept = [each.memory for each in self._theirs(agent) if before is None or each.memory.id < before]
         return tuple(kept[::-1][:most])
 
-    async def some(self, agent: Agent, ids: Sequence[MemoryId]) -> tuple[Memory, ...]:
+    async def get_many(self, agent: Agent, ids: Sequence[MemoryId]) -> tuple[Memory, ...]:
         """Those that are committed."""
         kept = {each.memory.id: each.memory for each in self._theirs(agent)}
         return tuple(kept[each] for each in ids if each in kept)
@@ -33,15 +33,15 @@ class MemoryMemories:
         """How many are committed."""
         return len(self._theirs(agent))
 
-    async def list_unindexed(self, agent: Agent, place: str, *, most: int) -> tuple[Memory, ...]:
+    async def list_unindexed(self, agent: Agent, index_key: str, *, most: int) -> tuple[Memory, ...]:
         """Those that are nowhere or elsewhere."""
-        return tuple(each.memory for each in self._theirs(agent) if each.place != place)[:most]
+        return tuple(each.memory for each in self._theirs(agent) if each.index_key != index_key)[:most]
 
     async def vectors(
-        self, agent: Agent, place: str, *, after: MemoryId | None = None, most: int
+        self, agent: Agent, index_key: str, *, after: MemoryId | None = None, most: int
     ) -> tuple[tuple[MemoryId, Vector], ...]:
-        """A page of what is in the place."""
-        kept = [each for each in self._theirs(agent) if each.place == place]
+        """A page of vectors for the index key."""
+        kept = [each for each in self._theirs(agent) if each.index_key == index_key]
         found = [(each.memory.id, each.vector) for each in kept if after is None or each.memory.id > after]
         return tuple((memory_id, vector) for memory_id, vector in found if vector is not None)[:most]
 
@@ -49,23 +49,23 @@ class MemoryMemories:
         """The counts that are committed."""
         return self._buffer.committed.memory_changes.get((agent.id, agent.channel), MemoryChanges())
 
-    async def behind(self, place: str, *, most: int) -> tuple[AgentId, ...]:
+    async def list_agents_unindexed(self, index_key: str, *, most: int) -> tuple[AgentId, ...]:
         """Agents with anything nowhere or elsewhere."""
         kept = self._buffer.committed.memories.values()
-        return tuple(sorted({each.agent_id for each in kept if each.place != place})[:most])
+        return tuple(sorted({each.agent_id for each in kept if each.index_key != index_key})[:most])
 
     def add(self, agent: Agent, memories: Sequence[Memory]) -> None:
         """Insert them at commit, if the agent is there."""
         kept = [KeptMemory(memory, agent.id, agent.channel) for memory in memories]
         self._buffer.queue(lambda store: store.insert_memories(kept))
 
-    def put(self, agent: Agent, place: str, vectors: Mapping[MemoryId, Vector]) -> None:
+    def put(self, agent: Agent, index_key: str, vectors: Mapping[MemoryId, Vector]) -> None:
         """Count and update those that are there at commit."""
 
         def change(store: Store) -> None:
             for each in store.memories_of(agent):
                 if each.memory.id in vectors:
-                    store.replace_memory(each, replace(each, place=place, vector=vectors[each.memory.id]))
+                    store.replace_memory(each, replace(each, index_key=index_key, vector=vectors[each.memory.id]))
 
         self._buffer.queue(change)
 
@@ -102,12 +102,12 @@ class MemoryBudgets:
         """The one that is committed."""
         return self._buffer.committed.budgets.get(channel, Budget())
 
-    def limit(self, channel: ChannelScope, limit: Decimal | None) -> None:
+    def set_limit(self, channel: ChannelScope, limit: Decimal | None) -> None:
         """Insert or overwrite it at commit."""
-        kept = None if limit is None else dollars(whole(limit))
+        kept = None if limit is None else from_nanodollars(to_nanodollars(limit))
         self._buffer.queue(lambda store: store.change_budget(channel, lambda budget: replace(budget, limit=kept)))
 
-    def spend(self, channel: ChannelScope, cost: Decimal) -> None:
+    def add_spending(self, channel: ChannelScope, cost: Decimal) -> None:
         """Insert it or add to it at commit."""
-        kept = dollars(whole(cost))
+        kept = from_nanodollars(to_nanodollars(cost))
         self._buffer.queue(lambda store: store.change_budget(channel, lambda budget: budget.spend(kept)))

@@ -39,17 +39,17 @@ class InMemoryIndex:
         self.is_away = False
         self._spaces = {} if spaces is None else spaces
 
-    async def add(self, space: MemorySpace, place: str, memories: Sequence[tuple[Memory, Vector]]) -> None:
+    async def add(self, space: MemorySpace, index_key: str, memories: Sequence[tuple[Memory, Vector]]) -> None:
         """Hold these too."""
         self._reach()
-        self._spaces.setdefault((space, place), {}).update({memory.id: vector for memory, vector in memories})
+        self._spaces.setdefault((space, index_key), {}).update({memory.id: vector for memory, vector in memories})
 
     async def nearest(
-        self, space: MemorySpace, place: str, vector: Vector, most: int
+        self, space: MemorySpace, index_key: str, vector: Vector, most: int
     ) -> tuple[tuple[MemoryId, float], ...]:
         """Compare with every one."""
         self._reach()
-        held = self._spaces.get((space, place), {})
+        held = self._spaces.get((space, index_key), {})
         found = sorted(((likeness(each, vector), key) for key, each in held.items()), reverse=True)
         return tuple((key, cosine) for cosine, key in found[:most])
 

@@ -39,7 +39,7 @@ class KeptMemory:
     memory: Memory
     agent_id: AgentId
     channel: ChannelScope
-    place: str = ""
+    index_key: str = ""
     vector: Vector | None = None
 
 
@@ -176,7 +176,7 @@ class Store:
         """Change or drop a memory, and count the vectors that come and go."""
         whose = (old.agent_id, old.channel)
         counts = self.memory_changes.get(whose, MemoryChanges())
-        self.memory_changes[whose] = MemoryChanges(counts.added + bool(new), counts.removed + bool(old.place))
+        self.memory_changes[whose] = MemoryChanges(counts.added + bool(new), counts.removed + bool(old.index_key))
         if new:
             self.memories[old.memory.id] = new
         else:

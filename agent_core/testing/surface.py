@@ -37,15 +37,15 @@ class RecordingSurface:
         await self._happens()
         return self.threads.setdefault(agent.id, ThreadRef(agent.channel, agent.id))
 
-    async def show(self, agent: Agent, turn: Turn, *, may_stand: bool) -> str:
+    async def show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> str:
         """Put the card in place of the one before."""
         await self._happens()
         self.cards[turn.id], self.agents[agent.id] = turn, agent
-        self.sent.append((turn.id, turn.state, may_stand))
+        self.sent.append((turn.id, turn.state, may_exist))
         await self._tell()
         return f"card/{turn.id}"
 
-    async def notice(self, agent: Agent, notice: Notice, *, may_stand: bool) -> None:
+    async def notice(self, agent: Agent, notice: Notice, *, may_exist: bool) -> None:
         """Keep the notice."""
         await self._happens()
         self.notices.append(notice)

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field, replace
 
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
-from agent_core.ports.web import Address, Cloned, Fetched, Page
-from agent_core.providers.egress.address_policy import inside
-from agent_core.providers.egress.urls import Target, refused, shown_host, target_of
+from agent_core.ports.web import ClonedRepository, ContactedHost, FetchedContent, Page
+from agent_core.providers.egress.address_policy import describe_internal
+from agent_core.providers.egress.urls import Target, display_host, parse_url, url_error
 
 SOMEWHERE = "93.184.216.34"
 
@@ -19,38 +19,38 @@ class InMemoryWeb:
     """
 
     pages: dict[str, Page] = field(default_factory=dict)
-    files: dict[str, Fetched] = field(default_factory=dict)
-    repositories: dict[str, Cloned] = field(default_factory=dict)
+    files: dict[str, FetchedContent] = field(default_factory=dict)
+    repositories: dict[str, ClonedRepository] = field(default_factory=dict)
     addresses: dict[str, str] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
 
     def hold(self, page: Page) -> None:
         """Put up a page."""
         self.pages[page.url] = page
-        self.files[page.url] = Fetched(url=page.url, kind="text/html", data=page.text.encode(), charset="utf-8")
+        self.files[page.url] = FetchedContent(url=page.url, kind="text/html", data=page.text.encode(), charset="utf-8")
 
     def host_of(self, url: str, sites: Sites) -> str:
         """By what is written alone."""
         self._admitted(url, sites)
-        return shown_host(url)
+        return display_host(url)
 
-    async def fetch(self, url: str, sites: Sites, most: int) -> Fetched:
+    async def fetch(self, url: str, sites: Sites, most: int) -> FetchedContent:
         """One of the files."""
         fetched = self.files.get(self._asked(url, sites))
         if fetched is None:
-            raise CommandError(f"{target_of(url).host} answered 404. There is no such page.")
+            raise CommandError(f"{parse_url(url).host} answered 404. There is no such page.")
         if len(fetched.data) > most:
-            raise CommandError(f"What {target_of(url).host} sends is too much: {len(fetched.data):,} bytes.")
+            raise CommandError(f"What {parse_url(url).host} sends is too much: {len(fetched.data):,} bytes.")
         return replace(fetched, hosts=self._hosts(url))
 
     async def page(self, url: str, sites: Sites) -> Page:
         """One of the pages."""
         page = self.pages.get(self._asked(url, sites))
         if page is None:
-            raise CommandError(f"{target_of(url).host} answered 404. There is no such page.")
+            raise CommandError(f"{parse_url(url).host} answered 404. There is no such page.")
         return replace(page, hosts=self._hosts(url))
 
-    async def clone(self, url: str, sites: Sites, most: int) -> Cloned:
+    async def clone(self, url: str, sites: Sites, most: int) -> ClonedRepository:
         """One of the repositories; files beyond `most` bytes are left out."""
         cloned = self.repositories.get(self._asked(url, sites))
         if cloned is None:
@@ -60,9 +60,9 @@ class InMemoryWeb:
         over = tuple(f"{path} (no room)" for path, _ in cloned.files if path not in fitting)
         return replace(cloned, files=files, left_out=(*cloned.left_out, *over), hosts=self._hosts(url))
 
-    def _hosts(self, url: str) -> tuple[Address, ...]:
-        target = target_of(url)
-        return (Address(target.host, str(target.address or self.addresses.get(target.host, SOMEWHERE))),)
+    def _hosts(self, url: str) -> tuple[ContactedHost, ...]:
+        target = parse_url(url)
+        return (ContactedHost(target.host, str(target.address or self.addresses.get(target.host, SOMEWHERE))),)
 
     def _asked(self, url: str, sites: Sites) -> str:
         target = self._admitted(url, sites)
@@ -70,9 +70,9 @@ class InMemoryWeb:
         return target.url
 
     def _admitted(self, url: str, sites: Sites) -> Target:
-        target = target_of(url)
+        target = parse_url(url)
         if why := sites.refusal(target.host):
-            raise refused(target.url, why.rstrip("."))
-        if target.is_inner or (target.address and inside(target.address)):
-            raise refused(target.url, f"{target.host} is inside")
+            raise url_error(target.url, why.rstrip("."))
+        if target.is_internal_name or (target.address and describe_internal(target.address)):
+            raise url_error(target.url, f"{target.host} is inside")
         return target

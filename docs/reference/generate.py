@@ -8,7 +8,7 @@ from typing import cast
 from agent_core.assembly import Core, CorePorts
 from agent_core.commands.registry import Command, Commands
 from agent_core.model.command import CommandSpec
-from agent_core.oversight.untrusted_content import WORKING
+from agent_core.oversight.untrusted_content import PROCESSING_CATEGORIES
 from agent_core.providers.llm.rehearsal import RehearsalModel
 from agent_core.providers.sandbox.disabled import DisabledSandbox
 from agent_core.providers.web.web_search import MetaSearch
@@ -93,7 +93,7 @@ def _described(command: Command) -> str:
         )
     if spec.outside:
         rows.append("| what it gives | others wrote it: quoted in prompts, marked on the card |")
-    elif spec.category in WORKING:
+    elif spec.category in PROCESSING_CATEGORIES:
         rows.append("| what it gives | quoted and marked where the agent or its folder holds untrusted content |")
     if spec.asks_models:
         rows.append("| costs | calls to a model, paid from the budget |")

@@ -25,7 +25,7 @@ URL = "https://hunter2.evil.example/"
 
 def web_of(names: Names) -> GatewayWeb:
     door = EgressGateway(resolve=names)
-    return GatewayWeb(door=door, clones=GitCloner(door=door))
+    return GatewayWeb(gateway=door, clones=GitCloner(gateway=door))
 
 
 def stage_of(names: Names, *replies: str) -> Stage:

@@ -110,7 +110,7 @@ async def test_no_process_of_the_browser_is_roots(answer: str) -> None:
 
     async with a_site() as site:
         site.answers = {"/": page("<p id=p>drawn</p><script>fetch('/look')</script>"), "/look": look}
-        await BrowserPages(door=DOOR).draw(site.url(), Sites())
+        await BrowserPages(gateway=DOOR).draw(site.url(), Sites())
     assert len(seen) > 2, answer
     users = {line.split()[1] for status in seen.values() for line in status.splitlines() if line.startswith("Uid:")}
     assert users == {str(BROWSER_USER if IS_ROOT else os.geteuid())}
@@ -130,7 +130,7 @@ async def test_root_draws_nothing_without_bubblewrap(monkeypatch: pytest.MonkeyP
     )
     assert browser_fault() == f"Pages that need JavaScript are not drawn. {told}"
     with pytest.raises(CommandError) as refusal:
-        await BrowserPages(door=DOOR).draw("http://example.org/", Sites())
+        await BrowserPages(gateway=DOOR).draw("http://example.org/", Sites())
     assert str(refusal.value) == f"The page was not drawn. {told}"
 
 

@@ -20,17 +20,17 @@ from tests.standins.site import HERE, NAME, OPEN, Names, Raw, dripping, endless,
 ANYWHERE = Sites()
 MOST = 100_000
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
-QUICK = Timeouts(connect=0.5, idle=0.3, whole=0.5)
+QUICK = Timeouts(connect=0.5, idle=0.3, total=0.5)
 
 
 def a_door(names: Names | None = None, patience: Timeouts = QUICK) -> EgressGateway:
-    return EgressGateway(internal=InternalHosts.of([OPEN]), resolve=names or Names(), patience=patience)
+    return EgressGateway(internal=InternalHosts.of([OPEN]), resolve=names or Names(), timeouts=patience)
 
 
 async def refusal(door: EgressGateway, url: str, sites: Sites = ANYWHERE) -> str:
     """Why a page was not given, in short."""
     with pytest.raises(CommandError) as error:
-        await door.fetch(url, sites, FetchLimits(most=MOST))
+        await door.fetch(url, sites, FetchLimits(max_bytes=MOST))
     return in_short(str(error.value))
 
 
@@ -74,7 +74,7 @@ TWO_WAYS = "it holds a blank, a backslash or a control character; write them as 
         at("NAT64", "http://[64:ff9b::7f00:1]:{port}/", "64:ff9b::7f00:1 is this machine"),
         at("6to4", "http://[2002:7f00:1::]:{port}/", "2002:7f00:1:: is this machine"),
         at("Teredo", "http://[2001:0:4136:e378:0:0:80ff:fffe]:{port}/", "2001:0:4136:e378::80ff:fffe is this machine"),
-        at("An IPv6 zone", "http://[fe80::1%25lo]:{port}/", "an address with a zone lies in a local network"),
+        at("An IPv6 zone", "http://[fe80::1%25lo]:{port}/", "an address with a zone belongs to a local network"),
         at("A name of this machine", "http://localhost.:{port}/", "localhost is the name of something inside"),
         at("A name under localhost", "http://a.LOCALHOST:{port}/", "a.localhost is the name of something inside"),
         at("Credentials before the host", "http://example.org@127.0.0.1:{port}/", LOGIN),
@@ -194,7 +194,7 @@ async def test_a_name_is_looked_up_once_and_the_answer_kept(answer: str) -> None
     names = Names({NAME: [[OPEN], [HERE]]})
     async with two_sites() as (open_site, victim):
         open_site.answers["/"] = page("public")
-        fetched = await a_door(names).fetch(open_site.url(), ANYWHERE, FetchLimits(most=MOST))
+        fetched = await a_door(names).fetch(open_site.url(), ANYWHERE, FetchLimits(max_bytes=MOST))
     assert (fetched.data, names.asked, victim.connections) == (b"public", [NAME], 0)
     assert answer == "only the checked address is connected to"
 
@@ -307,7 +307,7 @@ async def test_nothing_of_the_environment_is_sent(
         for name, value in {"http_proxy": f"http://127.0.0.1:{victim.port}", "HOME": str(home)}.items():
             monkeypatch.setenv(name, value)
         open_site.answers = {"/": page("", status=302, location="/next", set_cookie="id=7"), "/next": page("there")}
-        await a_door().fetch(open_site.url(), ANYWHERE, FetchLimits(most=MOST))
+        await a_door().fetch(open_site.url(), ANYWHERE, FetchLimits(max_bytes=MOST))
     sent = {name for request in open_site.requests for name in request.headers}
     assert (sent & {"authorization", "cookie", "proxy-authorization", "referer"}, victim.connections) == (set(), 0)
     assert answer == "none is used or sent"
@@ -388,7 +388,9 @@ async def test_an_answer_meant_to_do_harm_ends_in_one_sentence(raw: Raw, answer:
 )
 async def test_programs_with_requests_of_their_own_have_the_same_door(request_line: bytes, answer: str) -> None:
     async with two_sites() as (_, victim), open_tunnel(a_door(), ANYWHERE, MOST) as proxy:
-        said = await through(proxy.port, request_line.replace(b"{port}", b"%d" % victim.port), proxy.key_and_address)
+        said = await through(
+            proxy.port, request_line.replace(b"{port}", b"%d" % victim.port), proxy.url_with_credentials
+        )
     assert (in_short(said), victim.connections) == (answer, 0)
 
 

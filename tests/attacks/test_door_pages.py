@@ -34,7 +34,7 @@ from tests.standins.site import site as a_site
 
 ANYWHERE = Sites()
 DOOR = EgressGateway(internal=InternalHosts.of([OPEN]), resolve=Names())
-WEB = GatewayWeb(door=DOOR, clones=GitCloner(door=DOOR))
+WEB = GatewayWeb(gateway=DOOR, clones=GitCloner(gateway=DOOR))
 TOO_LONG = "the reader process is killed: the page takes too long or too much memory to read"
 
 
@@ -48,7 +48,7 @@ TOO_LONG = "the reader process is killed: the page takes too long or too much me
 async def test_a_page_that_keeps_its_reader_busy_ends_the_reader_alone(
     markup: bytes, answer: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page_reader, "PATIENCE", 0.4)
+    monkeypatch.setattr(page_reader, "TIMEOUT_SECONDS", 0.4)
     async with a_site() as site:
         site.answers = {"/": page(markup), "/next": page("<p>Still here.")}
         with pytest.raises(CommandError) as error:
@@ -131,7 +131,7 @@ async def test_a_page_speaks_to_no_model_but_as_material(order: str, answer: str
 def browser() -> Iterator[BrowserPages]:
     """A browser that must leave nothing running."""
     need_drawing()
-    yield BrowserPages(door=DOOR)
+    yield BrowserPages(gateway=DOOR)
     assert not browser_pages._processes(0)
 
 
@@ -164,7 +164,7 @@ async def inside() -> tuple[str, list[str], int]:
             tried = script.replace("{port}", str(victim.port))
             open_site.answers[f"/{name}"] = page(f"<p>frame</p><script>{tried}</script>")
         open_site.answers["/"] = page("".join(f"<iframe id={name} src=/{name}></iframe>" for name in TRIES) + READ)
-        drawn = await BrowserPages(door=DOOR).draw(open_site.url(), ANYWHERE)
+        drawn = await BrowserPages(gateway=DOOR).draw(open_site.url(), ANYWHERE)
         assert {"/away", *(f"/{name}" for name in TRIES)} <= set(open_site.paths)
         return drawn.html, victim.paths, victim.connections
 
@@ -228,7 +228,7 @@ async def test_a_page_that_fills_the_memory_is_closed(answer: str) -> None:
     async with a_site() as site:
         site.answers["/"] = page("<script>const all = []; while (true) all.push(new Array(1e6).fill(1.5))</script>")
         with pytest.raises(CommandError) as error:
-            await BrowserPages(door=DOOR, most_memory=200_000_000).draw(site.url(), ANYWHERE)
+            await BrowserPages(gateway=DOOR, max_memory_bytes=200_000_000).draw(site.url(), ANYWHERE)
     assert str(error.value).partition(". ")[0] in answer
 
 
@@ -239,5 +239,5 @@ async def test_a_page_that_never_ends_is_closed(answer: str) -> None:
     async with a_site() as site:
         site.answers["/"] = page("<script>while (true);</script>")
         with pytest.raises(CommandError, match="was not drawn within 2 seconds"):
-            await BrowserPages(door=DOOR, seconds=2).draw(site.url(), ANYWHERE)
+            await BrowserPages(gateway=DOOR, seconds=2).draw(site.url(), ANYWHERE)
     assert answer == "the browser is killed at the time limit"

@@ -10,7 +10,7 @@ import pytest
 
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
-from agent_core.ports.web import Cloned
+from agent_core.ports.web import ClonedRepository
 from agent_core.providers.egress.address_policy import InternalHosts
 from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.providers.web import git_clone
@@ -58,14 +58,14 @@ class Forge:
         """Store an object, whatever is in it."""
         return self.git("hash-object", "-w", "-t", kind, "--literally", "--stdin", given=data)
 
-    async def clone(self, most: int = MOST) -> Cloned:
+    async def clone(self, most: int = MOST) -> ClonedRepository:
         """What an agent gets of it."""
-        return await GitCloner(door=DOOR).clone(self.site.url("/git/it"), ANYWHERE, most)
+        return await GitCloner(gateway=DOOR).clone(self.site.url("/git/it"), ANYWHERE, most)
 
     async def refusal(self, url: str = "", most: int = MOST) -> str:
         """Why it gets nothing."""
         with pytest.raises(CommandError) as error:
-            await GitCloner(door=DOOR).clone(url or self.site.url("/git/it"), ANYWHERE, most)
+            await GitCloner(gateway=DOOR).clone(url or self.site.url("/git/it"), ANYWHERE, most)
         return in_short(str(error.value)).replace(f":{self.site.port}", "")
 
 
@@ -231,7 +231,7 @@ async def test_submodules_are_left_out(forge: Forge, tmp_path: Path, answer: str
 async def test_a_repository_that_is_too_large_ends_git(
     forge: Forge, monkeypatch: pytest.MonkeyPatch, answer: str
 ) -> None:
-    monkeypatch.setattr(git_clone, "MOST_SAID", 100_000)
+    monkeypatch.setattr(git_clone, "OVERHEAD_BYTES", 100_000)
     (forge.folder / "noise").write_bytes(Random(7).randbytes(3_000_000))
     forge.commit()
     assert f"git is ended: {await forge.refusal(most=100_000)}".partition(". Download")[0] == answer
@@ -243,7 +243,7 @@ async def test_a_repository_that_is_too_large_ends_git(
     "git is ended: The repository has too many files to list.",
 )
 async def test_a_tree_without_end_ends_git(forge: Forge, monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
-    monkeypatch.setattr(git_clone, "MOST_SAID", 300_000)
+    monkeypatch.setattr(git_clone, "OVERHEAD_BYTES", 300_000)
     named, mode = forge.object("blob", b"x"), "100644"
     for _ in range(10):
         raw = b"".join(f"{mode} {name}\0".encode() + bytes.fromhex(named) for name in "abcdefghij")

@@ -102,11 +102,11 @@ class Losing(RecordingSurface):
     number: int = 2
     is_lost: bool = False
 
-    async def show(self, agent: Agent, turn: Turn, *, may_stand: bool) -> str:
+    async def show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> str:
         if turn.number == self.number and turn.state == "approved" and not self.is_lost:
             self.is_lost = True
             raise ThreadGone("The thread is gone.")
-        return await RecordingSurface.show(self, agent, turn, may_stand=may_stand)
+        return await RecordingSurface.show(self, agent, turn, may_exist=may_exist)
 
 
 OTHER = reply_text("write_to_file", {"filename": "b.txt", "text": "never decided on"})
@@ -132,8 +132,8 @@ class Clicking(RecordingSurface):
 
     act: object = None
 
-    async def show(self, agent: Agent, turn: Turn, *, may_stand: bool) -> str:
-        address = await RecordingSurface.show(self, agent, turn, may_stand=may_stand)
+    async def show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> str:
+        address = await RecordingSurface.show(self, agent, turn, may_exist=may_exist)
         if turn.number == 2 and turn.state == "approved" and self.act:
             act, self.act = self.act, None
             await act(agent)  # type: ignore[operator]
@@ -248,10 +248,10 @@ async def test_what_somebody_just_rejected_does_not_run_unasked() -> None:
 class Busy(RecordingSurface):
     """The platform takes no card of turn 2."""
 
-    async def show(self, agent: Agent, turn: Turn, *, may_stand: bool) -> str:
+    async def show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> str:
         if turn.number == 2 and turn.state == "proposed":
             raise SurfaceBusy("Busy.")
-        return await RecordingSurface.show(self, agent, turn, may_stand=may_stand)
+        return await RecordingSurface.show(self, agent, turn, may_exist=may_exist)
 
 
 async def test_a_reply_before_the_card_is_shown_does_not_clear_exposure() -> None:

@@ -16,7 +16,7 @@ from agent_core.errors import CommandError, InvalidInput, ModelError, SurfaceErr
 from agent_core.model.messages import Message
 from agent_core.providers.embeddings.openai_embedder import OpenAIEmbedder
 from agent_core.providers.llm.openai_model import OpenAIModel
-from agent_core.providers.llm.server_discovery import local_servers
+from agent_core.providers.llm.server_discovery import find_local_servers
 from agent_core.providers.media.huggingface import HuggingFace, HuggingFaceImages, HuggingFaceTranscriber
 from agent_core.providers.media.openai_media import OpenAIImages, OpenAIMedia, OpenAITranscriber
 from agent_core.providers.media.stable_diffusion import StableDiffusion
@@ -164,5 +164,5 @@ async def test_a_reply_counts_as_long_as_it_is_unpacked(replies: Site, ask: Ask,
 @attack("services", "A reply of 50 MB from an unconfigured model server on this machine", "the server is not listed")
 async def test_a_server_with_too_long_a_list_is_not_found(replies: Site, answer: str) -> None:
     replies.answers["/*"] = page(LONG, JSON)
-    assert await local_servers([replies.port]) == ()
+    assert await find_local_servers([replies.port]) == ()
     assert answer == "the server is not listed"

@@ -17,7 +17,7 @@ import pytest
 from agent_core.errors import CommandError
 from agent_core.providers.sandbox.process_tree import ProcessTree
 from agent_core.providers.sandbox.sandbox_self_test import Listener
-from agent_core.providers.sandbox.seccomp import MACHINES
+from agent_core.providers.sandbox.seccomp import ARCHITECTURES
 from agent_core.providers.sandbox.seccomp import REFUSED as REFUSED_CALLS
 from tests.attacks.rows import attack
 from tests.attacks.sandboxes import LONG, Cell, alive
@@ -260,7 +260,7 @@ def rows(attacks: list[tuple[str, str, str]]) -> list[object]:
 
 @pytest.mark.parametrize("code", rows(READING + NETWORK + RIGHTS + TAKING))
 async def test_what_is_tried_is_refused(cell: Cell, code: str, answer: str) -> None:
-    machine = MACHINES[platform.machine()]
+    machine = ARCHITECTURES[platform.machine()]
     given = {
         "database": str(cell.data / "signoff.db"),
         "workspaces": str(cell.data / "workspaces"),

@@ -16,14 +16,14 @@ ANOTHER = ChannelScope("web", "other", "general")
 
 async def limit(database: Database, amount: str | None, channel: ChannelScope = CHANNEL) -> None:
     async with database.begin() as work:
-        work.budgets.limit(channel, None if amount is None else Decimal(amount))
+        work.budgets.set_limit(channel, None if amount is None else Decimal(amount))
         await work.commit()
 
 
 async def spend(database: Database, *costs: str, channel: ChannelScope = CHANNEL) -> None:
     async with database.begin() as work:
         for cost in costs:
-            work.budgets.spend(channel, Decimal(cost))
+            work.budgets.add_spending(channel, Decimal(cost))
         await work.commit()
 
 
@@ -64,10 +64,10 @@ async def test_a_limit_is_set_changed_and_lifted_whatever_was_spent(database: Da
 
 async def test_a_limit_and_what_is_spent_in_one_unit_are_both_kept(database: Database) -> None:
     async with database.begin() as work:
-        work.budgets.limit(CHANNEL, Decimal(9))
-        work.budgets.spend(CHANNEL, Decimal(1))
-        work.budgets.limit(CHANNEL, Decimal(5))
-        work.budgets.spend(CHANNEL, Decimal(2))
+        work.budgets.set_limit(CHANNEL, Decimal(9))
+        work.budgets.add_spending(CHANNEL, Decimal(1))
+        work.budgets.set_limit(CHANNEL, Decimal(5))
+        work.budgets.add_spending(CHANNEL, Decimal(2))
         assert await work.budgets.of(CHANNEL) == Budget()
         await work.commit()
     assert await budget(database) == a_budget("5", "3")
@@ -75,11 +75,11 @@ async def test_a_limit_and_what_is_spent_in_one_unit_are_both_kept(database: Dat
 
 async def test_nothing_is_spent_without_a_commit(database: Database) -> None:
     async with database.begin() as work:
-        work.budgets.limit(CHANNEL, Decimal(1))
-        work.budgets.spend(CHANNEL, Decimal(1))
+        work.budgets.set_limit(CHANNEL, Decimal(1))
+        work.budgets.add_spending(CHANNEL, Decimal(1))
     assert await budget(database) == Budget()
     with pytest.raises(RuntimeError):
-        work.budgets.spend(CHANNEL, Decimal(1))
+        work.budgets.add_spending(CHANNEL, Decimal(1))
 
 
 async def test_what_many_spend_at_once_is_not_lost(database: Database) -> None:
@@ -94,8 +94,8 @@ async def test_what_many_spend_at_once_is_not_lost(database: Database) -> None:
 async def test_units_that_overlap_both_count(database: Database) -> None:
     async with database.begin() as first, database.begin() as second:
         assert await first.budgets.of(CHANNEL) == await second.budgets.of(CHANNEL) == Budget()
-        first.budgets.spend(CHANNEL, Decimal(1))
-        second.budgets.spend(CHANNEL, Decimal(2))
+        first.budgets.add_spending(CHANNEL, Decimal(1))
+        second.budgets.add_spending(CHANNEL, Decimal(2))
         await first.commit()
         await second.commit()
     assert await budget(database) == a_budget(None, "3")
@@ -119,7 +119,7 @@ async def test_the_largest_amount_comes_back(database: Database) -> None:
 @pytest.mark.parametrize("amount", ["NaN", "Infinity", "1E+30", "9223372036.854775808"])
 async def test_what_is_no_amount_is_refused_before_the_commit(database: Database, amount: str) -> None:
     async with database.begin() as work:
-        with pytest.raises(ValueError, match="cannot be kept"):
-            work.budgets.limit(CHANNEL, Decimal(amount))
-        with pytest.raises(ValueError, match="cannot be kept"):
-            work.budgets.spend(CHANNEL, Decimal(amount))
+        with pytest.raises(ValueError, match="cannot be stored"):
+            work.budgets.set_limit(CHANNEL, Decimal(amount))
+        with pytest.raises(ValueError, match="cannot be stored"):
+            work.budgets.add_spending(CHANNEL, Decimal(amount))

@@ -19,7 +19,7 @@ from agent_core.model.usage import Usage
 from agent_core.ports.models import Embedder
 from agent_core.providers.embeddings import local_embedder
 from agent_core.providers.embeddings.hashing_embedder import HashingEmbedder
-from agent_core.providers.embeddings.local_embedder import LocalEmbedder, mapped
+from agent_core.providers.embeddings.local_embedder import LocalEmbedder, map_matrix
 from agent_core.providers.embeddings.openai_embedder import OpenAIEmbedder
 from agent_core.providers.llm.prices import Prices
 from tests.standins.openai import Embeds, Fails, Hangs, OpenAIStandIn, SaysPlain, letters, openai_standin
@@ -167,7 +167,7 @@ def test_the_matrix_is_read_as_it_is_written(tmp_path: Path) -> None:
     header = b'{"embedding.weight":{"dtype":"F16","shape":[2,256],"data_offsets":[0,1024]}}'
     path = tmp_path / "model.safetensors"
     path.write_bytes(len(header).to_bytes(8, "little") + header + rows.tobytes())
-    assert (mapped(path) == rows).all()
+    assert (map_matrix(path) == rows).all()
 
 
 async def test_a_request_is_packed_and_what_comes_in_another_order_is_put_right(endpoint: Endpoint) -> None:

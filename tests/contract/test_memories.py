@@ -94,7 +94,7 @@ async def test_a_memory_comes_back_as_it_was(database: Database) -> None:
     await done(database, lambda work: work.memories.add(ADA, [memory]))
     async with database.begin() as work:
         assert await work.memories.of(ADA, most=9) == (memory,)
-        assert await work.memories.some(ADA, [memory.id]) == (memory,)
+        assert await work.memories.get_many(ADA, [memory.id]) == (memory,)
 
 
 async def test_the_newest_memories_come_first_and_page_by_page(database: Database) -> None:
@@ -115,8 +115,8 @@ async def test_some_memories_come_in_the_order_asked_without_those_that_are_not_
     await done(database, lambda work: work.memories.add(ADA, [first, second, third]))
     async with database.begin() as work:
         wanted = [third.id, MemoryId("never"), MemoryId(STRANGE), first.id]
-        assert await work.memories.some(ADA, wanted) == (third, first)
-        assert await work.memories.some(ADA, []) == ()
+        assert await work.memories.get_many(ADA, wanted) == (third, first)
+        assert await work.memories.get_many(ADA, []) == ()
 
 
 async def test_a_memory_is_nowhere_until_it_is_put_there(database: Database) -> None:
@@ -211,13 +211,13 @@ async def test_changes_of_units_at_once_are_all_counted(database: Database) -> N
 async def test_agents_that_are_behind_come_by_id(database: Database) -> None:
     await everyone_remembers(database)
     async with database.begin() as work:
-        assert await work.memories.behind(HERE, most=9) == ()
-        assert await work.memories.behind(THERE, most=9) == tuple(agent.id for agent in EVERYONE)
-        assert await work.memories.behind(THERE, most=2) == (ADA.id, BOB.id)
+        assert await work.memories.list_agents_unindexed(HERE, most=9) == ()
+        assert await work.memories.list_agents_unindexed(THERE, most=9) == tuple(agent.id for agent in EVERYONE)
+        assert await work.memories.list_agents_unindexed(THERE, most=2) == (ADA.id, BOB.id)
     await done(database, lambda work: work.memories.add(IDA, [replace(memories_of(IDA)[0], id=MemoryId("new"))]))
     await done(database, lambda work: work.memories.put(BOB, THERE, {memories_of(BOB)[1].id: TWO}))
     async with database.begin() as work:
-        assert await work.memories.behind(HERE, most=9) == (BOB.id, IDA.id)
+        assert await work.memories.list_agents_unindexed(HERE, most=9) == (BOB.id, IDA.id)
 
 
 async def test_a_memory_that_is_removed_leaves_the_others(database: Database) -> None:
@@ -260,7 +260,7 @@ async def test_nothing_is_remembered_for_an_agent_that_is_not_there(database: Da
     for agent in (ADA, replace(EVA, channel=CHANNEL)):
         with pytest.raises(Conflict):
             await done(database, adding(agent))
-    assert await asked(database, lambda work: work.memories.behind(HERE, most=9)) == ()
+    assert await asked(database, lambda work: work.memories.list_agents_unindexed(HERE, most=9)) == ()
 
 
 async def test_removing_an_agent_removes_what_it_remembers(database: Database) -> None:
@@ -271,7 +271,11 @@ async def test_removing_an_agent_removes_what_it_remembers(database: Database) -
         await work.commit()
     assert await all_of(database, ADA) == ((), 0, (), MemoryChanges())
     assert [await all_of(database, agent) for agent in EVERYONE[1:]] == others
-    assert await asked(database, lambda work: work.memories.behind(THERE, most=9)) == (BOB.id, EVA.id, IDA.id)
+    assert await asked(database, lambda work: work.memories.list_agents_unindexed(THERE, most=9)) == (
+        BOB.id,
+        EVA.id,
+        IDA.id,
+    )
     await keep(database, ADA)
     await done(database, lambda work: work.memories.add(ADA, memories_of(ADA)))
     assert await asked(database, lambda work: work.memories.changes(ADA)) == MemoryChanges()
@@ -297,7 +301,7 @@ async def test_no_read_finds_the_memories_of_others(database: Database, who: str
     async with database.begin() as work:
         assert not secret & set(ids(await work.memories.of(stranger, most=99)))
         assert not secret & set(ids(await work.memories.of(stranger, most=99, before=MemoryId("zzz"))))
-        assert await work.memories.some(stranger, [*secret]) == ()
+        assert await work.memories.get_many(stranger, [*secret]) == ()
         assert not secret & set(ids(await work.memories.list_unindexed(stranger, HERE, most=99)))
         assert await work.memories.vectors(stranger, THERE, most=99) == ()
         assert await work.memories.vectors(stranger, THERE, after=MemoryId(""), most=99) == ()

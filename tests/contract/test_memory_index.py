@@ -67,18 +67,18 @@ def ids(*names: str) -> tuple[MemoryId, ...]:
 
 
 async def remember(
-    database: Database, index: MemoryIndex, vectors: Mapping[str, Vector], *, agent: Agent = ADA, place: str = HERE
+    database: Database, index: MemoryIndex, vectors: Mapping[str, Vector], *, agent: Agent = ADA, index_key: str = HERE
 ) -> None:
     """Save memories of these names with their vectors, and then add them to the index, as is done for agents."""
     memories = [a_memory(name, agent) for name in vectors]
     async with database.begin() as work:
-        known = {memory.id for memory in await work.memories.some(agent, [memory.id for memory in memories])}
+        known = {memory.id for memory in await work.memories.get_many(agent, [memory.id for memory in memories])}
         work.memories.add(agent, [memory for memory in memories if memory.id not in known])
         work.memories.put(
-            agent, place, {memory.id: vector for memory, vector in zip(memories, vectors.values(), strict=True)}
+            agent, index_key, {memory.id: vector for memory, vector in zip(memories, vectors.values(), strict=True)}
         )
         await work.commit()
-    await index.add(MemorySpace.of(agent), place, list(zip(memories, vectors.values(), strict=True)))
+    await index.add(MemorySpace.of(agent), index_key, list(zip(memories, vectors.values(), strict=True)))
 
 
 async def forget(database: Database, index: MemoryIndex, gone: Sequence[MemoryId]) -> None:
@@ -96,9 +96,9 @@ async def drop(database: Database, index: MemoryIndex, agent: Agent = ADA) -> No
 
 
 async def nearest(
-    index: MemoryIndex, vector: Vector = EAST, most: int = 9, *, agent: Agent = ADA, place: str = HERE
+    index: MemoryIndex, vector: Vector = EAST, most: int = 9, *, agent: Agent = ADA, index_key: str = HERE
 ) -> tuple[MemoryId, ...]:
-    found = await index.nearest(MemorySpace.of(agent), place, vector, most)
+    found = await index.nearest(MemorySpace.of(agent), index_key, vector, most)
     return tuple(memory_id for memory_id, _ in found)
 
 
@@ -147,17 +147,17 @@ async def test_the_same_agent_id_elsewhere_is_another_space(database: Database, 
 
 async def test_nothing_is_found_in_another_place(database: Database, index: MemoryIndex) -> None:
     await remember(database, index, {"east": EAST})
-    await remember(database, index, {"north": NORTH}, place=THERE)
+    await remember(database, index, {"north": NORTH}, index_key=THERE)
     assert await nearest(index) == ids("east")
-    assert await nearest(index, place=THERE) == ids("north")
-    assert await nearest(index, place=f"{HERE} 2") == ()
+    assert await nearest(index, index_key=THERE) == ids("north")
+    assert await nearest(index, index_key=f"{HERE} 2") == ()
 
 
 @pytest.mark.parametrize("opener", ANY_LENGTH, indirect=True)
 async def test_places_may_have_vectors_of_different_lengths(database: Database, index: MemoryIndex) -> None:
     await remember(database, index, {"east": EAST})
-    await remember(database, index, {"long": some_vector(1, 64)}, place=THERE)
-    assert await nearest(index, some_vector(1, 64), place=THERE) == ids("long")
+    await remember(database, index, {"long": some_vector(1, 64)}, index_key=THERE)
+    assert await nearest(index, some_vector(1, 64), index_key=THERE) == ids("long")
     assert await nearest(index) == ids("east")
 
 
@@ -192,10 +192,10 @@ async def test_what_is_forgotten_is_not_found(database: Database, index: MemoryI
 
 async def test_nothing_is_found_in_a_space_that_was_dropped(database: Database, index: MemoryIndex) -> None:
     await remember(database, index, {"east": EAST})
-    await remember(database, index, {"north": NORTH}, place=THERE)
-    assert await nearest(index, place=THERE) == ids("north")
+    await remember(database, index, {"north": NORTH}, index_key=THERE)
+    assert await nearest(index, index_key=THERE) == ids("north")
     await drop(database, index)
-    assert await nearest(index) == await nearest(index, place=THERE) == ()
+    assert await nearest(index) == await nearest(index, index_key=THERE) == ()
     await drop(database, index)
     await remember(database, index, {"west": WEST})
     assert await nearest(index) == ids("west")

@@ -14,7 +14,7 @@ from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId, MemoryId
 from agent_core.model.memory import Memory, MemorySpace, Vector
 from agent_core.providers.vector_index import pinecone_index
-from agent_core.providers.vector_index.pinecone_index import PAUSES, PineconeIndex, namespace
+from agent_core.providers.vector_index.pinecone_index import MAX_POLLS, PineconeIndex, namespace
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import InMemoryDatabase
 from agent_core.testing.examples import NOON, an_agent
@@ -96,10 +96,10 @@ async def test_an_index_that_is_being_made_is_waited_for(standin: PineconeStandI
 
 
 async def test_an_index_that_is_not_made_in_time_or_never_will_be_is_away(standin: PineconeStandIn) -> None:
-    clock, standin.pauses = FakeClock(), PAUSES * 2
+    clock, standin.pauses = FakeClock(), MAX_POLLS * 2
     index = PineconeIndex(api_key=KEY, index=new_name(), controller_host=standin.url, clock=clock)
     adding = asyncio.create_task(index.add(SPACE, PLACE, [(a_memory("m1"), EAST)]))
-    for _ in range(PAUSES):
+    for _ in range(MAX_POLLS):
         await clock.until_sleeping()
         clock.advance(60)
     with pytest.raises(MemoryAway, match="is still being made"):
@@ -251,7 +251,7 @@ async def test_a_service_that_hangs_is_away(
     standin: PineconeStandIn, index: PineconeIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await index.add(SPACE, PLACE, [(a_memory("m1"), EAST)])
-    monkeypatch.setattr(pinecone_index, "ALTOGETHER", 0.05)
+    monkeypatch.setattr(pinecone_index, "TOTAL_TIMEOUT_SECONDS", 0.05)
     standin.answers(Hangs())
     with pytest.raises(MemoryAway, match="did not answer in time"):
         await index.nearest(SPACE, PLACE, EAST, 1)

@@ -14,7 +14,7 @@ from agent_core.errors import CommandError, OutsideWorkspace
 from agent_core.model.ids import AgentId
 from agent_core.ports.world import Files
 from agent_core.providers.workspace.folder_workspace import FolderFiles, FolderWorkspaces
-from agent_core.providers.workspace.safe_fs import FOLDER, _Enough, _Walk, opened, replace_file
+from agent_core.providers.workspace.safe_fs import OPEN_FOLDER, _LimitReached, _Walk, open_descriptor, replace_file
 from agent_core.providers.workspace.workspace_paths import Limits
 from agent_core.testing.examples import an_agent
 
@@ -158,7 +158,7 @@ async def test_a_reader_sees_the_old_or_the_new_file_never_half(folder: Path) ->
 async def test_a_write_that_fails_leaves_the_old_file_and_no_other(folder: Path) -> None:
     files = FolderFiles(folder)
     await files.write("a.txt", b"old")
-    with opened(folder, FOLDER) as descriptor, pytest.raises(TypeError):
+    with open_descriptor(folder, OPEN_FOLDER) as descriptor, pytest.raises(TypeError):
         replace_file(descriptor, "a.txt", "no bytes", lambda: None)  # type: ignore[arg-type]
     assert names_in(folder) == ["a.txt"]
     assert await files.read("a.txt") == b"old"
@@ -190,10 +190,10 @@ def test_a_walk_ends_however_many_folders_there_are(folder: Path) -> None:
     for path in ("a/b/c", "a/d", "e/f"):
         (folder / path).mkdir(parents=True)
         (folder / path / "file").write_text("x")
-    with opened(folder, FOLDER) as descriptor:
+    with open_descriptor(folder, OPEN_FOLDER) as descriptor:
         whole, part = _Walk(), _Walk(left=4)
         whole.enter(descriptor, "", 0)
-        with pytest.raises(_Enough):
+        with pytest.raises(_LimitReached):
             part.enter(descriptor, "", 0)
     assert len(whole.found) == 3 > len(part.found)
 

@@ -66,7 +66,7 @@ QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[object]], list[str]]] 
         lambda work: work.memories.of(ADA, most=9, before=LAST),
         ["memories_of (agent_id=? AND channel=? AND id<?)"],
     ),
-    "some memories": (lambda work: work.memories.some(ADA, [LAST]), ["autoindex_memories_1 (id=?)"]),
+    "some memories": (lambda work: work.memories.get_many(ADA, [LAST]), ["autoindex_memories_1 (id=?)"]),
     "memories": (
         lambda work: work.memories.count(ADA),
         ["COVERING INDEX memories_of (agent_id=? AND channel=?)"],
@@ -89,7 +89,7 @@ QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[object]], list[str]]] 
     ),
     "changes": (lambda work: work.memories.changes(ADA), ["autoindex_memory_changes_1 (agent_id=?)"]),
     "behind": (
-        lambda work: work.memories.behind("here", most=9),
+        lambda work: work.memories.list_agents_unindexed("here", most=9),
         ["COVERING INDEX memories_placed (place<?)", "COVERING INDEX memories_placed (place>?)"],
     ),
     "budget": (lambda work: work.budgets.of(CHANNEL), ["autoindex_budgets_1 (channel=?)"]),

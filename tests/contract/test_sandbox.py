@@ -41,7 +41,7 @@ async def made(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pyte
         memory = InMemoryWorkspaces()
         yield RecordingSandbox(program=shell, workspaces=memory), memory
         return
-    monkeypatch.setattr(sandbox_module, "FIRST_WORDS", PATIENCE_SECONDS)  # all programs here speak or end
+    monkeypatch.setattr(sandbox_module, "FIRST_OUTPUT_SECONDS", PATIENCE_SECONDS)  # all programs here speak or end
     folders = FolderWorkspaces(tmp_path / "workspaces")
     if request.param == "docker":
         need(*SANDBOX)  # the stand-in's containers are made by bubblewrap

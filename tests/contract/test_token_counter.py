@@ -14,9 +14,9 @@ import pytest
 import tiktoken
 
 from agent_core.ports.models import TokenCounter
-from agent_core.providers.llm.tiktoken_counter import MOST_EXACT, TiktokenCounters
+from agent_core.providers.llm.tiktoken_counter import MAX_EXACT_CHARACTERS, TiktokenCounters
 from agent_core.providers.llm.token_estimates import CachedCounts, EstimatedTokens, estimate
-from agent_core.providers.llm.tokenizer_files import ENCODINGS, EncodingFile, content_of, encoding_of, missing
+from agent_core.providers.llm.tokenizer_files import ENCODINGS, EncodingFile, build_encoding, missing, read_encoding
 
 LANGUAGES = {
     "English": "The agent asked before it deleted three old reports, and nobody in the channel objected to that.",
@@ -99,7 +99,7 @@ def test_the_same_text_counts_the_same_again(counter: TokenCounter) -> None:
 
 
 @pytest.mark.parametrize("unit", TRYING.values(), ids=TRYING)
-@pytest.mark.parametrize("length", [MOST_EXACT, 1_000_000])
+@pytest.mark.parametrize("length", [MAX_EXACT_CHARACTERS, 1_000_000])
 def test_no_text_is_too_odd_or_too_long(counter: TokenCounter, unit: str, length: int) -> None:
     text = unit * (length // len(unit))
     assert 0 < counter.count(text) <= len(text.encode(errors="replace")) * 2
@@ -161,10 +161,10 @@ async def test_a_count_is_exact_for_openais_own_models(exact: TiktokenCounters, 
 @pytest.mark.parametrize("name", ENCODINGS)
 def test_a_tokenizer_is_that_of_tiktoken_itself(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ours = ENCODINGS[name]
-    content = content_of(ours, None) or b""
+    content = read_encoding(ours, None) or b""
     tmp_path.joinpath(ours.file).write_bytes(content)
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
-    own, theirs = encoding_of(ours, content), tiktoken.get_encoding(name)
+    own, theirs = build_encoding(ours, content), tiktoken.get_encoding(name)
     assert (ours.pattern, len(own._mergeable_ranks)) == (theirs._pat_str, 0)
     for text in (*LANGUAGES.values(), *WRITINGS.values()):
         assert own.encode_ordinary(text) == theirs.encode_ordinary(text)
@@ -174,7 +174,7 @@ def test_a_tokenizer_is_that_of_tiktoken_itself(name: str, tmp_path: Path, monke
 async def test_until_the_tokenizer_is_there_the_estimate_counts_and_nobody_waits(held: Event) -> None:
     def read(encoding: EncodingFile) -> bytes | None:
         held.wait()
-        return content_of(encoding, None)
+        return read_encoding(encoding, None)
 
     counters = TiktokenCounters(read=read)
     counter = counters.of("gpt-5.4-mini")
@@ -217,7 +217,7 @@ def test_a_file_with_another_content_than_it_should_have_is_not_used(
 ) -> None:
     encoding = ENCODINGS["cl100k_base"]
     tmp_path.joinpath(encoding.file).write_bytes(b"YQ== 0\n")
-    right = content_of(encoding, tmp_path) or b""
+    right = read_encoding(encoding, tmp_path) or b""
     monkeypatch.setattr("agent_core.providers.llm.tokenizer_files.PACKAGE", "not_installed_here")
     assert missing(tmp_path) == ("o200k_base", "cl100k_base")
     tmp_path.joinpath(encoding.file).write_bytes(right)
@@ -242,7 +242,7 @@ def test_counts_are_kept_up_to_a_size() -> None:
         asked.append(text)
         return len(text)
 
-    counts = CachedCounts(count, most=100)
+    counts = CachedCounts(count, max_characters=100)
     given = [letter * 10 for letter in "abacdefghijab"]
     assert [counts.of(text) for text in given] == [10] * len(given)
     assert asked == [letter * 10 for letter in "abcdefghijb"]

@@ -9,7 +9,7 @@ import pytest
 
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
-from agent_core.ports.web import Address, Cloned, Fetched, Link, Page, Web
+from agent_core.ports.web import ClonedRepository, ContactedHost, FetchedContent, Link, Page, Web
 from agent_core.providers.egress.address_policy import InternalHosts
 from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.providers.web.gateway_web import GatewayWeb
@@ -18,7 +18,7 @@ from agent_core.testing.web import InMemoryWeb
 from tests.standins.site import OPEN, Names, git_backend, page, site
 
 ANYWHERE = Sites()
-HOSTS = (Address("example.org", OPEN),)
+HOSTS = (ContactedHost("example.org", OPEN),)
 TEXT = "Polyester strings give the most topspin."
 FILES = {"README": b"Hello", "src/a.py": b"a = 1\n"}
 HTML = f"<title>Strings</title><p>{TEXT}</p><a href='b#c'>More</a>"
@@ -33,7 +33,7 @@ class Served:
 
 @asynccontextmanager
 async def real(folder: Path) -> AsyncIterator[Served]:
-    door = EgressGateway(internal=InternalHosts.of([OPEN]), resolve=Names())
+    gateway = EgressGateway(internal=InternalHosts.of([OPEN]), resolve=Names())
     async with site() as here:
         here.answers["/strings"] = page(HTML)
 
@@ -41,7 +41,9 @@ async def real(folder: Path) -> AsyncIterator[Served]:
             here.answers["/git/*"] = git_backend(folder)
             commit(folder / "it", FILES)
 
-        yield Served(GatewayWeb(door=door, clones=GitCloner(door=door)), here.url("").rstrip("/"), add_repository)
+        yield Served(
+            GatewayWeb(gateway=gateway, clones=GitCloner(gateway=gateway)), here.url("").rstrip("/"), add_repository
+        )
 
 
 @asynccontextmanager
@@ -49,10 +51,10 @@ async def in_memory(_folder: Path) -> AsyncIterator[Served]:
     base, web = "http://example.org", InMemoryWeb(addresses={"example.org": OPEN})
     url = f"{base}/strings"
     web.pages[url] = Page(url=url, title="Strings", text=f"{TEXT}\n\nMore", links=(Link(f"{base}/b", "More"),))
-    web.files[url] = Fetched(url=url, kind="text/html", data=HTML.encode(), charset="utf-8")
+    web.files[url] = FetchedContent(url=url, kind="text/html", data=HTML.encode(), charset="utf-8")
 
     def add_repository() -> None:
-        web.repositories[f"{base}/git/it"] = Cloned(commit="a" * 40, files=tuple(FILES.items()))
+        web.repositories[f"{base}/git/it"] = ClonedRepository(commit="a" * 40, files=tuple(FILES.items()))
 
     yield Served(web, base, add_repository)
 
@@ -100,7 +102,7 @@ async def test_a_page_is_read(served: Served) -> None:
 
 async def test_what_is_there_is_fetched(served: Served) -> None:
     url = f"{served.base}/strings"
-    wanted = Fetched(url=url, kind="text/html", data=HTML.encode(), charset="utf-8", hosts=HOSTS)
+    wanted = FetchedContent(url=url, kind="text/html", data=HTML.encode(), charset="utf-8", hosts=HOSTS)
     assert await served.web.fetch(url, ANYWHERE, 1_000) == wanted
     with pytest.raises(CommandError, match="is too much"):
         await served.web.fetch(url, ANYWHERE, 10)

@@ -41,7 +41,7 @@ async def tables(url: str) -> set[str]:
 
 
 def test_the_newest_script_is_the_one_that_is_expected() -> None:
-    assert ScriptDirectory.from_config(schema.scripts()).get_current_head() == schema.HEAD
+    assert ScriptDirectory.from_config(schema.alembic_config()).get_current_head() == schema.HEAD
 
 
 async def test_the_scripts_make_the_tables_that_the_code_knows(url: str) -> None:
@@ -70,7 +70,7 @@ async def test_an_upgrade_of_what_is_up_to_date_keeps_everything(url: str) -> No
 
 async def test_the_way_down_and_up_again_leads_to_the_same_tables(url: str) -> None:
     await schema.upgrade(url)
-    await schema.move(url, "base")
+    await schema.migrate(url, "base")
     assert await tables(url) == {"alembic_version"}
     await schema.upgrade(url)
     assert await differences(url) == []

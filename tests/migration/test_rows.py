@@ -79,7 +79,7 @@ async def run(url: str, act: Callable[[Connection], Any]) -> Any:
 
 
 async def test_agents_of_the_first_release_are_found_in_every_way(url: str) -> None:
-    await schema.move(url, "0001")
+    await schema.migrate(url, "0001")
     await run(url, _add)
     await schema.upgrade(url)
     database = SqlDatabase(url)
@@ -98,11 +98,11 @@ async def test_agents_of_the_first_release_are_found_in_every_way(url: str) -> N
 
 
 async def test_the_way_down_keeps_what_the_first_release_had(url: str) -> None:
-    await schema.move(url, "0001")
+    await schema.migrate(url, "0001")
     await run(url, _add)
     before = await run(url, _kept)
     await schema.upgrade(url)
-    await schema.move(url, "0001")
+    await schema.migrate(url, "0001")
     assert await run(url, _kept) == before
     assert await run(url, _turns) == 1
     await schema.upgrade(url)
@@ -110,19 +110,19 @@ async def test_the_way_down_keeps_what_the_first_release_had(url: str) -> None:
 
 
 async def test_agents_of_the_second_release_remember_and_spend_after_the_way_up(url: str) -> None:
-    await schema.move(url, "0001")
+    await schema.migrate(url, "0001")
     await run(url, _add)
-    await schema.move(url, "0002")
+    await schema.migrate(url, "0002")
     await schema.upgrade(url)
     database = SqlDatabase(url)
     memory = Memory.of("Ducks quack.", source="turn 1", at=NOON, turn=1)
     async with database.begin() as work:
         assert await everyone(work) == AGENTS
-        assert await work.memories.behind("here", most=9) == ()
+        assert await work.memories.list_agents_unindexed("here", most=9) == ()
         assert await work.budgets.of(HERE) == Budget()
         work.memories.add(ADA, [memory])
         work.memories.put(ADA, "here", {memory.id: Vector(b"1234")})
-        work.budgets.spend(HERE, Decimal(1))
+        work.budgets.add_spending(HERE, Decimal(1))
         await work.commit()
     async with database.begin() as work:
         assert await work.memories.of(ADA, most=9) == (memory,)
@@ -133,12 +133,12 @@ async def test_agents_of_the_second_release_remember_and_spend_after_the_way_up(
 
 
 async def test_the_way_down_to_the_second_release_keeps_its_agents_and_turns(url: str) -> None:
-    await schema.move(url, "0001")
+    await schema.migrate(url, "0001")
     await run(url, _add)
-    await schema.move(url, "0002")
+    await schema.migrate(url, "0002")
     before = await run(url, _kept)
     await schema.upgrade(url)
-    await schema.move(url, "0002")
+    await schema.migrate(url, "0002")
     assert (await run(url, _kept), await run(url, _turns)) == (before, 1)
     await schema.upgrade(url)
     assert (await run(url, _kept), await run(url, _turns)) == (before, 1)

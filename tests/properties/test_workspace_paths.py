@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agent_core.errors import CommandError
 from agent_core.providers.workspace.folder_workspace import FolderFiles
-from agent_core.providers.workspace.workspace_paths import file_parts
+from agent_core.providers.workspace.workspace_paths import split_file_path
 
 PIECE = st.sampled_from(["..", ".", "", "a", "link", "up", "~", "\0", "\\", "C:", "..\\..", "%2e%2e", "‥", "\u2215"])
 PATH = st.lists(PIECE | st.text(max_size=8), max_size=6).map("/".join)
@@ -50,8 +50,8 @@ def test_nothing_outside_is_made_changed_or_deleted(path: str) -> None:
 @given(PATH)
 def test_a_path_that_is_taken_reads_back_to_itself(path: str) -> None:
     with suppress(CommandError):
-        parts = file_parts(path)
-        assert file_parts("/".join(parts)) == parts
+        parts = split_file_path(path)
+        assert split_file_path("/".join(parts)) == parts
         assert not {"", ".", ".."} & set(parts)
 
 
@@ -65,6 +65,6 @@ def test_what_was_written_under_a_path_is_listed_and_read_under_it(path: str) ->
             except CommandError:
                 return
             assert await files.read(path) == b"x"
-            assert [entry.path for entry in await files.list_files()] == ["/".join(file_parts(path))]
+            assert [entry.path for entry in await files.list_files()] == ["/".join(split_file_path(path))]
 
     asyncio.run(story())

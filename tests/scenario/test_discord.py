@@ -388,7 +388,7 @@ async def test_a_card_that_was_sent_before_a_crash_is_found_and_not_sent_again(t
         agent, turn = await play.running.agent(), await _turn(play)
         surface = play.running.side.surface
         surface.sending.drawn.clear()
-        address = await surface.show(agent, replace(turn, shown_as=""), may_stand=True)
+        address = await surface.show(agent, replace(turn, shown_as=""), may_exist=True)
         assert address == f"{card.message.channel.id}/{card.message.id}"
         assert await surface.open_thread(agent) == agent.thread
 

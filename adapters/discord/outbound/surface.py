@@ -62,20 +62,20 @@ class DiscordSurface:
             raise ThreadGone(NO_THREADS)
         return ThreadRef(agent.channel, str(thread))
 
-    async def show(self, agent: Agent, turn: Turn, *, may_stand: bool) -> str:
+    async def show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> str:
         """Post the card or edit it; nothing is sent where it looks the same already."""
         thread, message = thread_of(agent), self._card(agent, turn)
         stands = message_in(thread, turn.shown_as)
-        if not stands and may_stand:
+        if not stands and may_exist:
             stands = await self.sending.find_posted(thread, turn.id, turn.proposed_at)
         if not stands or not await self.sending.edit(thread, stands, message, turn.id):
             stands = await self.sending.post(thread, self._card(agent, turn), turn.id)
         return f"{thread}/{stands}"
 
-    async def notice(self, agent: Agent, notice: Notice, *, may_stand: bool) -> None:
+    async def notice(self, agent: Agent, notice: Notice, *, may_exist: bool) -> None:
         """Post it in the thread, unless it stands there."""
         thread = thread_of(agent)
-        if may_stand and await self.sending.find_posted(thread, notice.id, notice.at):
+        if may_exist and await self.sending.find_posted(thread, notice.id, notice.at):
             return
         await self.sending.post(thread, notice_message(agent, notice), notice.id)
 

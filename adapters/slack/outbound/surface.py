@@ -67,20 +67,20 @@ class SlackSurface:
         found = await PostedMessages(self.calls).root(agent.channel, message.written_by, agent.created_at)
         return ThreadRef(agent.channel, found or await self._post(agent, message, thread=None))
 
-    async def show(self, agent: Agent, turn: Turn, *, may_stand: bool) -> str:
+    async def show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> str:
         """Post the card or edit it; nothing is sent where it looks the same already."""
         thread, message = thread_of(agent), self._card(agent, turn)
         stands = ts_in(thread, turn.shown_as)
-        if not stands and may_stand:
+        if not stands and may_exist:
             stands = await PostedMessages(self.calls).reply(thread, message.written_by, turn.proposed_at)
         if not stands or not await self._edit(agent, stands, message):
             stands = await self._post(agent, message, thread=thread.thread)
         return f"{thread.thread}/{stands}"
 
-    async def notice(self, agent: Agent, notice: Notice, *, may_stand: bool) -> None:
+    async def notice(self, agent: Agent, notice: Notice, *, may_exist: bool) -> None:
         """Post it under the root, unless it stands there."""
         thread, message = thread_of(agent), notice_message(agent, notice)
-        if may_stand and await PostedMessages(self.calls).reply(thread, message.written_by, notice.at):
+        if may_exist and await PostedMessages(self.calls).reply(thread, message.written_by, notice.at):
             return
         await self._post(agent, message, thread=thread.thread)
 

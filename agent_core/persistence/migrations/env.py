@@ -1,4 +1,4 @@
-"""Runs the scripts in versions/ over the connection that `schema` hands in. Its transaction is theirs."""
+"""Alembic environment: runs the migration scripts over the connection and in the transaction of `schema`."""
 
 from alembic import context
 

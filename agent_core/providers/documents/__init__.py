@@ -1,1 +1,1 @@
-"""Text extraction from pages and documents, in short-lived processes with limits."""
+"""Text extraction from documents and web pages, in isolated worker processes."""

@@ -1,6 +1,6 @@
-"""Has something hostile read by a short-lived program of its own, which nothing but its end can disturb.
+"""Runs a worker program on untrusted input with a timeout, and reads its JSON.
 
-A process and no thread: a file or page made to keep its reader busy, or to fill the memory, ends that process alone.
+A process and not a thread: input that exhausts CPU or memory ends only that process.
 """
 
 import asyncio
@@ -11,27 +11,27 @@ from asyncio.subprocess import DEVNULL, PIPE, Process
 from contextlib import suppress
 from pathlib import Path
 
-from agent_core.providers.llm.model_process import passed_on
+from agent_core.providers.llm.model_process import filter_environment
 
-MOST_ANSWER = 16 * 2**20  # JSON spells a letter with six, or twelve
+MAX_ANSWER_BYTES = 16 * 2**20  # JSON escapes a character with 6 or 12 bytes
 BROKEN, SLOW = "broken", "slow"
 
 
 async def read_isolated(worker: Path, *arguments: str, given: bytes, seconds: float) -> object:
-    """What the program said of its standard input, in JSON.
+    """Run the worker with `given` on stdin and return its JSON.
 
-    {"fault": BROKEN} where it failed, {"fault": SLOW} where it took too long or too much and was ended.
+    {"fault": BROKEN} if it failed, {"fault": SLOW} if it was killed for time or output size.
     """
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", str(worker), *arguments),
-        stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=passed_on(os.environ), start_new_session=True,
+        stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=filter_environment(os.environ), start_new_session=True,
     )  # fmt: skip
     try:
         async with asyncio.timeout(seconds):
-            said = await _exchange(process, given)
+            output = await _exchange(process, given)
             match await process.wait():
                 case 0:
-                    return json.loads(said)
+                    return json.loads(output)
                 case 1:
                     return {"fault": BROKEN}
                 case _:
@@ -41,20 +41,20 @@ async def read_isolated(worker: Path, *arguments: str, given: bytes, seconds: fl
     finally:
         with suppress(ProcessLookupError):
             process.kill()
-        await process.communicate()  # what is left in its pipe would keep it from ending
+        await process.communicate()  # drain the pipes, or wait() would block
 
 
 async def _exchange(process: Process, data: bytes) -> bytes:
-    """What it printed; raise ValueError where that is more than it may be."""
+    """Its output; raise ValueError if that is too long."""
     if process.stdin is None or process.stdout is None:
         return b""
     with suppress(ConnectionError):
         process.stdin.write(data)
         await process.stdin.drain()
         process.stdin.close()
-    said = bytearray()
-    while len(said) <= MOST_ANSWER and (chunk := await process.stdout.read(2**16)):
-        said += chunk
-    if len(said) > MOST_ANSWER:
+    output = bytearray()
+    while len(output) <= MAX_ANSWER_BYTES and (chunk := await process.stdout.read(2**16)):
+        output += chunk
+    if len(output) > MAX_ANSWER_BYTES:
         raise ValueError
-    return bytes(said)
+    return bytes(output)

@@ -1,9 +1,9 @@
-"""A program of its own that reads one hostile page: a line of JSON and the page on standard input, JSON comes out.
+"""Worker program that extracts one untrusted web page: a line of JSON and the page on stdin, JSON on stdout.
 
     python -P page_worker.py < {"url": …, "charset": …, "markup": true} and the page
 
-It limits itself before it reads anything, knows nothing of Signoff and opens no file but those of its own libraries.
-It prints {"title", "text", "links", "scripted"}, or {"fault": "binary"}. Whatever takes too much ends it.
+It sets its own resource limits first, imports nothing of Signoff, and opens only files of its libraries. It prints
+{"title", "text", "links", "scripted"}, or {"fault": "binary"}. It is killed if it exceeds a limit.
 """
 
 import json
@@ -17,26 +17,26 @@ from urllib.parse import urljoin, urlsplit
 if TYPE_CHECKING:
     from resiliparse.parse.html import HTMLTree
 
-MOST_MEMORY = 768 * 2**20
-MOST_CPU = 6  # seconds: pages take some milliseconds, those nested 10,000 deep take minutes
-MOST_TEXT, MOST_TITLE = 400_000, 300
-MOST_NODES = 50_000
-MOST_LINKS, LONGEST_LINK, LONGEST_LABEL = 300, 1_000, 120
-ENOUGH = 200  # characters: with less than that, what stands around the main text is told too
-UNSEEN = [  # what people do not see on the page is no part of it
+MAX_MEMORY_BYTES = 768 * 2**20
+MAX_CPU_SECONDS = 6  # most pages take milliseconds, 10,000 nested elements minutes
+MAX_TEXT_CHARACTERS, MAX_TITLE_CHARACTERS = 400_000, 300
+MAX_NODES = 50_000
+MAX_LINKS, MAX_URL_CHARACTERS, MAX_LABEL_CHARACTERS = 300, 1_000, 120
+MIN_MAIN_TEXT_CHARACTERS = 200  # with less, the whole visible text is returned
+HIDDEN_SELECTORS = [  # CSS selectors of invisible elements
     "[hidden]",
     "template",
     *(f"[style*='{rule}' i]" for rule in ("display:none", "display: none", "visibility:hidden", "visibility: hidden")),
 ]
-MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
-PICTURES = (b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"PK\x03\x04", b"RIFF", b"\x1f\x8b", b"\x7fELF", b"wOF")
+BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
+BINARY_MAGIC = (b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"PK\x03\x04", b"RIFF", b"\x1f\x8b", b"\x7fELF", b"wOF")
 
 
-def limit() -> None:
-    """Bound memory, time, files and what can be written; what a system does not know is left out."""
+def set_limits() -> None:
+    """Set limits on memory, CPU time, files and file size; unsupported ones are skipped."""
     for kind, most in (
-        (resource.RLIMIT_AS, MOST_MEMORY),
-        (resource.RLIMIT_CPU, MOST_CPU),
+        (resource.RLIMIT_AS, MAX_MEMORY_BYTES),
+        (resource.RLIMIT_CPU, MAX_CPU_SECONDS),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_NOFILE, 64),
@@ -45,14 +45,14 @@ def limit() -> None:
             resource.setrlimit(kind, (most, most))
 
 
-def decoded(data: bytes, declared: str) -> str:
-    """The page's text: by its mark, as UTF-8 where it can be nothing else, as declared, or as its letters suggest.
+def decode(data: bytes, declared: str) -> str:
+    """Decode the page: byte order mark, UTF-8, declared charset, meta element, then detection.
 
-    What a server declares is wrong often enough that it only counts where it fits.
+    A declared charset is often wrong, so it is used only if the bytes are valid in it.
     """
     from resiliparse.parse.encoding import bytes_to_str, detect_encoding, map_encoding_to_html5
 
-    for mark, name in MARKS:
+    for mark, name in BYTE_ORDER_MARKS:
         if data.startswith(mark):
             return data[len(mark) :].decode(name, "replace")
     header = map_encoding_to_html5(declared, fallback_utf8=False) if declared else None
@@ -64,68 +64,66 @@ def decoded(data: bytes, declared: str) -> str:
 
 
 def read(text: str, url: str, *, markup: bool) -> dict[str, object]:
-    """What the page says."""
     if not markup:
-        return {"title": "", "text": text[:MOST_TEXT], "links": [], "scripted": False}
+        return {"title": "", "text": text[:MAX_TEXT_CHARACTERS], "links": [], "scripted": False}
     from resiliparse.parse.html import HTMLTree
 
     tree = HTMLTree.parse(text)
     return {
-        "title": " ".join((tree.title or "").split())[:MOST_TITLE],
-        "text": main_text(tree)[:MOST_TEXT],
+        "title": " ".join((tree.title or "").split())[:MAX_TITLE_CHARACTERS],
+        "text": main_text(tree)[:MAX_TEXT_CHARACTERS],
         "links": links(tree, url),
         "scripted": bool(tree.document and tree.document.query_selector("script")),
     }
 
 
 def main_text(tree: "HTMLTree") -> str:
-    """The main text where there is some, else all that can be seen."""
+    """The main text; all visible text if the main text is short."""
     from resiliparse.extract.html2text import extract_plain_text
 
-    main = extract_plain_text(tree, main_content=True, alt_texts=False, skip_elements=UNSEEN)
-    if len(main) >= ENOUGH:
+    main = extract_plain_text(tree, main_content=True, alt_texts=False, skip_elements=HIDDEN_SELECTORS)
+    if len(main) >= MIN_MAIN_TEXT_CHARACTERS:
         return main
-    return extract_plain_text(tree, alt_texts=False, noscript=True, skip_elements=UNSEEN)
+    return extract_plain_text(tree, alt_texts=False, noscript=True, skip_elements=HIDDEN_SELECTORS)
 
 
 def links(tree: "HTMLTree", url: str) -> list[tuple[str, str]]:
-    """Where the page leads: absolute, each once, with the first text that is not empty."""
+    """Absolute URLs of the page, each once, with the first non-empty link text."""
     from resiliparse.parse.html import ElementNode
 
     start, found = url, dict[str, str]()
-    for node in islice(tree.document or (), MOST_NODES):  # the library's own lists take ever longer to walk
+    for node in islice(tree.document or (), MAX_NODES):  # the library's own lists take quadratic time
         if not isinstance(node, ElementNode) or node.tag not in ("a", "base"):
             continue
-        target = joined(start, node.get_attribute("href") or "")
+        target = absolute_url(start, node.get_attribute("href") or "")
         if target and node.tag == "base":
             start = target
-        elif target and (target in found or len(found) < MOST_LINKS):
-            found[target] = found.get(target) or " ".join((node.text or "").split())[:LONGEST_LABEL]
+        elif target and (target in found or len(found) < MAX_LINKS):
+            found[target] = found.get(target) or " ".join((node.text or "").split())[:MAX_LABEL_CHARACTERS]
     return list(found.items())
 
 
-def joined(start: str, target: str) -> str:
-    """An absolute URL of the web, without a fragment; "" for anything else."""
+def absolute_url(start: str, target: str) -> str:
+    """An absolute http or https URL without fragment; "" for anything else."""
     try:
         whole = urljoin(start, target.strip()).partition("#")[0] if target.strip() else ""
         parts = urlsplit(whole)
         is_web = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         return ""
-    return whole if is_web and len(whole) <= LONGEST_LINK and whole.isprintable() and " " not in whole else ""
+    return whole if is_web and len(whole) <= MAX_URL_CHARACTERS and whole.isprintable() and " " not in whole else ""
 
 
 def main() -> None:
-    """Read, print."""
-    limit()
+    set_limits()
     head, _, data = sys.stdin.buffer.read().partition(b"\n")
-    asked = json.loads(head)
-    text = "" if data.startswith(PICTURES) else decoded(data, asked["charset"])
+    request = json.loads(head)
+    text = "" if data.startswith(BINARY_MAGIC) else decode(data, request["charset"])
     if (data and not text) or "\0" in text[:10_000]:
-        told: dict[str, object] = {"fault": "binary"}
+        answer: dict[str, object] = {"fault": "binary"}
     else:
-        told = read(text, asked["url"], markup=asked["markup"])
-    sys.stdout.buffer.write(json.dumps(told, ensure_ascii=False).encode("utf-8", "replace"))
+        answer = read(text, request["url"], markup=request["markup"])
+    sys.stdout.buffer.write(json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace"))
 
 
 if __name__ == "__main__":

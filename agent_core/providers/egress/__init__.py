@@ -1,1 +1,1 @@
-"""The egress gateway: SSRF protection for every request to an address that a model chose."""
+"""The egress gateway: SSRF protection for every request to a URL that a model chose."""

@@ -1,4 +1,4 @@
-"""What an answer's body holds when unpacked, never more than was wanted."""
+"""Decompresses HTTP bodies (gzip, deflate) with a size limit, against decompression bombs."""
 
 import zlib
 from collections.abc import AsyncIterable
@@ -6,71 +6,71 @@ from dataclasses import dataclass, field
 
 from agent_core.errors import CommandError
 
-PACKED = "gzip, deflate"  # what is asked for: what can be unpacked with an end to it by the standard library
-GZIP_OR_ZLIB, BARE = zlib.MAX_WBITS | 32, -zlib.MAX_WBITS
+ACCEPT_ENCODING = "gzip, deflate"  # what zlib can decompress with a limit
+GZIP_OR_ZLIB, RAW_DEFLATE = zlib.MAX_WBITS | 32, -zlib.MAX_WBITS
 
 
 @dataclass(slots=True)
 class Decompressor:
-    """Gathers a body. `name` is whose it is; `encoding` as its header says."""
+    """Collects a body. `name` is the host, for error messages; `encoding` the Content-Encoding header."""
 
     name: str
     encoding: str
-    most: int
+    max_bytes: int
     _data: bytearray = field(default_factory=bytearray)
-    _unpacking: "zlib._Decompress | None" = None
+    _decompressor: "zlib._Decompress | None" = None
 
     def __post_init__(self) -> None:
-        wanted = self.encoding.strip().lower()
-        if wanted in ("", "identity"):
+        encoding = self.encoding.strip().lower()
+        if encoding in ("", "identity"):
             return
-        if wanted not in ("gzip", "x-gzip", "deflate"):
-            raise CommandError(f"{self.name} packed its answer as {wanted[:40]!r}, which was not asked for.")
-        self._unpacking = zlib.decompressobj(GZIP_OR_ZLIB)
+        if encoding not in ("gzip", "x-gzip", "deflate"):
+            raise CommandError(f"{self.name} packed its answer as {encoding[:40]!r}, which was not asked for.")
+        self._decompressor = zlib.decompressobj(GZIP_OR_ZLIB)
 
-    async def all_of(self, chunks: AsyncIterable[bytes]) -> bytes:
-        """The whole body; raise CommandError when it is too long, cannot be unpacked or is cut off."""
+    async def read_all(self, chunks: AsyncIterable[bytes]) -> bytes:
+        """The whole body; raise CommandError if it is too long, corrupt or truncated."""
         try:
             async for chunk in chunks:
-                self._take(chunk)
+                self._feed(chunk)
         except zlib.error:
             raise CommandError(f"{self.name} sent something that cannot be unpacked.") from None
-        if self._unpacking and self._data and not self._unpacking.eof:
+        if self._decompressor and self._data and not self._decompressor.eof:
             raise CommandError(f"What {self.name} sent ends too early.")
         return bytes(self._data)
 
-    def _take(self, chunk: bytes) -> None:
-        if self._unpacking is None:
+    def _feed(self, chunk: bytes) -> None:
+        if self._decompressor is None:
             self._add(chunk)
             return
         while chunk:
-            self._add(self._piece(chunk))
-            chunk = self._unpacking.unconsumed_tail or self._next_member()
+            self._add(self._decompress(chunk))
+            chunk = self._decompressor.unconsumed_tail or self._next_member()
 
-    def _piece(self, chunk: bytes) -> bytes:
-        unpacking = self._unpacking = self._unpacking or zlib.decompressobj(GZIP_OR_ZLIB)
-        room = self.most - len(self._data) + 1
+    def _decompress(self, chunk: bytes) -> bytes:
+        decompressor = self._decompressor = self._decompressor or zlib.decompressobj(GZIP_OR_ZLIB)
+        left = self.max_bytes - len(self._data) + 1
         try:
-            return unpacking.decompress(chunk, room)
+            return decompressor.decompress(chunk, left)
         except zlib.error:
             if self._data or self.encoding.strip().lower() != "deflate":
                 raise
-        # Some servers say deflate and leave out zlib's own two bytes: RFC 9110, 8.4.1.2 tells of them.
-        self._unpacking = zlib.decompressobj(BARE)
-        return self._unpacking.decompress(chunk, room)
+        # Some servers send raw deflate without the zlib header (RFC 9110, 8.4.1.2).
+        self._decompressor = zlib.decompressobj(RAW_DEFLATE)
+        return self._decompressor.decompress(chunk, left)
 
     def _next_member(self) -> bytes:
-        """What follows the end of a gzip member: another one, as RFC 1952 allows; anything else is left."""
+        """The rest after the end of a gzip member if another member follows (RFC 1952), else nothing."""
         if (
-            self._unpacking is None
-            or not self._unpacking.eof
-            or not self._unpacking.unused_data.startswith(b"\x1f\x8b")
+            self._decompressor is None
+            or not self._decompressor.eof
+            or not self._decompressor.unused_data.startswith(b"\x1f\x8b")
         ):
             return b""
-        rest, self._unpacking = self._unpacking.unused_data, zlib.decompressobj(GZIP_OR_ZLIB)
+        rest, self._decompressor = self._decompressor.unused_data, zlib.decompressobj(GZIP_OR_ZLIB)
         return rest
 
     def _add(self, data: bytes) -> None:
         self._data += data
-        if len(self._data) > self.most:
-            raise CommandError(f"What {self.name} sends is too much: more than {self.most:,} bytes when unpacked.")
+        if len(self._data) > self.max_bytes:
+            raise CommandError(f"What {self.name} sends is too much: more than {self.max_bytes:,} bytes when unpacked.")

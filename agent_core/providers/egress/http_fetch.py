@@ -1,4 +1,4 @@
-"""One request by HTTP over a way that was admitted. Nothing is looked up, carried over or followed here."""
+"""Sends one HTTP request to an admitted target, at the checked addresses only. No redirects, cookies or proxies."""
 
 import socket
 from dataclasses import dataclass
@@ -23,14 +23,14 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from agent_core.errors import CommandError
-from agent_core.ports.web import Fetched
-from agent_core.providers.egress.decompression import PACKED, Decompressor
+from agent_core.ports.web import FetchedContent
+from agent_core.providers.egress.decompression import ACCEPT_ENCODING, Decompressor
 from agent_core.providers.egress.values import AdmittedTarget, FetchLimits, Timeouts
 
 if TYPE_CHECKING:
     from aiohappyeyeballs import AddrInfoType
 
-LED_ON = (301, 302, 303, 307, 308)
+REDIRECT_STATUSES = (301, 302, 303, 307, 308)
 HINTS = {
     401: "It wants a login.",
     403: "It lets no programs in; try another source.",
@@ -42,23 +42,25 @@ HINTS = {
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """The answer was to look in another place."""
+    """A redirect response."""
 
     location: str
 
 
-async def get(way: AdmittedTarget, wanted: FetchLimits, patience: Timeouts, agent: str) -> Fetched | Redirect:
-    """Ask once; raise CommandError with a sentence, or TimeoutError when nothing comes for too long."""
-    host = way.target.host
+async def get(
+    admitted: AdmittedTarget, limits: FetchLimits, timeouts: Timeouts, user_agent: str
+) -> FetchedContent | Redirect:
+    """Send a GET request; raise CommandError with a sentence, or TimeoutError."""
+    host = admitted.target.host
     try:
-        async with _session(way, patience, agent) as session:
-            url = URL(way.target.url, encoded=True)
+        async with _session(admitted, timeouts, user_agent) as session:
+            url = URL(admitted.target.url, encoded=True)
             async with session.get(url, allow_redirects=False) as response:
-                return await _answer(response, way, wanted)
+                return await _read_response(response, admitted, limits)
     except (ClientConnectorCertificateError, ClientConnectorSSLError):
         raise CommandError(f"{host} cannot be trusted: its certificate does not hold. Try another source.") from None
     except ConnectionTimeoutError:
-        raise CommandError(f"{host} did not answer within {patience.connect:g} seconds.") from None
+        raise CommandError(f"{host} did not answer within {timeouts.connect:g} seconds.") from None
     except ClientPayloadError:
         raise CommandError(f"What {host} sent ends too early, or is no HTTP.") from None
     except ServerDisconnectedError:
@@ -66,16 +68,16 @@ async def get(way: AdmittedTarget, wanted: FetchLimits, patience: Timeouts, agen
     except ClientResponseError:
         raise CommandError(f"{host} answered something that is no HTTP, or with too long a head.") from None
     except TimeoutError:
-        raise CommandError(f"{host} sent nothing more for {patience.idle:g} seconds.") from None
+        raise CommandError(f"{host} sent nothing more for {timeouts.idle:g} seconds.") from None
     except (ClientError, OSError, ValueError) as fault:
         raise CommandError(f"{host} cannot be reached ({type(fault).__name__}).") from None
 
 
-class _Pinned(AbstractResolver):
-    """Answers with what was checked, whatever it is asked."""
+class _PinnedResolver(AbstractResolver):
+    """DNS resolver that returns the checked addresses for any name (protection from DNS rebinding)."""
 
-    def __init__(self, way: AdmittedTarget) -> None:
-        self._way = way
+    def __init__(self, admitted: AdmittedTarget) -> None:
+        self._way = admitted
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
@@ -93,48 +95,50 @@ class _Pinned(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        """Nothing is held."""
+        return None
 
 
-def _session(way: AdmittedTarget, patience: Timeouts, agent: str) -> ClientSession:
+def _session(admitted: AdmittedTarget, timeouts: Timeouts, user_agent: str) -> ClientSession:
     def checked_socket(found: "AddrInfoType") -> socket.socket:
-        """Once more at the very last moment, so that no change of the client's can lead past the check."""
+        """Check the address again when the socket is created, whatever the HTTP client did."""
         family, kind, protocol, _, (address, *_rest) = found
-        if ip_address(address) not in way.addresses:
+        if ip_address(address) not in admitted.addresses:
             raise OSError("this address was not checked")
         return socket.socket(family, kind, protocol)
 
     return ClientSession(
         connector=TCPConnector(
-            resolver=_Pinned(way), use_dns_cache=False, force_close=True, socket_factory=checked_socket
+            resolver=_PinnedResolver(admitted), use_dns_cache=False, force_close=True, socket_factory=checked_socket
         ),
-        timeout=ClientTimeout(total=None, sock_connect=patience.connect, sock_read=patience.idle),
-        headers={"User-Agent": agent, "Accept-Encoding": PACKED, "Accept-Language": "en, *;q=0.5"},
+        timeout=ClientTimeout(total=None, sock_connect=timeouts.connect, sock_read=timeouts.idle),
+        headers={"User-Agent": user_agent, "Accept-Encoding": ACCEPT_ENCODING, "Accept-Language": "en, *;q=0.5"},
         cookie_jar=DummyCookieJar(),
         auto_decompress=False,
         trust_env=False,
     )
 
 
-async def _answer(response: ClientResponse, way: AdmittedTarget, wanted: FetchLimits) -> Fetched | Redirect:
-    host = way.target.host
-    if response.status in LED_ON and (location := response.headers.get("Location")):
+async def _read_response(
+    response: ClientResponse, admitted: AdmittedTarget, limits: FetchLimits
+) -> FetchedContent | Redirect:
+    host = admitted.target.host
+    if response.status in REDIRECT_STATUSES and (location := response.headers.get("Location")):
         return Redirect(location.strip())
     if not 200 <= response.status < 300:
-        raise CommandError(_refusal(host, response.status))
+        raise CommandError(_status_error(host, response.status))
     kind = response.content_type.lower() if "Content-Type" in response.headers else ""
-    if not wanted.kinds(kind or "text/html"):
-        raise CommandError(f"{way.target.url} is no page but {kind[:80]}. download_file can fetch it as a file.")
-    if (response.content_length or 0) > wanted.most:
+    if not limits.accepts(kind or "text/html"):
+        raise CommandError(f"{admitted.target.url} is no page but {kind[:80]}. download_file can fetch it as a file.")
+    if (response.content_length or 0) > limits.max_bytes:
         raise CommandError(
-            f"What {host} sends is too much: {response.content_length:,} bytes, {wanted.most:,} at most."
+            f"What {host} sends is too much: {response.content_length:,} bytes, {limits.max_bytes:,} at most."
         )
-    body = Decompressor(host, ", ".join(response.headers.getall("Content-Encoding", ())), wanted.most)
-    data = await body.all_of(response.content.iter_any())
-    return Fetched(url=way.target.url, kind=kind, data=data, charset=_charset(response))
+    body = Decompressor(host, ", ".join(response.headers.getall("Content-Encoding", ())), limits.max_bytes)
+    data = await body.read_all(response.content.iter_any())
+    return FetchedContent(url=admitted.target.url, kind=kind, data=data, charset=_charset(response))
 
 
-def _refusal(host: str, status: int) -> str:
+def _status_error(host: str, status: int) -> str:
     hint = HINTS.get(status, "Try again later." if status >= 500 else "Try another address.")
     return f"{host} answered {status}. {hint}"
 

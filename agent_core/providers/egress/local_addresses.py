@@ -1,7 +1,7 @@
-"""This machine's own addresses and the networks it is attached to, whatever kind of addresses they are.
+"""This machine's own addresses and the networks it is attached to.
 
-psutil reads the interfaces (getifaddrs). Linux has more in /proc/net: routes to networks in which the machine has no
-address, and ranges of addresses that are its own. Both tell of the network namespace of this process.
+psutil reads the interfaces (getifaddrs). On Linux, /proc/net adds routes to networks without an own address, and local
+address ranges. Both describe the network namespace of this process.
 """
 
 import socket
@@ -14,21 +14,21 @@ from typing import TypeAlias
 
 Network: TypeAlias = IPv4Network | IPv6Network
 PROC_NET = Path("/proc/net")
-# A tunnel to everywhere (0.0.0.0/0, or its halves) has no gateway either; a network that wide is not counted.
-WIDEST_V4, WIDEST_V6 = 8, 16
+# A VPN default route (0.0.0.0/0, or its halves) has no gateway either; wider networks than these are ignored.
+MIN_PREFIX_V4, MIN_PREFIX_V6 = 8, 16
 # linux/route.h and linux/ipv6_route.h
 ROUTE_UP, ROUTE_GATEWAY, ROUTE_REJECT, ROUTE_CACHE, ROUTE_LOCAL = 0x1, 0x2, 0x200, 0x0100_0000, 0x8000_0000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalAddresses:
-    """`own`: what leads to this machine, as networks of one address or more. `attached`: networks without a router."""
+    """`own`: networks that are routed to this machine. `attached`: networks reached without a router."""
 
     own: frozenset[Network] = frozenset()
     attached: frozenset[Network] = frozenset()
 
-    def description(self, address: IPv4Address | IPv6Address) -> str:
-        """What the address is, completing "203.0.113.9 …", where it is one of these; else ""."""
+    def describe(self, address: IPv4Address | IPv6Address) -> str:
+        """Why the address is local, completing "203.0.113.9 …"; "" if it is not."""
         if any(address in network for network in self.own):
             return "is an address of this machine"
         if any(address in network for network in self.attached):
@@ -40,14 +40,14 @@ ReadLocalAddresses: TypeAlias = Callable[[], LocalAddresses]
 
 
 def read_local_addresses() -> LocalAddresses:
-    """Read them anew; raise OSError where the system does not tell them."""
-    interfaces, routes = from_interfaces(), from_proc(PROC_NET)
+    """Read the present addresses; raise OSError if the system does not give them."""
+    interfaces, routes = read_interfaces(), read_proc_net(PROC_NET)
     return LocalAddresses(own=interfaces.own | routes.own, attached=interfaces.attached | routes.attached)
 
 
-def from_interfaces() -> LocalAddresses:
-    """The addresses of the interfaces, and the networks that their netmasks say."""
-    import psutil  # loaded when first asked
+def read_interfaces() -> LocalAddresses:
+    """Addresses and networks of the interfaces."""
+    import psutil  # imported late
 
     own, attached = set[Network](), set[Network]()
     for addresses in psutil.net_if_addrs().values():
@@ -56,30 +56,35 @@ def from_interfaces() -> LocalAddresses:
                 address = ip_address(each.address.partition("%")[0])
                 own.add(ip_network(address))
                 attached.add(ip_network((address, _prefix(each.netmask, address.max_prefixlen)), strict=False))
-    return _without_widest(own, attached)
+    return _without_default_routes(own, attached)
 
 
-def from_proc(folder: Path) -> LocalAddresses:
-    """The routes of Linux in these files; nothing of a file that is not there."""
-    trie, routes = _routes_of_trie(_text_of(folder / "fib_trie")), tuple(_routes_v6(_text_of(folder / "ipv6_route")))
-    attached = {*_attached_v4(_text_of(folder / "route")), *_attached_v6(routes)}
+def read_proc_net(folder: Path) -> LocalAddresses:
+    """Routes from Linux's /proc/net files; a missing file counts as empty."""
+    trie, routes = (
+        _routes_of_trie(_read_or_empty(folder / "fib_trie")),
+        tuple(_routes_v6(_read_or_empty(folder / "ipv6_route"))),
+    )
+    attached = {*_attached_v4(_read_or_empty(folder / "route")), *_attached_v6(routes)}
     own = {network for network, flags in routes if flags & ROUTE_LOCAL}
-    return _without_widest(own | {each for each, is_own in trie if is_own}, attached | {each for each, _ in trie})
+    return _without_default_routes(
+        own | {each for each, is_own in trie if is_own}, attached | {each for each, _ in trie}
+    )
 
 
-def _without_widest(own: Iterable[Network], attached: Iterable[Network]) -> LocalAddresses:
-    widest = {4: WIDEST_V4, 6: WIDEST_V6}
-    kept = frozenset(network for network in attached if network.prefixlen >= widest[network.version])
+def _without_default_routes(own: Iterable[Network], attached: Iterable[Network]) -> LocalAddresses:
+    min_prefix = {4: MIN_PREFIX_V4, 6: MIN_PREFIX_V6}
+    kept = frozenset(network for network in attached if network.prefixlen >= min_prefix[network.version])
     return LocalAddresses(own=frozenset(own), attached=kept)
 
 
 def _prefix(netmask: str | None, longest: int) -> int:
-    """The length of a network's prefix by its mask; that of a single address where there is none."""
+    """The prefix length of a netmask; `longest` without one."""
     return int(ip_address(netmask)).bit_count() if netmask else longest
 
 
 def _routes_of_trie(text: str) -> set[tuple[Network, bool]]:
-    """Every route of every IPv4 table that has no gateway, and whether it leads to this machine.
+    """Every IPv4 route without a gateway, and whether it leads to this machine.
 
     A line `|-- 192.0.2.0` is followed by its routes: `/24 link UNICAST` (attached), `/32 host LOCAL` (own), and
     `/0 universe UNICAST` (by a gateway).
@@ -98,17 +103,17 @@ def _attached_v4(text: str) -> Iterator[Network]:
     for line in text.splitlines()[1:]:
         fields = line.split()
         if len(fields) >= 8 and int(fields[3], 16) & (ROUTE_UP | ROUTE_GATEWAY | ROUTE_REJECT) == ROUTE_UP:
-            yield IPv4Network(f"{_swapped(fields[1])}/{_swapped(fields[7])}", strict=False)
+            yield IPv4Network(f"{_address_of_hex(fields[1])}/{_address_of_hex(fields[7])}", strict=False)
 
 
-def _swapped(number: str) -> IPv4Address:
-    """An address as /proc/net/route has it: the bytes in the order of this machine's processor."""
+def _address_of_hex(number: str) -> IPv4Address:
+    """Parse an address of /proc/net/route: hexadecimal in native byte order."""
     return IPv4Address(int(number, 16).to_bytes(4, sys.byteorder))
 
 
 def _attached_v6(routes: Iterable[tuple[Network, int]]) -> Iterator[Network]:
-    skipped = ROUTE_GATEWAY | ROUTE_REJECT | ROUTE_CACHE | ROUTE_LOCAL
-    return (network for network, flags in routes if flags & (ROUTE_UP | skipped) == ROUTE_UP)
+    ignored = ROUTE_GATEWAY | ROUTE_REJECT | ROUTE_CACHE | ROUTE_LOCAL
+    return (network for network, flags in routes if flags & (ROUTE_UP | ignored) == ROUTE_UP)
 
 
 def _routes_v6(text: str) -> Iterator[tuple[IPv6Network, int]]:
@@ -117,7 +122,7 @@ def _routes_v6(text: str) -> Iterator[tuple[IPv6Network, int]]:
         yield IPv6Network((int(fields[0], 16), int(fields[1], 16))), int(fields[8], 16)
 
 
-def _text_of(path: Path) -> str:
+def _read_or_empty(path: Path) -> str:
     try:
         return path.read_text()
     except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""The door as an HTTP proxy on this machine, for programs that make requests of their own: Chromium and git.
+"""The egress gateway as a local HTTP proxy, for programs that make their own requests: Chromium and git.
 
-They are given no other way out. What they ask for is checked as everything is, and connected to at the checked address.
-A password keeps other programs on this machine from using it.
+These programs have no other network access. Each request is checked by the gateway and connected to the checked
+address. A password keeps other local programs from using the proxy.
 """
 
 import asyncio
@@ -14,142 +14,141 @@ from dataclasses import dataclass, field, replace
 
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
-from agent_core.ports.web import Address
+from agent_core.ports.web import ContactedHost
 from agent_core.providers.egress.gateway import EgressGateway
-from agent_core.providers.egress.urls import target_of
+from agent_core.providers.egress.urls import parse_url
 from agent_core.providers.egress.values import AdmittedTarget
 
 HEAD_END = b"\r\n\r\n"
-LONGEST_HEAD = 32_000
-LONGEST_BODY = 2_000_000  # of a request: git tells what it has and wants, a page may send a form
-MOST_AT_ONCE = 48
-A_PIECE = 65_536
+MAX_HEADER_BYTES = 32_000
+MAX_REQUEST_BYTES = 2_000_000  # of a request: git negotiation, or a form of a page
+MAX_CONNECTIONS = 48
+CHUNK_BYTES = 65_536
 USER = "job"
 METHODS = ("GET", "HEAD", "POST", "OPTIONS")
-BETWEEN_HOPS = ("connection", "keep-alive", "proxy-connection", "proxy-authorization", "te", "upgrade", "host")
+HOP_BY_HOP_HEADERS = ("connection", "keep-alive", "proxy-connection", "proxy-authorization", "te", "upgrade", "host")
 
 
 @dataclass(slots=True, kw_only=True)
 class EgressProxy:
-    """One job's way out. `most` bytes come in through it, then it is shut; `refusals` are what it did not let out.
+    """A proxy for one job. After `max_bytes` received bytes it aborts all connections.
 
-    `reached` are the hosts that it connected to, in order.
+    `refusals` are the error messages of refused requests, `reached` the hosts that it connected to, in order.
     """
 
-    door: EgressGateway
+    gateway: EgressGateway
     sites: Sites
-    most: int
+    max_bytes: int
     port: int = 0
     password: str = field(default_factory=secrets.token_urlsafe, repr=False)
     refusals: list[str] = field(default_factory=list)
-    reached: list[Address] = field(default_factory=list)
-    taken: int = 0
-    _open: set[asyncio.StreamWriter] = field(default_factory=set)
+    reached: list[ContactedHost] = field(default_factory=list)
+    received_bytes: int = 0
+    _writers: set[asyncio.StreamWriter] = field(default_factory=set)
 
     @property
-    def address(self) -> str:
-        """Where it is, without the password."""
+    def url(self) -> str:
+        """The proxy's URL without the password."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
-    def key_and_address(self) -> str:
-        """Where it is, with the password: for the environment of a program, never for its arguments."""
+    def url_with_credentials(self) -> str:
+        """The proxy's URL with the password: for the environment of a program, never for its arguments."""
         return f"http://{USER}:{self.password}@127.0.0.1:{self.port}"
 
     @property
-    def is_shut(self) -> bool:
-        """Whether too much came in."""
-        return self.taken > self.most
+    def is_over_limit(self) -> bool:
+        """Whether more than `max_bytes` were received."""
+        return self.received_bytes > self.max_bytes
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Take one connection to its end. Nothing that it does raises."""
-        self._open.add(writer)
+        """Handle one client connection. Never raises."""
+        self._writers.add(writer)
         try:
-            await self._one(reader, writer)
+            await self._handle(reader, writer)
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            pass  # one side hung up, or sent a head without an end
+            pass  # connection closed, or an oversized header
         finally:
-            self._open.discard(writer)
+            self._writers.discard(writer)
             writer.close()
 
-    def shut(self) -> None:
-        """Cut every connection."""
-        for writer in tuple(self._open):
+    def abort_connections(self) -> None:
+        for writer in tuple(self._writers):
             writer.transport.abort()
 
-    async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        async with asyncio.timeout(self.door.patience.idle):
+    async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async with asyncio.timeout(self.gateway.timeouts.idle):
             head = (await reader.readuntil(HEAD_END)).decode("latin-1").split("\r\n")
         headers = _headers(head[1:])
-        if len(self._open) > MOST_AT_ONCE or self.is_shut:
-            await _answer(writer, "503 Service Unavailable")
+        if len(self._writers) > MAX_CONNECTIONS or self.is_over_limit:
+            await _respond(writer, "503 Service Unavailable")
             return
-        if not self._knows(headers.get("proxy-authorization", "")):
-            await _answer(writer, "407 Proxy Authentication Required", 'Proxy-Authenticate: Basic realm="Signoff"\r\n')
+        if not self._is_authorised(headers.get("proxy-authorization", "")):
+            await _respond(writer, "407 Proxy Authentication Required", 'Proxy-Authenticate: Basic realm="Signoff"\r\n')
             return
         method, _, rest = head[0].partition(" ")
         try:
-            way = await self._way(method, rest.partition(" ")[0], headers)
-            back, out = await self.door.connect(way)
+            admitted = await self._admit(method, rest.partition(" ")[0], headers)
+            back, out = await self.gateway.connect(admitted)
         except CommandError as refusal:
             self.refusals.append(str(refusal))
-            await _answer(writer, "403 Forbidden", body=str(refusal))
+            await _respond(writer, "403 Forbidden", body=str(refusal))
             return
-        self._note(Address(way.target.host, str(out.get_extra_info("peername", ("",))[0])))
-        await self._through(way, method, headers, (_Pipe(reader, out), _Pipe(back, writer)))
+        self._record_host(ContactedHost(admitted.target.host, str(out.get_extra_info("peername", ("",))[0])))
+        await self._forward(admitted, method, headers, (_Pipe(reader, out), _Pipe(back, writer)))
 
-    def _note(self, address: Address) -> None:
+    def _record_host(self, address: ContactedHost) -> None:
         if address not in self.reached:
             self.reached.append(address)
 
-    async def _through(
-        self, way: AdmittedTarget, method: str, headers: dict[str, str], pipes: tuple["_Pipe", "_Pipe"]
+    async def _forward(
+        self, admitted: AdmittedTarget, method: str, headers: dict[str, str], pipes: tuple["_Pipe", "_Pipe"]
     ) -> None:
         out, back = pipes
-        self._open.add(out.target)
+        self._writers.add(out.target)
         try:
             if method == "CONNECT":
                 back.target.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
             else:
-                out.target.write(_request(method, way, headers))
-                out = replace(out, most=int(headers.get("content-length", "0")))
-            await self._between(out, back)
+                out.target.write(_request(method, admitted, headers))
+                out = replace(out, max_bytes=int(headers.get("content-length", "0")))
+            await self._relay(out, back)
         finally:
-            self._open.discard(out.target)
+            self._writers.discard(out.target)
             out.target.close()
 
-    async def _way(self, method: str, asked: str, headers: dict[str, str]) -> AdmittedTarget:
+    async def _admit(self, method: str, asked: str, headers: dict[str, str]) -> AdmittedTarget:
         if method == "CONNECT":
-            # What is inside cannot be seen, so the port alone tells the web from anything else.
-            return await self.door.admit(f"https://{asked}/", self.sites)
-        target = target_of(asked)
+            # The tunnel is encrypted: only host and port can be checked.
+            return await self.gateway.admit(f"https://{asked}/", self.sites)
+        target = parse_url(asked)
         length = headers.get("content-length", "0")
         if {"\r", "\n"} & set("".join((*headers, *headers.values()))):
             raise CommandError("A request with a line end inside a header is not let out.")
         if method not in METHODS or target.scheme != "http":
             raise CommandError(f"{method[:20]} is not let out.")
-        if "transfer-encoding" in headers or not length.isdecimal() or int(length) > LONGEST_BODY:
+        if "transfer-encoding" in headers or not length.isdecimal() or int(length) > MAX_REQUEST_BYTES:
             raise CommandError("A request of this size, or without one, is not let out.")
-        return await self.door.admit_target(target, self.sites)
+        return await self.gateway.admit_target(target, self.sites)
 
-    async def _between(self, out: "_Pipe", back: "_Pipe") -> None:
-        """Carry bytes both ways until what comes back has ended, or too much of it came."""
-        sending = asyncio.create_task(self._carry(out, counted=False))
+    async def _relay(self, out: "_Pipe", back: "_Pipe") -> None:
+        """Copy bytes in both directions until the response ends or the limit is exceeded."""
+        sending = asyncio.create_task(self._copy(out, counted=False))
         try:
-            await self._carry(back, counted=True)
+            await self._copy(back, counted=True)
         finally:
             sending.cancel()
             await asyncio.gather(sending, return_exceptions=True)
 
-    async def _carry(self, pipe: "_Pipe", *, counted: bool) -> None:
-        left = pipe.most
+    async def _copy(self, pipe: "_Pipe", *, counted: bool) -> None:
+        left = pipe.max_bytes
         while left is None or left > 0:
-            chunk = await pipe.source.read(A_PIECE if left is None else min(A_PIECE, left))
+            chunk = await pipe.source.read(CHUNK_BYTES if left is None else min(CHUNK_BYTES, left))
             if not chunk:
                 break
-            self.taken += len(chunk) if counted else 0
-            if self.is_shut:
-                self.shut()
+            self.received_bytes += len(chunk) if counted else 0
+            if self.is_over_limit:
+                self.abort_connections()
                 return
             left = left if left is None else left - len(chunk)
             pipe.target.write(chunk)
@@ -158,7 +157,7 @@ class EgressProxy:
             with suppress(OSError):
                 pipe.target.write_eof()
 
-    def _knows(self, given: str) -> bool:
+    def _is_authorised(self, given: str) -> bool:
         wanted = base64.b64encode(f"{USER}:{self.password}".encode()).decode()
         return hmac.compare_digest(given.partition(" ")[2].strip().encode(), wanted.encode())
 
@@ -167,26 +166,26 @@ class EgressProxy:
 class _Pipe:
     source: asyncio.StreamReader
     target: asyncio.StreamWriter
-    most: int | None = None
+    max_bytes: int | None = None
 
 
 @asynccontextmanager
-async def open_tunnel(door: EgressGateway, sites: Sites, most: int) -> AsyncIterator[EgressProxy]:
-    """A proxy for as long as the context lasts; then every connection through it is cut."""
-    proxy, tasks = EgressProxy(door=door, sites=sites, most=most), set[asyncio.Task[None]]()
+async def open_tunnel(gateway: EgressGateway, sites: Sites, max_bytes: int) -> AsyncIterator[EgressProxy]:
+    """Start a proxy for the duration of the context."""
+    proxy, tasks = EgressProxy(gateway=gateway, sites=sites, max_bytes=max_bytes), set[asyncio.Task[None]]()
 
     def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.get_running_loop().create_task(proxy.serve(reader, writer))
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 
-    server = await asyncio.start_server(take, "127.0.0.1", 0, limit=LONGEST_HEAD)
+    server = await asyncio.start_server(take, "127.0.0.1", 0, limit=MAX_HEADER_BYTES)
     proxy.port = server.sockets[0].getsockname()[1]
     try:
         yield proxy
     finally:
         server.close()
-        proxy.shut()
+        proxy.abort_connections()
         for task in tuple(tasks):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -197,14 +196,18 @@ def _headers(lines: list[str]) -> dict[str, str]:
     return {name.strip().lower(): value.strip() for name, _, value in pairs}
 
 
-def _request(method: str, way: AdmittedTarget, headers: dict[str, str]) -> bytes:
-    """The request as a server wants it: the host of its own URL, one to a connection."""
-    kept = {name: value for name, value in headers.items() if name not in BETWEEN_HOPS}
-    lines = (f"{name}: {value}" for name, value in {"host": way.target.place, "connection": "close", **kept}.items())
-    return "\r\n".join((f"{method} {way.target.rest} HTTP/1.1", *lines, "", "")).encode("latin-1", "replace")
+def _request(method: str, admitted: AdmittedTarget, headers: dict[str, str]) -> bytes:
+    """The request line and headers for the origin server, with `Connection: close`."""
+    kept = {name: value for name, value in headers.items() if name not in HOP_BY_HOP_HEADERS}
+    lines = (
+        f"{name}: {value}" for name, value in {"host": admitted.target.netloc, "connection": "close", **kept}.items()
+    )
+    return "\r\n".join((f"{method} {admitted.target.path_and_query} HTTP/1.1", *lines, "", "")).encode(
+        "latin-1", "replace"
+    )
 
 
-async def _answer(writer: asyncio.StreamWriter, status: str, headers: str = "", body: str = "") -> None:
+async def _respond(writer: asyncio.StreamWriter, status: str, headers: str = "", body: str = "") -> None:
     data = body.encode()
     head = f"HTTP/1.1 {status}\r\n{headers}Content-Type: text/plain; charset=utf-8\r\nContent-Length: {len(data)}\r\n"
     writer.write(f"{head}Connection: close\r\n\r\n".encode() + data)

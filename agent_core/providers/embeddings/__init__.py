@@ -1,1 +1,1 @@
-"""Embedders: by an endpoint, by word vectors on this machine, by hashed words."""
+"""Embedders: OpenAI-compatible endpoints, local word vectors, hashed words."""

@@ -1,7 +1,6 @@
-"""Embeddings on this machine by the word vectors of the package wordllama, whose files are read directly.
+"""Local embedder: static word vectors of the package wordllama, English only.
 
-The package itself is not imported: its loader asks a network for what it has. It knows English only; texts in other
-languages get vectors that say little.
+The files are read directly, because the package's loader downloads data. Other languages get poor vectors.
 """
 
 import asyncio
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from agent_core.errors import ModelRefused
 from agent_core.model.usage import FREE, Usage
 from agent_core.ports.models import Embedding
-from agent_core.providers.embeddings.unit_vectors import Rows, readable, somewhere, unit_vectors
+from agent_core.providers.embeddings.unit_vectors import Rows, or_first_axis, truncate, unit_vectors
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -28,39 +27,39 @@ if TYPE_CHECKING:
 PACKAGE = "wordllama"
 MATRIX, MATRIX_NAME, DIMENSION = "weights/l2_supercat_256.safetensors", "embedding.weight", 256
 TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
-MOST_CHARACTERS = 32_000
-LONGEST_HEADER = 1_000_000
+MAX_CHARACTERS = 32_000
+MAX_HEADER_BYTES = 1_000_000
 NOT_INSTALLED = "Memory by meaning is not installed: run `pip install wordllama`, or set EMBEDDING_MODEL."
 UNUSABLE = "The installed wordllama is not one that Signoff can read: run `pip install 'wordllama>=0.4,<0.5'`."
 
 
 @dataclass(frozen=True, slots=True)
 class WordVectors:
-    """The vector of each token, in a file that is mapped and not read, and what makes tokens of a text."""
+    """A tokenizer and the memory-mapped matrix of token vectors."""
 
     tokenizer: "Tokenizer"
     matrix: NDArray[np.float16]
 
     @classmethod
-    def loaded(cls, folder: Path) -> "WordVectors":
-        """Those in the package's folder; raise OSError or ValueError when they are not there or not as expected."""
+    def load(cls, folder: Path) -> "WordVectors":
+        """Load from the package's folder; raise OSError or ValueError."""
         from tokenizers import Tokenizer  # loaded when first asked
 
         tokenizer = Tokenizer.from_str((folder / TOKENIZER).read_text(encoding="utf-8"))
         tokenizer.no_padding()
         tokenizer.no_truncation()
-        return cls(tokenizer, mapped(folder / MATRIX))
+        return cls(tokenizer, map_matrix(folder / MATRIX))
 
     def of(self, text: str) -> tuple[Rows, int]:
-        """The mean of its tokens' vectors, and how many those are."""
-        tokens = self.tokenizer.encode(readable(text, MOST_CHARACTERS), add_special_tokens=False).ids
+        """The mean of the token vectors, and the number of tokens."""
+        tokens = self.tokenizer.encode(truncate(text, MAX_CHARACTERS), add_special_tokens=False).ids
         known = [token for token in tokens if token < len(self.matrix)]
         mean = self.matrix[known].mean(axis=0, dtype=np.float64) if known else np.zeros(DIMENSION, np.float64)
-        return somewhere(mean), len(tokens)
+        return or_first_axis(mean), len(tokens)
 
 
 class LocalEmbedder:
-    """Likeness of meaning for English, free of charge and without a network. Loaded in a thread when first used."""
+    """Implements `Embedder` for English, free and offline. Loaded in a thread at first use."""
 
     def __init__(self) -> None:
         self._words: WordVectors | None = None
@@ -68,42 +67,37 @@ class LocalEmbedder:
 
     @staticmethod
     def is_installed() -> bool:
-        """Whether its two packages are there."""
         folder = _folder()
         return find_spec("tokenizers") is not None and folder is not None and (folder / MATRIX).is_file()
 
     @property
     def name(self) -> str:
-        """The vectors' package and the number of coordinates."""
         return "wordllama-256"
 
     @property
     def is_semantic(self) -> bool:
-        """True, in English."""
         return True
 
     async def embed(self, texts: Sequence[str]) -> Embedding:
-        """One vector for each text; of a long one the first 32,000 characters count."""
-        return await asyncio.to_thread(self._embedded, tuple(texts))
+        return await asyncio.to_thread(self._embed, tuple(texts))
 
     def price(self, usage: Usage) -> Decimal | None:
-        """Nothing."""
         return FREE
 
-    def _embedded(self, texts: Sequence[str]) -> Embedding:
-        words = self._loaded()
+    def _embed(self, texts: Sequence[str]) -> Embedding:
+        words = self._load()
         found = [words.of(text) for text in texts]
         vectors = unit_vectors(np.stack([row for row, _ in found])) if found else ()
         return Embedding(vectors, Usage(prompt=sum(count for _, count in found)))
 
-    def _loaded(self) -> WordVectors:
+    def _load(self) -> WordVectors:
         with self._lock:
             if self._words is None:
                 folder = _folder()
                 if folder is None:
                     raise ModelRefused(NOT_INSTALLED)
                 try:
-                    self._words = WordVectors.loaded(folder)
+                    self._words = WordVectors.load(folder)
                 except ImportError:
                     raise ModelRefused(NOT_INSTALLED) from None
                 except (OSError, ValueError):
@@ -111,11 +105,11 @@ class LocalEmbedder:
             return self._words
 
 
-def mapped(path: Path) -> NDArray[np.float16]:
-    """The matrix in a safetensors file: 8 bytes of length, so many of JSON, then the numbers."""
+def map_matrix(path: Path) -> NDArray[np.float16]:
+    """The matrix of a safetensors file: 8 bytes header length, JSON header, numbers."""
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
-        header = json.loads(file.read(length)) if length <= LONGEST_HEADER else {}
+        header = json.loads(file.read(length)) if length <= MAX_HEADER_BYTES else {}
     match header:
         case {"embedding.weight": {"dtype": "F16", "shape": [int(rows), 256], "data_offsets": [int(start), int()]}}:
             return np.memmap(path, dtype="<f2", mode="r", offset=8 + length + start, shape=(rows, DIMENSION))

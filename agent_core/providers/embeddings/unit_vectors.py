@@ -1,4 +1,4 @@
-"""What every embedder does with texts before it reads them and with vectors before it hands them on."""
+"""Truncation of texts and normalisation of vectors, shared by all embedders."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,13 +8,13 @@ from agent_core.model.memory import Vector
 Rows = NDArray[np.float64]
 
 
-def readable(text: str, most: int) -> str:
-    """The beginning of a text, without the half characters that no encoding can carry."""
-    return text[:most].encode(errors="replace").decode()
+def truncate(text: str, max_characters: int) -> str:
+    """The first characters, with lone surrogates replaced."""
+    return text[:max_characters].encode(errors="replace").decode()
 
 
 def unit_vectors(rows: Rows) -> tuple[Vector, ...]:
-    """The rows at length 1; raise ValueError when one of them points nowhere."""
+    """The rows scaled to length 1; raise ValueError for a zero or infinite row."""
     with np.errstate(over="ignore", invalid="ignore"):
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     if not (np.isfinite(lengths).all() and (lengths > 0).all()):
@@ -22,8 +22,8 @@ def unit_vectors(rows: Rows) -> tuple[Vector, ...]:
     return tuple(Vector(row.tobytes()) for row in (rows / lengths).astype("<f4"))
 
 
-def somewhere(row: Rows) -> Rows:
-    """The row, or the first axis for one that points nowhere: what a text without any token is given."""
+def or_first_axis(row: Rows) -> Rows:
+    """The row, or the first axis for a zero row (a text without tokens)."""
     if np.isfinite(row).all() and row.any():
         return row
     axis = np.zeros_like(row)

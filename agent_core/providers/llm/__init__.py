@@ -1,1 +1,1 @@
-"""Language models: OpenAI-compatible endpoints, a local file, the rehearsal; token counts, context windows, prices."""
+"""Language models: OpenAI-compatible endpoints, local model files, a scripted model; tokenizers, prices, windows."""

@@ -1,7 +1,7 @@
-"""How many tokens a model takes in one call, prompt and reply together.
+"""Context windows of models in tokens, prompt and reply together.
 
-The operator says it, else the endpoint where it lists its models, else a price list that ships with a library; else it
-is guessed low, because a prompt that is too long is refused, or silently cut where the goals stand.
+Sources in order: the operator's setting, the endpoint's model list, a bundled price list, a low default. The default is
+low because a prompt that is too long is rejected or silently truncated.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,11 +10,11 @@ from itertools import islice
 
 from agent_core.providers.llm.prices import is_loopback
 
-GUESSED = 8_192
-GUESSED_HERE = 4_096  # what Ollama gives a model unless it is told otherwise
-FEWEST, MOST = 512, 20_000_000
-DEEPEST = 3
-MOST_KEPT = 10_000
+DEFAULT_WINDOW_TOKENS = 8_192
+DEFAULT_LOCAL_WINDOW_TOKENS = 4_096  # Ollama's default
+MIN_WINDOW_TOKENS, MAX_WINDOW_TOKENS = 512, 20_000_000
+MAX_DEPTH = 3
+MAX_MODELS = 10_000
 # OpenRouter, Together and Fireworks; vLLM; Groq; Mistral and LM Studio; llama.cpp, in its `meta`.
 FIELDS = frozenset(
     {
@@ -31,57 +31,62 @@ FIELDS = frozenset(
 
 @dataclass(slots=True, kw_only=True)
 class ContextWindows:
-    """The windows of one endpoint's models. `own` is the operator's word and holds for every model."""
+    """Context windows of one endpoint's models. `configured` is the operator's setting for every model."""
 
     base_url: str
-    own: int | None = None
-    _told: dict[str, int] = field(default_factory=dict, init=False)
+    configured: int | None = None
+    _reported: dict[str, int] = field(default_factory=dict, init=False)
 
     def learn(self, listed: Iterable[tuple[str, object]]) -> None:
-        """Keep what the endpoint told of each model beside its name; whatever is no window is passed over."""
-        for name, facts in listed:
-            if told := told_in(facts):
-                self._told[name] = told
+        """Save the windows that the endpoint reports; models without one are skipped."""
+        for name, metadata in listed:
+            if window := reported_window(metadata):
+                self._reported[name] = window
 
     def of(self, model: str) -> int:
-        """Tokens in one call; fewer rather than more where nobody says."""
-        is_here = is_loopback(self.base_url)
-        guess = GUESSED_HERE if is_here else GUESSED
-        return self.own or self._told.get(model) or listed_window(model, self.base_url, is_here=is_here) or guess
+        """The model's context window in tokens; a low default if it is unknown."""
+        is_local = is_loopback(self.base_url)
+        guess = DEFAULT_LOCAL_WINDOW_TOKENS if is_local else DEFAULT_WINDOW_TOKENS
+        return (
+            self.configured
+            or self._reported.get(model)
+            or listed_window(model, self.base_url, is_local=is_local)
+            or guess
+        )
 
 
-def named(listed: object) -> Iterator[tuple[str, object]]:
-    """The models in a listing as the SDK read it, with what is told of each beside its name."""
-    for model in islice(listed if isinstance(listed, list) else (), MOST_KEPT):
+def models_with_metadata(listed: object) -> Iterator[tuple[str, object]]:
+    """Names of the listed models, with the metadata that the SDK did not parse."""
+    for model in islice(listed if isinstance(listed, list) else (), MAX_MODELS):
         name = getattr(model, "id", None)
         if isinstance(name, str):
             yield name, getattr(model, "model_extra", None)
 
 
-def told_in(facts: object) -> int | None:
-    """The smallest window among what an endpoint says of a model: it may serve less than the model was trained for."""
-    return min(_plausible(facts, DEEPEST), default=None)
+def reported_window(metadata: object) -> int | None:
+    """The smallest window in the metadata, since an endpoint may serve less than the model supports; or None."""
+    return min(_find_windows(metadata, MAX_DEPTH), default=None)
 
 
-def listed_window(model: str, base_url: str, *, is_here: bool) -> int | None:
-    """The window in the price list, or None. A server on this machine serves open models with windows of its own."""
-    from genai_prices import Usage, calc_price  # loaded when first asked: the list is large
+def listed_window(model: str, base_url: str, *, is_local: bool) -> int | None:
+    """The window in the price list, or None. Local servers of open models use other windows."""
+    from genai_prices import Usage, calc_price  # imported late: large
 
     for address in (base_url, None) if base_url else (None,):
         try:
             found = calc_price(Usage(), model, provider_api_url=address)
         except (LookupError, ValueError):
             continue
-        if found.model.context_window and (not is_here or found.provider.id == "openai"):
+        if found.model.context_window and (not is_local or found.provider.id == "openai"):
             return found.model.context_window
     return None
 
 
-def _plausible(facts: object, depth: int) -> Iterator[int]:
-    if not isinstance(facts, Mapping) or depth == 0:
+def _find_windows(metadata: object, depth: int) -> Iterator[int]:
+    if not isinstance(metadata, Mapping) or depth == 0:
         return
-    for name, value in facts.items():
-        if name in FIELDS and isinstance(value, int) and FEWEST <= value <= MOST:
+    for name, value in metadata.items():
+        if name in FIELDS and isinstance(value, int) and MIN_WINDOW_TOKENS <= value <= MAX_WINDOW_TOKENS:
             yield value
         else:
-            yield from _plausible(value, depth - 1)
+            yield from _find_windows(value, depth - 1)

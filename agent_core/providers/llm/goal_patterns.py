@@ -1,6 +1,6 @@
-"""The shapes of goal that a script can carry out, matched word by word: no understanding is involved.
+"""Recognises goals by regular expressions for the scripted demo model; no AI is involved.
 
-What stands in quotes is never looked into: it is put aside before matching and put back afterwards.
+Quoted text is replaced by placeholders before matching and restored afterwards.
 """
 
 import re
@@ -19,28 +19,28 @@ OUTLINE = (
     "# {heading}\n\n(An outline by the rehearsal model, which is a script and writes no prose. "
     "A connected model would write the content here.)\n"
 )
-LONGEST_EXCERPT = 40
+MAX_EXCERPT_CHARACTERS = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """One command with its arguments, and what it does in a few words."""
+    """A command with arguments, and a short description."""
 
     command: str
     arguments: Mapping[str, object]
     title: str
 
 
-def actions_of(goal: str) -> tuple[Action, ...]:
-    """The commands that a goal asks for, in order; none when it has no shape known here."""
+def parse_actions(goal: str) -> tuple[Action, ...]:
+    """The commands for a goal, in order; empty if no pattern matches."""
     quotes = _Quotes()
     text = quotes.put_aside(goal)
-    return _all_of(BETWEEN.split(text), quotes) or _all_of([text], quotes)
+    return _parse_clauses(CLAUSE_BREAK.split(text), quotes) or _parse_clauses([text], quotes)
 
 
 @dataclass(frozen=True, slots=True)
 class _Quotes:
-    """Quoted texts by their place holders."""
+    """Quoted texts by placeholder."""
 
     kept: list[str] = field(default_factory=list)
 
@@ -49,12 +49,12 @@ class _Quotes:
         return QUOTED.sub(self._keep, plain)
 
     def put_back(self, text: str) -> str:
-        """The text as it was, quotes and all."""
-        return HELD.sub(lambda found: self.kept[int(found[1])], text)
+        """The text with its quotations restored."""
+        return PLACEHOLDER.sub(lambda found: self.kept[int(found[1])], text)
 
     def inside(self, text: str) -> str | None:
-        """What stands between the quotes if the text is nothing but a quotation."""
-        found = HELD.fullmatch(text)
+        """The content if the text is exactly one quotation, else None."""
+        found = PLACEHOLDER.fullmatch(text)
         return self.kept[int(found[1])][1:-1] if found else None
 
     def _keep(self, found: re.Match[str]) -> str:
@@ -67,7 +67,7 @@ def _words(*words: str) -> str:
 
 
 QUOTED = re.compile(r"“[^”]*”|\"[^\"]*\"|«[^»]*»|`[^`]*`|‘[^’]*’|(?<!\w)'[^\n]*?'(?!\w)", re.DOTALL)
-HELD = re.compile("\ue000(\\d+)\ue001")
+PLACEHOLDER = re.compile("\ue000(\\d+)\ue001")
 WRITE = _words("write", "save", "put", "store", "record", "note", "draft", "compose", "prepare", "create", "make")
 MAKE = _words("create", "make", "write", "add", "start", "save", "generate")
 APPEND = _words("append", "add", "attach")
@@ -76,8 +76,8 @@ LIST = _words("list", "show", "display", "print")
 DELETE = _words("delete", "remove", "erase")
 VERB = _words(WRITE, MAKE, APPEND, READ, LIST, DELETE)
 AND = _words("and", "then", "also", "finally", "afterwards")
-BETWEEN = re.compile(rf"(?:\s*[,;\n]\s*|\.\s+|\s+(?={AND}\s))(?:{AND},?\s+)*(?={VERB}\b)", re.IGNORECASE)
-POLITE = re.compile(rf"^\s*(?:(?:please|now|first|next|{AND}),?\s+)*", re.IGNORECASE)
+CLAUSE_BREAK = re.compile(rf"(?:\s*[,;\n]\s*|\.\s+|\s+(?={AND}\s))(?:{AND},?\s+)*(?={VERB}\b)", re.IGNORECASE)
+LEAD_IN = re.compile(rf"^\s*(?:(?:please|now|first|next|{AND}),?\s+)*", re.IGNORECASE)
 OUR = r"(?:(?:the|your|our|my|its)\s+)?"
 FILE = r"(?P<lead>(?:(?:a|an|the|your|our|my|new|text|file|document|called|named)\s+)*)(?P<file>\S+)"
 NO_NAME = r"(?!(?:with|containing|that|which|to|in|about|for|of|and|from|saying)\b)"
@@ -128,21 +128,21 @@ PROSE = re.compile(
 COPYING = re.compile(r"\b(?:copy|copies|backup|translation)\b", re.IGNORECASE)
 
 
-def _all_of(clauses: list[str], quotes: _Quotes) -> tuple[Action, ...]:
-    """The actions of every clause, or none at all when one of them is not understood."""
+def _parse_clauses(clauses: list[str], quotes: _Quotes) -> tuple[Action, ...]:
+    """The actions of all clauses; empty if a clause is not understood."""
     actions: list[Action] = []
     for clause in clauses:
         if not clause.strip(" .!\n"):
             continue
-        before = str(actions[-1].arguments.get("filename", "")) if actions else ""
-        found = _clause(POLITE.sub("", clause).strip(), before, quotes)
+        last_file = str(actions[-1].arguments.get("filename", "")) if actions else ""
+        found = _clause(LEAD_IN.sub("", clause).strip(), last_file, quotes)
         if not found:
             return ()
         actions += found
     return tuple(actions)
 
 
-def _clause(clause: str, before: str, quotes: _Quotes) -> tuple[Action, ...]:
+def _clause(clause: str, last_file: str, quotes: _Quotes) -> tuple[Action, ...]:
     for shape, act in (
         (FILE_LIST, _listing),
         (NEW_FILE, _new_file),
@@ -153,7 +153,7 @@ def _clause(clause: str, before: str, quotes: _Quotes) -> tuple[Action, ...]:
         (DELETION, _deleting),
     ):
         found = shape.fullmatch(clause)
-        if found and (actions := act(found, before, quotes)):
+        if found and (actions := act(found, last_file, quotes)):
             return actions
     return ()
 
@@ -168,16 +168,16 @@ def _listing(found: re.Match[str], _before: str, quotes: _Quotes) -> tuple[Actio
     return (Action(command="list_files", arguments={"directory": folder} if folder else {}, title=title),)
 
 
-def _new_file(found: re.Match[str], before: str, quotes: _Quotes) -> tuple[Action, ...]:
-    file = _file(found["file"], bool(found["lead"]), before, quotes)
+def _new_file(found: re.Match[str], last_file: str, quotes: _Quotes) -> tuple[Action, ...]:
+    file = _file(found["file"], bool(found["lead"]), last_file, quotes)
     makes_empty = found["verb"].lower() in ("create", "make", "add", "start")
     if not file or not (found["text"] or makes_empty):
         return ()
     return (_write(file, found["text"], quotes),)
 
 
-def _writing(found: re.Match[str], before: str, quotes: _Quotes) -> tuple[Action, ...]:
-    file = _file(found["file"], _is_named(found["lead"]), before, quotes)
+def _writing(found: re.Match[str], last_file: str, quotes: _Quotes) -> tuple[Action, ...]:
+    file = _file(found["file"], _is_named(found["lead"]), last_file, quotes)
     return (_write(file, found["text"], quotes),) if file and not COPYING.search(found["text"]) else ()
 
 
@@ -189,8 +189,8 @@ def _write(file: str, given: str | None, quotes: _Quotes) -> Action:
     return Action(command="write_to_file", arguments={"filename": file, "text": text}, title=quotes.put_back(title))
 
 
-def _appending(found: re.Match[str], before: str, quotes: _Quotes) -> tuple[Action, ...]:
-    file = _file(found["file"], _is_named(found["lead"]), before, quotes)
+def _appending(found: re.Match[str], last_file: str, quotes: _Quotes) -> tuple[Action, ...]:
+    file = _file(found["file"], _is_named(found["lead"]), last_file, quotes)
     if not file:
         return ()
     text, _ = _text(found["text"], quotes)
@@ -198,16 +198,16 @@ def _appending(found: re.Match[str], before: str, quotes: _Quotes) -> tuple[Acti
     return (Action(command="append_to_file", arguments=arguments, title=f"Append {_excerpt(text)} to {file}"),)
 
 
-def _reading(found: re.Match[str], before: str, quotes: _Quotes) -> tuple[Action, ...]:
-    return _each("read_file", "Read", found, before, quotes)
+def _reading(found: re.Match[str], last_file: str, quotes: _Quotes) -> tuple[Action, ...]:
+    return _each("read_file", "Read", found, last_file, quotes)
 
 
-def _deleting(found: re.Match[str], before: str, quotes: _Quotes) -> tuple[Action, ...]:
-    return _each("delete_file", "Delete", found, before, quotes)
+def _deleting(found: re.Match[str], last_file: str, quotes: _Quotes) -> tuple[Action, ...]:
+    return _each("delete_file", "Delete", found, last_file, quotes)
 
 
-def _each(command: str, verb: str, found: re.Match[str], before: str, quotes: _Quotes) -> tuple[Action, ...]:
-    files = [_file(given, bool(found["lead"]), before, quotes) for given in SEVERAL.split(found["files"])]
+def _each(command: str, verb: str, found: re.Match[str], last_file: str, quotes: _Quotes) -> tuple[Action, ...]:
+    files = [_file(given, bool(found["lead"]), last_file, quotes) for given in SEVERAL.split(found["files"])]
     if not all(files):
         return ()
     return tuple(Action(command=command, arguments={"filename": file}, title=f"{verb} {file}") for file in files)
@@ -217,19 +217,19 @@ def _is_named(lead: str) -> bool:
     return bool(set(lead.lower().split()) & {"file", "document", "called", "named"})
 
 
-def _file(given: str, is_named: bool, before: str, quotes: _Quotes) -> str:
-    """The name of a file, or "" when the word is not one: it is quoted, called a file, or has a dot or slash."""
+def _file(given: str, is_named: bool, last_file: str, quotes: _Quotes) -> str:
+    """The file name, or "": it must be quoted, called a file, or contain a dot or slash."""
     quoted = quotes.inside(given)
     if quoted is not None:
         return quoted.strip()
     word = given.rstrip(".,;:!?")
     if word.lower() in ("it", "them"):
-        return before
+        return last_file
     return "" if re.search(r"\s|\ue000", word) or not (is_named or re.search(r"[./]", word)) else word
 
 
 def _text(given: str, quotes: _Quotes) -> tuple[str, bool]:
-    """What to write; an outline, and True, where the words ask for prose."""
+    """The text to write; an outline, and True, if the words ask for prose."""
     said = SAYING.fullmatch(given)
     words = said["text"] if said and not TOPIC.match(said["text"]) else given
     quoted = quotes.inside(words)
@@ -249,4 +249,4 @@ def _excerpt(text: str) -> str:
     line = " ".join(text.split())
     if not line:
         return "nothing"
-    return f"“{line}”" if len(line) <= LONGEST_EXCERPT else f"“{line[:LONGEST_EXCERPT]}…”"
+    return f"“{line}”" if len(line) <= MAX_EXCERPT_CHARACTERS else f"“{line[:MAX_EXCERPT_CHARACTERS]}…”"

@@ -1,4 +1,4 @@
-"""A model in a file, served on this machine for as long as Signoff runs. Free of charge."""
+"""Runs a local model file (GGUF) in a server process on this machine."""
 
 import asyncio
 import logging
@@ -18,15 +18,15 @@ from agent_core.providers.llm.openai_model import OpenAIModel
 logger = logging.getLogger(__name__)
 
 MAGIC = b"GGUF"
-USUAL_CONTEXT = 4_096
-LONGEST_CALL = 1_200.0  # a long prompt to a large file on few cores takes minutes
-MOMENT = 1.0  # from a broken connection to the news that the process has ended
-INSTALL = "pip install 'signoff[local]'"
+DEFAULT_CONTEXT_TOKENS = 4_096
+CALL_TIMEOUT_SECONDS = 1_200.0  # a long prompt to a large model on few cores takes minutes
+CRASH_DETECTION_SECONDS = 1.0  # after a broken connection, until the exit of the process is seen
+INSTALL_COMMAND = "pip install 'signoff[local]'"
 
 
 @dataclass(frozen=True, slots=True)
 class RunningModel:
-    """A process with what asks it."""
+    """A server process and its client."""
 
     process: ModelProcess
     model: OpenAIModel
@@ -34,38 +34,35 @@ class RunningModel:
 
 @dataclass(slots=True, kw_only=True)
 class LocalModel:
-    """Loaded by `prepare` or the first call, and again by a call that finds its process ended.
+    """Implements `LanguageModel`. `prepare` or the first call loads the model; a crash reloads it.
 
-    `context` is the operator's word on the window. One call is made at a time, as the model's window is one.
+    `context` is the operator's setting for the context window. Calls are serialised, because they share one window.
     """
 
     path: Path
     context: int | None = None
     temperature: float | None = None
-    seconds: float = LONGEST_CALL
+    seconds: float = CALL_TIMEOUT_SECONDS
     server: Path = SERVER
     _starting: "asyncio.Task[RunningModel] | None" = field(default=None, init=False, repr=False)
-    _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
+    _call_lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
 
     @property
     def label(self) -> str:
-        """The file and where it runs."""
         return f"{self.path.name} · on this machine"
 
     @property
     def default_model(self) -> str:
-        """The file's name, by which it is asked."""
         return self.path.stem
 
     async def prepare(self) -> None:
-        """Load the model; what goes wrong is met again at the first call."""
+        """Load the model; an error is logged and raised again by the first call."""
         try:
             await self._ensure_running()
         except ModelError as fault:
-            logger.warning("the model in a file was not loaded", extra={"why": str(fault)})
+            logger.warning("local model not loaded", extra={"why": str(fault)})
 
     async def close(self) -> None:
-        """End what serves it."""
         starting, self._starting = self._starting, None
         if starting is None:
             return
@@ -84,47 +81,44 @@ class LocalModel:
         max_tokens: int,
         temperature: float | None = None,
     ) -> Reply:
-        """Ask it, after those who asked before."""
         if model not in ("", self.default_model):
             raise ModelRefused(f"there is no model {model}: LOCAL_MODEL serves {self.default_model} and no other.")
-        async with self._turn:
+        async with self._call_lock:
             running = await self._ensure_running()
             try:
                 return await running.model.complete(
                     messages, schema=schema, model=model, max_tokens=max_tokens, temperature=temperature
                 )
             except ModelUnavailable:
-                if await running.process.ends_within(MOMENT):
-                    raise ModelUnavailable(f"{self.path.name} broke down, and is loaded again.") from None
+                if await running.process.ends_within(CRASH_DETECTION_SECONDS):
+                    raise ModelUnavailable(f"{self.path.name} crashed and is loaded again.") from None
                 raise
 
     def window(self, model: str) -> int:
-        """Tokens of one call: the operator's word, else what the model was trained for, up to 4,096."""
         running = _result(self._starting)
         return running.model.window(self.default_model) if running else self._context
 
     def price(self, usage: Usage, model: str) -> Decimal | None:
-        """Nothing."""
         return FREE
 
     @property
     def _context(self) -> int:
-        return self.context or USUAL_CONTEXT
+        return self.context or DEFAULT_CONTEXT_TOKENS
 
     async def _ensure_running(self) -> RunningModel:
-        """The running model. Who waits for it may be cancelled; loading goes on for the others."""
-        starting, there = self._starting, _result(self._starting)
-        if starting is None or (starting.done() and (there is None or there.process.has_ended)):
-            starting = self._starting = asyncio.create_task(self._start(there))
-            starting.add_done_callback(_result)  # what nobody waited for is no fault that nobody looked at
+        """The running model, started if needed. Cancelling a waiter does not cancel the loading."""
+        starting, running = self._starting, _result(self._starting)
+        if starting is None or (starting.done() and (running is None or running.process.has_ended)):
+            starting = self._starting = asyncio.create_task(self._start(running))
+            starting.add_done_callback(_result)  # retrieves the exception, or asyncio would log it
         return await asyncio.shield(starting)
 
-    async def _start(self, before: RunningModel | None) -> RunningModel:
-        if before:
-            await before.model.close()
-        if fault := fault_of(self.path):
+    async def _start(self, previous: RunningModel | None) -> RunningModel:
+        if previous:
+            await previous.model.close()
+        if fault := model_file_fault(self.path):
             raise ModelRefused(f"LOCAL_MODEL: {fault}")
-        served = ServedModel(path=self.path, name=self.default_model, context=self._context, threads=threads())
+        served = ServedModel(path=self.path, name=self.default_model, context=self._context, threads=thread_count())
         process = ModelProcess(served=served, server=self.server)
         try:
             model = OpenAIModel(
@@ -142,10 +136,10 @@ class LocalModel:
         return RunningModel(process, model)
 
 
-def fault_of(path: Path) -> str:
-    """Why a file cannot be served, as a sentence, or ""."""
+def model_file_fault(path: Path) -> str:
+    """Why the file cannot be served, as a sentence, or ""."""
     if find_spec("xllamacpp") is None:
-        return f"what serves a model's file is not installed: {INSTALL}"
+        return f"what serves a model's file is not installed: {INSTALL_COMMAND}"
     try:
         with path.open("rb") as file:
             beginning = file.read(len(MAGIC))
@@ -154,14 +148,14 @@ def fault_of(path: Path) -> str:
     return "" if beginning == MAGIC else f"{path.name} is no model in GGUF, the format of llama.cpp."
 
 
-def threads() -> int:
-    """All cores this process may use but one, which is for everything else."""
+def thread_count() -> int:
+    """Number of usable cores minus one, at least 1."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(usable - 1, 1)
 
 
 def _result(starting: "asyncio.Task[RunningModel] | None") -> RunningModel | None:
-    """What was started, where that is over and went well."""
+    """The started model, if the start has succeeded."""
     if starting is None or not starting.done() or starting.cancelled() or starting.exception():
         return None
     return starting.result()

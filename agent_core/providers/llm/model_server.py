@@ -1,7 +1,6 @@
-"""The process that serves a model's file: told what on its standard input, it says where on its standard output.
+"""The process that serves a model file: configuration on stdin, base URL on stdout.
 
-It is run by its path and imports nothing of Signoff, so that a fault of native code ends this process and no other. It
-lives for as long as its standard input stays open.
+Run by its path, it imports nothing of Signoff. It exits when its standard input is closed.
 """
 
 import json
@@ -13,13 +12,13 @@ from typing import Any
 
 
 def serve() -> None:
-    """Read what to serve, serve it on a free port of this machine, say where, and wait to be ended."""
+    """Read the configuration, start the server on a free port, print its address, wait for the end."""
     answers = os.dup(1)
-    os.dup2(2, 1)  # whatever native code prints is no answer
+    os.dup2(2, 1)  # output of native code goes to stderr
     wanted = json.loads(sys.stdin.readline())
     waiting = Thread(target=_end_with_input, daemon=True)
     waiting.start()
-    server = _server(wanted)  # it serves on threads of its own while it is referred to
+    server = _server(wanted)  # serves on its own threads as long as it is referenced
     os.write(answers, f"{server.listening_address}\n".encode())
     waiting.join()
 
@@ -32,7 +31,7 @@ def _server(wanted: dict[str, Any]) -> Any:
     options.api_keys = [wanted["key"]]
     options.n_ctx = wanted["context"]
     options.cpuparams.n_threads = wanted["threads"]
-    options.n_parallel = 1  # several calls at once would each have a part of the window only
+    options.n_parallel = 1  # parallel calls would share the context window
     options.port = 0
     options.cache_ram_mib = 0
     options.offline = True
@@ -41,7 +40,7 @@ def _server(wanted: dict[str, Any]) -> Any:
 
 
 def _end_with_input() -> None:
-    """End at once when whoever started this process lets go of it or is no more."""
+    """Exit when the parent closes the pipe or dies."""
     sys.stdin.read()
     os._exit(0)
 

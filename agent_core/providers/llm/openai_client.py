@@ -1,4 +1,4 @@
-"""The connection to one OpenAI-compatible endpoint, opened when first needed."""
+"""Connection to one OpenAI-compatible endpoint, created at first use."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ OPENAI_URL = "https://api.openai.com/v1"
 
 @dataclass(slots=True, kw_only=True)
 class OpenAIConnection:
-    """The SDK's client for an address. `seconds` bounds each request, `max_reply_bytes` what is read of its reply."""
+    """The SDK's client. `seconds` is the timeout of a request, `max_reply_bytes` the size limit of its response."""
 
     base_url: str
     api_key: str = field(repr=False)
@@ -27,30 +27,29 @@ class OpenAIConnection:
 
     @property
     def host(self) -> str:
-        """The endpoint as people know it; no path, no credentials."""
+        """Host and port, as shown to people."""
         address = urlsplit(self.base_url)
         return f"{address.hostname}:{address.port}" if address.port else address.hostname or self.base_url
 
     @property
     def is_openai(self) -> bool:
-        """Whether it is OpenAI's own."""
         return urlsplit(self.base_url).hostname == urlsplit(OPENAI_URL).hostname
 
     async def client(self) -> "AsyncOpenAI":
-        """The client, made in a thread if there is none."""
+        """The client, created in a thread at first use."""
         async with self._lock:
             if self._client is None:
                 self._client = await asyncio.to_thread(self._new_client)
             return self._client
 
     async def close(self) -> None:
-        """Let go of the connections; a later call opens new ones."""
+        """Close the connections; a later call opens new ones."""
         client, self._client = self._client, None
         if client:
             await client.close()
 
     def _new_client(self) -> "AsyncOpenAI":
-        """Import the SDK, which takes most of a second: in a thread."""
+        """Import the SDK, which takes most of a second."""
         from openai import AsyncOpenAI
 
         from agent_core.providers.llm.openai_http import LimitedClient
@@ -63,5 +62,5 @@ class OpenAIConnection:
             timeout=self.seconds,
             http_client=LimitedClient(self.max_reply_bytes, trust_env=is_proxied),
         )
-        _ = client.chat.completions, client.models, client.embeddings  # these are imported when first touched
+        _ = client.chat.completions, client.models, client.embeddings  # lazily imported submodules
         return client

@@ -1,4 +1,4 @@
-"""What an OpenAI-compatible endpoint complains of, told as one of our two model errors. No key is ever repeated."""
+"""Translates errors of OpenAI-compatible endpoints (rate limits, quota, timeouts) to ModelError, without the key."""
 
 import math
 import re
@@ -14,15 +14,15 @@ from agent_core.providers.limited_replies import ReplyTooLong
 if TYPE_CHECKING:
     from openai import APIStatusError
 
-MOST_WORDS = 300
-SECRET = re.compile(r"\b(?:sk|key|Bearer)[-_ ][\w*.-]{6,}")
-OUT_OF_CREDIT = ("insufficient_quota", "billing_hard_limit_reached", "billing_not_active")
-TRY_AGAIN = (408, 409, 429)
+MAX_MESSAGE_CHARACTERS = 300
+KEY_PATTERN = re.compile(r"\b(?:sk|key|Bearer)[-_ ][\w*.-]{6,}")
+NO_CREDIT_CODES = ("insufficient_quota", "billing_hard_limit_reached", "billing_not_active")
+RETRYABLE_STATUSES = (408, 409, 429)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ability:
-    """What an endpoint was asked for, and the settings that say which endpoint and which model."""
+    """The kind of endpoint, and the names of the settings for its URL and model."""
 
     name: str
     address: str
@@ -34,7 +34,7 @@ EMBEDDINGS = Ability(name="embeddings", address="EMBEDDING_BASE_URL", model="EMB
 
 
 def sdk_errors() -> tuple[type[Exception], ...]:
-    """What a call through the SDK may raise. Asked for when the SDK is loaded."""
+    """Exceptions that a call through the SDK may raise."""
     from openai import OpenAIError
 
     return OpenAIError, ReplyTooLong, TimeoutError, ValueError
@@ -43,7 +43,7 @@ def sdk_errors() -> tuple[type[Exception], ...]:
 def to_model_error(
     error: Exception, *, host: str, model: str, secret: str, now: datetime, ability: Ability = CHAT
 ) -> ModelError:
-    """The error of the SDK, or of our own deadline, for the loop and for people."""
+    """The ModelError for an error of the SDK or a timeout."""
     from openai import APIConnectionError, APIStatusError, APITimeoutError  # loaded by now: it raised the error
 
     match error:
@@ -57,41 +57,41 @@ def to_model_error(
         case APIConnectionError():
             return ModelUnavailable(f"{host} cannot be reached ({type(error.__cause__ or error).__name__}).")
         case APIStatusError():
-            words = tidied(sentence_of(error.body) or error.message, secret)
+            message = redact_and_shorten(message_in(error.body) or error.message, secret)
             if error.status_code == 404:
-                return ModelRefused(_not_found(words, host, model, ability))
-            return _by_status(error, words, host=host, model=model, now=now)
+                return ModelRefused(_not_found(message, host, model, ability))
+            return _by_status(error, message, host=host, model=model, now=now)
         case _:
             return ModelUnavailable(f"{host} gave an answer that cannot be read ({type(error).__name__}).")
 
 
-def complaint_of(error: Exception) -> str:
-    """All the endpoint said of what it did not like, in lower case, to look for names in."""
+def error_text(error: Exception) -> str:
+    """Everything the endpoint said about the error, in lower case, for matching words."""
     param, code = getattr(error, "param", None), getattr(error, "code", None)
-    words = (param, code, sentence_of(getattr(error, "body", None)), getattr(error, "message", ""))
-    return " ".join(str(word) for word in words if word).lower()
+    message = (param, code, message_in(getattr(error, "body", None)), getattr(error, "message", ""))
+    return " ".join(str(word) for word in message if word).lower()
 
 
-def sentence_of(body: object) -> str:
-    """The message in an error's body, in the places where endpoints put it."""
+def message_in(body: object) -> str:
+    """The message in an error body, by the conventions of several endpoints."""
     match body:
-        case {"message": str(words)} | {"error": {"message": str(words)}} | {"error": str(words)}:
-            return words
-        case {"detail": str(words)} | str(words):
-            return words
+        case {"message": str(message)} | {"error": {"message": str(message)}} | {"error": str(message)}:
+            return message
+        case {"detail": str(message)} | str(message):
+            return message
         case _:
             return ""
 
 
-def tidied(words: str, secret: str) -> str:
-    """One line without the key, and of bounded length."""
-    plain = words.replace(secret, "…") if secret else words
-    line = " ".join(SECRET.sub("…", plain).split())
-    return line if len(line) <= MOST_WORDS else f"{line[:MOST_WORDS]}…"
+def redact_and_shorten(message: str, secret: str) -> str:
+    """One line of limited length, without the key."""
+    plain = message.replace(secret, "…") if secret else message
+    line = " ".join(KEY_PATTERN.sub("…", plain).split())
+    return line if len(line) <= MAX_MESSAGE_CHARACTERS else f"{line[:MAX_MESSAGE_CHARACTERS]}…"
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Seconds to wait as `retry-after-ms` or `Retry-After` say it (a number or a date), or None."""
+    """Seconds to wait by `retry-after-ms` or `Retry-After` (a number or a date), or None."""
     milliseconds = _number(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
         return milliseconds / 1000
@@ -117,21 +117,21 @@ def _seconds_until(date: str, now: datetime) -> float | None:
     return max(0.0, (aware - now).total_seconds())
 
 
-def _by_status(error: "APIStatusError", words: str, *, host: str, model: str, now: datetime) -> ModelError:
+def _by_status(error: "APIStatusError", message: str, *, host: str, model: str, now: datetime) -> ModelError:
     status = error.status_code
-    if error.code in OUT_OF_CREDIT or error.type in OUT_OF_CREDIT:
-        return ModelRefused(f"{host} says that the account has no credit left: {words} Add credit, then resume.")
-    if status in TRY_AGAIN or status >= 500:
-        return ModelUnavailable(f"{host} answered {status}: {words}", retry_after(error.response.headers, now))
+    if error.code in NO_CREDIT_CODES or error.type in NO_CREDIT_CODES:
+        return ModelRefused(f"{host} says that the account has no credit left: {message} Add credit, then resume.")
+    if status in RETRYABLE_STATUSES or status >= 500:
+        return ModelUnavailable(f"{host} answered {status}: {message}", retry_after(error.response.headers, now))
     if status in (401, 403):
         return ModelRefused(
             f"{host} does not accept the key ({status}). Set OPENAI_API_KEY to a key that may use {model or 'it'}, "
             "then restart Signoff."
         )
-    return ModelRefused(f"{host} refused the request ({status}): {words}")
+    return ModelRefused(f"{host} refused the request ({status}): {message}")
 
 
-def _not_found(words: str, host: str, model: str, ability: Ability) -> str:
-    if "model" in words.lower():
-        return f"{host} has no model {model}: {words} Set {ability.model} to one it offers, then restart Signoff."
+def _not_found(message: str, host: str, model: str, ability: Ability) -> str:
+    if "model" in message.lower():
+        return f"{host} has no model {model}: {message} Set {ability.model} to one it offers, then restart Signoff."
     return f"{host} has no {ability.name} at this address: check {ability.address}, which usually ends in /v1."

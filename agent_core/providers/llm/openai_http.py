@@ -1,4 +1,4 @@
-"""The HTTP client that the OpenAI SDK is given: it cuts off replies that are too long. Loaded with the SDK."""
+"""HTTP client for the OpenAI SDK with a limit on the size of responses."""
 
 from typing import Any
 
@@ -6,18 +6,18 @@ from openai import DefaultAsyncHttpxClient
 
 from agent_core.providers.limited_replies import ReplyTooLong
 
-PACKING = ("content-encoding", "content-length", "transfer-encoding")
+ENCODING_HEADERS = ("content-encoding", "content-length", "transfer-encoding")
 
 
 class LimitedClient(DefaultAsyncHttpxClient):
-    """The SDK's own client, which reads at most `max_reply_bytes` of a reply, counted when unpacked."""
+    """The SDK's HTTP client; reads at most `max_reply_bytes` of a response, counted after decompression."""
 
     def __init__(self, max_reply_bytes: int, **options: Any) -> None:
         super().__init__(**options)
         self._max_reply_bytes = max_reply_bytes
 
     async def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
-        """Send the request; raise ReplyTooLong, which the SDK passes on, or gives as the cause of its own error."""
+        """Send the request; raise ReplyTooLong."""
         response = await super().send(request, stream=True, **options)
         if stream:
             return response
@@ -29,5 +29,7 @@ class LimitedClient(DefaultAsyncHttpxClient):
                     raise ReplyTooLong(self._max_reply_bytes)
         finally:
             await response.aclose()
-        headers = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in PACKING]
+        headers = [
+            (name, value) for name, value in response.headers.multi_items() if name.lower() not in ENCODING_HEADERS
+        ]
         return type(response)(response.status_code, headers=headers, content=bytes(body), request=request)

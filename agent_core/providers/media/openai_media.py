@@ -1,7 +1,7 @@
-"""Pictures, transcriptions and speech by OpenAI, or by any endpoint that speaks its API.
+"""Images, transcriptions and speech by OpenAI or a compatible endpoint.
 
-Prices are those of the price list: tokens for pictures, minutes for sounds, characters or tokens for speech. What an
-endpoint does not tell of a call is reckoned as the most it may have taken.
+Prices come from the price list: tokens for images, seconds for audio, characters or tokens for speech. Usage that the
+endpoint does not report is estimated as the maximum.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from agent_core.errors import CommandError
 from agent_core.model.usage import FREE, Usage
-from agent_core.ports.media import Heard, Made, Shape
+from agent_core.ports.media import GeneratedFile, Shape, Transcription
 from agent_core.ports.world import Clock
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.limited_replies import MAX_MEDIA_BYTES
@@ -30,14 +30,14 @@ T = TypeVar("T")
 IMAGE_MODEL, AUDIO_MODEL = (
     "gpt-image-2.5-flare",
     "gpt-transcribe",
-)  # of those the SDK of October 2026 does not deprecate
-OWN_FORMAT = ("gpt-image", "chatgpt-image")  # these give base64 and refuse to be told so
+)  # not deprecated in the SDK of October 2026
+PNG_OPTION_MODELS = ("gpt-image", "chatgpt-image")  # these always return base64 and reject `response_format`
 SIZES: dict[Shape, str] = {"square": "1024x1024", "landscape": "1536x1024", "portrait": "1024x1536"}
-MOST_IMAGE_TOKENS = 8_000  # gpt-image-1 took 6,240 for its dearest picture of these sizes, gpt-image-2 about 7,000
-BYTES_A_SECOND = 1_000  # 8 kbit/s: people's sounds are seldom smaller, so a file is seldom longer than its size says
-TOKENS_A_SECOND = 20  # gpt-4o-transcribe takes about 17, of 6 dollars a million, for its 0.6 cents a minute
-WORDS_A_SECOND = 10  # in tokens: nobody speaks as fast
-SPEECH_TOKENS = 2  # a letter: gpt-4o-mini-tts takes about 1.4, of 12 dollars a million, for its 1.5 cents a minute
+MAX_IMAGE_TOKENS = 8_000  # gpt-image-1 took 6,240 for its dearest picture of these sizes, gpt-image-2 about 7,000
+MIN_BYTES_PER_SECOND = 1_000  # 8 kbit/s, a low bit rate: gives the longest duration of a file
+AUDIO_TOKENS_PER_SECOND = 20  # gpt-4o-transcribe takes about 17, of 6 dollars a million, for its 0.6 cents a minute
+TEXT_TOKENS_PER_SECOND = 10  # faster than any speech
+SPEECH_TOKENS_PER_CHARACTER = 2  # gpt-4o-mini-tts takes about 1.4, of 12 dollars a million, for its 1.5 cents a minute
 IMAGES = Ability(name="images", address="OPENAI_BASE_URL", model="IMAGE_MODEL")
 AUDIO = Ability(name="audio transcriptions", address="OPENAI_BASE_URL", model="AUDIO_MODEL")
 SPEECH = Ability(name="speech", address="OPENAI_BASE_URL", model="SPEECH_MODEL")
@@ -45,7 +45,7 @@ SPEECH = Ability(name="speech", address="OPENAI_BASE_URL", model="SPEECH_MODEL")
 
 @dataclass(slots=True, kw_only=True)
 class OpenAIMedia:
-    """An endpoint by its address. `seconds` bounds a request; nothing is loaded before the first."""
+    """An endpoint. `seconds` is the timeout of a request."""
 
     base_url: str = OPENAI_URL
     api_key: str = field(default="", repr=False)
@@ -60,11 +60,10 @@ class OpenAIMedia:
         )
 
     async def close(self) -> None:
-        """Let go of the connections; a later call opens new ones."""
         await self.connection.close()
 
     async def send(self, ask: "Callable[[AsyncOpenAI], Awaitable[T]]", model: str, ability: Ability) -> T:
-        """The answer; raise ModelError with the endpoint's words, without the key."""
+        """Call the SDK; raise ModelError without the key."""
         client = await self.connection.client()
         await asyncio.to_thread(lambda: (client.images, client.audio.transcriptions, client.audio.speech))  # imports
         try:
@@ -75,76 +74,73 @@ class OpenAIMedia:
             raise to_model_error(error, host=host, model=model, secret=self.api_key, now=now, ability=ability) from None
 
     def usage(self, units: Mapping[str, int], model: str) -> Usage:
-        """These units as tokens and dollars."""
+        """Units as tokens and US dollars."""
         prompt, completion = units.get("input_tokens", 0), units.get("output_tokens", 0)
         return Usage(prompt=prompt, completion=completion, cost=self.prices.of_units(units, model) or FREE)
 
     def label(self, model: str) -> str:
-        """The model and where it runs."""
         return f"{model} · {self.connection.host}"
 
 
 @dataclass(frozen=True, slots=True)
 class OpenAIImages:
-    """Pictures by one model of the endpoint."""
+    """Implements `Images`."""
 
     endpoint: OpenAIMedia
     model: str = IMAGE_MODEL
 
     @property
     def label(self) -> str:
-        """The model and where it runs."""
         return self.endpoint.label(self.model)
 
     def price(self, prompt: str, shape: Shape) -> Decimal | None:
-        """By the most tokens that a picture takes."""
         return self.endpoint.prices.of_units(_picture_units(prompt), self.model)
 
-    async def draw(self, prompt: str, shape: Shape) -> Made:
-        """One picture, as PNG where the endpoint lets choose."""
-        way: Any = {"output_format": "png"} if self.model.startswith(OWN_FORMAT) else {"response_format": "b64_json"}
-        wish: Any = {"model": self.model, "prompt": prompt, "size": SIZES[shape], "n": 1, **way}
-        answer = await self.endpoint.send(lambda client: client.images.generate(**wish), self.model, IMAGES)
+    async def draw(self, prompt: str, shape: Shape) -> GeneratedFile:
+        format_options: Any = (
+            {"output_format": "png"} if self.model.startswith(PNG_OPTION_MODELS) else {"response_format": "b64_json"}
+        )
+        parameters: Any = {"model": self.model, "prompt": prompt, "size": SIZES[shape], "n": 1, **format_options}
+        answer = await self.endpoint.send(lambda client: client.images.generate(**parameters), self.model, IMAGES)
         units = _reported_tokens(getattr(answer, "usage", None)) or _picture_units(prompt)
         packed = getattr(next(iter(getattr(answer, "data", None) or ()), None), "b64_json", None)
         try:
             data = base64.b64decode(packed or "", validate=True)
         except (binascii.Error, ValueError, TypeError):
             data = b""
-        return Made(data=data, usage=self.endpoint.usage(units, self.model))
+        return GeneratedFile(data=data, usage=self.endpoint.usage(units, self.model))
 
 
 @dataclass(frozen=True, slots=True)
 class OpenAITranscriber:
-    """Transcriptions by one model of the endpoint."""
+    """Implements `Transcriber`."""
 
     endpoint: OpenAIMedia
     model: str = AUDIO_MODEL
 
     @property
     def label(self) -> str:
-        """The model and where it runs."""
         return self.endpoint.label(self.model)
 
     def price(self, size: int) -> Decimal | None:
-        """By the longest sound that fits into so many bytes."""
-        return self.endpoint.prices.of_units(_sound_units(size / BYTES_A_SECOND), self.model)
+        return self.endpoint.prices.of_units(_sound_units(size / MIN_BYTES_PER_SECOND), self.model)
 
-    async def transcribe(self, name: str, data: bytes) -> Heard:
-        """The words that the model hears."""
-        wish: Any = {"model": self.model, "file": (name.rpartition("/")[2], data), "response_format": "json"}
-        answer = await self.endpoint.send(lambda client: client.audio.transcriptions.create(**wish), self.model, AUDIO)
+    async def transcribe(self, name: str, data: bytes) -> Transcription:
+        parameters: Any = {"model": self.model, "file": (name.rpartition("/")[2], data), "response_format": "json"}
+        answer = await self.endpoint.send(
+            lambda client: client.audio.transcriptions.create(**parameters), self.model, AUDIO
+        )
         text = getattr(answer, "text", None)
         if not isinstance(text, str):
             raise CommandError(f"{self.label} answered without a transcription.")
         usage = getattr(answer, "usage", None)
-        units = {**_sound_units(_heard_seconds(usage, len(data))), **_heard_tokens(usage)}
-        return Heard(text=text, usage=self.endpoint.usage(units, self.model))
+        units = {**_sound_units(_audio_seconds(usage, len(data))), **_reported_audio_tokens(usage)}
+        return Transcription(text=text, usage=self.endpoint.usage(units, self.model))
 
 
 @dataclass(frozen=True, slots=True)
 class OpenAIVoice:
-    """Speech by one model of the endpoint, in one of its voices."""
+    """Implements `Voice`."""
 
     endpoint: OpenAIMedia
     model: str
@@ -152,57 +148,58 @@ class OpenAIVoice:
 
     @property
     def label(self) -> str:
-        """The model and where it runs."""
         return self.endpoint.label(self.model)
 
     def price(self, text: str) -> Decimal | None:
-        """By the characters, or the most tokens that they take."""
         return self.endpoint.prices.of_units(_speech_units(text), self.model)
 
-    async def speak(self, text: str) -> Made:
-        """The text as MP3."""
-        wish: Any = {"model": self.model, "voice": self.voice, "input": text, "response_format": "mp3"}
-        answer = await self.endpoint.send(lambda client: client.audio.speech.create(**wish), self.model, SPEECH)
-        return Made(data=answer.content, usage=self.endpoint.usage(_speech_units(text), self.model))
+    async def speak(self, text: str) -> GeneratedFile:
+        parameters: Any = {"model": self.model, "voice": self.voice, "input": text, "response_format": "mp3"}
+        answer = await self.endpoint.send(lambda client: client.audio.speech.create(**parameters), self.model, SPEECH)
+        return GeneratedFile(data=answer.content, usage=self.endpoint.usage(_speech_units(text), self.model))
 
 
 def _picture_units(prompt: str) -> dict[str, int]:
-    return {"input_tokens": len(prompt), "output_tokens": MOST_IMAGE_TOKENS}
+    return {"input_tokens": len(prompt), "output_tokens": MAX_IMAGE_TOKENS}
 
 
 def _speech_units(text: str) -> dict[str, int]:
-    return {"input_characters": len(text), "input_tokens": len(text), "output_tokens": SPEECH_TOKENS * len(text)}
+    return {
+        "input_characters": len(text),
+        "input_tokens": len(text),
+        "output_tokens": SPEECH_TOKENS_PER_CHARACTER * len(text),
+    }
 
 
 def _sound_units(seconds: float) -> dict[str, int]:
-    whole, tokens = ceil(seconds), ceil(seconds * TOKENS_A_SECOND)
+    whole, tokens = ceil(seconds), ceil(seconds * AUDIO_TOKENS_PER_SECOND)
     return {
         "audio_seconds": whole,
         "input_audio_seconds": whole,
         "input_tokens": tokens,
         "input_audio_tokens": tokens,
-        "output_tokens": ceil(seconds * WORDS_A_SECOND),
+        "output_tokens": ceil(seconds * TEXT_TOKENS_PER_SECOND),
     }
 
 
 def _reported_tokens(usage: object) -> dict[str, int]:
-    """The tokens that an endpoint tells of a call; nothing where it tells none that can be."""
+    """Token counts that the endpoint reports; empty if they are missing or invalid."""
     counts = {name: getattr(usage, name, None) for name in ("input_tokens", "output_tokens")}
     reported = {name: count for name, count in counts.items() if isinstance(count, int) and 0 <= count < 10**9}
     return reported if len(reported) == len(counts) else {}
 
 
-def _heard_tokens(usage: object) -> dict[str, int]:
-    """The same with those of the sound, which are dearer than those of words; all of them where it is not told."""
+def _reported_audio_tokens(usage: object) -> dict[str, int]:
+    """The same with audio tokens, which cost more; all input tokens if they are not reported separately."""
     reported = _reported_tokens(usage)
-    heard = getattr(getattr(usage, "input_token_details", None), "audio_tokens", None)
+    audio_tokens = getattr(getattr(usage, "input_token_details", None), "audio_tokens", None)
     most = reported.get("input_tokens", 0)
-    sound = heard if isinstance(heard, int) and 0 <= heard <= most else most
+    sound = audio_tokens if isinstance(audio_tokens, int) and 0 <= audio_tokens <= most else most
     return {**reported, "input_audio_tokens": sound} if reported else {}
 
 
-def _heard_seconds(usage: object, size: int) -> float:
-    """How long the endpoint says that the sound is, else the longest that it can be."""
+def _audio_seconds(usage: object, size: int) -> float:
+    """Duration that the endpoint reports, else the maximum for this file size."""
     seconds = getattr(usage, "seconds", None)
     is_told = isinstance(seconds, int | float) and 0 <= seconds <= size
-    return float(seconds) if is_told and seconds is not None else size / BYTES_A_SECOND
+    return float(seconds) if is_told and seconds is not None else size / MIN_BYTES_PER_SECOND

@@ -1,4 +1,4 @@
-"""Pictures by a Stable Diffusion WebUI that the operator runs, which costs nothing a call."""
+"""Images by a Stable Diffusion WebUI of the operator, free of charge."""
 
 import base64
 import json
@@ -7,13 +7,13 @@ from decimal import Decimal
 
 from agent_core.errors import CommandError
 from agent_core.model.usage import FREE, Usage
-from agent_core.ports.media import Made, Shape
+from agent_core.ports.media import GeneratedFile, Shape
 from agent_core.providers.media.media_http import HttpService
 
 NAME = "Stable Diffusion"
 SIZES: dict[Shape, tuple[int, int]] = {"square": (512, 512), "landscape": (768, 512), "portrait": (512, 768)}
 STEPS = 30
-WHY = {
+STATUS_ADVICE = {
     401: "it wants a user's name and password: the operator should check {auth_setting}.",
     403: "it does not let this in: the operator should check {auth_setting}.",
     404: "it has no API there: the operator should start it with --api and check {url_setting}.",
@@ -22,9 +22,9 @@ WHY = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StableDiffusion:
-    """The WebUI at an address; `auth` is `user:password` where it was started with --api-auth.
+    """Implements `Images`; `auth` is `user:password` if the WebUI was started with --api-auth.
 
-    `url_setting` and `auth_setting` name the two to people.
+    `url_setting` and `auth_setting` are names of settings for error messages.
     """
 
     url: str
@@ -35,23 +35,20 @@ class StableDiffusion:
 
     @property
     def label(self) -> str:
-        """It and where it runs."""
         return f"{NAME} · {self._service.host}"
 
     def price(self, prompt: str, shape: Shape) -> Decimal | None:
-        """Nothing."""
         return FREE
 
-    async def draw(self, prompt: str, shape: Shape) -> Made:
-        """One picture by whichever model is loaded there."""
+    async def draw(self, prompt: str, shape: Shape) -> GeneratedFile:
         width, height = SIZES[shape]
-        wish = {"prompt": prompt, "width": width, "height": height, "steps": STEPS, "batch_size": 1}
-        answer = await self._service.post("/sdapi/v1/txt2img", json=wish)
+        parameters = {"prompt": prompt, "width": width, "height": height, "steps": STEPS, "batch_size": 1}
+        answer = await self._service.post("/sdapi/v1/txt2img", json=parameters)
         if answer.status != 200:
-            why = WHY.get(answer.status, "try again later, or with another prompt.")
+            why = STATUS_ADVICE.get(answer.status, "try again later, or with another prompt.")
             why = why.format(url_setting=self.url_setting, auth_setting=self.auth_setting)
             raise CommandError(f"{NAME} answered {answer.status}: {why}")
-        return Made(data=_picture(answer.data), usage=Usage())
+        return GeneratedFile(data=_picture(answer.data), usage=Usage())
 
     @property
     def _service(self) -> HttpService:

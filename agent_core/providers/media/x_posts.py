@@ -1,4 +1,4 @@
-"""Posts on X by its API v2, through a library that waits and is therefore asked in a thread."""
+"""Posts on X by API v2. The library (tweepy) is blocking and runs in a thread."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from agent_core.errors import CommandError
 from agent_core.providers.limited_replies import CHUNK_BYTES, MAX_JSON_BYTES, ReplyTooLong
-from agent_core.providers.llm.openai_errors import tidied
+from agent_core.providers.llm.openai_errors import redact_and_shorten
 from agent_core.providers.llm.prices import is_loopback
 
 if TYPE_CHECKING:
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from tweepy import Client
     from tweepy.errors import HTTPException
 
-X_API_URL = "https://api.twitter.com"  # what the library asks; https://api.x.com is the same
+X_API_URL = "https://api.twitter.com"  # tweepy's default; https://api.x.com is equivalent
 POST_URL = "https://x.com/i/web/status/"
-MAYBE = "It is not known whether the text was posted: have somebody look before it is sent again."
+UNKNOWN_OUTCOME = "It is not known whether the text was posted: have somebody look before it is sent again."
 NOTHING_SENT = "Nothing was posted; try again later."
-UNREADABLE = (ValueError, AttributeError, TypeError, LookupError)  # by an answer of another shape
+PARSE_ERRORS = (ValueError, AttributeError, TypeError, LookupError)  # of an unexpected response
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class XPosts:
-    """One account, by the four keys that X gives for it, which `settings` names. `seconds` bound a post."""
+    """Implements `PostPublisher` for one account. `settings` names the key settings for error messages."""
 
     api_key: str = field(repr=False)
     api_secret: str = field(repr=False)
@@ -41,17 +41,15 @@ class XPosts:
 
     @property
     def label(self) -> str:
-        """X, and where it is if that is not its own place."""
         host = urlsplit(self.url).netloc.rpartition("@")[2]
         return "X" if host in ("api.twitter.com", "api.x.com") else f"X at {host}"
 
     async def post(self, text: str) -> str:
-        """Post the text and give its address."""
         try:
             async with asyncio.timeout(self.seconds):
                 return await asyncio.to_thread(self._post, text)
         except TimeoutError:
-            raise CommandError(f"X did not answer in time. {MAYBE}") from None
+            raise CommandError(f"X did not answer in time. {UNKNOWN_OUTCOME}") from None
 
     def _post(self, text: str) -> str:
         from requests import ConnectionError as NoConnection  # loaded when first asked
@@ -65,15 +63,15 @@ class XPosts:
         except TooManyRequests as refused:
             raise CommandError(f"X takes no more posts for now{_until(refused.reset_time)}.") from None
         except HTTPException as refused:
-            raise CommandError(self._why(refused)) from None
+            raise CommandError(self._explain(refused)) from None
         except NoConnection as fault:
-            raise CommandError(f"X cannot be reached ({type(fault).__name__}). {_sent(fault)}") from None
+            raise CommandError(f"X cannot be reached ({type(fault).__name__}). {_outcome_text(fault)}") from None
         except ReplyTooLong:
-            raise CommandError(f"X answered more than can be read. {MAYBE}") from None
-        except (JSONDecodeError, *UNREADABLE):
-            raise CommandError(f"X answered something that cannot be read. {MAYBE}") from None
+            raise CommandError(f"X answered more than can be read. {UNKNOWN_OUTCOME}") from None
+        except (JSONDecodeError, *PARSE_ERRORS):
+            raise CommandError(f"X answered something that cannot be read. {UNKNOWN_OUTCOME}") from None
         except RequestException as fault:
-            raise CommandError(f"X broke off ({type(fault).__name__}). {MAYBE}") from None
+            raise CommandError(f"X broke off ({type(fault).__name__}). {UNKNOWN_OUTCOME}") from None
         finally:
             client.session.close()
         return f"{POST_URL}{number}" if number.isascii() and number.isdigit() else ""
@@ -83,8 +81,8 @@ class XPosts:
         from tweepy import Client
 
         session: Any = Session()
-        session.trust_env = not is_loopback(self.url)  # proxies of the machine
-        session.request = partial(self._ask, session.request)
+        session.trust_env = not is_loopback(self.url)  # use the environment's proxies
+        session.request = partial(self._request, session.request)
         client = Client(
             consumer_key=self.api_key,
             consumer_secret=self.api_secret,
@@ -94,33 +92,33 @@ class XPosts:
         client.session = session
         return client
 
-    def _ask(self, usual: "Callable[..., Response]", method: str, url: str, **options: Any) -> "Response":
-        """Ask the address that was set, which is what gets signed, and follow nothing from there."""
+    def _request(self, usual: "Callable[..., Response]", method: str, url: str, **options: Any) -> "Response":
+        """Send to the configured URL, which is also the signed one; follow no redirects."""
         asked = f"{self.url.rstrip('/')}{urlsplit(url).path}"
         answer = usual(method, asked, **{**options, "timeout": self.seconds, "allow_redirects": False, "stream": True})
         with closing(answer):
             body = b"".join(_limited(answer.iter_content(CHUNK_BYTES)))
-        whole = type(answer)()
-        whole.status_code, whole.reason, whole.headers = answer.status_code, answer.reason, answer.headers
-        whole.url, whole.encoding, whole.raw = answer.url, answer.encoding, BytesIO(body)
-        return whole
+        copy = type(answer)()
+        copy.status_code, copy.reason, copy.headers = answer.status_code, answer.reason, answer.headers
+        copy.url, copy.encoding, copy.raw = answer.url, answer.encoding, BytesIO(body)
+        return copy
 
-    def _why(self, refused: "HTTPException") -> str:
+    def _explain(self, refused: "HTTPException") -> str:
         status = int(getattr(refused.response, "status_code", 0))
-        words = " ".join(str(message) for message in refused.api_messages)
+        message = " ".join(str(message) for message in refused.api_messages)
         for secret in (self.api_key, self.api_secret, self.access_token, self.access_token_secret):
-            words = tidied(words, secret)
+            message = redact_and_shorten(message, secret)
         match status:
             case 401:
                 return f"X does not accept the keys (401): the operator should check {self.settings}."
-            case 403 if "duplicate" in words.lower():
+            case 403 if "duplicate" in message.lower():
                 return "X refused it as a duplicate: this text was posted before. Say it in other words."
             case 403:
-                return f"X refused the post (403): {words} The app may need the right to write, at developer.x.com."
+                return f"X refused the post (403): {message} The app may need the right to write, at developer.x.com."
             case _ if status >= 500:
-                return f"X answered {status}. {MAYBE}"
+                return f"X answered {status}. {UNKNOWN_OUTCOME}"
             case _:
-                return f"X refused the post ({status}): {words or 'it did not say why.'}"
+                return f"X refused the post ({status}): {message or 'it did not say why.'}"
 
 
 def _limited(chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -139,9 +137,9 @@ def _until(reset_time: int | None) -> str:
         return ""
 
 
-def _sent(fault: Exception) -> str:
-    """What is to be said of a text when the connection failed: before it stood, nothing was sent."""
+def _outcome_text(fault: Exception) -> str:
+    """Whether the text may have been posted: not if the connection was never established."""
     from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
     reason = getattr(next(iter(fault.args), None), "reason", None)
-    return NOTHING_SENT if isinstance(reason, ConnectTimeoutError | NewConnectionError) else MAYBE
+    return NOTHING_SENT if isinstance(reason, ConnectTimeoutError | NewConnectionError) else UNKNOWN_OUTCOME

@@ -1,1 +1,1 @@
-"""The sandbox: programs of agents in bubblewrap or Docker, with limits and a process supervisor."""
+"""The sandbox: runs programs of agents in bubblewrap or Docker, with limits and a process supervisor."""

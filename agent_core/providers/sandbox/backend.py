@@ -1,4 +1,4 @@
-"""What every kind of sandbox agrees on: the limits of a program, and how one is shut in, watched and ended."""
+"""Protocols and limits shared by the sandbox backends (bubblewrap, Docker)."""
 
 import os
 from asyncio import StreamReader
@@ -14,11 +14,11 @@ from agent_core.ports.sandbox import NOTHING_SEALED
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramLimits:
-    """What a program may use; how long a file may be and how much a workspace holds is said by its own limits.
+    """Resource limits of a program. File and workspace sizes are limited by the workspace's `Limits`.
 
-    `memory_bytes` is the most of one process's address space and of a whole tree's memory. `scratch_bytes` is the
-    size of `/tmp` and of `/dev/shm`, `deleted_files` how many a program may hold that its workspace does not show any
-    more, `programs` how many may be left running for all agents together.
+    `memory_bytes` limits the address space of each process and the memory of the whole tree. `scratch_bytes` is the
+    size of `/tmp` and of `/dev/shm`. `deleted_files` is how many deleted files a program may hold open. `background` is
+    the number of background programs for each agent, `programs` for all agents together.
     """
 
     memory_bytes: int = 1_500_000_000
@@ -35,8 +35,8 @@ class ProgramLimits:
 
 
 LIMITS = ProgramLimits()
-FIRST_USER, USERS = 60_578, 605  # given to nobody: https://systemd.io/UIDS-GIDS
-BROWSER_USER = FIRST_USER + USERS
+FIRST_USER, USER_COUNT = 60_578, 605  # unassigned uids: https://systemd.io/UIDS-GIDS
+BROWSER_USER = FIRST_USER + USER_COUNT
 
 
 class NotStarted(CommandError):
@@ -48,56 +48,56 @@ class NotStarted(CommandError):
 
 
 def user_for(name: str) -> int | None:
-    """The user that programs in the workspace's folder of that name run as, where root starts them; else None.
+    """The uid for programs in the workspace's folder of that name, if Signoff runs as root; else None.
 
-    One for each workspace, as far as they go, so that programs of two agents share no limit and no right.
+    Derived from the name, so that agents' programs share no per-user limit and no file permission.
     """
     if os.geteuid():
         return None
-    return FIRST_USER + int.from_bytes(sha256(name.encode()).digest()[:4]) % USERS
+    return FIRST_USER + int.from_bytes(sha256(name.encode()).digest()[:4]) % USER_COUNT
 
 
 class SandboxedProcess(Protocol):
-    """A program that runs shut in."""
+    """A running process in the sandbox."""
 
     @property
     def output(self) -> StreamReader:
-        """Both streams, as they come."""
+        """Stdout and stderr, interleaved."""
         ...
 
     async def wait_ended(self) -> int:
-        """Wait until the program ends by itself and give its exit code; 128 and the signal where one ended it."""
+        """Wait for the end and return the exit code; 128 plus the signal number if a signal ended it."""
         ...
 
     async def kill(self) -> None:
-        """End the whole tree: nothing of it runs any more when this returns. It may have ended already."""
+        """Kill the whole process tree and wait until it is gone. Does nothing if it has ended."""
         ...
 
-    def fate(self) -> str:
-        """What the system did to it, to complete "It was ended because …"; "" when that is not known. Asked once."""
+    def end_reason(self) -> str:
+        """Why the system ended it, to complete "It was ended because …"; "" if unknown."""
         ...
 
-    def excess(self) -> str:
-        """What it uses too much of now, to complete "It was ended because …"; blocking, and "" when nothing."""
+    def exceeded_limit(self) -> str:
+        """The limit that it exceeds now, to complete "It was ended because …", or "". Blocking."""
         ...
 
 
 class SandboxBackend(Protocol):
-    """A way of shutting programs in."""
+    """A way to isolate programs."""
 
     async def find_missing(self) -> str:
-        """What keeps it from working on this machine, as a sentence that says what to do; "" when nothing does."""
+        """Why the backend cannot work on this machine and what to do, as a sentence, or ""."""
         ...
 
-    def owner_of(self, name: str) -> int | None:
-        """The user that programs in the workspace's folder of that name run as, where that is not this process's."""
+    def user_of(self, name: str) -> int | None:
+        """The uid for programs in the workspace's folder of that name; None for this process's own."""
         ...
 
-    async def enter(
+    async def start(
         self, argv: Sequence[str], folder: Path, sealed: Mapping[str, bytes] = NOTHING_SEALED
     ) -> SandboxedProcess:
-        """Start a program that sees the folder as `/workspace`, and below `/sealed` these files read-only.
+        """Start a program with the folder as `/workspace` and the sealed files read-only below `/sealed`.
 
-        Raise CommandError when that cannot be done.
+        Raise CommandError if that fails.
         """
         ...

@@ -1,6 +1,6 @@
-"""Programs shut in by bubblewrap: namespaces of their own, the system read-only, a filter of calls, and limits.
+"""Sandbox backend bubblewrap: namespaces, read-only system, seccomp filter, resource limits, cgroup.
 
-Started by root they run as a user of their own, which depends on the workspace; by anybody else in a user namespace.
+As root, programs run as a separate uid for each workspace; otherwise in a user namespace.
 """
 
 import asyncio
@@ -16,149 +16,152 @@ from pathlib import Path
 from agent_core.ports.sandbox import NOTHING_SEALED
 from agent_core.providers.sandbox.backend import FIRST_USER, LIMITS, NotStarted, ProgramLimits, user_for
 from agent_core.providers.sandbox.bwrap_options import (
-    ENDED_WITH_US,
     NAMESPACES,
-    TO_BECOME,
-    become,
+    PROCESS_OPTIONS,
+    USER_SWITCH_CAPABILITIES,
+    find_program,
     missing_tools,
     python_view,
     scratch_view,
+    switch_user,
     system_view,
-    tool,
 )
 from agent_core.providers.sandbox.bwrap_process import BwrapProcess, start_bwrap
 from agent_core.providers.sandbox.cgroup import Cgroup, Cgroups
-from agent_core.providers.sandbox.interpreter import SHOWN, Interpreter
-from agent_core.providers.sandbox.process_tree import tasks_of
-from agent_core.providers.sandbox.seccomp import filtered
+from agent_core.providers.sandbox.interpreter import USR, Interpreter
+from agent_core.providers.sandbox.process_tree import count_threads
+from agent_core.providers.sandbox.seccomp import build_filter
 
-OLDEST = (0, 8)  # has --size and --disable-userns
-COUNTED_APART = (5, 14)  # Linux counts processes of a user namespace by themselves from here on
-NO_DUMP = 1  # not 0: core(5) says that a core piped to a program knows no limit, except this one
+MIN_BWRAP_VERSION = (0, 8)  # the first with --size and --disable-userns
+MIN_KERNEL_FOR_USERNS_NPROC = (5, 14)  # since then Linux counts RLIMIT_NPROC for each user namespace
+CORE_BYTES = 1  # not 0: a core piped to a program ignores every limit except 1, core(5)
 TOOLS = ("bwrap", "prlimit", "setpriv", "nice", "sh")
-LAST = ("--remount-ro", "/dev", "--remount-ro", "/")
-SPARE = 8  # processes of bubblewrap itself and of what starts it
+FINAL_OPTIONS = ("--remount-ro", "/dev", "--remount-ro", "/")
+EXTRA_PROCESSES = 8  # bubblewrap and the shell that starts it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BubblewrapBackend:
-    """The command line of bubblewrap, and what has to be there for it.
-
-    `data` is a folder that programs must never see, as the database lies in it.
-    """
+    """Builds the command line of bubblewrap. `data` is the folder of the database, which must not be visible."""
 
     data: Path
     file_bytes: int
     limits: ProgramLimits = LIMITS
-    interpreter: Interpreter | None = field(default_factory=Interpreter.found)
-    cgroups: Cgroups | None = field(default_factory=Cgroups.found)
+    interpreter: Interpreter | None = field(default_factory=Interpreter.find)
+    cgroups: Cgroups | None = field(default_factory=Cgroups.find)
 
     async def find_missing(self) -> str:
-        """What keeps it from working on this machine."""
-        if filtered() is None:
+        if build_filter() is None:
             return f"no filter of system calls is known for this processor ({platform.machine()}): use SANDBOX=docker."
         if self.interpreter is None:
             return "there is no Python that programs could run on. Install python3."
-        shown = [path for path in (self.data, Path.cwd()) if path.resolve().is_relative_to(SHOWN)]
+        shown = [path for path in (self.data, Path.cwd()) if path.resolve().is_relative_to(USR)]
         if shown:
-            return f"{shown[0]} lies in {SHOWN}, which programs can read. Move it elsewhere."
+            return f"{shown[0]} lies in {USR}, which programs can read. Move it elsewhere."
         if fault := missing_tools(TOOLS):
             return fault
-        found = await _read_version(tool("bwrap"))
-        if _version(found) < OLDEST:
+        found = await _read_version(find_program("bwrap"))
+        if _version(found) < MIN_BWRAP_VERSION:
             return f"{found or 'this bubblewrap'} is too old. Install 0.8 or newer, or set SANDBOX=docker."
         return ""
 
-    def owner_of(self, name: str) -> int | None:
-        """One user for each workspace, or this process's own in a user namespace."""
+    def user_of(self, name: str) -> int | None:
         return user_for(name)
 
-    async def enter(
+    async def start(
         self, argv: Sequence[str], folder: Path, sealed: Mapping[str, bytes] = NOTHING_SEALED
     ) -> BwrapProcess:
-        """Start a program. Sealed files are copied into the sandbox from memory and lie nowhere on this machine."""
-        calls, user = filtered(), self.owner_of(folder.name)
-        if calls is None:
+        """Start a program. Sealed files are passed in memory (memfd), not on disk."""
+        seccomp_filter, user = build_filter(), self.user_of(folder.name)
+        if seccomp_filter is None:
             raise NotStarted(await self.find_missing())
-        made_up = {"/etc/" + name: text.encode() for name, text in _made_up(FIRST_USER if user is None else user)}
-        made_up |= {f"/sealed/{path}": data for path, data in sealed.items()}
+        etc_files = {"/etc/" + name: text.encode() for name, text in _etc_files(FIRST_USER if user is None else user)}
+        etc_files |= {f"/sealed/{path}": data for path, data in sealed.items()}
         with ExitStack() as held:
-            files = [(path, held.enter_context(_written(data))) for path, data in made_up.items()]
-            loaded = held.enter_context(_written(calls))
-            options = [*self._confined(user), *self._seen(folder), "--seccomp", str(loaded)]
+            files = [(path, held.enter_context(_memory_file(data))) for path, data in etc_files.items()]
+            seccomp_fd = held.enter_context(_memory_file(seccomp_filter))
+            options = [*self._namespace_options(user), *self._mounts(folder), "--seccomp", str(seccomp_fd)]
             for path, descriptor in files:
                 options += ["--perms", "0644", "--ro-bind-data", str(descriptor), path]
-            told = held.enter_context(_written("\0".join([*options, *LAST]).encode(errors="surrogateescape")))
-            fds = (told, loaded, *(descriptor for _, descriptor in files))
-            with self._grouped() as group:
-                line = [*_through(group), *self._limited(), tool("bwrap"), "--args", str(told)]
-                inside = ["--", *self._inside(user), *argv]
-                captive = await start_bwrap(line, inside, fds=fds, limits=self.limits)
-                captive.group = group
-                return captive
+            args_fd = held.enter_context(
+                _memory_file("\0".join([*options, *FINAL_OPTIONS]).encode(errors="surrogateescape"))
+            )
+            fds = (args_fd, seccomp_fd, *(descriptor for _, descriptor in files))
+            with self._new_cgroup() as cgroup:
+                line = [*_join_cgroup(cgroup), *self._limits_prefix(), find_program("bwrap"), "--args", str(args_fd)]
+                inside = ["--", *self._inner_prefix(user), *argv]
+                process = await start_bwrap(line, inside, fds=fds, limits=self.limits)
+                process.cgroup = cgroup
+                return process
 
     @contextmanager
-    def _grouped(self) -> Iterator[Cgroup | None]:
-        """A group for one program; given up when that cannot be started."""
+    def _new_cgroup(self) -> Iterator[Cgroup | None]:
+        """A cgroup for one program, removed if the program cannot be started."""
         if self.cgroups is None:
             yield None
             return
-        group = self.cgroups.make(self.limits.memory_bytes, self.limits.processes + SPARE)
+        cgroup = self.cgroups.create(self.limits.memory_bytes, self.limits.processes + EXTRA_PROCESSES)
         try:
-            yield group
+            yield cgroup
         except BaseException:
-            group.remove()
+            cgroup.remove()
             raise
 
-    def _limited(self) -> list[str]:
-        """What runs bubblewrap: last in line for the processors, and with limits that everything inside inherits."""
+    def _limits_prefix(self) -> list[str]:
+        """Command prefix: low CPU priority, and rlimits that everything inside inherits."""
         limits = {
-            "core": NO_DUMP,
+            "core": CORE_BYTES,
             "as": self.limits.memory_bytes,
             "cpu": f"{self.limits.processor_seconds}:{self.limits.processor_seconds + 1}",
             "fsize": self.file_bytes,
             "nofile": self.limits.open_files,
         }
-        return [tool("nice"), "-n", "10", tool("prlimit"), *(f"--{name}={most}" for name, most in limits.items())]
+        return [
+            find_program("nice"),
+            "-n",
+            "10",
+            find_program("prlimit"),
+            *(f"--{name}={most}" for name, most in limits.items()),
+        ]
 
-    def _confined(self, user: int | None) -> list[str]:
+    def _namespace_options(self, user: int | None) -> list[str]:
         if user is not None:
-            return [*NAMESPACES, *TO_BECOME, *ENDED_WITH_US, "--hostname", "sandbox"]
+            return [*NAMESPACES, *USER_SWITCH_CAPABILITIES, *PROCESS_OPTIONS, "--hostname", "sandbox"]
         shown_as = str(FIRST_USER)
         own = ("--unshare-user", "--disable-userns", "--uid", shown_as, "--gid", shown_as, "--cap-drop", "ALL")
-        return [*NAMESPACES, *own, *ENDED_WITH_US, "--hostname", "sandbox"]
+        return [*NAMESPACES, *own, *PROCESS_OPTIONS, "--hostname", "sandbox"]
 
-    def _inside(self, user: int | None) -> list[str]:
-        """What becomes the program: it sets the limit that only counts right in there."""
+    def _inner_prefix(self, user: int | None) -> list[str]:
+        """Command prefix inside the sandbox: switches the user and sets RLIMIT_NPROC."""
         most = self.limits.processes
         if user is None:
-            most += 0 if _version(platform.release()) >= COUNTED_APART else tasks_of(os.getuid())
+            most += 0 if _version(platform.release()) >= MIN_KERNEL_FOR_USERNS_NPROC else count_threads(os.getuid())
             return ["/usr/bin/prlimit", f"--nproc={most}", "--"]
-        return [*become(user), "/usr/bin/prlimit", f"--nproc={most}", "--"]
+        return [*switch_user(user), "/usr/bin/prlimit", f"--nproc={most}", "--"]
 
-    def _seen(self, folder: Path) -> Iterator[str]:
-        """The files that programs see. What could grow is limited in size, and everything else read-only."""
+    def _mounts(self, folder: Path) -> Iterator[str]:
+        """Mount options: system read-only, scratch folders with a size limit, workspace read-write."""
         yield from system_view()
         yield from python_view(self.interpreter)
         yield from scratch_view(self.limits.scratch_bytes)
         yield from ("--bind", str(folder), "/workspace", "--chdir", "/workspace")
 
 
-def _made_up(user: int) -> Iterator[tuple[str, str]]:
-    """The few files below /etc that programs look into."""
+def _etc_files(user: int) -> Iterator[tuple[str, str]]:
+    """The generated files in /etc."""
     yield "passwd", f"root:x:0:0::/:/bin/sh\nagent:x:{user}:{user}::/tmp:/bin/sh\n"
     yield "group", f"root:x:0:\nagent:x:{user}:\n"
     yield "hosts", "127.0.0.1 localhost\n::1 localhost\n"
 
 
-def _through(group: Cgroup | None) -> tuple[str, ...]:
-    """What goes into the group before anything else is run, or runs nothing."""
-    return ("/bin/sh", "-c", 'echo 0 > "$0" && exec "$@"', str(group.entrance)) if group else ()
+def _join_cgroup(cgroup: Cgroup | None) -> tuple[str, ...]:
+    """Command prefix that joins the cgroup before anything else runs."""
+    return ("/bin/sh", "-c", 'echo 0 > "$0" && exec "$@"', str(cgroup.procs_file)) if cgroup else ()
 
 
 @contextmanager
-def _written(data: bytes) -> Iterator[int]:
-    """A descriptor from which the data can be read."""
+def _memory_file(data: bytes) -> Iterator[int]:
+    """A memory file (memfd) with the data, positioned at its start."""
     descriptor = os.memfd_create("signoff")
     try:
         rest = memoryview(data)
@@ -172,8 +175,8 @@ def _written(data: bytes) -> Iterator[int]:
 
 async def _read_version(program: str) -> str:
     process = await asyncio.create_subprocess_exec(program, "--version", stdout=PIPE, stderr=DEVNULL, env={})
-    said, _ = await process.communicate()
-    return said.decode(errors="replace").strip()
+    output, _ = await process.communicate()
+    return output.decode(errors="replace").strip()
 
 
 def _version(text: str) -> tuple[int, ...]:

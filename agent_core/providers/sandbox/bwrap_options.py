@@ -1,40 +1,39 @@
-"""Options that bubblewrap is always started with: namespaces, another user, and the system without its own settings."""
+"""Options of bubblewrap: namespaces, switch of user, read-only view of the system, scratch folders."""
 
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from agent_core.providers.sandbox.interpreter import INSIDE, SHOWN, Interpreter
+from agent_core.providers.sandbox.interpreter import PYTHON_ROOT, USR, Interpreter
 from agent_core.providers.system_packages import install_command
 
 PATHS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # The package that a program is part of.
 PACKAGES = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux", "nice": "coreutils", "sh": "dash"}
 NAMESPACES = tuple(f"--unshare-{kind}" for kind in ("ipc", "pid", "net", "uts", "cgroup-try"))
-# What root keeps inside until it has become another user; `become` then drops all of it.
-TO_BECOME = (
+# Capabilities that root keeps inside to switch to another user; `switch_user` then drops them.
+USER_SWITCH_CAPABILITIES = (
     "--cap-drop",
     "ALL",
     *(part for name in ("SETUID", "SETGID", "SETPCAP") for part in ("--cap-add", f"CAP_{name}")),
 )
-ENDED_WITH_US = ("--die-with-parent", "--new-session", "--clearenv")
-TOP = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
-# Folders below /usr and /usr/local that are no part of the system: settings, and programs with their settings.
-HIDDEN = ("etc", "src", "app", "srv", "var", "www", "home")
+PROCESS_OPTIONS = ("--die-with-parent", "--new-session", "--clearenv")
+TOP_LEVEL_FOLDERS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
+# Folders below /usr and /usr/local that may hold local settings and programs.
+HIDDEN_FOLDERS = ("etc", "src", "app", "srv", "var", "www", "home")
 
 
-def tool(name: str) -> str:
-    """Where a program of the system is; its name where it is not installed."""
+def find_program(name: str) -> str:
+    """Path of a system program; its name if it is not installed."""
     return shutil.which(name, path=PATHS) or name
 
 
 def is_installed(name: str) -> bool:
-    """Whether the system has the program."""
     return shutil.which(name, path=PATHS) is not None
 
 
 def missing_tools(names: Sequence[str]) -> str:
-    """The first of these programs that is not installed, and the command that installs all that are missing; or ""."""
+    """A sentence with the first missing program and the install command for all missing ones, or ""."""
     missing = [name for name in names if not is_installed(name)]
     if not missing:
         return ""
@@ -42,18 +41,18 @@ def missing_tools(names: Sequence[str]) -> str:
     return f"{missing[0]} is not installed. Install it: {install_command(*packages)}"
 
 
-def become(user: int) -> tuple[str, ...]:
-    """What is run inside, before anything else, to be that user and nobody again."""
+def switch_user(user: int) -> tuple[str, ...]:
+    """Command prefix that switches to the user and drops all privileges."""
     rights = ("--clear-groups", "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs", "--")
     return ("/usr/bin/setpriv", f"--reuid={user}", f"--regid={user}", *rights)
 
 
-def system_view(usr: Path = SHOWN) -> Iterator[str]:
-    """`/usr` and the old names of its folders. An empty folder lies over each that is hidden."""
-    yield from ("--ro-bind", str(usr), str(SHOWN))
+def system_view(usr: Path = USR) -> Iterator[str]:
+    """Mounts of `/usr` and the folders that link to it. Hidden folders are covered by an empty tmpfs."""
+    yield from ("--ro-bind", str(usr), str(USR))
     for folder in hidden_folders(usr):
         yield from ("--tmpfs", folder, "--remount-ro", folder)
-    for path in (Path("/", name) for name in TOP):
+    for path in (Path("/", name) for name in TOP_LEVEL_FOLDERS):
         if path.is_symlink():
             yield from ("--symlink", str(path.readlink()), str(path))
         elif path.is_dir():
@@ -62,30 +61,30 @@ def system_view(usr: Path = SHOWN) -> Iterator[str]:
     yield from ("--ro-bind-try", "/etc/alternatives", "/etc/alternatives")
 
 
-def hidden_folders(usr: Path = SHOWN) -> list[str]:
-    """Those of the hidden folders that there are, by their paths inside the sandbox. A link leads nowhere there."""
-    places = [Path(*place, name) for place in ((), ("local",)) for name in HIDDEN]
-    return [str(SHOWN / place) for place in places if (usr / place).is_dir() and not (usr / place).is_symlink()]
+def hidden_folders(usr: Path = USR) -> list[str]:
+    """Paths of the existing hidden folders inside the sandbox. Symlinks are left alone: they dangle there."""
+    places = [Path(*place, name) for place in ((), ("local",)) for name in HIDDEN_FOLDERS]
+    return [str(USR / place) for place in places if (usr / place).is_dir() and not (usr / place).is_symlink()]
 
 
 def python_view(interpreter: Interpreter | None) -> Iterator[str]:
-    """The Python that programs run on, where the system has none of its own."""
-    own = interpreter if interpreter and interpreter.shown else Interpreter()
-    for folder in ("/opt", INSIDE, f"{INSIDE}/bin", f"{INSIDE}/lib") if own.shown else ():
+    """Mounts of the Python interpreter if the system has none in /usr, and the environment."""
+    own = interpreter if interpreter and interpreter.mounts else Interpreter()
+    for folder in ("/opt", PYTHON_ROOT, f"{PYTHON_ROOT}/bin", f"{PYTHON_ROOT}/lib") if own.mounts else ():
         yield from ("--perms", "0755", "--dir", folder)
-    for here, there in own.shown:
-        yield from ("--ro-bind", str(here), there)
-    for there in own.hidden:
-        yield from ("--tmpfs", there, "--remount-ro", there)
-    first = f"{INSIDE}/bin:" if own.shown else ""
-    told = {"PATH": f"{first}/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/tmp"}  # noqa: S108
-    libraries = {"LD_LIBRARY_PATH": f"{INSIDE}/lib"} if own.shown else {}
-    for name, value in (told | libraries).items():
+    for source, target in own.mounts:
+        yield from ("--ro-bind", str(source), target)
+    for target in own.hidden:
+        yield from ("--tmpfs", target, "--remount-ro", target)
+    python_path = f"{PYTHON_ROOT}/bin:" if own.mounts else ""
+    environment = {"PATH": f"{python_path}/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/tmp"}  # noqa: S108
+    libraries = {"LD_LIBRARY_PATH": f"{PYTHON_ROOT}/lib"} if own.mounts else {}
+    for name, value in (environment | libraries).items():
         yield from ("--setenv", name, value)
 
 
-def scratch_view(most_bytes: int) -> Iterator[str]:
-    """`/proc` and `/dev` of the sandbox's own, and the two places that anything may be written to, each limited."""
+def scratch_view(max_bytes: int) -> Iterator[str]:
+    """Private `/proc` and `/dev`, and the writable `/tmp` and `/dev/shm` with a size limit."""
     yield from ("--proc", "/proc", "--dev", "/dev")
     for scratch in ("/dev/shm", "/tmp"):  # noqa: S108 - inside the sandbox it is its own
-        yield from ("--perms", "1777", "--size", str(most_bytes), "--tmpfs", scratch)
+        yield from ("--perms", "1777", "--size", str(max_bytes), "--tmpfs", scratch)

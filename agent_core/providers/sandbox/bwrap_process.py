@@ -1,4 +1,4 @@
-"""One process of bubblewrap and the tree inside it, from its start to the death of all of it."""
+"""One bubblewrap process and its process tree: start, limits, kill."""
 
 import asyncio
 import errno
@@ -16,10 +16,10 @@ from io import FileIO
 from agent_core.errors import CommandError
 from agent_core.providers.sandbox.backend import NotStarted, ProgramLimits
 from agent_core.providers.sandbox.cgroup import Cgroup
-from agent_core.providers.sandbox.process_tree import ProcessTree, SocketUse, scratch_files
+from agent_core.providers.sandbox.process_tree import ProcessTree, SocketUse, count_inodes
 
-TOO_LONG = "The command line is too long to be run."
-# What bubblewrap says where something is forbidden, and what allows it.
+COMMAND_TOO_LONG = "The command line is too long to be run."
+# Error messages of bubblewrap, and how to permit what it needs.
 ADVICE = (
     (
         "mount proc",
@@ -33,107 +33,103 @@ ADVICE = (
     ),
     ("uid map", "Allow user namespaces: on Ubuntu sysctl kernel.apparmor_restrict_unprivileged_userns=0."),
 )
-SCRATCH = ("/tmp", "/dev/shm")  # noqa: S108 - as seen inside
-MOST_SAID, LONGEST_START = 500, 30.0
+SCRATCH_FOLDERS = ("/tmp", "/dev/shm")  # noqa: S108 - as seen inside
+MAX_ERROR_CHARACTERS, START_TIMEOUT_SECONDS = 500, 30.0
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, kw_only=True)
 class BwrapProcess:
-    """A program inside. `first` is the tree's root, whose end is the end of all: the kernel sees to that.
+    """A sandboxed program. `root_pid` is the init process of its pid namespace: killing it kills the tree.
 
-    `status` is where bubblewrap writes how it went, which must be held open for it; `tcp_before` is what TCP held on
-    this machine when it was started.
+    `status` is the pipe to which bubblewrap writes its status; it must stay open. `tcp_before` are the bytes of TCP
+    buffers on this machine at the start.
     """
 
     process: Process
-    first: int
-    handle: int
+    root_pid: int
+    pidfd: int
     status: FileIO
     limits: ProgramLimits
-    group: Cgroup | None = None
+    cgroup: Cgroup | None = None
     tcp_before: int = 0
-    is_over: bool = False
+    is_killed: bool = False
 
     @property
     def output(self) -> StreamReader:
-        """Both streams."""
         if self.process.stdout is None:
             raise LookupError("The program has no output.")
         return self.process.stdout
 
     async def wait_ended(self) -> int:
-        """The program's exit code; what it left running is not waited for."""
-        return _code(await self.process.wait())
+        return _exit_code(await self.process.wait())
 
     async def kill(self) -> None:
-        """End the whole tree."""
-        if self.is_over:
+        if self.is_killed:
             return
-        self.is_over = True
+        self.is_killed = True
         with suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self.handle, signal.SIGKILL)
+            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
         try:
-            await wait_readable(self.handle)
+            await wait_readable(self.pidfd)
         finally:
-            os.close(self.handle)
+            os.close(self.pidfd)
             self.status.close()
-            if self.group:
-                self.group.remove()
+            if self.cgroup:
+                self.cgroup.remove()
 
-    def fate(self) -> str:
-        """Whether the system ended it, as memory ran out."""
-        return self._too_much if self.group and self.group.ran_out else ""
+    def end_reason(self) -> str:
+        return self._memory_exceeded if self.cgroup and self.cgroup.is_out_of_memory else ""
 
-    def excess(self) -> str:
-        """What it uses too much of now, as far as nobody else counts it."""
-        tree, limits = ProcessTree.below(self.first), self.limits
-        if tree.deleted_files("/workspace") > limits.deleted_files:
+    def exceeded_limit(self) -> str:
+        """The limit that it exceeds now, as far as the kernel does not enforce it."""
+        tree, limits = ProcessTree.below(self.root_pid), self.limits
+        if tree.count_deleted_files("/workspace") > limits.deleted_files:
             return f"it held more than {limits.deleted_files:,} files open that it had deleted"
-        if self.group:
-            return self.fate()
-        if tree.memory + SocketUse.of(self.first).most_bytes(self.tcp_before) > limits.memory_bytes:
-            return self._too_much
-        if scratch_files(self.first, *SCRATCH) > limits.scratch_files:
+        if self.cgroup:
+            return self.end_reason()
+        if tree.memory + SocketUse.of(self.root_pid).max_bytes(self.tcp_before) > limits.memory_bytes:
+            return self._memory_exceeded
+        if count_inodes(self.root_pid, *SCRATCH_FOLDERS) > limits.scratch_files:
             return f"it made more than {limits.scratch_files:,} files in /tmp or /dev/shm"
         return ""
 
     @property
-    def _too_much(self) -> str:
+    def _memory_exceeded(self) -> str:
         return f"it took more than {self.limits.memory_bytes:,} bytes of memory"
 
 
 async def start_bwrap(
     line: Sequence[str], inside: Sequence[str], *, fds: Sequence[int], limits: ProgramLimits
 ) -> BwrapProcess:
-    """Run bubblewrap by this line, and in it what follows; raise CommandError when it cannot be started."""
+    """Run bubblewrap with these options, and `inside` in it; raise CommandError if it cannot be started."""
     starting = asyncio.ensure_future(_start(line, inside, fds, limits))
     try:
         return await asyncio.shield(starting)
     except asyncio.CancelledError:
-        with suppress(CommandError):  # it takes milliseconds, and only then is it known what to end
+        with suppress(CommandError):  # starting takes milliseconds, and then the process to kill is known
             await (await starting).kill()
         raise
 
 
 async def _start(line: Sequence[str], inside: Sequence[str], fds: Sequence[int], limits: ProgramLimits) -> BwrapProcess:
-    """It waits inside until it is known what would have to be killed, and goes on then."""
-    with _pipe() as (status, told), _pipe() as (waits, goes_on):
-        links = ("--json-status-fd", str(told.fileno()), "--block-fd", str(waits.fileno()))
-        process = await _process([*line, *links, *inside], (*fds, told.fileno(), waits.fileno()))
-        told.close()
+    """The program is blocked until its pid is known, so that it can always be killed."""
+    with _pipe() as (status, status_writer), _pipe() as (block_end, release_end):
+        pipe_options = ("--json-status-fd", str(status_writer.fileno()), "--block-fd", str(block_end.fileno()))
+        process = await _process([*line, *pipe_options, *inside], (*fds, status_writer.fileno(), block_end.fileno()))
+        status_writer.close()
         with suppress(ValueError, KeyError, TypeError, OSError):
-            async with asyncio.timeout(LONGEST_START):
-                first = int(json.loads(await _line(status.fileno()))["child-pid"])
-            kept = FileIO(os.dup(status.fileno()))
-            captive = BwrapProcess(
-                process=process, first=first, handle=os.pidfd_open(first), status=kept, limits=limits
+            async with asyncio.timeout(START_TIMEOUT_SECONDS):
+                root_pid = int(json.loads(await _read_line(status.fileno()))["child-pid"])
+            open_status = FileIO(os.dup(status.fileno()))
+            bwrap = BwrapProcess(
+                process=process, root_pid=root_pid, pidfd=os.pidfd_open(root_pid), status=open_status, limits=limits
             )
-            captive.tcp_before = SocketUse.of(first).tcp_bytes
-            goes_on.write(b"1")
-            return captive
-    raise NotStarted(await _why_not(process))
+            bwrap.tcp_before = SocketUse.of(root_pid).tcp_bytes
+            release_end.write(b"1")
+            return bwrap
+    raise NotStarted(await _start_fault(process))
 
 
 async def _process(line: Sequence[str], fds: Sequence[int]) -> Process:
@@ -143,7 +139,7 @@ async def _process(line: Sequence[str], fds: Sequence[int]) -> Process:
         )
     except (OSError, ValueError) as error:
         if isinstance(error, OSError) and error.errno == errno.E2BIG:
-            raise CommandError(TOO_LONG) from None
+            raise CommandError(COMMAND_TOO_LONG) from None
         logger.warning("sandbox not started", extra={"why": str(error)})
         raise NotStarted(str(error)) from None
 
@@ -155,19 +151,19 @@ def _pipe() -> Iterator[tuple[FileIO, FileIO]]:
         yield read_end, write_end
 
 
-async def _why_not(process: Process) -> str:
+async def _start_fault(process: Process) -> str:
     with suppress(ProcessLookupError):
         process.kill()
-    said = await process.stdout.read() if process.stdout else b""
+    output = await process.stdout.read() if process.stdout else b""
     await process.wait()
-    why = " ".join(said.decode(errors="replace")[:MOST_SAID].split())
+    why = " ".join(output.decode(errors="replace")[:MAX_ERROR_CHARACTERS].split())
     logger.warning("sandbox not started", extra={"why": why})
     advice = next((advice for sign, advice in ADVICE if sign in why), "")
-    return f"{why or 'bubblewrap ended without a word'} {advice}".strip()
+    return f"{why or 'bubblewrap ended without an error message'} {advice}".strip()
 
 
-async def _line(descriptor: int) -> bytes:
-    """The first line that is written, or what there is when nothing more comes."""
+async def _read_line(descriptor: int) -> bytes:
+    """The first line, or what was written before the end of the file."""
     line = b""
     while not line.endswith(b"\n"):
         await wait_readable(descriptor)
@@ -178,7 +174,7 @@ async def _line(descriptor: int) -> bytes:
 
 
 async def wait_readable(descriptor: int) -> None:
-    """Wait until there is something to read, or the process that a descriptor stands for has ended."""
+    """Wait until the descriptor is readable; a pidfd is when its process has ended."""
     loop, ready = asyncio.get_running_loop(), asyncio.Event()
     loop.add_reader(descriptor, ready.set)
     try:
@@ -187,5 +183,5 @@ async def wait_readable(descriptor: int) -> None:
         loop.remove_reader(descriptor)
 
 
-def _code(returned: int) -> int:
+def _exit_code(returned: int) -> int:
     return returned if returned >= 0 else 128 - returned

@@ -1,7 +1,4 @@
-"""A control group for each program, where this process may make one: it counts memory that nothing else does.
-
-Version 2 only, beside or below the group that this process is in.
-"""
+"""A cgroup (version 2) for each program, if this process may create one: limits memory and process count."""
 
 import subprocess
 from contextlib import suppress
@@ -9,76 +6,76 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-MOUNTED, OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
-NEEDED = frozenset({"memory", "pids"})
-TRIED_BYTES = 50_000_000
+CGROUP_ROOT, OWN_CGROUP = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+REQUIRED_CONTROLLERS = frozenset({"memory", "pids"})
+PROBE_MEMORY_BYTES = 50_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Cgroup:
-    """One group, for one program."""
+    """The cgroup of one program."""
 
     folder: Path
 
     @property
-    def entrance(self) -> Path:
-        """The file through which a process that writes 0 into it comes to be in the group."""
+    def procs_file(self) -> Path:
+        """A process that writes 0 to this file joins the cgroup."""
         return self.folder / "cgroup.procs"
 
     @property
-    def ran_out(self) -> bool:
-        """Whether a process in it was ended because memory ran out."""
+    def is_out_of_memory(self) -> bool:
+        """Whether the OOM killer ended a process of the cgroup."""
         with suppress(OSError):
-            told = dict(line.split() for line in (self.folder / "memory.events").read_text("utf-8").splitlines())
-            return int(told.get("oom_kill", "0")) > 0
+            counters = dict(line.split() for line in (self.folder / "memory.events").read_text("utf-8").splitlines())
+            return int(counters.get("oom_kill", "0")) > 0
         return False
 
     def remove(self) -> None:
-        """Give it up; one that still holds processes stays."""
+        """Delete the cgroup, unless it has processes."""
         with suppress(OSError):
             self.folder.rmdir()
 
 
 @dataclass(frozen=True, slots=True)
 class Cgroups:
-    """Where groups can be made."""
+    """Creates cgroups below `parent`."""
 
     parent: Path
 
     @classmethod
-    def found(cls, mounted: Path = MOUNTED, own: Path = OWN) -> "Cgroups | None":
-        """The place next to this process's own group, if groups there are limited and may be made; else None."""
+    def find(cls, mounted: Path = CGROUP_ROOT, own: Path = OWN_CGROUP) -> "Cgroups | None":
+        """The parent of this process's own cgroup, if limited cgroups can be created there; else None."""
         with suppress(OSError):
             lines = own.read_text("utf-8").splitlines()
             path = next((line[3:] for line in lines if line.startswith("0::")), "")
-            place = (mounted / path.strip("/")).parent if path.strip("/") else mounted
-            limited = set((place / "cgroup.subtree_control").read_text("utf-8").split())
-            if limited >= NEEDED and ".." not in place.parts and cls(place).works():
-                return cls(place)
+            parent = (mounted / path.strip("/")).parent if path.strip("/") else mounted
+            controllers = set((parent / "cgroup.subtree_control").read_text("utf-8").split())
+            if controllers >= REQUIRED_CONTROLLERS and ".." not in parent.parts and cls(parent).is_usable():
+                return cls(parent)
         return None
 
-    def works(self) -> bool:
-        """Whether a process can be put into a group there: the kernel asks for rights on more than the group."""
-        group = self.make(TRIED_BYTES, 1)
+    def is_usable(self) -> bool:
+        """Whether a process can join a cgroup there, which needs permissions on the common ancestor."""
+        group = self.create(PROBE_MEMORY_BYTES, 1)
         try:
-            line = ["/bin/sh", "-c", 'echo 0 > "$0"', str(group.entrance)]
+            line = ["/bin/sh", "-c", 'echo 0 > "$0"', str(group.procs_file)]
             return subprocess.run(line, check=False, stderr=subprocess.DEVNULL).returncode == 0  # noqa: S603
         finally:
             group.remove()
 
-    def make(self, memory_bytes: int, processes: int) -> Cgroup:
-        """A group with these limits; raise OSError when it cannot be made."""
-        made = Cgroup(self.parent / f"signoff-{uuid4().hex}")
-        made.folder.mkdir()
+    def create(self, memory_bytes: int, processes: int) -> Cgroup:
+        """A new cgroup with these limits; raise OSError."""
+        cgroup = Cgroup(self.parent / f"signoff-{uuid4().hex}")
+        cgroup.folder.mkdir()
         try:
             for name, value in _limits(memory_bytes, processes):
-                (made.folder / name).write_text(value, "utf-8")
-            with suppress(OSError):  # only where there is swap
-                (made.folder / "memory.swap.max").write_text("0", "utf-8")
+                (cgroup.folder / name).write_text(value, "utf-8")
+            with suppress(OSError):  # exists only with swap
+                (cgroup.folder / "memory.swap.max").write_text("0", "utf-8")
         except OSError:
-            made.remove()
+            cgroup.remove()
             raise
-        return made
+        return cgroup
 
 
 def _limits(memory_bytes: int, processes: int) -> tuple[tuple[str, str], ...]:

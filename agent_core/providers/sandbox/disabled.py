@@ -1,4 +1,4 @@
-"""The sandbox where no program may run: there is no other way to run one."""
+"""The disabled sandbox: runs nothing."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from agent_core.ports.sandbox import NOTHING_SEALED
 
 @dataclass(frozen=True, slots=True)
 class DisabledSandbox:
-    """Refuses everything, and says `why`."""
+    """Every method that would run a program raises CommandError with `why`."""
 
     why: str
 
     async def self_test(self) -> str:
-        """Nothing gets through, as nothing gets in."""
+        """Always passes: this sandbox runs nothing."""
         return ""
 
     async def run(
@@ -29,23 +29,19 @@ class DisabledSandbox:
         report: Callable[[str], None],
         sealed: Mapping[str, bytes] = NOTHING_SEALED,
     ) -> ProgramRun:
-        """Refuse."""
         raise CommandError(self.why)
 
     async def start(self, argv: Sequence[str], agent: Agent) -> Background:
-        """Refuse."""
         raise CommandError(self.why)
 
     async def list_background(self, agent: Agent) -> tuple[Background, ...]:
-        """None."""
         return ()
 
     async def end(self, agent: Agent, key: str) -> Background:
-        """Refuse."""
         raise CommandError(self.why)
 
     async def end_all(self, agent_id: AgentId) -> None:
-        """There is none."""
+        pass
 
     async def close(self) -> None:
-        """Nothing runs."""
+        pass

@@ -1,4 +1,4 @@
-"""Programs shut in by Docker: each in a container of an image that is there already, in gVisor where Docker has it."""
+"""Sandbox backend Docker: one container for each program, with gVisor if Docker has it. Images are never pulled."""
 
 import asyncio
 import logging
@@ -20,43 +20,49 @@ from agent_core.providers.sandbox.backend import LIMITS, NotStarted, ProgramLimi
 IMAGE = "python:3.12-slim"
 GVISOR = "runsc"
 LABEL = "signoff.sandbox"
-PASSED_ON = ("PATH", "HOME", "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_CERT_PATH", "DOCKER_TLS_VERIFY")
-LONGEST_ANSWER, NEXT_TRY, MOST_TRIES = 20.0, 1.0, 30
-FAILED_ITSELF, KILLED = 125, 137  # https://docs.docker.com/reference/cli/docker/container/run/#exit-status
-SPARE_SECONDS = 60
-SEALED = "sealed-"  # folders with copies of approved programs
-NO_DUMP = 1  # core(5): the one limit that a program which cores are piped to keeps as well
+PASSED_VARIABLES = (
+    "PATH",
+    "HOME",
+    "DOCKER_HOST",
+    "DOCKER_CONTEXT",
+    "DOCKER_CONFIG",
+    "DOCKER_CERT_PATH",
+    "DOCKER_TLS_VERIFY",
+)
+ANSWER_TIMEOUT_SECONDS, RETRY_SECONDS, MAX_REMOVE_ATTEMPTS = 20.0, 1.0, 30
+EXIT_DOCKER_FAILED, EXIT_KILLED = 125, 137  # https://docs.docker.com/reference/cli/docker/container/run/#exit-status
+MARGIN_SECONDS = 60
+SEALED_PREFIX = "sealed-"  # prefix of folders with copies of approved programs
+CORE_BYTES = 1  # core(5): the only limit that also applies if cores are piped to a program
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, kw_only=True)
 class DockerProcess:
-    """A program in a container of that name; `client` is the process that shows what it prints."""
+    """A program in a container. `client` is the `docker run` process, which prints its output."""
 
     client: Process
     name: str
     docker: "DockerBackend"
     sealed: "TemporaryDirectory[str] | None" = None
-    is_over: bool = False
+    is_killed: bool = False
 
     @property
     def output(self) -> StreamReader:
-        """Both streams."""
         if self.client.stdout is None:
             raise LookupError("The program has no output.")
         return self.client.stdout
 
     async def wait_ended(self) -> int:
-        """The exit code that Docker passes on."""
         code = await self.client.wait()
         return code if code >= 0 else 128 - code
 
     async def kill(self) -> None:
-        """Remove the container, also one that is only just being made, until its client has nothing to show."""
-        if self.is_over:
+        """Remove the container, also one that is still being created."""
+        if self.is_killed:
             return
-        self.is_over = True
+        self.is_killed = True
         try:
             await self._remove()
         finally:
@@ -64,31 +70,32 @@ class DockerProcess:
                 self.sealed.cleanup()
 
     async def _remove(self) -> None:
-        for _ in range(MOST_TRIES):
+        for _ in range(MAX_REMOVE_ATTEMPTS):
             if self.client.returncode is not None:
                 return
             await self.docker.ask("rm", "--force", self.name)
             with suppress(TimeoutError):
-                await asyncio.wait_for(self.client.wait(), NEXT_TRY)
+                await asyncio.wait_for(self.client.wait(), RETRY_SECONDS)
         logger.warning("container not removed", extra={"container": self.name})
         with suppress(ProcessLookupError):
             self.client.kill()
 
-    def fate(self) -> str:
-        """What Docker says of its end."""
-        if self.client.returncode == FAILED_ITSELF:
+    def end_reason(self) -> str:
+        if self.client.returncode == EXIT_DOCKER_FAILED:
             return "Docker could not start it"
         most = self.docker.limits.memory_bytes
-        return f"it was killed, as what takes more than {most:,} bytes is" if self.client.returncode == KILLED else ""
+        return (
+            f"it was killed, as what takes more than {most:,} bytes is" if self.client.returncode == EXIT_KILLED else ""
+        )
 
-    def excess(self) -> str:
-        """Nothing: Docker counts by itself."""
+    def exceeded_limit(self) -> str:
+        """Always "": Docker enforces the limits."""
         return ""
 
 
 @dataclass(slots=True, kw_only=True)
 class DockerBackend:
-    """The command line of Docker. `data` tells the containers of one Signoff from those of another."""
+    """Builds the command line of Docker. `data` distinguishes the containers of several installations."""
 
     data: Path
     file_bytes: int
@@ -98,41 +105,41 @@ class DockerBackend:
     runtime: str = ""
 
     async def find_missing(self) -> str:
-        """What keeps it from working; what an earlier process left running is removed."""
+        """Also removes containers and folders that an earlier process left."""
         if shutil.which("docker", path=self.environ.get("PATH")) is None:
             return "docker is not installed. Install Docker, or set SANDBOX=bubblewrap."
-        code, said = await self.ask("info", "--format", "{{range $name, $_ := .Runtimes}}{{$name}} {{end}}")
+        code, output = await self.ask("info", "--format", "{{range $name, $_ := .Runtimes}}{{$name}} {{end}}")
         if code:
-            return f"Docker does not answer: {said[-200:]}. Start it, or set SANDBOX=bubblewrap."
-        self.runtime = GVISOR if GVISOR in said.split() else ""
+            return f"Docker does not answer: {output[-200:]}. Start it, or set SANDBOX=bubblewrap."
+        self.runtime = GVISOR if GVISOR in output.split() else ""
         if (await self.ask("image", "inspect", "--format", "{{.Id}}", self.image))[0]:
             return f"Docker has no image {self.image}. Fetch it: docker pull {self.image}"
-        _, left = await self.ask("ps", "--all", "--quiet", "--filter", f"label={LABEL}={self._owner}")
-        if names := left.split():
+        _, leftover = await self.ask("ps", "--all", "--quiet", "--filter", f"label={LABEL}={self._owner}")
+        if names := leftover.split():
             await self.ask("rm", "--force", *names)
-        for folder in self.data.glob(f"{SEALED}*"):
+        for folder in self.data.glob(f"{SEALED_PREFIX}*"):
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
         return ""
 
-    def owner_of(self, name: str) -> int | None:
-        """As with bubblewrap, so that workspaces stay usable when the setting changes."""
+    def user_of(self, name: str) -> int | None:
+        """The same as with bubblewrap, so that workspaces stay usable if the setting changes."""
         return user_for(name)
 
-    async def enter(
+    async def start(
         self, argv: Sequence[str], folder: Path, sealed: Mapping[str, bytes] = NOTHING_SEALED
     ) -> DockerProcess:
-        """Start a container. Sealed files are copied into a folder of its own, which goes with the container."""
+        """Start a container. Sealed files are copied into a folder that is deleted with the container."""
         name = f"signoff-{uuid4().hex}"
-        copied = _copied(self.data, sealed) if sealed else None
+        copied = _copy_sealed(self.data, sealed) if sealed else None
         mounts = {folder: "/workspace:rw"} | ({Path(copied.name, "files"): "/sealed:ro"} if copied else {})
         try:
             client = await asyncio.create_subprocess_exec(
-                *self._line(name, mounts, folder.name),
+                *self._run_options(name, mounts, folder.name),
                 *argv,
                 stdin=DEVNULL,
                 stdout=PIPE,
                 stderr=STDOUT,
-                env=self._passed_on,
+                env=self._environment,
             )
         except BaseException as error:
             if copied:
@@ -144,30 +151,30 @@ class DockerBackend:
         return DockerProcess(client=client, name=name, docker=self, sealed=copied)
 
     async def ask(self, *words: str) -> tuple[int, str]:
-        """Run a short command of Docker and give its exit code and what it says."""
+        """Run a short Docker command; return exit code and output."""
         try:
             process = await asyncio.create_subprocess_exec(
-                "docker", *words, stdin=DEVNULL, stdout=PIPE, stderr=STDOUT, env=self._passed_on
+                "docker", *words, stdin=DEVNULL, stdout=PIPE, stderr=STDOUT, env=self._environment
             )
         except OSError as error:
             return 127, str(error)
         try:
-            said, _ = await asyncio.wait_for(process.communicate(), LONGEST_ANSWER)
+            output, _ = await asyncio.wait_for(process.communicate(), ANSWER_TIMEOUT_SECONDS)
         except TimeoutError:
             process.kill()
             await process.wait()
-            return 124, f"no answer after {LONGEST_ANSWER:.0f} seconds"
-        return process.returncode or 0, said.decode(errors="replace").strip()
+            return 124, f"no answer after {ANSWER_TIMEOUT_SECONDS:.0f} seconds"
+        return process.returncode or 0, output.decode(errors="replace").strip()
 
     @property
-    def _passed_on(self) -> dict[str, str]:
-        return {name: value for name, value in self.environ.items() if name in PASSED_ON}
+    def _environment(self) -> dict[str, str]:
+        return {name: value for name, value in self.environ.items() if name in PASSED_VARIABLES}
 
     @property
     def _owner(self) -> str:
         return sha256(str(self.data.resolve()).encode()).hexdigest()[:16]
 
-    def _line(self, name: str, mounts: Mapping[Path, str], workspace: str) -> Iterator[str]:
+    def _run_options(self, name: str, mounts: Mapping[Path, str], workspace: str) -> Iterator[str]:
         limits, user = self.limits, user_for(workspace)
         yield from ("docker", "run", "--rm", "--init", "--pull", "never", "--name", name)
         yield from ("--label", f"{LABEL}={self._owner}", "--log-driver", "none")
@@ -180,25 +187,25 @@ class DockerBackend:
         yield from ("--shm-size", str(limits.scratch_bytes))
         sizes = f"size={limits.scratch_bytes},nr_inodes={limits.scratch_files},mode=1777"
         yield from ("--tmpfs", f"/tmp:rw,nosuid,nodev,{sizes}")  # noqa: S108 - inside it is its own
-        counted = {
-            "core": NO_DUMP,
+        ulimits = {
+            "core": CORE_BYTES,
             "cpu": f"{limits.processor_seconds}:{limits.processor_seconds + 1}",
             "fsize": self.file_bytes,
             "nofile": limits.open_files,
         }
-        for limit, most in counted.items():
+        for limit, most in ulimits.items():
             yield from ("--ulimit", f"{limit}={most}")
         yield from ("--env", "HOME=/tmp", "--env", "LANG=C.UTF-8")
         for folder, place in mounts.items():
             yield from ("--volume", f"{folder}:{place}")
         yield from ("--workdir", "/workspace", self.image)
-        # A container does not end with the process that started it: this one ends in time, whatever becomes of that.
-        yield from ("timeout", "-s", "KILL", str(int(limits.background_seconds) + SPARE_SECONDS))
+        # A container survives the process that started it, so a timeout inside ends it.
+        yield from ("timeout", "-s", "KILL", str(int(limits.background_seconds) + MARGIN_SECONDS))
 
 
-def _copied(data: Path, sealed: Mapping[str, bytes]) -> "TemporaryDirectory[str]":
-    """The files in a new folder, which no other account of this machine can enter; the container's user reads them."""
-    copied = TemporaryDirectory(prefix=SEALED, dir=data, ignore_cleanup_errors=True)
+def _copy_sealed(data: Path, sealed: Mapping[str, bytes]) -> "TemporaryDirectory[str]":
+    """Copy the files to a new folder that other accounts cannot enter."""
+    copied = TemporaryDirectory(prefix=SEALED_PREFIX, dir=data, ignore_cleanup_errors=True)
     top = Path(copied.name, "files")
     top.mkdir()
     for path, content in sealed.items():

@@ -1,4 +1,4 @@
-"""The Python that programs in the sandbox run on: the system's, or the one that runs this."""
+"""Finds the Python interpreter for programs in the sandbox: the system's, or the running one."""
 
 import sys
 import sysconfig
@@ -6,41 +6,41 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-SYSTEM = (Path("/usr/local/bin/python3"), Path("/usr/bin/python3"))
-SHOWN = Path("/usr")
-INSIDE = "/opt/python"
+SYSTEM_PYTHONS = (Path("/usr/local/bin/python3"), Path("/usr/bin/python3"))
+USR = Path("/usr")
+PYTHON_ROOT = "/opt/python"
 
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """What has to be shown in the sandbox so that `python3` runs there: (path here, path there)."""
+    """Mounts (source path, target path) that make `python3` work in the sandbox."""
 
-    shown: tuple[tuple[Path, str], ...] = ()
+    mounts: tuple[tuple[Path, str], ...] = ()
 
     @classmethod
-    def found(cls) -> "Interpreter | None":
-        """The system's if it has one, else this process's own; None when that is not where it should be."""
-        if any(path.exists() and path.resolve().is_relative_to(SHOWN) for path in SYSTEM):
+    def find(cls) -> "Interpreter | None":
+        """The system's Python, else the running one; None if that has an unknown layout."""
+        if any(path.exists() and path.resolve().is_relative_to(USR) for path in SYSTEM_PYTHONS):
             return cls()
-        return cls.own()
+        return cls.running()
 
     @classmethod
-    def own(cls) -> "Interpreter | None":
-        """The one that runs this, alone with its standard library: nothing that was installed beside it, no venv."""
+    def running(cls) -> "Interpreter | None":
+        """The running Python with its standard library only, without site-packages and virtual environment."""
         version = f"python{sys.version_info.major}.{sys.version_info.minor}"
         base = Path(sys.base_prefix)
         program, library = base / "bin" / version, Path(sysconfig.get_path("stdlib"))
         if not program.is_file() or not (library / "os.py").is_file():
             return None
-        places = [(program.resolve(), f"{INSIDE}/bin/python3"), (library, f"{INSIDE}/lib/{version}")]
-        return cls((*places, *_shared(base)))
+        mounts = [(program.resolve(), f"{PYTHON_ROOT}/bin/python3"), (library, f"{PYTHON_ROOT}/lib/{version}")]
+        return cls((*mounts, *_shared_libraries(base)))
 
     @property
     def hidden(self) -> tuple[str, ...]:
-        """Folders of what was installed, which are covered."""
-        return tuple(f"{there}/site-packages" for here, there in self.shown if (here / "site-packages").is_dir())
+        """Paths of site-packages, which are covered by an empty folder."""
+        return tuple(f"{target}/site-packages" for source, target in self.mounts if (source / "site-packages").is_dir())
 
 
-def _shared(base: Path) -> Iterator[tuple[Path, str]]:
+def _shared_libraries(base: Path) -> Iterator[tuple[Path, str]]:
     for path in sorted((base / "lib").glob("libpython3*.so*")):
-        yield path.resolve(), f"{INSIDE}/lib/{path.name}"
+        yield path.resolve(), f"{PYTHON_ROOT}/lib/{path.name}"

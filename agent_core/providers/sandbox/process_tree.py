@@ -1,4 +1,4 @@
-"""What a tree of processes holds, as /proc tells it. Blocking."""
+"""Memory, sockets and open files of a process tree, read from /proc. Blocking."""
 
 import os
 from collections import defaultdict
@@ -10,21 +10,20 @@ from pathlib import Path
 PROC = Path("/proc")
 PAGE_BYTES = os.sysconf("SC_PAGESIZE")
 DEFAULT_BUFFERS = ("rmem_default", "wmem_default")  # of socket(7)
-SENT_AT_ONCE = 2  # what a socket holds may be over its size by one more message of that size
-KILOBYTE = 1024
-INODE, PATH = 4, 5  # of a line of /proc/…/maps, as proc(5) has it
-COUNTED = ("RssAnon:", "RssShmem:")  # pages of programs and libraries are shared by all who run them
+BUFFER_OVERSHOOT = 2  # a socket may hold one more message of its buffer's size
+KIBIBYTE_BYTES = 1024
+INODE, PATH = 4, 5  # fields of a line of /proc/PID/maps, proc(5)
+COUNTED_FIELDS = ("RssAnon:", "RssShmem:")  # not RssFile: pages of programs and libraries are shared
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessTree:
-    """The processes that there were, from one of them down."""
+    """Pids of a process and its descendants."""
 
     processes: tuple[int, ...]
 
     @classmethod
     def below(cls, root: int) -> "ProcessTree":
-        """A process and all that it and its own started."""
         children: dict[int, list[int]] = defaultdict(list)
         for process, parent in _parents():
             children[parent].append(process)
@@ -35,20 +34,20 @@ class ProcessTree:
 
     @property
     def memory(self) -> int:
-        """Bytes that they hold, what several of them share counted for each."""
+        """Bytes of anonymous and shared memory; memory shared by several processes counts for each."""
         return sum(_memory(process) for process in self.processes)
 
-    def deleted_files(self, within: str) -> int:
-        """How many files of a folder, as they see it, they hold though these were deleted: their blocks stay taken."""
+    def count_deleted_files(self, within: str) -> int:
+        """Number of deleted files of a folder that are still open or mapped and so occupy disk blocks."""
         return len({found for process in self.processes for found in _deleted(process, within)})
 
 
 @dataclass(frozen=True, slots=True)
 class SocketUse:
-    """What the sockets of a network namespace may hold in buffers, which counts as nobody's memory in /proc.
+    """Socket buffers of a network namespace, which /proc counts as no process's memory.
 
-    `sockets` are all there are, also those that no descriptor stands for. `tcp_bytes` is what TCP holds on the whole
-    machine, as the kernel tells it only so; it concerns who has TCP sockets (`tcp`).
+    `sockets` includes sockets without a descriptor. `tcp_bytes` is for the whole machine, since the kernel gives no
+    other number; it is used only if the namespace has TCP sockets (`tcp`).
     """
 
     sockets: int = 0
@@ -57,30 +56,30 @@ class SocketUse:
 
     @classmethod
     def of(cls, process: int) -> "SocketUse":
-        """Of the namespace that a process is in; nothing where it has ended."""
-        told = {**_counts(process, "sockstat"), **_counts(process, "sockstat6")}
-        tcp = sum(told.get(name, {}).get("inuse", 0) for name in ("TCP", "TCP6"))
-        taken = told.get("TCP", {}).get("mem", 0) * PAGE_BYTES
-        return cls(told.get("sockets", {}).get("used", 0), tcp, taken)
+        """Of the process's namespace; zeros if the process has ended."""
+        fields = {**_counts(process, "sockstat"), **_counts(process, "sockstat6")}
+        tcp = sum(fields.get(name, {}).get("inuse", 0) for name in ("TCP", "TCP6"))
+        taken = fields.get("TCP", {}).get("mem", 0) * PAGE_BYTES
+        return cls(fields.get("sockets", {}).get("used", 0), tcp, taken)
 
-    def most_bytes(self, tcp_before: int) -> int:
-        """The most that they hold now, where TCP held that many bytes before there were any of them."""
+    def max_bytes(self, tcp_before: int) -> int:
+        """Upper bound of the bytes in buffers. `tcp_before` are the machine's TCP bytes before the start."""
         tcp = max(self.tcp_bytes - tcp_before, 0) if self.tcp else 0
-        return self.sockets * _largest_buffer() * SENT_AT_ONCE + tcp
+        return self.sockets * _largest_buffer() * BUFFER_OVERSHOOT + tcp
 
 
-def scratch_files(root: int, *folders: str) -> int:
-    """How many files, folders and links there are in file systems of their own, as the process sees them."""
+def count_inodes(root: int, *folders: str) -> int:
+    """Number of inodes in use on these file systems, as seen by the process."""
     total = 0
     for folder in folders:
         with suppress(OSError):
-            told = os.statvfs(f"{PROC}/{root}/root{folder}")
-            total += told.f_files - told.f_ffree
+            fields = os.statvfs(f"{PROC}/{root}/root{folder}")
+            total += fields.f_files - fields.f_ffree
     return total
 
 
-def tasks_of(user: int) -> int:
-    """How many threads a user runs on this machine."""
+def count_threads(user: int) -> int:
+    """Number of threads of a user on this machine."""
     total = 0
     for process in _processes():
         with suppress(OSError):
@@ -90,16 +89,16 @@ def tasks_of(user: int) -> int:
 
 
 def _counts(process: int, file: str) -> dict[str, dict[str, int]]:
-    """What /proc/net/sockstat says of each protocol: `TCP: inuse 11 mem 31` is {"TCP": {"inuse": 11, "mem": 31}}."""
+    """/proc/net/sockstat by protocol: `TCP: inuse 11 mem 31` is {"TCP": {"inuse": 11, "mem": 31}}."""
     with suppress(OSError, ValueError):
         lines = (PROC / str(process) / "net" / file).read_text("utf-8").splitlines()
         parts = [line.replace(":", " ").split() for line in lines]
-        return {name: dict(zip(told[::2], map(int, told[1::2]), strict=True)) for name, *told in parts}
+        return {name: dict(zip(fields[::2], map(int, fields[1::2]), strict=True)) for name, *fields in parts}
     return {}
 
 
 def _largest_buffer() -> int:
-    """Bytes that a socket's buffer holds, as no program in the sandbox may choose another size."""
+    """Default size of a socket buffer in bytes; seccomp keeps programs from choosing another."""
     sizes = [0]
     for name in DEFAULT_BUFFERS:
         with suppress(OSError, ValueError):
@@ -114,19 +113,22 @@ def _processes() -> Iterator[int]:
 def _parents() -> Iterator[tuple[int, int]]:
     for process in _processes():
         with suppress(OSError):
-            told = (PROC / str(process) / "stat").read_text("utf-8", "replace")
-            yield process, int(told.rpartition(")")[2].split()[1])  # the name before it may hold anything
+            fields = (PROC / str(process) / "stat").read_text("utf-8", "replace")
+            yield (
+                process,
+                int(fields.rpartition(")")[2].split()[1]),
+            )  # the name before may contain any character
 
 
 def _memory(process: int) -> int:
     with suppress(OSError):
         lines = (PROC / str(process) / "status").read_text("utf-8", "replace").splitlines()
-        return sum(int(line.split()[1]) * KILOBYTE for line in lines if line.startswith(COUNTED))
+        return sum(int(line.split()[1]) * KIBIBYTE_BYTES for line in lines if line.startswith(COUNTED_FIELDS))
     return 0
 
 
 def _deleted(process: int, within: str) -> Iterator[int]:
-    """Their inodes, of files that are open and of those that only memory is mapped to."""
+    """Inodes of deleted files, open or mapped."""
     with suppress(OSError):
         for path in (PROC / str(process) / "fd").iterdir():
             with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Attempts to break out of a sandbox, made at the start: nothing is run for anybody where one of them succeeds."""
+"""Sandbox self-test: tries to escape at start-up. If an attempt succeeds, no programs are run."""
 
 import asyncio
 import os
@@ -17,9 +17,9 @@ from agent_core.providers.sandbox.backend import NotStarted
 
 Run: TypeAlias = Callable[[Sequence[str], Path, float], Awaitable[ProgramRun]]
 
-LONGEST, LOOPED = 25.0, 0.5  # seconds; programs start late on a busy machine
-GOT_THROUGH, ALL_TRIED = "GOT THROUGH: ", "ALL TRIED"
-TRY = """
+TIMEOUT_SECONDS, LOOP_SECONDS = 25.0, 0.5  # generous for a busy machine
+SUCCESS_MARK, END_MARK = "GOT THROUGH: ", "ALL TRIED"
+PRELUDE = """
 import os, socket, sys
 def tried(what, act):
     try:
@@ -28,8 +28,8 @@ def tried(what, act):
     except (OSError, MemoryError, ValueError):
         pass
 """
-# Printed and not returned: whoever reads `environ` of all processes sees what the bot was given, if anything does.
-LOOK = """
+# `environ` is printed; _leaked looks for names of this process's variables in the output.
+PROBE = """
 secret, port = sys.argv[1:]
 tried("read /etc/shadow", lambda: open("/etc/shadow").read())
 tried("read a file of the bot's", lambda: open(secret).read())
@@ -50,7 +50,7 @@ for process in filter(str.isdecimal, os.listdir("/proc")):
 tried("become root", lambda: os.setuid(0))
 print("ALL TRIED")
 """
-FORK = """
+FORK_BOMB = """
 import signal
 for number in range(int(sys.argv[1])):
     try:
@@ -64,26 +64,26 @@ else:
 print("ALL TRIED", flush=True)
 os._exit(0)
 """
-TAKE = """
+MEMORY_HOG = """
 tried("take 2 GB of memory", lambda: bytearray(2_000_000_000))
 print("ALL TRIED")
 """
 LOOP = "while True: pass"
-SHELLS = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "OLDPWD", "PATH", "PWD", "SHLVL", "_")
-IMAGES = ("GPG_KEY", "HOSTNAME", "LD_LIBRARY_PATH", "TERM")  # of Docker, with PYTHON_…
-MOST_FORKS = 300
+SHELL_VARIABLES = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "OLDPWD", "PATH", "PWD", "SHLVL", "_")
+IMAGE_VARIABLES = ("GPG_KEY", "HOSTNAME", "LD_LIBRARY_PATH", "TERM")  # of Docker, with PYTHON_…
+MAX_FORKS = 300
 
 
 @dataclass(slots=True)
 class Listener:
-    """Something on the loopback of this machine that nobody in the sandbox may reach."""
+    """A TCP server on loopback that programs in the sandbox must not reach."""
 
     port: int = 0
     reached: bool = False
     _server: asyncio.Server | None = field(default=None, repr=False)
 
     async def __aenter__(self) -> "Listener":
-        self._server = await asyncio.start_server(self._hear, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 
@@ -92,25 +92,25 @@ class Listener:
             self._server.close()
             await self._server.wait_closed()
 
-    async def _hear(self, _reader: StreamReader, writer: StreamWriter) -> None:
+    async def _accept(self, _reader: StreamReader, writer: StreamWriter) -> None:
         self.reached = True
         writer.close()
 
 
 async def find_escapes(run: Run, root: Path) -> str:
-    """A sentence on what got out of the sandbox, or why that could not be tried; "" when nothing did."""
-    home = await asyncio.to_thread(_made, root)
+    """A sentence on what escaped or why the test failed; "" if the sandbox holds."""
+    folder = await asyncio.to_thread(_make_folder, root)
     try:
-        secret = home / "secret"
+        secret = folder / "secret"
         secret.write_text(secrets.token_hex(), "utf-8")
         async with Listener() as listener:
-            tries = (
-                _try(run, home / "look", LOOK, str(secret), str(listener.port)),
-                _try(run, home / "fork", FORK, str(MOST_FORKS)),
-                _try(run, home / "take", TAKE),
-                _run_loop(run, home / "loop"),
+            attempts = (
+                _attempt(run, folder / "look", PROBE, str(secret), str(listener.port)),
+                _attempt(run, folder / "fork", FORK_BOMB, str(MAX_FORKS)),
+                _attempt(run, folder / "take", MEMORY_HOG),
+                _run_loop(run, folder / "loop"),
             )
-            faults = [fault for fault in await asyncio.gather(*tries) if fault]
+            faults = [fault for fault in await asyncio.gather(*attempts) if fault]
             if listener.reached:
                 faults.insert(0, "a program in it could connect to this machine")
         return f"The sandbox does not hold: {'; '.join(faults)}." if faults else ""
@@ -119,36 +119,40 @@ async def find_escapes(run: Run, root: Path) -> str:
     except (CommandError, OSError, TimeoutError) as error:
         return f"The sandbox could not be tried: {error}"
     finally:
-        await asyncio.to_thread(shutil.rmtree, home, ignore_errors=True)
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
 
-def _made(root: Path) -> Path:
+def _make_folder(root: Path) -> Path:
     root.mkdir(parents=True, exist_ok=True)
     return Path(tempfile.mkdtemp(prefix=".self-test-", dir=root))
 
 
-async def _try(run: Run, folder: Path, code: str, *arguments: str) -> str:
-    ended = await run(("python3", "-I", "-c", TRY + code, *arguments), folder, LONGEST)
-    if GOT_THROUGH in ended.output:
-        told = ended.output.partition(GOT_THROUGH)[2].splitlines()[0]
+async def _attempt(run: Run, folder: Path, code: str, *arguments: str) -> str:
+    ended = await run(("python3", "-I", "-c", PRELUDE + code, *arguments), folder, TIMEOUT_SECONDS)
+    if SUCCESS_MARK in ended.output:
+        told = ended.output.partition(SUCCESS_MARK)[2].splitlines()[0]
         return f"a program in it could {told}"
     if leaked := _leaked(ended.output):
         return f"a program in it could read the environment ({leaked})"
-    if ALL_TRIED not in ended.output:
+    if END_MARK not in ended.output:
         said = ended.ended_because or ended.output.strip()[-200:] or f"exit code {ended.exit_code}"
         return f"a program in it did not do what it should ({folder.name}: {said})"
     return ""
 
 
 async def _run_loop(run: Run, folder: Path) -> str:
-    async with asyncio.timeout(LONGEST):
-        ended = await run(("python3", "-I", "-c", LOOP), folder, LOOPED)
+    async with asyncio.timeout(TIMEOUT_SECONDS):
+        ended = await run(("python3", "-I", "-c", LOOP), folder, LOOP_SECONDS)
     return "" if ended.ended_because else "a program that runs for ever ended by itself, or could not be started"
 
 
 def _leaked(output: str) -> str:
-    """Names of variables that this process has and a program in the sandbox saw."""
+    """Names of this process's environment variables that the program saw."""
     seen = {line.removeprefix("ENVIRON ") for line in output.splitlines() if line.startswith("ENVIRON ")}
     return ", ".join(
-        sorted(name for name in seen & {*os.environ}.difference(SHELLS, IMAGES) if not name.startswith("PYTHON"))
+        sorted(
+            name
+            for name in seen & {*os.environ}.difference(SHELL_VARIABLES, IMAGE_VARIABLES)
+            if not name.startswith("PYTHON")
+        )
     )

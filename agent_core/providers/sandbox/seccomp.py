@@ -1,8 +1,8 @@
-"""Which calls of the kernel a program in the sandbox may not make, as a filter of classic BPF that bubblewrap loads.
+"""seccomp filter (classic BPF) for sandboxed programs: which system calls fail.
 
-Refused is what could give other rights, look into other programs, keep memory or disk where no limit counts it, or
-reach past namespaces: key rings belong to users and vsock to the machine, whatever namespace one is in. Set-id bits on
-files are refused because other accounts of the machine could run such a file with its owner's rights.
+Refused are calls that could change privileges, inspect other processes, hold memory or disk where no limit counts it,
+or bypass namespaces (key rings belong to users, vsock to the machine). Set-id bits are refused because other accounts
+of the machine could run such a file with its owner's rights.
 """
 
 import platform
@@ -12,19 +12,19 @@ from dataclasses import dataclass
 from typing import Literal
 
 # linux/filter.h and linux/seccomp.h
-LOAD, EQUAL, AT_LEAST, ANY_BIT, GIVE = 0x20, 0x15, 0x35, 0x45, 0x06
-ALLOW, KILL, FAIL = 0x7FFF0000, 0x80000000, 0x00050000
+LOAD, EQUAL, GREATER_OR_EQUAL, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+ALLOW, KILL_PROCESS, FAIL_WITH = 0x7FFF0000, 0x80000000, 0x00050000
 SUCCESS, EPERM, ENOSYS, EOPNOTSUPP, EAFNOSUPPORT = 0, 1, 38, 95, 97
 NUMBER, ARCHITECTURE, FIRST, SECOND, THIRD, FOURTH = 0, 4, 16, 24, 32, 40
 SET_ID_BITS = 0o6000  # S_ISUID and S_ISGID of linux/stat.h
-CREATING = 0x400040  # O_CREAT and the own bit of O_TMPFILE: without one of them open(2) takes no mode
+CREATING = 0x400040  # O_CREAT and O_TMPFILE's own bit: only with one of them open(2) uses the mode
 SOCKET_LEVEL, AF_UNIX = 1, 1
 BUFFER_SIZES = (7, 8, 32, 33)  # SO_SNDBUF, SO_RCVBUF and their …FORCE of asm-generic/socket.h
 NEW_NAMESPACES = 0x7E020000  # every CLONE_NEW… of linux/sched.h
 FAMILIES = (1, 2, 10)  # AF_UNIX, AF_INET, AF_INET6
 TERMINAL_INPUT = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
 RESERVATIONS = (0x40305828, 0x4030582A, 0x40305839)  # FS_IOC_RESVSP, FS_IOC_RESVSP64, FS_IOC_ZERO_RANGE
-FOREIGN_NUMBERS = 0x40000000  # x32 on x86_64
+X32_NUMBERS = 0x40000000  # x32 on x86_64
 
 # asm/unistd_64.h and asm-generic/unistd.h: name: (number on x86_64, number on aarch64)
 REFUSED: Mapping[str, tuple[int, int]] = {
@@ -40,13 +40,13 @@ REFUSED: Mapping[str, tuple[int, int]] = {
     "reboot": (169, 142), "acct": (163, 89), "syslog": (103, 116), "quotactl": (179, 60), "quotactl_fd": (443, 443),
     "shmget": (29, 194), "msgget": (68, 186),
 }  # fmt: skip
-# Programs that would use these go on without them when they are told that there is no such call.
+# Programs fall back to other calls if these fail with ENOSYS.
 ABSENT: Mapping[str, tuple[int, int]] = {
     "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
     "clone3": (435, 435), "memfd_create": (319, 279), "memfd_secret": (447, 447),
-    "openat2": (437, 437),  # its mode is in memory, where no filter can look
+    "openat2": (437, 437),  # its mode is in memory, which seccomp cannot read
 }  # fmt: skip
-# What is stored beside a file's content belongs to no size that is counted, and many file systems know nothing of it.
+# Extended attributes are not part of the counted file size; programs cope, since many file systems lack them.
 UNSUPPORTED: Mapping[str, tuple[int, int]] = {
     "setxattr": (188, 5), "lsetxattr": (189, 6), "fsetxattr": (190, 7), "setxattrat": (463, 463),
 }  # fmt: skip
@@ -57,15 +57,15 @@ MODES: Mapping[str, tuple[tuple[int, int | None], int]] = {
     "fchmodat2": ((452, 452), THIRD), "mknod": ((133, None), SECOND), "mknodat": ((259, 33), THIRD),
     "creat": ((85, None), SECOND),
 }  # fmt: skip
-# Those that open a file, whose mode counts only where they make one: the arguments with the flags and with the mode.
+# Calls that open a file, whose mode counts only if they create it: the arguments with the flags and the mode.
 OPENS: Mapping[str, tuple[tuple[int, int | None], int, int]] = {
     "open": ((2, None), SECOND, THIRD), "openat": ((257, 56), THIRD, FOURTH),
 }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
-    """How a kind of processor spells its calls: `column` is where the tables above hold its numbers."""
+class Architecture:
+    """System call numbers of a processor architecture. `column` is its column in the tables above."""
 
     audit: int
     column: Literal[0, 1]
@@ -77,81 +77,85 @@ class Machine:
     fallocate: int
 
 
-MACHINES = {
-    "x86_64": Machine(
+ARCHITECTURES = {
+    "x86_64": Architecture(
         audit=0xC000003E, column=0, clone=56, ioctl=16, socket=41, socketpair=53, setsockopt=54, fallocate=285
     ),
-    "aarch64": Machine(
+    "aarch64": Architecture(
         audit=0xC00000B7, column=1, clone=220, ioctl=29, socket=198, socketpair=199, setsockopt=208, fallocate=47
     ),
 }
 
 
-def filtered(machine: str = "") -> bytes | None:
-    """The filter for this kind of processor, or for that of this machine; None where none is known."""
-    known = MACHINES.get(machine or platform.machine())
-    return b"".join(_lines(known)) if known else None
+def build_filter(machine: str = "") -> bytes | None:
+    """The filter for an architecture, by default this machine's; None if it is unknown."""
+    known = ARCHITECTURES.get(machine or platform.machine())
+    return b"".join(_instructions(known)) if known else None
 
 
-def _lines(machine: Machine) -> Iterator[bytes]:
-    yield _line(LOAD, ARCHITECTURE)
-    yield _line(EQUAL, machine.audit, 1, 0)
-    yield _line(GIVE, KILL)
-    yield _line(LOAD, NUMBER)
-    yield from _answer(AT_LEAST, FOREIGN_NUMBERS, ENOSYS)
+def _instructions(machine: Architecture) -> Iterator[bytes]:
+    yield _instruction(LOAD, ARCHITECTURE)
+    yield _instruction(EQUAL, machine.audit, 1, 0)
+    yield _instruction(RETURN, KILL_PROCESS)
+    yield _instruction(LOAD, NUMBER)
+    yield from _fail_if(GREATER_OR_EQUAL, X32_NUMBERS, ENOSYS)
     for calls, error in ((REFUSED, EPERM), (ABSENT, ENOSYS), (UNSUPPORTED, EOPNOTSUPP)):
         for numbers in calls.values():
-            yield from _answer(EQUAL, numbers[machine.column], error)
-    yield from _looked_into(machine.clone, FIRST, [*_answer(ANY_BIT, NEW_NAMESPACES, EPERM)])
-    inputs = [line for call in TERMINAL_INPUT for line in _answer(EQUAL, call, EPERM)]
-    sizes = [line for call in RESERVATIONS for line in _answer(EQUAL, call, EOPNOTSUPP)]
-    yield from _looked_into(machine.ioctl, SECOND, [*inputs, *sizes])
-    # Its other modes take blocks of the disk beyond a file's size, which no limit on sizes holds back.
-    yield from _looked_into(machine.fallocate, SECOND, [*_answer(AT_LEAST, 1, EOPNOTSUPP)])
-    families = [line for family in FAMILIES for line in (_line(EQUAL, family, 0, 1), _line(GIVE, ALLOW))]
-    yield from _looked_into(machine.socket, FIRST, [*families, _line(GIVE, FAIL | EAFNOSUPPORT)])
-    pairs = [_line(EQUAL, AF_UNIX, 1, 0), _line(GIVE, FAIL | EAFNOSUPPORT)]
-    yield from _looked_into(machine.socketpair, FIRST, pairs)
-    yield from _looked_into(machine.setsockopt, FIRST, [*_fixed_buffer_sizes()])
-    yield from _set_id_bits_refused(machine)
-    yield _line(GIVE, ALLOW)
+            yield from _fail_if(EQUAL, numbers[machine.column], error)
+    yield from _check_argument(machine.clone, FIRST, [*_fail_if(ANY_BIT, NEW_NAMESPACES, EPERM)])
+    inputs = [line for call in TERMINAL_INPUT for line in _fail_if(EQUAL, call, EPERM)]
+    sizes = [line for call in RESERVATIONS for line in _fail_if(EQUAL, call, EOPNOTSUPP)]
+    yield from _check_argument(machine.ioctl, SECOND, [*inputs, *sizes])
+    # Its other modes allocate disk blocks beyond the file's size, where no size limit applies.
+    yield from _check_argument(machine.fallocate, SECOND, [*_fail_if(GREATER_OR_EQUAL, 1, EOPNOTSUPP)])
+    families = [
+        line for family in FAMILIES for line in (_instruction(EQUAL, family, 0, 1), _instruction(RETURN, ALLOW))
+    ]
+    yield from _check_argument(machine.socket, FIRST, [*families, _instruction(RETURN, FAIL_WITH | EAFNOSUPPORT)])
+    pairs = [_instruction(EQUAL, AF_UNIX, 1, 0), _instruction(RETURN, FAIL_WITH | EAFNOSUPPORT)]
+    yield from _check_argument(machine.socketpair, FIRST, pairs)
+    yield from _check_argument(machine.setsockopt, FIRST, [*_ignore_buffer_sizes()])
+    yield from _refuse_set_id_bits(machine)
+    yield _instruction(RETURN, ALLOW)
 
 
-def _fixed_buffer_sizes() -> Iterator[bytes]:
-    """A changed size of a socket's buffers is ignored, as the kernel ignores what is beyond its own maximum.
+def _ignore_buffer_sizes() -> Iterator[bytes]:
+    """Make changes of socket buffer sizes succeed without effect.
 
-    So each socket holds at most what the machine's default says, and counting sockets bounds their memory.
+    So each socket holds at most the system's default, and the number of sockets bounds their memory.
     """
-    names = [line for name in BUFFER_SIZES for line in _answer(EQUAL, name, SUCCESS)]
-    yield _line(EQUAL, SOCKET_LEVEL, 0, len(names) + 1)
-    yield _line(LOAD, SECOND)
+    names = [line for name in BUFFER_SIZES for line in _fail_if(EQUAL, name, SUCCESS)]
+    yield _instruction(EQUAL, SOCKET_LEVEL, 0, len(names) + 1)
+    yield _instruction(LOAD, SECOND)
     yield from names
 
 
-def _set_id_bits_refused(machine: Machine) -> Iterator[bytes]:
-    refusal = [*_answer(ANY_BIT, SET_ID_BITS, EPERM)]
+def _refuse_set_id_bits(machine: Architecture) -> Iterator[bytes]:
+    refusal = [*_fail_if(ANY_BIT, SET_ID_BITS, EPERM)]
     for numbers, mode in MODES.values():
         if (number := numbers[machine.column]) is not None:
-            yield from _looked_into(number, mode, refusal)
+            yield from _check_argument(number, mode, refusal)
     for numbers, flags, mode in OPENS.values():
         if (number := numbers[machine.column]) is not None:
-            made = [_line(LOAD, mode), *refusal]
-            yield from _looked_into(number, flags, [_line(ANY_BIT, CREATING, 0, len(made)), *made])
+            mode_check = [_instruction(LOAD, mode), *refusal]
+            yield from _check_argument(
+                number, flags, [_instruction(ANY_BIT, CREATING, 0, len(mode_check)), *mode_check]
+            )
 
 
-def _answer(test: int, value: int, error: int) -> Iterator[bytes]:
-    """Where what is loaded passes the test, the call fails with the error."""
-    yield _line(test, value, 0, 1)
-    yield _line(GIVE, FAIL | error)
+def _fail_if(test: int, value: int, error: int) -> Iterator[bytes]:
+    """If the loaded value passes the test, fail the call with the error."""
+    yield _instruction(test, value, 0, 1)
+    yield _instruction(RETURN, FAIL_WITH | error)
 
 
-def _looked_into(call: int, argument: int, tests: list[bytes]) -> Iterator[bytes]:
-    """Where it is that call, its argument is tested, and what passes no test is allowed."""
-    yield _line(EQUAL, call, 0, len(tests) + 2)
-    yield _line(LOAD, argument)
+def _check_argument(call: int, argument: int, tests: list[bytes]) -> Iterator[bytes]:
+    """For this call, test an argument; allow the call if no test matches."""
+    yield _instruction(EQUAL, call, 0, len(tests) + 2)
+    yield _instruction(LOAD, argument)
     yield from tests
-    yield _line(GIVE, ALLOW)
+    yield _instruction(RETURN, ALLOW)
 
 
-def _line(code: int, value: int, if_so: int = 0, if_not: int = 0) -> bytes:
-    return struct.pack("<HBBI", code, if_so, if_not, value)
+def _instruction(code: int, value: int, jump_true: int = 0, jump_false: int = 0) -> bytes:
+    return struct.pack("<HBBI", code, jump_true, jump_false, value)

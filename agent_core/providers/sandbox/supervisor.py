@@ -1,4 +1,4 @@
-"""Seeing one program through: its output is taken, its limits are watched, and nothing of it is left at the end."""
+"""Supervises one sandboxed process: captures output, enforces limits, kills the process tree at the end."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -9,109 +9,111 @@ from agent_core.model.files import ProgramRun
 from agent_core.ports.world import Clock
 from agent_core.providers.sandbox.backend import ProgramLimits, SandboxedProcess
 from agent_core.providers.sandbox.program_output import ProgramOutput
-from agent_core.providers.sandbox.workspace_quota import WorkspaceQuota, WorkspaceUsage, in_short
+from agent_core.providers.sandbox.workspace_quota import WorkspaceQuota, WorkspaceUsage, summarise
 
-CHUNK = 65_536
-LOOKS_EVERY, LOOKS_AT_LEAST, TELLS_EVERY = 0.25, 2.0, 1.0
-OF_THE_TIME = 10  # looking takes one part in so many, unless that would be too rare
-STOPPED_BY = {
+CHUNK_BYTES = 65_536
+MIN_WATCH_SECONDS, MAX_WATCH_SECONDS, REPORT_SECONDS = 0.25, 2.0, 1.0
+WATCH_DUTY_FACTOR = 10  # watching takes at most 1/10 of the time, within the bounds above
+SIGNAL_REASONS = {
     128 + 24: "it used more than {processor_seconds:,} seconds of processor time",  # SIGXCPU
     128 + 25: "a file that it wrote grew too long",  # SIGXFSZ
 }
 
 
 def ignore_output(_text: str) -> None:
-    """Where nobody watches."""
+    """A `report` callback that does nothing."""
 
 
 @dataclass(slots=True, kw_only=True)
 class ProcessSupervisor:
-    """A program that runs, from the start on. `kept` is the workspace as it was last found within its limits."""
+    """A running process. `allowed_usage` is the last workspace usage within the limits."""
 
-    captive: SandboxedProcess
-    premises: WorkspaceQuota
+    process: SandboxedProcess
+    quota: WorkspaceQuota
     limits: ProgramLimits
     clock: Clock
-    kept: WorkspaceUsage
+    allowed_usage: WorkspaceUsage
     output: ProgramOutput = field(default_factory=ProgramOutput)
-    said_something: asyncio.Event = field(default_factory=asyncio.Event)
+    has_output: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def attend(self, seconds: float, report: Callable[[str], None] = ignore_output) -> ProgramRun:
-        """Wait for its end, or bring it about; cancelling ends the whole tree first."""
+    async def supervise(self, seconds: float, report: Callable[[str], None] = ignore_output) -> ProgramRun:
+        """Wait for the end, a timeout or an exceeded limit. Cancellation kills the tree first."""
         why = cleared = ""
         try:
-            why = await _first_of(self._listen(), self._wait(seconds), self._watch(), self._tell(report))
+            why = await _run_until_first(
+                self._capture_output(), self._time_out(seconds), self._watch_limits(), self._report_output(report)
+            )
         finally:
-            why = why or self.captive.fate()
-            await self.captive.kill()
-            await self._rest()
-            code = await self.captive.wait_ended()
-            cleared = await asyncio.to_thread(self._clear)
-        why = why or STOPPED_BY.get(code, "").format(processor_seconds=self.limits.processor_seconds)
+            why = why or self.process.end_reason()
+            await self.process.kill()
+            await self._drain_output()
+            code = await self.process.wait_ended()
+            cleared = await asyncio.to_thread(self._clear_workspace)
+        why = why or SIGNAL_REASONS.get(code, "").format(processor_seconds=self.limits.processor_seconds)
         return ProgramRun(exit_code=code, output=self.output.text, ended_because=cleared or why)
 
-    async def _listen(self) -> str:
-        """Take its output to the end, or to the most there may be."""
-        while chunk := await self.captive.output.read(CHUNK):
+    async def _capture_output(self) -> str:
+        """Capture the output, up to the limit."""
+        while chunk := await self.process.output.read(CHUNK_BYTES):
             self.output.add(chunk)
-            self.said_something.set()
+            self.has_output.set()
             if self.output.total > self.limits.output_bytes:
                 return f"it printed more than {self.limits.output_bytes:,} bytes"
-        await self.captive.wait_ended()
+        await self.process.wait_ended()
         return ""
 
-    async def _rest(self) -> None:
-        """Take what was printed and not yet read; nobody prints any more."""
-        while chunk := await self.captive.output.read(CHUNK):
+    async def _drain_output(self) -> None:
+        """Read the remaining output after the kill."""
+        while chunk := await self.process.output.read(CHUNK_BYTES):
             self.output.add(chunk)
 
-    async def _wait(self, seconds: float) -> str:
+    async def _time_out(self, seconds: float) -> str:
         await self.clock.sleep(seconds)
         return f"it ran for more than {seconds:,g} seconds"
 
-    async def _watch(self) -> str:
-        """Look again and again; rarer where looking takes long."""
-        loop, pause = asyncio.get_running_loop(), LOOKS_EVERY
+    async def _watch_limits(self) -> str:
+        """Check limits periodically, less often if a check is slow."""
+        loop, pause = asyncio.get_running_loop(), MIN_WATCH_SECONDS
         while True:
             await self.clock.sleep(pause)
             began = loop.time()
-            if why := await asyncio.to_thread(self._excess):
+            if why := await asyncio.to_thread(self._find_excess):
                 return why
-            pause = min(max(LOOKS_EVERY, OF_THE_TIME * (loop.time() - began)), LOOKS_AT_LEAST)
+            pause = min(max(MIN_WATCH_SECONDS, WATCH_DUTY_FACTOR * (loop.time() - began)), MAX_WATCH_SECONDS)
 
-    async def _tell(self, report: Callable[[str], None]) -> str:
-        told = 0
+    async def _report_output(self, report: Callable[[str], None]) -> str:
+        reported = 0
         while True:
-            await self.clock.sleep(TELLS_EVERY)
-            if self.output.total != told:
-                told = self.output.total
+            await self.clock.sleep(REPORT_SECONDS)
+            if self.output.total != reported:
+                reported = self.output.total
                 report(self.output.newest())
 
-    def _excess(self) -> str:
-        if why := self.captive.excess():
+    def _find_excess(self) -> str:
+        if why := self.process.exceeded_limit():
             return why
         with suppress(OSError):
-            held = self.premises.measured(self.kept)
-            if held.fault:
-                return held.fault
-            self.kept = held
+            usage = self.quota.measure(self.allowed_usage)
+            if usage.fault:
+                return usage.fault
+            self.allowed_usage = usage
         return ""
 
-    def _clear(self) -> str:
-        """Delete what came to be over the limits and say so: a workspace stays one that can be used."""
+    def _clear_workspace(self) -> str:
+        """Delete what exceeds the workspace's limits; return a sentence about it, or ""."""
         with suppress(OSError):
-            held = self.premises.hand_over(allowed=self.kept)
-            if held.fault:
-                cleared = self.premises.clear(self.kept)
-                then = f"the newest data was cleared, which is {in_short(cleared)}" if cleared else "delete some of it"
-                return f"{held.fault}: {then}"
+            usage = self.quota.hand_over(allowed=self.allowed_usage)
+            if usage.fault:
+                cleared = self.quota.clear(self.allowed_usage)
+                then = f"the newest data was cleared, which is {summarise(cleared)}" if cleared else "delete some of it"
+                return f"{usage.fault}: {then}"
         return ""
 
 
-async def _first_of(*acts: Coroutine[None, None, str]) -> str:
-    """What the first of these gives that ends; the others are cancelled."""
+async def _run_until_first(*steps: Coroutine[None, None, str]) -> str:
+    """The result of the first step to end; the others are cancelled."""
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(act) for act in acts]
+        tasks = [group.create_task(step) for step in steps]
         done, rest = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in rest:
             task.cancel()

@@ -1,8 +1,7 @@
-"""The folder that a program works in: handed over to it, measured while it runs, cleared of what went over the limits.
+"""Workspace quota: hands the folder to the program's user, measures it during the run, deletes the excess.
 
-Handing it over also clears set-id bits: a file with one gives its owner's rights to every account of the machine.
-
-Programs plant what they like in it, also while this looks. Folders are held by their descriptors, no link is followed.
+Programs may change the folder concurrently, so folders are accessed by descriptors and symlinks are never followed.
+Set-id bits are cleared: such a file gives its owner's rights to every account of the machine.
 """
 
 import os
@@ -12,22 +11,22 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent_core.providers.workspace.safe_fs import FOLDER, remove_tree
+from agent_core.providers.workspace.safe_fs import OPEN_FOLDER, remove_tree
 from agent_core.providers.workspace.workspace_paths import Limits, is_name
 
-DEEPEST = 64
-EACH = 3  # entries of any kind, folders and links among them, for each file that a workspace may hold
-ENTERED = 0o711
-BLOCK = 512  # stat(2)
-SEEN = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
-SHORTEN = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+MAX_FOLDER_DEPTH = 64
+MAX_ENTRIES_PER_FILE = 3  # entries of any kind, such as folders and links, for each permitted file
+TRAVERSABLE_MODE = 0o711
+BLOCK_BYTES = 512  # stat(2)
+OPEN_PATH = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+OPEN_TRUNCATE = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 SET_ID_BITS = stat.S_ISUID | stat.S_ISGID
-MOST_NAMED, LONGEST_PATH = 10, 200
+MAX_NAMED, MAX_PATH_CHARACTERS = 10, 200
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceEntry:
-    """A name in a folder that is held open, with the way there and how deep it lies."""
+    """A directory entry: descriptor of its folder, name, path, depth and status."""
 
     folder: int
     name: str
@@ -37,142 +36,141 @@ class WorkspaceEntry:
 
     @property
     def length(self) -> int | None:
-        """Bytes of a plain file, None of anything else."""
+        """Bytes of a regular file; None for anything else."""
         return self.status.st_size if stat.S_ISREG(self.status.st_mode) else None
 
     @property
-    def taken(self) -> int:
-        """Bytes that it takes of the workspace."""
-        return max(self.status.st_size, self.status.st_blocks * BLOCK) if self.length is not None else 0
+    def disk_bytes(self) -> int:
+        """Bytes that count against the quota: size or allocated blocks, whichever is larger."""
+        return max(self.status.st_size, self.status.st_blocks * BLOCK_BYTES) if self.length is not None else 0
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceUsage:
-    """What was found in a workspace: every path with its `Entry.length`, and the bytes of all files.
-
-    `fault` says what is over the limits.
-    """
+    """Entries of a workspace by path with `WorkspaceEntry.length`, and totals. `fault` is the exceeded limit."""
 
     lengths: Mapping[str, int | None] = field(default_factory=dict)
     files: int = 0
     size: int = 0
     fault: str = ""
 
-    def had(self, entry: WorkspaceEntry) -> bool:
-        """Whether there was such an entry, of the same kind."""
+    def includes(self, entry: WorkspaceEntry) -> bool:
+        """Whether the usage has this path with the same kind of entry."""
         return entry.path in self.lengths and (self.lengths[entry.path] is None) == (entry.length is None)
 
 
 @dataclass(frozen=True, slots=True)
 class ClearedEntry:
-    """A file or folder that was deleted, or a file that was cut back to `kept` bytes, with its size before."""
+    """A deleted entry, or a file truncated to `kept` bytes. `size` is the size before."""
 
     path: str
     size: int
-    kept: int | None = None
+    allowed: int | None = None
 
     def __str__(self) -> str:
         path = self.path if all(map(is_name, self.path.split("/"))) else ascii(self.path)
-        shown = path if len(path) <= LONGEST_PATH else f"{path[:LONGEST_PATH]}…"
-        if self.kept is None:
+        shown = path if len(path) <= MAX_PATH_CHARACTERS else f"{path[:MAX_PATH_CHARACTERS]}…"
+        if self.allowed is None:
             return f"{shown} ({self.size:,} bytes, deleted)"
-        return f"{shown} (cut back from {self.size:,} to {self.kept:,} bytes)"
+        return f"{shown} (cut back from {self.size:,} to {self.allowed:,} bytes)"
 
 
-def in_short(cleared: Sequence[ClearedEntry]) -> str:
-    """The largest of them with name and size, and how many more there are."""
-    named = sorted(cleared, key=lambda each: (-each.size, each.path))[:MOST_NAMED]
+def summarise(cleared: Sequence[ClearedEntry]) -> str:
+    """The largest entries by name and size, and the number of the others."""
+    named = sorted(cleared, key=lambda each: (-each.size, each.path))[:MAX_NAMED]
     more = len(cleared) - len(named)
     return ", ".join(map(str, named)) + (f" and {more:,} more" if more else "")
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceQuota:
-    """One workspace's folder with its limits."""
+    """The folder of a workspace with its limits."""
 
     root: Path
     limits: Limits
 
     def hand_over(self, owner: int | None = None, allowed: WorkspaceUsage | None = None) -> WorkspaceUsage:
-        """Make everything in it usable for its owner, who is changed to this one; give what there is, as `measured`."""
+        """Make all entries usable for `owner` (a uid; None keeps it); return the usage."""
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        count = _Count(self._most(allowed or WorkspaceUsage()))
-        with _usable(self.root) as folder:
-            _own(folder, owner)
+        count = _Counter(self._limits(allowed or WorkspaceUsage()))
+        with _open_folder(self.root) as folder:
+            _set_owner(folder, owner)
             for entry in entries_in(folder):
                 count.add(entry)
                 with suppress(OSError):
-                    _give(entry, owner)
-        return count.held
+                    _hand_over_entry(entry, owner)
+        return count.usage
 
-    def measured(self, allowed: WorkspaceUsage) -> WorkspaceUsage:
-        """What it holds now; counting ends where that is over the limits and over what was `allowed` before."""
-        count = _Count(self._most(allowed))
-        with _usable(self.root) as folder:
+    def measure(self, allowed: WorkspaceUsage) -> WorkspaceUsage:
+        """The usage now. Counting stops when it exceeds both the limits and `allowed`."""
+        count = _Counter(self._limits(allowed))
+        with _open_folder(self.root) as folder:
             for entry in entries_in(folder):
                 count.add(entry)
                 if count.fault:
                     break
-        return count.held
+        return count.usage
 
-    def clear(self, kept: WorkspaceUsage) -> tuple[ClearedEntry, ...]:
-        """Bring it back within the limits, or to what `kept` was where that is more; give what that took.
+    def clear(self, allowed: WorkspaceUsage) -> tuple[ClearedEntry, ...]:
+        """Bring the workspace back to its limits, or to `kept` if that is more; return what was removed.
 
-        What was not there when `kept` was found is deleted. Where that is not enough, files are cut back to the length
-        that they had then. Nothing else is touched.
+        New entries are deleted. If that is not enough, files are truncated to their former length. Nothing else is
+        touched.
         """
-        with _usable(self.root) as folder:
-            deleted = [*_delete_new(folder, kept)]
-            cut = [*_cut_back(folder, kept)] if self.measured(kept).fault else []
+        with _open_folder(self.root) as folder:
+            deleted = [*_delete_new(folder, allowed)]
+            cut = [*_cut_back(folder, allowed)] if self.measure(allowed).fault else []
         return (*deleted, *cut)
 
-    def _most(self, before: WorkspaceUsage) -> "_Most":
-        return _Most(
+    def _limits(self, before: WorkspaceUsage) -> "_QuotaLimits":
+        return _QuotaLimits(
             files=max(self.limits.files, before.files),
             size=max(self.limits.workspace_bytes, before.size),
-            entries=max(self.limits.files * EACH, len(before.lengths)),
+            entries=max(self.limits.files * MAX_ENTRIES_PER_FILE, len(before.lengths)),
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Most:
+class _QuotaLimits:
     files: int
     size: int
     entries: int
 
 
 @dataclass(slots=True)
-class _Count:
-    most: _Most
+class _Counter:
+    maximum: _QuotaLimits
     lengths: dict[str, int | None] = field(default_factory=dict)
     files: int = 0
     size: int = 0
     fault: str = ""
 
     @property
-    def held(self) -> WorkspaceUsage:
+    def usage(self) -> WorkspaceUsage:
         return WorkspaceUsage(self.lengths, self.files, self.size, self.fault)
 
     def add(self, entry: WorkspaceEntry) -> None:
         self.lengths[entry.path] = entry.length
-        self.files, self.size = self.files + (entry.length is not None), self.size + entry.taken
+        self.files, self.size = self.files + (entry.length is not None), self.size + entry.disk_bytes
         self.fault = self.fault or self._fault(entry.depth)
 
     def _fault(self, depth: int) -> str:
-        most = self.most
-        if depth > DEEPEST:
-            return f"the folders of its workspace came to lie more than {DEEPEST} deep"
-        if self.files > most.files:
-            return f"its workspace came to hold more than {most.files:,} files"
-        if self.size > most.size:
-            return f"its workspace came to hold more than {most.size:,} bytes"
+        maximum = self.maximum
+        if depth > MAX_FOLDER_DEPTH:
+            return f"the folders of its workspace came to lie more than {MAX_FOLDER_DEPTH} deep"
+        if self.files > maximum.files:
+            return f"its workspace came to hold more than {maximum.files:,} files"
+        if self.size > maximum.size:
+            return f"its workspace came to hold more than {maximum.size:,} bytes"
         return (
-            f"its workspace came to hold more than {most.entries:,} entries" if len(self.lengths) > most.entries else ""
+            f"its workspace came to hold more than {maximum.entries:,} entries"
+            if len(self.lengths) > maximum.entries
+            else ""
         )
 
 
 def entries_in(folder: int, prefix: str = "", depth: int = 1) -> Iterator[WorkspaceEntry]:
-    """Every entry below, a folder before what is in it; what vanishes meanwhile is left out."""
+    """All entries below, a folder before its content; entries that vanish meanwhile are skipped."""
     with os.scandir(folder) as found:
         names = [each.name for each in found]
     for name in names:
@@ -181,26 +179,26 @@ def entries_in(folder: int, prefix: str = "", depth: int = 1) -> Iterator[Worksp
         except OSError:
             continue
         yield WorkspaceEntry(folder, name, f"{prefix}{name}", depth, status)
-        if stat.S_ISDIR(status.st_mode) and depth <= DEEPEST:
-            with suppress(OSError), _usable(name, folder) as inner:
+        if stat.S_ISDIR(status.st_mode) and depth <= MAX_FOLDER_DEPTH:
+            with suppress(OSError), _open_folder(name, folder) as inner:
                 yield from entries_in(inner, f"{prefix}{name}/", depth + 1)
 
 
-def _delete_new(folder: int, kept: WorkspaceUsage) -> Iterator[ClearedEntry]:
+def _delete_new(folder: int, allowed: WorkspaceUsage) -> Iterator[ClearedEntry]:
     for entry in entries_in(folder):
-        if not kept.had(entry):
+        if not allowed.includes(entry):
             with suppress(OSError):
                 size = _size_of(entry)
                 remove_tree(entry.folder, entry.name)
                 yield ClearedEntry(entry.path, size)
 
 
-def _cut_back(folder: int, kept: WorkspaceUsage) -> Iterator[ClearedEntry]:
+def _cut_back(folder: int, allowed: WorkspaceUsage) -> Iterator[ClearedEntry]:
     for entry in entries_in(folder):
-        before, now = kept.lengths.get(entry.path), entry.length
+        before, now = allowed.lengths.get(entry.path), entry.length
         if before is not None and now is not None and now > before:
             with suppress(OSError):
-                descriptor = os.open(entry.name, SHORTEN, dir_fd=entry.folder)
+                descriptor = os.open(entry.name, OPEN_TRUNCATE, dir_fd=entry.folder)
                 try:
                     if stat.S_ISREG(os.fstat(descriptor).st_mode):
                         os.ftruncate(descriptor, before)
@@ -213,48 +211,45 @@ def _size_of(entry: WorkspaceEntry) -> int:
     """Bytes of a file, or of all files in a folder."""
     if not stat.S_ISDIR(entry.status.st_mode):
         return entry.length or 0
-    with _usable(entry.name, entry.folder) as inner:
+    with _open_folder(entry.name, entry.folder) as inner:
         return sum(each.length or 0 for each in entries_in(inner))
 
 
 @contextmanager
-def _usable(name: str | Path, within: int | None = None) -> Iterator[int]:
-    """A folder, opened also where a program took the right to do so away from everybody."""
+def _open_folder(name: str | Path, within: int | None = None) -> Iterator[int]:
+    """Open a folder, restoring the owner's permissions if a program removed them."""
     try:
-        descriptor = os.open(name, FOLDER, dir_fd=within)
+        descriptor = os.open(name, OPEN_FOLDER, dir_fd=within)
     except PermissionError:
-        _allow(name, within)
-        descriptor = os.open(name, FOLDER, dir_fd=within)
+        _grant_access(name, within)
+        descriptor = os.open(name, OPEN_FOLDER, dir_fd=within)
     try:
         yield descriptor
     finally:
         os.close(descriptor)
 
 
-def _own(folder: int, owner: int | None) -> None:
-    """The folder of all: root enters it for its owner, and without a root's rights."""
+def _set_owner(folder: int, owner: int | None) -> None:
+    """Set owner and mode of the top folder."""
     status = os.fstat(folder)
     if owner is not None and status.st_uid != owner:
         os.fchown(folder, owner, owner)
-    mode = (stat.S_IMODE(status.st_mode) | (ENTERED if owner is not None else 0o700)) & ~SET_ID_BITS
+    mode = (stat.S_IMODE(status.st_mode) | (TRAVERSABLE_MODE if owner is not None else 0o700)) & ~SET_ID_BITS
     if mode != stat.S_IMODE(status.st_mode):
         os.fchmod(folder, mode)
 
 
-def _give(entry: WorkspaceEntry, owner: int | None) -> None:
+def _hand_over_entry(entry: WorkspaceEntry, owner: int | None) -> None:
     status = entry.status
     if owner is not None and status.st_uid != owner:
         os.chown(entry.name, owner, owner, dir_fd=entry.folder, follow_symlinks=False)
     if not stat.S_ISLNK(status.st_mode) and (status.st_mode & 0o600 != 0o600 or status.st_mode & SET_ID_BITS):
-        _allow(entry.name, entry.folder)
+        _grant_access(entry.name, entry.folder)
 
 
-def _allow(name: str | Path, within: int | None) -> None:
-    """Give its owner the right to use a file or folder, and take set-id bits from it.
-
-    It is held by a descriptor, so no link can take its place.
-    """
-    descriptor = os.open(name, SEEN, dir_fd=within)
+def _grant_access(name: str | Path, within: int | None) -> None:
+    """Grant the owner access and clear set-id bits, through a descriptor, so that no symlink is followed."""
+    descriptor = os.open(name, OPEN_PATH, dir_fd=within)
     try:
         mode = os.fstat(descriptor).st_mode
         if stat.S_ISDIR(mode) or stat.S_ISREG(mode):

@@ -1,1 +1,1 @@
-"""Memory indexes: nearest-neighbour search on this machine, or in Pinecone."""
+"""Vector indexes: embedded nearest-neighbour search and Pinecone."""

@@ -1,7 +1,7 @@
-"""An index of memories without a service: a cache of the vectors in the database, which are the truth.
+"""A vector index without a service: a cache of the vectors in the database.
 
-Before every search it asks the database how many vectors came and went, and reads what it lacks. A space with few
-vectors is held in memory; the vectors of a larger one are in a file. Nothing here knows what an embedder is.
+Before each search it compares counters with the database and reads the missing vectors. A space with few vectors is
+held in memory; a larger one is in a memory-mapped file.
 """
 
 import asyncio
@@ -21,218 +21,222 @@ from agent_core.model.ids import MemoryId
 from agent_core.model.memory import Memory, MemoryChanges, MemorySpace, Vector
 from agent_core.ports.database import Database
 
-if TYPE_CHECKING:  # they import numpy, which a start has no time for
+if TYPE_CHECKING:  # not at run time: importing numpy is slow
     from agent_core.providers.vector_index.nearest import Found, InMemoryVectors
     from agent_core.providers.vector_index.vector_file import VectorFile
 
 VectorStore: TypeAlias = "InMemoryVectors | VectorFile"
 
-FEW = 2_000
-ROOM = 32 << 20  # bytes of memory for all spaces together
-PAGE = 500
-ATTEMPTS = 3
-THREADS = 2  # each keeps some of the memory it used
+MAX_IN_MEMORY_VECTORS = 2_000
+MAX_MEMORY_BYTES = 32 << 20  # bytes of memory for all spaces together
+PAGE_ROWS = 500
+MAX_ATTEMPTS = 3
+MAX_THREADS = 2  # each thread keeps some of the memory it used
 T = TypeVar("T")
 P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True)
-class IndexKey:
-    """One place of one space, and under what names its file is found."""
+class StoreKey:
+    """A memory space with the key of embedder and index, and the name of its vector file."""
 
     space: MemorySpace
-    place: str
+    index_key: str
 
     @property
     def digest(self) -> bytes:
-        """What tells it from every other."""
-        return sha256(f"{self.space.key}\0{self.place}".encode(errors="surrogatepass")).digest()
+        """SHA-256 of space and index key."""
+        return sha256(f"{self.space.key}\0{self.index_key}".encode(errors="surrogatepass")).digest()
 
     @property
     def file(self) -> str:
-        """The name of its file."""
         return f"{_prefix(self.space)}{self.digest.hex()[:32]}.vectors"
 
 
 class EmbeddedIndex:
-    """See `MemoryIndex` in the ports. `folder` is for files that may be deleted at any time.
+    """Implements `MemoryIndex`. The files in `folder` are a cache and may be deleted at any time.
 
-    A space with more than `few` vectors gets a file; `room` is about how many bytes of memory all spaces may take.
+    A space with more than `max_in_memory` vectors gets a file. The least recently used spaces are evicted (LRU) when
+    all together take more than about `max_bytes` of memory.
     """
 
     name = "embedded"
 
-    def __init__(self, database: Database, folder: Path, *, few: int = FEW, room: int = ROOM) -> None:
+    def __init__(
+        self,
+        database: Database,
+        folder: Path,
+        *,
+        max_in_memory: int = MAX_IN_MEMORY_VECTORS,
+        max_bytes: int = MAX_MEMORY_BYTES,
+    ) -> None:
         self._database = database
         self._folder = folder
-        self._few = few
-        self._room = room
-        self._shelves: dict[IndexKey, VectorStore] = {}  # the one used last is the last
-        self._locks: WeakValueDictionary[IndexKey, asyncio.Lock] = WeakValueDictionary()
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="memories")
+        self._max_in_memory = max_in_memory
+        self._max_bytes = max_bytes
+        self._stores: dict[StoreKey, VectorStore] = {}  # ordered by last use
+        self._locks: WeakValueDictionary[StoreKey, asyncio.Lock] = WeakValueDictionary()
+        self._threads = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="memories")
         self._searches: set[asyncio.Task[Found]] = set()
 
-    async def add(self, space: MemorySpace, place: str, memories: Sequence[tuple[Memory, Vector]]) -> None:
-        """Do nothing: the vectors are in the database, where the next search finds that there are more."""
+    async def add(self, space: MemorySpace, index_key: str, memories: Sequence[tuple[Memory, Vector]]) -> None:
+        """Do nothing: the next search reads the new vectors from the database."""
 
     async def nearest(
-        self, space: MemorySpace, place: str, vector: Vector, most: int
+        self, space: MemorySpace, index_key: str, vector: Vector, most: int
     ) -> tuple[tuple[MemoryId, float], ...]:
-        """What is nearest of all that is in the database.
-
-        Whoever has no more patience leaves; what is read meanwhile is there for who asks next.
-        """
-        search = asyncio.ensure_future(self._search(IndexKey(space, place), vector, most))
+        """Search on the database's current vectors. Cancelling the caller does not cancel the loading."""
+        search = asyncio.ensure_future(self._search(StoreKey(space, index_key), vector, most))
         self._searches.add(search)
         search.add_done_callback(self._searched)
         return await asyncio.shield(search)
 
     async def forget(self, space: MemorySpace, ids: Sequence[MemoryId]) -> None:
-        """Do nothing: the next search finds that the database has fewer."""
+        """Do nothing: the next search finds that the database has fewer vectors."""
 
     async def drop(self, space: MemorySpace) -> None:
-        """Let go of what is held, and delete the files."""
-        for spot in [spot for spot in {*self._shelves, *self._locks} if spot.space == space]:
-            async with self._lock(spot):
-                self._let_go(spot)
+        """Drop the cached vectors and delete the files."""
+        for store_key in [store_key for store_key in {*self._stores, *self._locks} if store_key.space == space]:
+            async with self._lock(store_key):
+                self._evict(store_key)
         await self._run(_delete, self._folder, _prefix(space))
 
     def close(self) -> None:
-        """Let go of everything, for good. The files stay, and are of use after a restart."""
-        for spot in [*self._shelves]:
-            self._let_go(spot)
+        """Close all files and threads. The files stay for the next start."""
+        for store_key in [*self._stores]:
+            self._evict(store_key)
         self._threads.shutdown()
 
     def _searched(self, search: "asyncio.Task[Found]") -> None:
         self._searches.discard(search)
         if not search.cancelled():
-            search.exception()  # whoever asked has it, or has left
+            search.exception()  # retrieves the exception, or asyncio would log it
 
-    async def _search(self, spot: IndexKey, vector: Vector, most: int) -> "Found":
-        async with self._lock(spot):
+    async def _search(self, store_key: StoreKey, vector: Vector, most: int) -> "Found":
+        async with self._lock(store_key):
             try:
-                return await self._find(spot, vector, most)
+                return await self._find(store_key, vector, most)
             except NotFound:
-                self._let_go(spot)
+                self._evict(store_key)
                 return ()
             except OSError as fault:
-                self._let_go(spot)
+                self._evict(store_key)
                 raise MemoryAway(f"The files of the memory index cannot be used: {fault.strerror}.") from fault
 
-    async def _find(self, spot: IndexKey, vector: Vector, most: int) -> "Found":
-        shelf = await self._up_to_date(spot)
-        found = await self._run(shelf.nearest, vector, most)
-        if found is None:  # somebody else was at the file
-            agent, changes = await self._query(spot)
-            shelf = self._hold(spot, await self._anew(agent, spot, changes))
-            found = await self._run(shelf.nearest, vector, most)
+    async def _find(self, store_key: StoreKey, vector: Vector, most: int) -> "Found":
+        store = await self._up_to_date(store_key)
+        found = await self._run(store.nearest, vector, most)
+        if found is None:  # another process changed the file
+            agent, changes = await self._query(store_key)
+            store = self._hold(store_key, await self._rebuild(agent, store_key, changes))
+            found = await self._run(store.nearest, vector, most)
         return found or ()
 
-    async def _up_to_date(self, spot: IndexKey) -> VectorStore:
-        """What is held of it, once that is what the database has."""
-        shelf = self._shelves.get(spot)
-        agent, changes = await self._query(spot)
-        if shelf is None:
-            shelf = await self._open(agent, spot)
-        for _ in range(ATTEMPTS):
-            if shelf.changes == changes:
+    async def _up_to_date(self, store_key: StoreKey) -> VectorStore:
+        """The cached vectors, brought up to date with the database."""
+        store = self._stores.get(store_key)
+        agent, changes = await self._query(store_key)
+        if store is None:
+            store = await self._open(agent, store_key)
+        for _ in range(MAX_ATTEMPTS):
+            if store.changes == changes:
                 break
-            more = await self._catch_up_store(agent, spot, shelf, changes)
-            if more is None:  # once: to read it all again would not help while others go on writing
-                shelf = await self._anew(agent, spot, changes)
+            more = await self._catch_up_store(agent, store_key, store, changes)
+            if more is None:  # only once: further rebuilds would not help while others write
+                store = await self._rebuild(agent, store_key, changes)
                 break
-            shelf = more
-            agent, changes = await self._query(spot)
-        return self._hold(spot, shelf)
+            store = more
+            agent, changes = await self._query(store_key)
+        return self._hold(store_key, store)
 
-    async def _query(self, spot: IndexKey) -> tuple[Agent, MemoryChanges]:
+    async def _query(self, store_key: StoreKey) -> tuple[Agent, MemoryChanges]:
         async with self._database.begin() as work:
-            agent = await work.agents.get(spot.space.channel, spot.space.agent_id)
+            agent = await work.agents.get(store_key.space.channel, store_key.space.agent_id)
             return agent, await work.memories.changes(agent)
 
-    async def _open(self, agent: Agent, spot: IndexKey) -> VectorStore:
-        """What an earlier run has left, unless the database has gone another way since."""
-        shelf = await self._run(_open, self._folder / spot.file, spot.digest)
-        if shelf.latest.last:
-            rows = await self._rows(agent, spot, shelf.latest.before, 1)
-            if [memory_id for memory_id, _ in rows] != [shelf.latest.last]:
-                await self._run(shelf.clear)
-        return shelf
+    async def _open(self, agent: Agent, store_key: StoreKey) -> VectorStore:
+        """The file of an earlier run, cleared if its last vector is not in the database any more."""
+        store = await self._run(_open, self._folder / store_key.file, store_key.digest)
+        if store.latest.greatest:
+            rows = await self._rows(agent, store_key, store.latest.second_greatest, 1)
+            if [memory_id for memory_id, _ in rows] != [store.latest.greatest]:
+                await self._run(store.clear)
+        return store
 
     async def _catch_up_store(
-        self, agent: Agent, spot: IndexKey, shelf: VectorStore, changes: MemoryChanges
+        self, agent: Agent, store_key: StoreKey, store: VectorStore, changes: MemoryChanges
     ) -> "VectorStore | None":
-        """The same with what came since, or None when that is not just so many more at or near the end."""
-        number = changes.added - shelf.changes.added
-        if changes.removed != shelf.changes.removed or number <= 0:
+        """Append the new vectors; None if vectors were removed or inserted elsewhere, so that a rebuild is needed."""
+        number = changes.added - store.changes.added
+        if changes.removed != store.changes.removed or number <= 0:
             return None
-        shelf, read = await self._read(agent, spot, shelf, number)
+        store, read = await self._read(agent, store_key, store, number)
         if missing := number - read:
-            rows = shelf.latest.lack(await self._rows(agent, spot, shelf.latest.first, PAGE))
+            rows = store.latest.unknown(await self._rows(agent, store_key, store.latest.smallest, PAGE_ROWS))
             if len(rows) != missing:
                 return None
-            shelf = await self._run(self._added, spot, shelf, rows)
-        await self._run(shelf.seal, changes)
-        return shelf
+            store = await self._run(self._added, store_key, store, rows)
+        await self._run(store.record_changes, changes)
+        return store
 
-    async def _anew(self, agent: Agent, spot: IndexKey, changes: MemoryChanges) -> VectorStore:
-        """All of it; whatever comes while this reads is seen to by the next search."""
-        self._let_go(spot)
-        await self._run(_delete, self._folder, spot.file)
-        shelf = await self._run(_open, self._folder / spot.file, spot.digest)
-        shelf, _ = await self._read(agent, spot, shelf, sys.maxsize)
-        await self._run(shelf.seal, changes)
-        return shelf
+    async def _rebuild(self, agent: Agent, store_key: StoreKey, changes: MemoryChanges) -> VectorStore:
+        """Read all vectors again. Later additions are read by the next search."""
+        self._evict(store_key)
+        await self._run(_delete, self._folder, store_key.file)
+        store = await self._run(_open, self._folder / store_key.file, store_key.digest)
+        store, _ = await self._read(agent, store_key, store, sys.maxsize)
+        await self._run(store.record_changes, changes)
+        return store
 
-    async def _read(self, agent: Agent, spot: IndexKey, shelf: VectorStore, most: int) -> tuple[VectorStore, int]:
-        """Add what comes after the last, page by page; how many that were."""
-        read, page = 0, min(PAGE, most)
+    async def _read(self, agent: Agent, store_key: StoreKey, store: VectorStore, most: int) -> tuple[VectorStore, int]:
+        """Append the vectors after the last known id, in pages; return how many."""
+        read, page = 0, min(PAGE_ROWS, most)
         while page:
-            rows = await self._rows(agent, spot, shelf.latest.last, page)
-            shelf = await self._run(self._added, spot, shelf, rows)
+            rows = await self._rows(agent, store_key, store.latest.greatest, page)
+            store = await self._run(self._added, store_key, store, rows)
             read += len(rows)
-            page = min(PAGE, most - read) if len(rows) == page else 0
-        return shelf, read
+            page = min(PAGE_ROWS, most - read) if len(rows) == page else 0
+        return store, read
 
     async def _rows(
-        self, agent: Agent, spot: IndexKey, after: MemoryId | None, most: int
+        self, agent: Agent, store_key: StoreKey, after: MemoryId | None, most: int
     ) -> Sequence[tuple[MemoryId, Vector]]:
         async with self._database.begin() as work:
-            return await work.memories.vectors(agent, spot.place, after=after, most=most)
+            return await work.memories.vectors(agent, store_key.index_key, after=after, most=most)
 
-    def _added(self, spot: IndexKey, shelf: VectorStore, rows: Sequence[tuple[MemoryId, Vector]]) -> VectorStore:
+    def _added(self, store_key: StoreKey, store: VectorStore, rows: Sequence[tuple[MemoryId, Vector]]) -> VectorStore:
         from agent_core.providers.vector_index.nearest import InMemoryVectors
         from agent_core.providers.vector_index.vector_file import VectorFile
 
-        shelf.add(rows)
-        if not isinstance(shelf, InMemoryVectors) or shelf.count <= self._few:
-            return shelf
-        file = VectorFile(self._folder / spot.file, spot.digest)
+        store.add(rows)
+        if not isinstance(store, InMemoryVectors) or store.count <= self._max_in_memory:
+            return store
+        file = VectorFile(self._folder / store_key.file, store_key.digest)
         file.clear()
-        file.add(shelf.rows())
+        file.add(store.rows())
         return file
 
     async def _run(self, work: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, partial(work, *given, **named))
 
-    def _lock(self, spot: IndexKey) -> asyncio.Lock:
-        return self._locks.setdefault(spot, asyncio.Lock())
+    def _lock(self, store_key: StoreKey) -> asyncio.Lock:
+        return self._locks.setdefault(store_key, asyncio.Lock())
 
-    def _hold(self, spot: IndexKey, shelf: VectorStore) -> VectorStore:
-        """Keep it as the one used last, and let go of those not used for longest while there is too little room."""
-        self._shelves.pop(spot, None)
-        self._shelves[spot] = shelf
-        taken = sum(each.size for each in self._shelves.values())
-        for other in [other for other in self._shelves if other not in self._locks]:
-            if taken > self._room:
-                taken -= self._shelves[other].size
-                self._let_go(other)
-        return shelf
+    def _hold(self, store_key: StoreKey, store: VectorStore) -> VectorStore:
+        """Mark as most recently used, and evict the least recently used ones beyond the memory limit."""
+        self._stores.pop(store_key, None)
+        self._stores[store_key] = store
+        taken = sum(each.size for each in self._stores.values())
+        for other in [other for other in self._stores if other not in self._locks]:
+            if taken > self._max_bytes:
+                taken -= self._stores[other].size
+                self._evict(other)
+        return store
 
-    def _let_go(self, spot: IndexKey) -> None:
-        shelf = self._shelves.pop(spot, None)
-        if shelf is not None:
-            shelf.close()
+    def _evict(self, store_key: StoreKey) -> None:
+        store = self._stores.pop(store_key, None)
+        if store is not None:
+            store.close()
 
 
 def _prefix(space: MemorySpace) -> str:
@@ -247,6 +251,6 @@ def _open(path: Path, digest: bytes) -> VectorStore:
 
 
 def _delete(folder: Path, start: str) -> None:
-    """Delete the files whose names begin so."""
+    """Delete the files with this name prefix."""
     for path in folder.glob(f"{start}*"):
         path.unlink(missing_ok=True)

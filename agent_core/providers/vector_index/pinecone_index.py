@@ -1,4 +1,4 @@
-"""Memories in a Pinecone index: a namespace for each agent, found by cosine. The SDK is imported when first needed."""
+"""Vector index on Pinecone: a namespace for each agent, cosine similarity. The SDK is imported at first use."""
 
 import asyncio
 import hashlib
@@ -15,7 +15,7 @@ from agent_core.model.ids import MemoryId
 from agent_core.model.memory import Memory, MemorySpace, Vector
 from agent_core.ports.world import Clock
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.llm.openai_errors import tidied
+from agent_core.providers.llm.openai_errors import redact_and_shorten
 from agent_core.providers.outbound_proxy import proxy_for
 
 if TYPE_CHECKING:
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 
 # docs.pinecone.io/reference/api/database-limits: an upsert takes 1,000 records and 2 MB (100 are recommended), a
 # delete 1,000 ids, a query 10,000 results, a record 40 KB of metadata; names are ASCII.
-MOST_VECTORS, MOST_BYTES, MOST_IDS, MOST_FOUND = 100, 1_900_000, 1000, 10_000
-MOST_TEXT, MOST_SOURCE = 30_000, 4_000
-A_FLOAT = 24  # bytes of JSON at most, with its comma
-LONGEST_NAME = 200
+MAX_UPSERT_VECTORS, MAX_UPSERT_BYTES, MAX_DELETE_IDS, MAX_QUERY_RESULTS = 100, 1_900_000, 1000, 10_000
+MAX_TEXT_BYTES, MAX_SOURCE_BYTES = 30_000, 4_000
+MAX_FLOAT_BYTES = 24  # a float as JSON, with its comma
+MAX_NAMESPACE_CHARACTERS = 200
 CONTROLLER_URL = "https://api.pinecone.io"
-REQUEST, ALTOGETHER = 10.0, 30.0
-PAUSE, PAUSES = 1.0, 20
-NEVER = ("InitializationFailed", "Terminating", "Disabled")
+REQUEST_TIMEOUT_SECONDS, TOTAL_TIMEOUT_SECONDS = 10.0, 30.0
+POLL_SECONDS, MAX_POLLS = 1.0, 20
+FAILED_STATES = ("InitializationFailed", "Terminating", "Disabled")
 DEPLOYMENT = {"deployment_type": "managed", "cloud": "aws", "region": "us-east-1"}
 
 
 class PineconeRow(TypedDict):
-    """A vector as the SDK takes it."""
+    """A vector in the SDK's format."""
 
     id: str
     values: tuple[float, ...]
@@ -46,7 +46,7 @@ class PineconeRow(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PineconeSettings:
-    """How people know what they set: the key, the index's host and its name."""
+    """Names of the settings, for error messages."""
 
     key: str = "the key"
     host: str = "the host"
@@ -55,10 +55,10 @@ class PineconeSettings:
 
 @dataclass(slots=True, kw_only=True)
 class PineconeIndex:
-    """See `MemoryIndex` in the ports. The index `index` is made with the dimension of the first vectors if need be.
+    """Implements `MemoryIndex`. Creates the index `index` with the dimension of the first vectors if it does not exist.
 
-    With a `host` that index is used and nothing else is asked; `controller_host` is where indexes are looked up and
-    made, Pinecone's own if it is empty. A request is tried again by the SDK, three times, as Retry-After says.
+    With `host`, that index is used without lookup. `controller_host` is the control plane, Pinecone's own if empty. The
+    SDK retries a request three times, as Retry-After says.
     """
 
     api_key: str = field(repr=False)
@@ -74,12 +74,12 @@ class PineconeIndex:
 
     @property
     def name(self) -> str:
-        """The index: vectors in another one have to be added anew."""
+        """The index; in another one, all vectors must be added again."""
         return f"Pinecone {self.host or self.index}"
 
-    async def add(self, space: MemorySpace, place: str, memories: Sequence[tuple[Memory, Vector]]) -> None:
-        """Upsert in batches. A vector of zeros, which Pinecone refuses and nothing is near to, is left out."""
-        rows = [row for memory, vector in memories if any((row := _row(memory, place, vector))["values"])]
+    async def add(self, space: MemorySpace, index_key: str, memories: Sequence[tuple[Memory, Vector]]) -> None:
+        """Upsert in batches. Zero vectors are skipped, because Pinecone rejects them."""
+        rows = [row for memory, vector in memories if any((row := _row(memory, index_key, vector))["values"])]
         if not rows:
             return
         async with self._translate_errors():
@@ -89,27 +89,28 @@ class PineconeIndex:
                     await index.upsert(vectors=batch, namespace=namespace(space))
 
     async def nearest(
-        self, space: MemorySpace, place: str, vector: Vector, most: int
+        self, space: MemorySpace, index_key: str, vector: Vector, most: int
     ) -> tuple[tuple[MemoryId, float], ...]:
-        """Ask the space's namespace for what is in the place."""
-        asked = _coordinates(vector)
-        if most < 1 or not any(asked):
+        """Query the space's namespace, filtered by index key."""
+        query = _coordinates(vector)
+        if most < 1 or not any(query):
             return ()
         async with self._translate_errors():
-            index = await self._open(len(asked))
+            index = await self._open(len(query))
             if not index:
                 return ()
-            found = await index.query(
-                vector=asked, top_k=min(most, MOST_FOUND), namespace=namespace(space), filter={"place": {"$eq": place}}
-            )
+            in_key, top_k = {"place": {"$eq": index_key}}, min(most, MAX_QUERY_RESULTS)
+            found = await index.query(vector=query, top_k=top_k, namespace=namespace(space), filter=in_key)
             return tuple((MemoryId(unquote(match.id)), match.score) for match in found.matches)
 
     async def forget(self, space: MemorySpace, ids: Sequence[MemoryId]) -> None:
-        """Delete these, whichever place they are in."""
+        """Delete by id, for every index key."""
         async with self._translate_errors():
             if ids and (index := await self._open()):
-                for first in range(0, len(ids), MOST_IDS):
-                    await _delete(index, namespace(space), [_ascii(each) for each in ids[first : first + MOST_IDS]])
+                for first in range(0, len(ids), MAX_DELETE_IDS):
+                    await _delete(
+                        index, namespace(space), [_ascii(each) for each in ids[first : first + MAX_DELETE_IDS]]
+                    )
 
     async def drop(self, space: MemorySpace) -> None:
         """Delete the namespace."""
@@ -118,7 +119,7 @@ class PineconeIndex:
                 await _delete(index, namespace(space), None)
 
     async def close(self) -> None:
-        """Let go of the connections; a later call opens new ones."""
+        """Close the connections; a later call opens new ones."""
         index, client = self._index, self._client
         self._index = self._client = self._dimension = None
         for each in (index, client):
@@ -126,11 +127,11 @@ class PineconeIndex:
                 await each.close()
 
     async def _open(self, dimension: int = 0, *, make: bool = False) -> "AsyncIndex | None":
-        """The index, made if asked to; None when there is none. Raise MemoryAway for one of another dimension."""
+        """The index, or None if it does not exist and `make` is False; raise MemoryAway on another dimension."""
         async with self._lock:
             if not self._index:
                 client = await self._connect()
-                host = self.host or await self._look_up(client, dimension if make else 0)
+                host = self.host or await self._find_or_create(client, dimension if make else 0)
                 if not host:
                     return None
                 index = await client.index(host=host)
@@ -148,48 +149,48 @@ class PineconeIndex:
             self._client = await asyncio.to_thread(_new_client, self.api_key, self.controller_host)
         return self._client
 
-    async def _look_up(self, client: "AsyncPinecone", dimension: int) -> str:
-        """The host of the index once it is ready, made with that dimension if it is not 0; empty for none."""
+    async def _find_or_create(self, client: "AsyncPinecone", dimension: int) -> str:
+        """Host of the index once it is ready; "" if it does not exist. Created if `dimension` is not 0."""
         found = await _describe(client, self.index)
         if not found and dimension:
             await _make(client, self.index, dimension)
             found = await _describe(client, self.index)
-        for _ in range(PAUSES):
+        for _ in range(MAX_POLLS):
             if not found or found.status.ready:
                 return (found.host or "") if found else ""
-            if found.status.state in NEVER:
+            if found.status.state in FAILED_STATES:
                 raise MemoryAway(f"{self.name} cannot be used: its state is {found.status.state}.")
-            await self.clock.sleep(PAUSE)
+            await self.clock.sleep(POLL_SECONDS)
             found = await _describe(client, self.index)
         raise MemoryAway(f"{self.name} is still being made.")
 
     @asynccontextmanager
     async def _translate_errors(self) -> AsyncIterator[None]:
-        """Turn whatever the SDK raises, and a long silence, into MemoryAway without the key."""
+        """Turn errors of the SDK and timeouts into MemoryAway without the API key."""
         try:
-            async with asyncio.timeout(ALTOGETHER):
+            async with asyncio.timeout(TOTAL_TIMEOUT_SECONDS):
                 yield
-        except _expected() as error:
-            raise MemoryAway(f"{self.name} {_told(error, self.api_key, self.settings)}") from None
+        except _sdk_errors() as error:
+            raise MemoryAway(f"{self.name} {_explanation(error, self.api_key, self.settings)}") from None
 
 
 def namespace(space: MemorySpace) -> str:
-    """The space's name at Pinecone: its key in ASCII, the end of a very long one as a digest."""
+    """The space's Pinecone namespace: its key in ASCII; a long one is truncated and ends in a SHA-256."""
     name = _ascii(space.key)
-    if len(name) <= LONGEST_NAME:
+    if len(name) <= MAX_NAMESPACE_CHARACTERS:
         return name
-    return f"{name[: LONGEST_NAME - 65]}~{hashlib.sha256(name.encode()).hexdigest()}"
+    return f"{name[: MAX_NAMESPACE_CHARACTERS - 65]}~{hashlib.sha256(name.encode()).hexdigest()}"
 
 
 def batches(rows: Sequence[PineconeRow]) -> Iterator[list[PineconeRow]]:
-    """The rows in the portions that one request takes."""
+    """Split the rows by the limits of one upsert."""
     batch: list[PineconeRow] = []
     size = 0
     for row in rows:
-        bytes_of_row = A_FLOAT * len(row["values"]) + len(
+        bytes_of_row = MAX_FLOAT_BYTES * len(row["values"]) + len(
             json.dumps({**row, "values": []}, ensure_ascii=False).encode()
         )
-        if batch and (len(batch) == MOST_VECTORS or size + bytes_of_row > MOST_BYTES):
+        if batch and (len(batch) == MAX_UPSERT_VECTORS or size + bytes_of_row > MAX_UPSERT_BYTES):
             yield batch
             batch, size = [], 0
         batch.append(row)
@@ -198,22 +199,23 @@ def batches(rows: Sequence[PineconeRow]) -> Iterator[list[PineconeRow]]:
         yield batch
 
 
-def _row(memory: Memory, place: str, vector: Vector) -> PineconeRow:
+def _row(memory: Memory, index_key: str, vector: Vector) -> PineconeRow:
     metadata: Mapping[str, str | int] = {
-        "place": place,
-        "source": _bounded(memory.source, MOST_SOURCE),
+        "place": index_key,
+        "source": _bounded(memory.source, MAX_SOURCE_BYTES),
         "turn": memory.turn,
         "at": memory.at.isoformat(),
-        "text": _bounded(memory.text, MOST_TEXT),
+        "text": _bounded(memory.text, MAX_TEXT_BYTES),
     }
     return PineconeRow(id=_ascii(memory.id), values=_coordinates(vector), metadata=dict(metadata))
 
 
 def _bounded(text: str, most: int) -> str:
-    """The beginning of a text that takes no more than so many bytes as JSON."""
+    """The text truncated to `most` bytes of JSON."""
     kept = text.encode(errors="replace")[:most].decode(errors="ignore")
     if len(json.dumps(kept, ensure_ascii=False).encode()) > most + 2:
-        kept = text.encode(errors="replace")[: most // 6].decode(errors="ignore")  # six bytes spell a control character
+        # JSON escapes a control character in six bytes.
+        kept = text.encode(errors="replace")[: most // 6].decode(errors="ignore")
     return kept
 
 
@@ -226,7 +228,7 @@ def _ascii(name: str) -> str:
 
 
 async def _delete(index: "AsyncIndex", name: str, ids: Sequence[str] | None) -> None:
-    """Delete these of a namespace, or all of it; one that is not there is no error."""
+    """Delete these ids of a namespace, or all; a missing namespace is no error."""
     from pinecone import NotFoundError
 
     with suppress(NotFoundError):
@@ -243,7 +245,7 @@ async def _describe(client: "AsyncPinecone", name: str) -> "IndexModel | None":
 
 
 async def _make(client: "AsyncPinecone", name: str, dimension: int) -> None:
-    """Make the index; that another process was faster is as good."""
+    """Create the index; it is no error if another process was faster."""
     from pinecone import ConflictError
 
     with suppress(ConflictError):
@@ -251,22 +253,24 @@ async def _make(client: "AsyncPinecone", name: str, dimension: int) -> None:
 
 
 def _new_client(api_key: str, controller_host: str) -> "AsyncPinecone":
-    """Import the SDK, which takes a moment: in a thread."""
+    """Import the SDK and create the client; slow, so it runs in a thread."""
     from pinecone import AsyncPinecone
 
     proxy = proxy_for(controller_host or CONTROLLER_URL)
-    return AsyncPinecone(api_key=api_key, host=controller_host or None, timeout=REQUEST, proxy_url=proxy)
+    return AsyncPinecone(
+        api_key=api_key, host=controller_host or None, timeout=REQUEST_TIMEOUT_SECONDS, proxy_url=proxy
+    )
 
 
-def _expected() -> tuple[type[Exception], ...]:
-    """What a call through the SDK may raise. Asked for when there is an error."""
+def _sdk_errors() -> tuple[type[Exception], ...]:
+    """Exceptions that a call through the SDK may raise."""
     from pinecone import PineconeError
 
     return PineconeError, TimeoutError, ValueError, OSError
 
 
-def _told(error: Exception, secret: str, settings: PineconeSettings) -> str:
-    """What went wrong, to complete a sentence that begins with the index."""
+def _explanation(error: Exception, secret: str, settings: PineconeSettings) -> str:
+    """The end of an error message that begins with the index."""
     from pinecone import (
         ApiError,
         ForbiddenError,
@@ -288,6 +292,6 @@ def _told(error: Exception, secret: str, settings: PineconeSettings) -> str:
         case PineconeConnectionError() | OSError():
             return f"cannot be reached ({type(error.__cause__ or error).__name__})."
         case ApiError():
-            return f"refused with {error.status_code}: {tidied(error.message, secret)}"
+            return f"refused with {error.status_code}: {redact_and_shorten(error.message, secret)}"
         case _:
-            return f"cannot be used: {tidied(str(error), secret)}"
+            return f"cannot be used: {redact_and_shorten(str(error), secret)}"

@@ -1,8 +1,8 @@
-"""Vectors of one space in a file that only grows, mapped into memory; in memory itself are only their codes.
+"""A memory-mapped, append-only file with the vectors of one memory space; only their sign codes are kept in memory.
 
-The file is derived from the database and never trusted: each record carries a checksum, and only records up to one
-that says what of the database they stand for are taken from a file found at the start. A header tells which space,
-which place and how many coordinates. Whoever uses a file has it locked; another process then uses one of its own.
+The file is a cache of the database and is not trusted: each record has a checksum, and after a restart only records up
+to the last commit record (with the database counters) are used. The header has the space, the index key and the
+dimension. The process that uses a file holds a lock on it; another process then uses a temporary file.
 """
 
 import fcntl
@@ -23,21 +23,22 @@ from agent_core.model.ids import MemoryId
 from agent_core.model.memory import MemoryChanges, Vector
 from agent_core.providers.vector_index.nearest import FLOAT, Floats, Found, LatestIds, SignCodes, floats, nearest
 
-HEADER = struct.Struct("<8sQ32s16x")  # a mark, the number of coordinates, the digest of space and place
-MARK = b"signoff1"
-TAIL = struct.Struct("<40s?3xQQ")  # after each vector: its id, whether this record seals, what was added and removed
-CHECK = struct.Struct("<I")  # and a checksum of all that
+HEADER = struct.Struct("<8sQ32s16x")  # magic bytes, dimension, digest of space and index key
+MAGIC = b"signoff1"
+TAIL = struct.Struct("<40s?3xQQ")  # after each vector: id, is it a commit record, counters of added and removed vectors
+CHECK = struct.Struct("<I")  # CRC-32 of vector and tail
 ID_LENGTH = 40
-MOST_COORDINATES = 1 << 16
-AT_ONCE = 1 << 20  # bytes that are read or written in one go: what is freed is seldom given back to the system
-WEIGHED = 4 << 20  # bytes of vectors that are weighed exactly for one question,
-SHARE = 8  # at least this share of all, divided by the number of coordinates, for the fewer the less a code tells,
-FOR_EACH = 20  # and at least so many for each answer
+MAX_DIMENSION = 1 << 16
+MAX_IO_BYTES = 1 << 20  # per read or write; the memory of larger buffers is seldom returned to the system
+# Candidates by sign code that are compared exactly, the largest of three:
+MIN_RERANKED_BYTES = 4 << 20  # bytes of vectors,
+RERANKED_SHARE = 8  # this share of all divided by the dimension (short codes are less precise),
+MIN_RERANKED_PER_RESULT = 20  # vectors for each result
 FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class VectorFile:
-    """The vectors of one space and place. Not to be used by two threads at once."""
+    """The vectors of one space and index key. Not thread-safe."""
 
     def __init__(self, path: Path, digest: bytes) -> None:
         self.changes = MemoryChanges()
@@ -53,50 +54,53 @@ class VectorFile:
 
     @property
     def size(self) -> int:
-        """Bytes in memory."""
+        """Bytes of memory."""
         return self._codes.size
 
     def add(self, rows: Sequence[tuple[MemoryId, Vector]]) -> None:
-        """Append these; those of another length than the first are left out."""
+        """Append vectors; those of another dimension than the first are skipped."""
         if not rows:
             return
         if not self._count:
             self._dimension = len(rows[0][1]) // FLOAT.itemsize
-            self._write(HEADER.pack(MARK, self._dimension, self._digest), 0)
+            self._write(HEADER.pack(MAGIC, self._dimension, self._digest), 0)
         fit = [row for row in rows if len(row[1]) == self._dimension * FLOAT.itemsize]
-        for start in range(0, len(fit), self._at_once):
-            records = [_record(memory_id, vector) for memory_id, vector in fit[start : start + self._at_once]]
+        for start in range(0, len(fit), self._io_records):
+            records = [_record(memory_id, vector) for memory_id, vector in fit[start : start + self._io_records]]
             self._write(b"".join(records), self._end)
             self._hold(records)
             self._count += len(records)
         self.latest.add(memory_id for memory_id, _ in rows)
 
-    def seal(self, changes: MemoryChanges) -> None:
-        """Say what they stand for now: it is written into the last record."""
+    def record_changes(self, changes: MemoryChanges) -> None:
+        """Record the database counters that the vectors correspond to, in the last record."""
         self.changes = changes
         if self._count:
             (record,) = self._read(self._count - 1, self._count)
             self._write(_record(_id_of(record), _vector_of(record), changes), self._end - self._length)
 
     def nearest(self, vector: Vector, most: int) -> Found | None:
-        """Ids and cosines, nearest first; None when somebody else has changed or cut the file."""
+        """Up to `most` ids with cosines, nearest first; None if another process changed or truncated the file."""
         if not self._count or len(vector) != self._dimension * FLOAT.itemsize:
             return ()
-        asked = floats(vector)
-        weighed = max(WEIGHED // self._length, SHARE * self._count // self._dimension, FOR_EACH * most)
-        likely = self._codes.nearest(asked, weighed)
-        # A page of a map that lies beyond the end of its file ends the process that reads it.
-        if self._on_disk < self._end:
+        query = floats(vector)
+        candidate_count = max(
+            MIN_RERANKED_BYTES // self._length,
+            RERANKED_SHARE * self._count // self._dimension,
+            MIN_RERANKED_PER_RESULT * most,
+        )
+        candidates = self._codes.nearest(query, candidate_count)
+        # Reading a mapped page beyond the end of the file raises SIGBUS, which kills the process.
+        if self._file_bytes < self._end:
             return None
-        records = self._mapped().take(likely, axis=0)
-        best, cosines = nearest(records[:, : self._dimension], asked, most)
+        records = self._mapped().take(candidates, axis=0)
+        best, cosines = nearest(records[:, : self._dimension], query, most)
         found = [records[at].tobytes() for at in best]
-        if not all(_is_whole(record) for record in found):
+        if not all(_is_valid(record) for record in found):
             return None
         return tuple(zip(map(_id_of, found), cosines.tolist(), strict=True))
 
     def clear(self) -> None:
-        """Begin anew."""
         self.changes, self.latest = MemoryChanges(), LatestIds()
         self._dimension = self._count = 0
         self._codes = SignCodes()
@@ -104,7 +108,7 @@ class VectorFile:
         self._file.truncate(0)
 
     def close(self) -> None:
-        """Let go of the file, which stays."""
+        """Close the file; it stays on disk."""
         self._map = None
         self._file.close()
 
@@ -113,54 +117,54 @@ class VectorFile:
         return self._dimension * FLOAT.itemsize + TAIL.size + CHECK.size
 
     @property
-    def _at_once(self) -> int:
-        return max(1, AT_ONCE // self._length)
+    def _io_records(self) -> int:
+        return max(1, MAX_IO_BYTES // self._length)
 
     @property
     def _end(self) -> int:
         return HEADER.size + self._count * self._length
 
     @property
-    def _on_disk(self) -> int:
+    def _file_bytes(self) -> int:
         return os.fstat(self._file.fileno()).st_size
 
     def _load(self) -> None:
         header = os.pread(self._file.fileno(), HEADER.size, 0)
         if len(header) == HEADER.size:
             mark, dimension, digest = HEADER.unpack(header)
-            if (mark, digest) == (MARK, self._digest) and 0 < dimension <= MOST_COORDINATES:
+            if (mark, digest) == (MAGIC, self._digest) and 0 < dimension <= MAX_DIMENSION:
                 self._dimension = dimension
                 self._take()
         if not self._count:
             self.clear()
-        elif self._on_disk > self._end:
+        elif self._file_bytes > self._end:
             self._file.truncate(self._end)
 
     def _take(self) -> None:
-        """Take all up to the last record that seals, as far as the checksums are right."""
-        whole, taken, sealed = (self._on_disk - HEADER.size) // self._length, 0, 0
+        """Load all records up to the last commit record, as far as the checksums are right."""
+        whole, taken, committed = (self._file_bytes - HEADER.size) // self._length, 0, 0
         ids: list[MemoryId] = []
-        while records := self._read(taken, min(taken + self._at_once, whole)):
+        while records := self._read(taken, min(taken + self._io_records, whole)):
             self._hold(records)
             for number, record in enumerate(records, taken + 1):
                 ids.append(_id_of(record))
-                _, seals, added, removed = TAIL.unpack_from(record, len(record) - TAIL.size - CHECK.size)
-                if seals:
-                    sealed, self.changes = number, MemoryChanges(added, removed)
+                _, is_commit, added, removed = TAIL.unpack_from(record, len(record) - TAIL.size - CHECK.size)
+                if is_commit:
+                    committed, self.changes = number, MemoryChanges(added, removed)
             taken += len(records)
-        self.latest.add(ids[:sealed])
-        self._codes.keep(sealed)
-        self._count = sealed
+        self.latest.add(ids[:committed])
+        self._codes.truncate(committed)
+        self._count = committed
 
     def _hold(self, records: Sequence[bytes]) -> None:
         vectors = floats(b"".join(map(_vector_of, records)))
         self._codes.add(vectors.reshape(len(records), self._dimension))
 
     def _read(self, first: int, end: int) -> list[bytes]:
-        """These records, up to one that is damaged."""
+        """Records `first` to `end`, up to the first damaged one."""
         read = os.pread(self._file.fileno(), (end - first) * self._length, HEADER.size + first * self._length)
         records = (read[start : start + self._length] for start in range(0, len(read), self._length))
-        return list(takewhile(_is_whole, records))
+        return list(takewhile(_is_valid, records))
 
     def _write(self, data: bytes, at: int) -> None:
         self._file.seek(at)
@@ -169,10 +173,12 @@ class VectorFile:
 
     def _mapped(self) -> Floats:
         if self._map is None:
-            self._map = mmap.mmap(self._file.fileno(), self._end, access=mmap.ACCESS_WRITE)  # or it could not grow
+            self._map = mmap.mmap(
+                self._file.fileno(), self._end, access=mmap.ACCESS_WRITE
+            )  # write access, so that it can be resized
             self._map.madvise(mmap.MADV_RANDOM)
         elif len(self._map) != self._end:
-            self._map.resize(self._end)  # what is mapped already stays so
+            self._map.resize(self._end)  # keeps the present pages
         return np.frombuffer(self._map, FLOAT, offset=HEADER.size).reshape(self._count, -1)
 
 
@@ -196,7 +202,7 @@ def _record(memory_id: MemoryId, vector: Vector, changes: MemoryChanges | None =
     return body + CHECK.pack(zlib.crc32(body))
 
 
-def _is_whole(record: bytes) -> bool:
+def _is_valid(record: bytes) -> bool:
     body, check = record[: -CHECK.size], record[-CHECK.size :]
     return len(check) == CHECK.size and CHECK.pack(zlib.crc32(body)) == check
 

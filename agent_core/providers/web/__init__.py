@@ -1,1 +1,1 @@
-"""Pages, the headless browser, git clones and web search."""
+"""Web pages, headless browser, git clones and web search."""

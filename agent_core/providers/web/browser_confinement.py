@@ -1,7 +1,7 @@
-"""Where root runs Signoff, Chromium runs in bubblewrap: as another user, without its files, with one way out.
+"""Confines Chromium by bubblewrap where Signoff runs as root: another user, no files, no network but the proxy.
 
-Chromium gets a network of its own in which nothing is but one listening socket. It is handed to Signoff, which answers
-with the proxy. An ordinary user needs none of this: Chromium's own sandbox confines what strangers' pages run.
+Chromium runs in a network namespace with one listening socket, which is handed over to Signoff and answered by the
+egress proxy. Without root this is not needed: Chromium's own sandbox confines pages.
 """
 
 import asyncio
@@ -15,57 +15,63 @@ from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
 
-from agent_core.providers.egress.proxy import LONGEST_HEAD, EgressProxy
+from agent_core.providers.egress.proxy import MAX_HEADER_BYTES, EgressProxy
 from agent_core.providers.sandbox.backend import BROWSER_USER
 from agent_core.providers.sandbox.bwrap_options import (
-    ENDED_WITH_US,
     NAMESPACES,
-    TO_BECOME,
-    become,
+    PROCESS_OPTIONS,
+    USER_SWITCH_CAPABILITIES,
+    find_program,
     missing_tools,
     python_view,
     scratch_view,
+    switch_user,
     system_view,
-    tool,
 )
 from agent_core.providers.sandbox.bwrap_process import ADVICE, wait_readable
-from agent_core.providers.sandbox.interpreter import SHOWN, Interpreter
+from agent_core.providers.sandbox.interpreter import USR, Interpreter
 
 STARTER = Path(__file__).with_name("browser_starter.py")
 TOOLS = ("bwrap", "setpriv", "prlimit", "sh")
 HANDOVER = "/handover"
-READ_BY_BROWSERS = ("/etc/chromium", "/etc/chromium.d", "/etc/chromium-browser", "/etc/fonts", "/var/cache/fontconfig")
-SCRATCH_BYTES = 300_000_000  # of /tmp, where the profile is, and of /dev/shm
-MOST_TASKS = 1_500
-PROBE_TIMEOUT_SECONDS, MOST_SAID = 10.0, 300
-OTHERWISE = "Or start Signoff as an ordinary user: then Chromium's own sandbox is used."
+BROWSER_CONFIG_PATHS = (
+    "/etc/chromium",
+    "/etc/chromium.d",
+    "/etc/chromium-browser",
+    "/etc/fonts",
+    "/var/cache/fontconfig",
+)
+SCRATCH_BYTES = 300_000_000  # of /tmp, which has the profile, and of /dev/shm
+MAX_TASKS = 1_500
+PROBE_TIMEOUT_SECONDS, MAX_ERROR_CHARACTERS = 10.0, 300
+RUN_AS_USER = "Or start Signoff as an ordinary user: then Chromium's own sandbox is used."
 
 
 def is_needed() -> bool:
-    """Whether Chromium would otherwise run as root."""
+    """Whether Chromium would run as root."""
     return os.geteuid() == 0
 
 
 def confinement_fault() -> str:
-    """Why Chromium cannot be confined on this machine and what to do, or ""; blocking, for some milliseconds once."""
+    """Why Chromium cannot be confined, and what to do, or "". Blocking; the first call takes milliseconds."""
     if fault := missing_tools(TOOLS):
-        return f"Signoff runs as root, and Chromium would too. {fault}. {OTHERWISE}"
-    if Interpreter.found() is None:
-        return f"Signoff runs as root, and there is no Python to start Chromium as another user. {OTHERWISE}"
+        return f"Signoff runs as root, and Chromium would too. {fault}. {RUN_AS_USER}"
+    if Interpreter.find() is None:
+        return f"Signoff runs as root, and there is no Python to start Chromium as another user. {RUN_AS_USER}"
     try:
-        _confine_nothing(tool("bwrap"))
+        _probe(find_program("bwrap"))
     except (OSError, subprocess.SubprocessError) as fault:
         said = " ".join((getattr(fault, "stderr", None) or str(fault).encode()).decode(errors="replace").split())
         advice = next((advice for sign, advice in ADVICE if sign in said), "")
-        told = f"Signoff runs as root, and bubblewrap could not confine Chromium: {said[:MOST_SAID]}."
-        return " ".join(filter(None, (told, advice, OTHERWISE)))
+        told = f"Signoff runs as root, and bubblewrap could not confine Chromium: {said[:MAX_ERROR_CHARACTERS]}."
+        return " ".join(filter(None, (told, advice, RUN_AS_USER)))
     return ""
 
 
 @cache
-def _confine_nothing(bubblewrap: str) -> None:
-    """Try the confinement with a program that does nothing, until that has worked once; raise OSError or its like."""
-    line = [bubblewrap, *_confined(), *LAST, "--", *become(BROWSER_USER), "/bin/sh", "-c", ":"]
+def _probe(bubblewrap: str) -> None:
+    """Run `true` in the confinement; a success is cached. Raise OSError or SubprocessError."""
+    line = [bubblewrap, *_confinement_options(), *FINAL_OPTIONS, "--", *switch_user(BROWSER_USER), "/bin/sh", "-c", ":"]
     subprocess.run(  # noqa: S603 - a fixed line
         line, check=True, env={}, stdin=subprocess.DEVNULL, capture_output=True, timeout=PROBE_TIMEOUT_SECONDS
     )
@@ -73,17 +79,17 @@ def _confine_nothing(bubblewrap: str) -> None:
 
 @asynccontextmanager
 async def start_confined(program: str, proxy: EgressProxy, home: Path) -> AsyncIterator[Path]:
-    """A program to start in place of the browser's, which confines it and lets it reach the proxy at its own port.
+    """The path of a script that starts the browser confined, with the proxy at its own port.
 
-    `home` is a folder that only this process may enter.
+    `home` is a folder that only this process can enter.
     """
     connections: set[asyncio.Task[None]] = set()
-    with socket.socket(socket.AF_UNIX) as taker:
-        taker.setblocking(False)
-        taker.bind(str(home / "handover"))
+    with socket.socket(socket.AF_UNIX) as handover:
+        handover.setblocking(False)
+        handover.bind(str(home / "handover"))
         os.chown(home / "handover", BROWSER_USER, BROWSER_USER)
-        taker.listen(1)
-        taking = asyncio.create_task(_serve_inside(taker, proxy, connections))
+        handover.listen(1)
+        taking = asyncio.create_task(_serve_inside(handover, proxy, connections))
         try:
             yield _wrapper(program, proxy.port, home)
         finally:
@@ -93,8 +99,8 @@ async def start_confined(program: str, proxy: EgressProxy, home: Path) -> AsyncI
             await asyncio.gather(taking, *connections, return_exceptions=True)
 
 
-async def _serve_inside(taker: socket.socket, proxy: EgressProxy, connections: set["asyncio.Task[None]"]) -> None:
-    """Take the socket that listens inside, once, and answer there until this is cancelled."""
+async def _serve_inside(handover: socket.socket, proxy: EgressProxy, connections: set["asyncio.Task[None]"]) -> None:
+    """Receive the listening socket once, and serve the proxy on it until cancelled."""
     loop = asyncio.get_running_loop()
 
     def serve(reader: StreamReader, writer: StreamWriter) -> None:
@@ -102,47 +108,54 @@ async def _serve_inside(taker: socket.socket, proxy: EgressProxy, connections: s
         connections.add(task)
         task.add_done_callback(connections.discard)
 
-    giver, _ = await loop.sock_accept(taker)
-    taker.close()
-    with giver:
-        server = await asyncio.start_server(serve, sock=await _receive_socket(giver), limit=LONGEST_HEAD)
+    starter, _ = await loop.sock_accept(handover)
+    handover.close()
+    with starter:
+        server = await asyncio.start_server(serve, sock=await _receive_socket(starter), limit=MAX_HEADER_BYTES)
         async with server:
-            await loop.sock_sendall(giver, b".")
+            await loop.sock_sendall(starter, b".")
             await server.serve_forever()
 
 
-async def _receive_socket(giver: socket.socket) -> socket.socket:
-    await wait_readable(giver.fileno())
-    _, descriptors, _, _ = socket.recv_fds(giver, 1, 1)
+async def _receive_socket(starter: socket.socket) -> socket.socket:
+    await wait_readable(starter.fileno())
+    _, descriptors, _, _ = socket.recv_fds(starter, 1, 1)
     return socket.socket(fileno=descriptors[0])
 
 
 def _wrapper(program: str, port: int, home: Path) -> Path:
-    """A script that starts the browser confined, with the arguments that it is given."""
+    """Write a script that starts the browser confined and passes its arguments on."""
     started = ("python3", "-I", "-c", STARTER.read_text("utf-8"), HANDOVER, str(port), program)
-    limits = ("/usr/bin/prlimit", f"--nproc={MOST_TASKS}", "--core=0", "--")
-    shown = (*_confined(), *_browser_view(program), "--bind", str(home / "handover"), HANDOVER, *LAST)
-    line = [tool("bwrap"), *shown, "--", *become(BROWSER_USER), *limits, *started]
+    limits = ("/usr/bin/prlimit", f"--nproc={MAX_TASKS}", "--core=0", "--")
+    shown = (
+        *_confinement_options(),
+        *_browser_view(program),
+        "--bind",
+        str(home / "handover"),
+        HANDOVER,
+        *FINAL_OPTIONS,
+    )
+    line = [find_program("bwrap"), *shown, "--", *switch_user(BROWSER_USER), *limits, *started]
     wrapper = home / "browser"
     wrapper.write_text(f'#!/bin/sh\nexec {shlex.join(line)} "$@"\n', "utf-8")
     wrapper.chmod(0o700)
     return wrapper
 
 
-def _confined() -> Iterator[str]:
-    yield from (*NAMESPACES, *TO_BECOME, *ENDED_WITH_US, "--hostname", "browser")
+def _confinement_options() -> Iterator[str]:
+    yield from (*NAMESPACES, *USER_SWITCH_CAPABILITIES, *PROCESS_OPTIONS, "--hostname", "browser")
     yield from system_view()
-    yield from python_view(Interpreter.found())
+    yield from python_view(Interpreter.find())
     yield from scratch_view(SCRATCH_BYTES)
 
 
 def _browser_view(program: str) -> Iterator[str]:
-    """The browser itself where it is no part of the system, the settings of its package, and fonts."""
+    """Options that show the browser's own files, its configuration and fonts."""
     folder = Path(program).resolve().parent
-    if not folder.is_relative_to(SHOWN):
+    if not folder.is_relative_to(USR):
         yield from ("--ro-bind", str(folder), str(folder))
-    for path in READ_BY_BROWSERS:
+    for path in BROWSER_CONFIG_PATHS:
         yield from ("--ro-bind-try", path, path)
 
 
-LAST: Sequence[str] = ("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/tmp")  # noqa: S108
+FINAL_OPTIONS: Sequence[str] = ("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/tmp")  # noqa: S108

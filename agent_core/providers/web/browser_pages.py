@@ -1,6 +1,6 @@
-"""Draws pages that need JavaScript in a Chromium of their own, which gets out by the door alone and is always ended.
+"""Renders pages that need JavaScript in headless Chromium, which reaches the web only through the egress proxy.
 
-It is never root: an ordinary user's Chromium confines itself, and root's is confined by bubblewrap.
+Chromium never runs unconfined as root: then bubblewrap confines it, else its own sandbox.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
-from agent_core.ports.web import Address
+from agent_core.ports.web import ContactedHost
 from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.providers.egress.proxy import EgressProxy, open_tunnel
 from agent_core.providers.system_packages import install_command
@@ -26,23 +26,23 @@ from agent_core.providers.web.browser_confinement import confinement_fault, is_n
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Page
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-MOST_HTML = 3_000_000
-MOST_BYTES = 30_000_000  # that one page may load
-MOST_MEMORY = 1_500_000_000  # of all its processes
-AT_ONCE = 2
-SETTLING = 4_000.0  # milliseconds that are waited for what the page loads after it has loaded
-CLOSING = 5.0
-LOOK = 0.25
+BROWSER_NAMES = ("chromium", "chromium-browser", "google-chrome")
+MAX_HTML_CHARACTERS = 3_000_000
+MAX_LOADED_BYTES = 30_000_000  # per page
+MAX_MEMORY_BYTES = 1_500_000_000  # of all processes of a browser
+MAX_BROWSERS = 2
+IDLE_TIMEOUT_MILLISECONDS = 4_000.0  # after `load`, for requests of scripts
+CLOSE_TIMEOUT_SECONDS = 5.0
+WATCH_SECONDS = 0.25
 ARGUMENTS = (
     "--disable-gpu",
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    "--disable-quic",  # would go past an HTTP proxy
-    "--webrtc-ip-handling-policy=disable_non_proxied_udp",  # so would the calls that a page can make
-    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",  # the name of the same in older ones
-    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",  # only the proxy's own address is known
+    "--disable-quic",  # QUIC bypasses an HTTP proxy
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",  # WebRTC would bypass it too
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",  # the same in older versions
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",  # no DNS except the proxy's address
     "--disable-features=WebRtcHideLocalIpsWithMdns,Translate,MediaRouter,OptimizationHints",
     "--js-flags=--max-old-space-size=256",
     "--renderer-process-limit=2",
@@ -52,47 +52,47 @@ ARGUMENTS = (
 
 @dataclass(frozen=True, slots=True)
 class RenderedPage:
-    """A page as its scripts left it."""
+    """A page after its scripts ran."""
 
     url: str
     html: str
-    hosts: tuple[Address, ...] = ()
+    hosts: tuple[ContactedHost, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrowserPages:
-    """A fresh Chromium for each page: nothing is kept from one to the next."""
+    """Starts a new Chromium for each page and kills it afterwards; nothing is shared between pages."""
 
-    door: EgressGateway
+    gateway: EgressGateway
     seconds: float = 25.0
-    most_memory: int = MOST_MEMORY
-    _turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE), init=False, repr=False)
+    max_memory_bytes: int = MAX_MEMORY_BYTES
+    _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_BROWSERS), init=False, repr=False)
 
     async def draw(self, url: str, sites: Sites) -> RenderedPage:
-        """Open a URL that was admitted before, and read the page; raise CommandError."""
-        async with self._turns, open_tunnel(self.door, sites, MOST_BYTES) as proxy:
-            drawing = asyncio.create_task(_render(url, proxy))
+        """Render a URL that was admitted before; raise CommandError."""
+        async with self._slots, open_tunnel(self.gateway, sites, MAX_LOADED_BYTES) as proxy:
+            rendering = asyncio.create_task(_render(url, proxy))
             try:
                 async with asyncio.timeout(self.seconds):
-                    await self._watch(drawing, proxy)
-                return drawing.result()
+                    await self._watch(rendering, proxy)
+                return rendering.result()
             except TimeoutError:
                 raise CommandError(f"{url} was not drawn within {self.seconds:g} seconds.") from None
             finally:
-                drawing.cancel()
-                await asyncio.gather(drawing, return_exceptions=True)
+                rendering.cancel()
+                await asyncio.gather(rendering, return_exceptions=True)
                 _kill(proxy.port)
 
-    async def _watch(self, drawing: "asyncio.Task[RenderedPage]", proxy: EgressProxy) -> None:
-        while not drawing.done():
-            await asyncio.wait({drawing}, timeout=LOOK)
-            if await asyncio.to_thread(_memory, proxy.port) > self.most_memory:
+    async def _watch(self, rendering: "asyncio.Task[RenderedPage]", proxy: EgressProxy) -> None:
+        while not rendering.done():
+            await asyncio.wait({rendering}, timeout=WATCH_SECONDS)
+            if await asyncio.to_thread(_memory, proxy.port) > self.max_memory_bytes:
                 _kill(proxy.port)
                 raise CommandError("The page takes too much memory, so it was closed. Try another source.")
 
 
 def browser_fault() -> str:
-    """What is missing so that pages can be drawn, as a sentence; "" where nothing is."""
+    """Why pages cannot be rendered here, as a sentence; "" if they can."""
     if find_spec("playwright") is None:
         return "Pages that need JavaScript are not drawn: install Signoff with its extra `browser`."
     if not chromium():
@@ -104,11 +104,11 @@ def browser_fault() -> str:
 
 
 def chromium() -> str:
-    """Where Chromium is: this machine's own, else Playwright's; "" where there is none."""
-    if found := next(filter(None, map(shutil.which, NAMES)), None):
+    """Path of the system's Chromium, else Playwright's, else ""."""
+    if found := next(filter(None, map(shutil.which, BROWSER_NAMES)), None):
         return found
-    kept = Path(os.environ.get("PLAYWRIGHT_BROWSERS_PATH") or Path.home() / ".cache" / "ms-playwright")
-    return next((str(path) for path in sorted(kept.glob("chromium-*/chrome-*/chrome"), reverse=True)), "")
+    cache = Path(os.environ.get("PLAYWRIGHT_BROWSERS_PATH") or Path.home() / ".cache" / "ms-playwright")
+    return next((str(path) for path in sorted(cache.glob("chromium-*/chrome-*/chrome"), reverse=True)), "")
 
 
 async def _render(url: str, proxy: EgressProxy) -> RenderedPage:
@@ -117,16 +117,19 @@ async def _render(url: str, proxy: EgressProxy) -> RenderedPage:
     try:
         async with _browser(proxy) as browser:
             context = await browser.new_context(
-                accept_downloads=False, service_workers="block", user_agent=proxy.door.agent, java_script_enabled=True
+                accept_downloads=False,
+                service_workers="block",
+                user_agent=proxy.gateway.user_agent,
+                java_script_enabled=True,
             )
             page = await context.new_page()
             await page.goto(url, wait_until="load")
-            with suppress(Error):  # it goes on loading: what is there is read
-                await page.wait_for_load_state("networkidle", timeout=SETTLING)
-            led_to = page.url if page.url.startswith("http") else url
-            return RenderedPage(led_to, await _html(page), tuple(proxy.reached))
+            with suppress(Error):  # still loading: read the present content
+                await page.wait_for_load_state("networkidle", timeout=IDLE_TIMEOUT_MILLISECONDS)
+            final_url = page.url if page.url.startswith("http") else url
+            return RenderedPage(final_url, await _html(page), tuple(proxy.reached))
     except Error:
-        why = "it loads too much" if proxy.is_shut else "the browser could not open it"
+        why = "it loads too much" if proxy.is_over_limit else "the browser could not open it"
         raise CommandError(f"{url} was not drawn: {why}. Try another source.") from None
 
 
@@ -139,13 +142,13 @@ async def _browser(proxy: EgressProxy) -> "AsyncIterator[Browser]":
             browser = await playwright.chromium.launch(
                 executable_path=program,
                 args=[*ARGUMENTS],
-                chromium_sandbox=True,  # Playwright's own default is to go without
+                chromium_sandbox=True,  # Playwright's default is False
                 env={"PATH": os.environ.get("PATH", ""), "HOME": home, "TMPDIR": home},
                 proxy={
-                    "server": proxy.address,
+                    "server": proxy.url,
                     "username": "job",
                     "password": proxy.password,
-                    "bypass": "<-loopback>",  # takes away the rule by which this machine is reached directly
+                    "bypass": "<-loopback>",  # removes the rule that loopback bypasses the proxy
                 },
                 handle_sigint=False,
                 handle_sigterm=False,
@@ -155,13 +158,13 @@ async def _browser(proxy: EgressProxy) -> "AsyncIterator[Browser]":
                 yield browser
             finally:
                 with suppress(Error, TimeoutError):
-                    async with asyncio.timeout(CLOSING):
+                    async with asyncio.timeout(CLOSE_TIMEOUT_SECONDS):
                         await browser.close()
 
 
 @asynccontextmanager
 async def _program(proxy: EgressProxy, home: Path) -> AsyncIterator[str]:
-    """Chromium, or what confines it where it would run as root; raise CommandError where that cannot be done."""
+    """The path of Chromium, or of the script that confines it; raise CommandError if that is not possible."""
     if not is_needed():
         yield chromium()
         return
@@ -172,12 +175,12 @@ async def _program(proxy: EgressProxy, home: Path) -> AsyncIterator[str]:
 
 
 async def _html(page: "Page") -> str:
-    """The page's markup, cut where it is too long, asked in a world that the page's own scripts cannot reach."""
+    """The page's HTML, truncated, read in an isolated world that the page's scripts cannot change."""
     session = await page.context.new_cdp_session(page)
     frame = (await session.send("Page.getFrameTree"))["frameTree"]["frame"]["id"]
     world = await session.send("Page.createIsolatedWorld", {"frameId": frame})
     asked = {
-        "expression": f"document.documentElement.outerHTML.slice(0, {MOST_HTML})",
+        "expression": f"document.documentElement.outerHTML.slice(0, {MAX_HTML_CHARACTERS})",
         "contextId": world["executionContextId"],
         "returnByValue": True,
     }
@@ -185,7 +188,7 @@ async def _html(page: "Page") -> str:
 
 
 def _memory(port: int) -> int:
-    """Bytes that a browser's processes have for themselves."""
+    """Private bytes of a browser's processes."""
     total = 0
     for pid in _processes(port):
         with suppress(OSError, ValueError, IndexError):
@@ -201,7 +204,7 @@ def _kill(port: int) -> None:
 
 
 def _processes(port: int) -> set[int]:
-    """The browser that was given the proxy at this port, which no other has, and all below it."""
+    """The process with this proxy port in its command line, and all its descendants."""
     mark = f"--proxy-server=http://127.0.0.1:{port}\0".encode()
     parents: dict[int, int] = {}
     found: set[int] = set()

@@ -1,4 +1,4 @@
-"""The web as agents reach it: by the one door, with pages read apart, and drawn by a browser where that is needed."""
+"""Implements the web port: fetches through the egress gateway, reads pages, renders and clones."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -8,67 +8,63 @@ from typing import Self
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
 from agent_core.ports.documents import Documents
-from agent_core.ports.web import Cloned, Fetched, Page
+from agent_core.ports.web import ClonedRepository, FetchedContent, Page
 from agent_core.providers.documents.page_reader import is_page, read_page
 from agent_core.providers.egress.address_policy import InternalHosts
 from agent_core.providers.egress.gateway import EgressGateway
-from agent_core.providers.egress.urls import shown_host, target_of
+from agent_core.providers.egress.urls import display_host, parse_url
 from agent_core.providers.egress.values import FetchLimits
 from agent_core.providers.web.browser_pages import BrowserPages, browser_fault
 from agent_core.providers.web.git_clone import GitCloner
 
-MOST_PAGE = 5_000_000
+MAX_PAGE_BYTES = 5_000_000
 PDF, PDF_MARK = "application/pdf", b"%PDF-"
-UNDRAWN = "The page needs JavaScript, which is not run here: little of it could be read."
+NOT_RENDERED = "The page needs JavaScript, which is not run here: little of it could be read."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayWeb:
-    """See `Web` in the ports. Holds nothing open between calls, so there is nothing to close.
+    """Implements `Web`. Keeps no connections between calls, so there is nothing to close.
 
-    `documents` reads PDF; `browser` draws pages that scripts put together. Without them such pages are told as such.
+    `documents` reads PDF; `browser` renders pages that need JavaScript. Without them, such pages have a remark.
     """
 
-    door: EgressGateway
+    gateway: EgressGateway
     clones: GitCloner
     documents: Documents | None = None
     browser: BrowserPages | None = None
 
     @classmethod
-    def of(cls, allow_internal: Iterable[str] = (), about: str = "", documents: Documents | None = None) -> Self:
-        """With what this machine has. `about` is an address that tells site owners who asks.
+    def of(cls, allow_internal: Iterable[str] = (), contact_url: str = "", documents: Documents | None = None) -> Self:
+        """Use what is installed on this machine. `contact_url` is part of the User-Agent header.
 
         Raise ValueError with a sentence for an entry of `allow_internal` that is no host, address or network.
         """
-        door = EgressGateway(internal=InternalHosts.of(allow_internal), agent=user_agent(about))
-        browser = None if browser_fault() else BrowserPages(door=door)
-        return cls(door=door, clones=GitCloner(door=door), documents=documents, browser=browser)
+        gateway = EgressGateway(internal=InternalHosts.of(allow_internal), user_agent=user_agent(contact_url))
+        browser = None if browser_fault() else BrowserPages(gateway=gateway)
+        return cls(gateway=gateway, clones=GitCloner(gateway=gateway), documents=documents, browser=browser)
 
     def host_of(self, url: str, sites: Sites) -> str:
-        """By what is written alone."""
-        self.door.check_target(target_of(url), sites)
-        return shown_host(url)
+        self.gateway.check_target(parse_url(url), sites)
+        return display_host(url)
 
-    async def fetch(self, url: str, sites: Sites, most: int) -> Fetched:
-        """Whatever is there."""
-        return await self.door.fetch(url, sites, FetchLimits(most=most))
+    async def fetch(self, url: str, sites: Sites, most: int) -> FetchedContent:
+        return await self.gateway.fetch(url, sites, FetchLimits(max_bytes=most))
 
     async def page(self, url: str, sites: Sites) -> Page:
-        """The page as text."""
-        fetched = await self.door.fetch(url, sites, FetchLimits(most=MOST_PAGE, kinds=is_page))
+        fetched = await self.gateway.fetch(url, sites, FetchLimits(max_bytes=MAX_PAGE_BYTES, accepts=is_page))
         if fetched.kind == PDF or fetched.data.startswith(PDF_MARK):
             return await self._pdf(fetched)
         read = await read_page(fetched.data, fetched.url, charset=fetched.charset, kind=fetched.kind)
         page = Page(url=fetched.url, title=read.title, text=read.text, links=read.links, hosts=fetched.hosts)
         if not read.needs_scripts:
             return page
-        return await self._render(page, sites) if self.browser else replace(page, remark=UNDRAWN)
+        return await self._render(page, sites) if self.browser else replace(page, remark=NOT_RENDERED)
 
-    async def clone(self, url: str, sites: Sites, most: int) -> Cloned:
-        """By the machine's git."""
+    async def clone(self, url: str, sites: Sites, most: int) -> ClonedRepository:
         return await self.clones.clone(url, sites, most)
 
-    async def _pdf(self, fetched: Fetched) -> Page:
+    async def _pdf(self, fetched: FetchedContent) -> Page:
         if self.documents is None:
             raise CommandError(f"{fetched.url} is a PDF. download_file can fetch it, and read_file read it.")
         reading = await self.documents.text_of("page.pdf", fetched.data)
@@ -86,10 +82,10 @@ class GatewayWeb:
         return Page(url=drawn.url, title=read.title or page.title, text=read.text, links=read.links, hosts=hosts)
 
 
-def user_agent(about: str = "") -> str:
-    """How requests say who sends them, in the form that robots use."""
+def user_agent(contact_url: str = "") -> str:
+    """The User-Agent header, in the form that robots use."""
     try:
         number = version("signoff")
     except PackageNotFoundError:
         number = "0"
-    return f"Mozilla/5.0 (compatible; Signoff/{number}{f'; +{about}' if about else ''})"
+    return f"Mozilla/5.0 (compatible; Signoff/{number}{f'; +{contact_url}' if contact_url else ''})"

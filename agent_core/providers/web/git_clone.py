@@ -1,8 +1,7 @@
-"""Fetches a git repository's newest commit and reads its files out of git's own store.
+"""Clones the newest commit of a git repository and reads the files from git's object store.
 
-Nothing is ever checked out: no hook, filter, attribute, link or submodule of a repository can do anything, and a path
-in it is a text and nothing more. git gets out by the door alone, sees no setting of anybody's, and is ended with all
-that it started.
+Nothing is checked out, so hooks, filters, attributes, symlinks and submodules have no effect, and paths are only text.
+git reaches the network only through the egress proxy, reads no configuration, and is killed with its process tree.
 """
 
 import asyncio
@@ -18,18 +17,18 @@ from tempfile import TemporaryDirectory
 
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
-from agent_core.ports.web import Cloned
+from agent_core.ports.web import ClonedRepository
 from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.providers.egress.proxy import EgressProxy, open_tunnel
 from agent_core.providers.system_packages import install_command
 
-MOST_FILES = 1_000
-MOST_FILE = 5_000_000  # what is longer is seldom source
-MOST_SAID = 20_000_000  # beyond the files' own bytes: a listing, headings, complaints
-CHUNK = 65_536
-MOST_MEMORY = 2_000_000_000
-LOOK = 0.2
-# Only what a clone needs: nothing that runs programs, asks people, or reaches past http.
+MAX_FILES = 1_000
+MAX_FILE_BYTES = 5_000_000  # longer files are seldom source code
+OVERHEAD_BYTES = 20_000_000  # output besides the files: listing, headers, errors
+CHUNK_BYTES = 65_536
+MAX_MEMORY_BYTES = 2_000_000_000
+WATCH_SECONDS = 0.2
+# Nothing that runs programs, prompts, or uses other protocols than http and https.
 SETTINGS = {
     "protocol.allow": "never",
     "protocol.http.allow": "always",
@@ -50,7 +49,7 @@ SETTINGS = {
 
 @dataclass(frozen=True, slots=True)
 class GitEntry:
-    """A file of a commit: its mode, the name of its content, its size and its path."""
+    """A file of a commit: mode, blob hash, size in bytes, path."""
 
     mode: str
     blob: str
@@ -58,7 +57,7 @@ class GitEntry:
     path: str
 
     def fault(self) -> str:
-        """Why the file is not taken; "" for one that is."""
+        """Why the file is skipped; "" if it is taken."""
         parts = self.path.split("/")
         if any(part.lower() in ("", ".", "..", ".git") for part in parts) or "\\" in self.path:
             return "a path that leads out"
@@ -66,35 +65,35 @@ class GitEntry:
             return "a link"
         if self.mode == "160000":
             return "another repository"
-        return "" if self.size <= MOST_FILE else f"{self.size:,} bytes"
+        return "" if self.size <= MAX_FILE_BYTES else f"{self.size:,} bytes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitCloner:
-    """Runs the machine's git."""
+    """Runs the installed git."""
 
-    door: EgressGateway
+    gateway: EgressGateway
     seconds: float = 180.0
 
-    async def clone(self, url: str, sites: Sites, most: int) -> Cloned:
-        """The files of the newest commit, `most` bytes at most; raise CommandError."""
-        way = await self.door.admit(url, sites)
+    async def clone(self, url: str, sites: Sites, most: int) -> ClonedRepository:
+        """Files of the newest commit, at most `most` bytes in all; raise CommandError."""
+        admitted = await self.gateway.admit(url, sites)
         if fault := git_fault():
             raise CommandError(fault)
         with TemporaryDirectory(prefix="signoff-clone-", ignore_cleanup_errors=True) as folder:
-            async with open_tunnel(self.door, sites, _room(most)) as proxy:
+            async with open_tunnel(self.gateway, sites, _max_repository_bytes(most)) as proxy:
                 git = _Git(folder=Path(folder), proxy=proxy, most=most)
                 try:
                     async with asyncio.timeout(self.seconds):
-                        await git.fetch(way.target.url)
+                        await git.fetch(admitted.target.url)
                         return replace(await git.files(), hosts=tuple(proxy.reached))
                 except TimeoutError:
-                    said = f"{way.target.url} was not cloned within {self.seconds:g} seconds."
+                    said = f"{admitted.target.url} was not cloned within {self.seconds:g} seconds."
                     raise CommandError(said) from None
 
 
 def git_fault() -> str:
-    """Why nothing can be cloned here, as a sentence; "" where it can."""
+    """Why git cannot be used here, as a sentence; "" if it can."""
     return "" if shutil.which("git") else f"git is not installed. Install it: {install_command('git')}"
 
 
@@ -105,39 +104,41 @@ class _Git:
     most: int
 
     async def fetch(self, url: str) -> None:
-        """Bring the newest commit into the folder; raise CommandError."""
+        """Clone the newest commit into the folder; raise CommandError."""
         options = ("--bare", "--depth=1", "--single-branch", "--no-tags", "--template=", "--quiet")
-        fetching = asyncio.create_task(self._ran("clone", *options, "--", url, str(self.folder / "repository")))
+        cloning = asyncio.create_task(self._run("clone", *options, "--", url, str(self.folder / "repository")))
         try:
-            while not fetching.done():
-                await asyncio.wait({fetching}, timeout=LOOK)
-                if self.proxy.is_shut or await asyncio.to_thread(_size, self.folder) > _room(self.most):
+            while not cloning.done():
+                await asyncio.wait({cloning}, timeout=WATCH_SECONDS)
+                if self.proxy.is_over_limit or await asyncio.to_thread(_size, self.folder) > _max_repository_bytes(
+                    self.most
+                ):
                     raise CommandError(
                         f"{url} is too large: more than {self.most:,} bytes. Download single files of it."
                     )
         finally:
-            fetching.cancel()
-            await asyncio.gather(fetching, return_exceptions=True)
-        if why := _why_not(url, *fetching.result(), self.proxy.refusals):
+            cloning.cancel()
+            await asyncio.gather(cloning, return_exceptions=True)
+        if why := _clone_fault(url, *cloning.result(), self.proxy.refusals):
             raise CommandError(why)
 
-    async def files(self) -> Cloned:
-        """What the commit holds; raise CommandError where there is none."""
-        code, commit, _ = await self._ran("rev-parse", "--verify", "HEAD", inside=True)
+    async def files(self) -> ClonedRepository:
+        """The files of the commit; raise CommandError if there is none."""
+        code, commit, _ = await self._run("rev-parse", "--verify", "HEAD", inside=True)
         if code:
             raise CommandError("The repository is empty.")
-        _, listing, _ = await self._ran("ls-tree", "-r", "-z", "--long", "--full-tree", "HEAD", inside=True)
-        taken, left_out = _chosen(_entries(listing), self.most)
+        _, listing, _ = await self._run("ls-tree", "-r", "-z", "--long", "--full-tree", "HEAD", inside=True)
+        taken, left_out = _select(_entries(listing), self.most)
         wanted = "".join(f"{entry.blob}\n" for entry in taken).encode()
-        _, contents, _ = await self._ran("cat-file", "--batch", inside=True, given=wanted)
-        return Cloned(commit=commit.decode().strip(), files=_contents(taken, contents), left_out=left_out)
+        _, contents, _ = await self._run("cat-file", "--batch", inside=True, given=wanted)
+        return ClonedRepository(commit=commit.decode().strip(), files=_contents(taken, contents), left_out=left_out)
 
-    async def _ran(self, *arguments: str, inside: bool = False, given: bytes = b"") -> tuple[int, bytes, bytes]:
-        """The exit code and both streams. Whatever git started is ended with it."""
+    async def _run(self, *arguments: str, inside: bool = False, given: bytes = b"") -> tuple[int, bytes, bytes]:
+        """Run git; return exit code, stdout and stderr. The process group is killed afterwards."""
         where = ("--git-dir", str(self.folder / "repository")) if inside else ()
         settings = [part for name, value in SETTINGS.items() for part in ("-c", f"{name}={value}")]
         process = await asyncio.create_subprocess_exec(
-            *_bounded(_room(self.most)),
+            *_limited(_max_repository_bytes(self.most)),
             *("git", *settings, *where, *arguments),
             stdin=PIPE,
             stdout=PIPE,
@@ -146,10 +147,10 @@ class _Git:
             env=self._environment(),
             start_new_session=True,
         )
-        most = MOST_SAID + self.most
-        reading = [asyncio.create_task(_all_of(stream, most)) for stream in (process.stdout, process.stderr)]
+        most = OVERHEAD_BYTES + self.most
+        reading = [asyncio.create_task(_read_all(stream, most)) for stream in (process.stdout, process.stderr)]
         try:
-            await _give(process.stdin, given)
+            await _write_all(process.stdin, given)
             said, complaint = await asyncio.gather(*reading)
             return await process.wait(), said, complaint
         finally:
@@ -159,8 +160,8 @@ class _Git:
             await _end(process)
 
     def _environment(self) -> Mapping[str, str]:
-        """Nothing of the bot's own. The proxy's password stands here, where other users cannot read it."""
-        proxy = dict.fromkeys(("http_proxy", "https_proxy", "all_proxy"), self.proxy.key_and_address)
+        """Environment without the bot's variables. The proxy's password is in it, since other users cannot read it."""
+        proxy = dict.fromkeys(("http_proxy", "https_proxy", "all_proxy"), self.proxy.url_with_credentials)
         return {
             "PATH": os.environ.get("PATH", os.defpath),
             "HOME": str(self.folder),
@@ -169,7 +170,7 @@ class _Git:
             "GIT_CONFIG_GLOBAL": "/dev/null",
             "GIT_ATTR_NOSYSTEM": "1",
             "GIT_TERMINAL_PROMPT": "0",
-            "GIT_HTTP_USER_AGENT": self.proxy.door.agent,
+            "GIT_HTTP_USER_AGENT": self.proxy.gateway.user_agent,
             "GIT_HTTP_LOW_SPEED_LIMIT": "100",
             "GIT_HTTP_LOW_SPEED_TIME": "30",
             "no_proxy": "",
@@ -177,28 +178,28 @@ class _Git:
         }
 
 
-def _room(most: int) -> int:
-    """Bytes that may come in and lie on disk: packed, but with what is left out, and with git's own files."""
-    return MOST_SAID + 2 * most
+def _max_repository_bytes(most: int) -> int:
+    """Limit for received bytes and for the folder: compressed objects, skipped files, git's own files."""
+    return OVERHEAD_BYTES + 2 * most
 
 
-def _bounded(most_bytes: int) -> tuple[str, ...]:
-    """What bounds git's memory and files, where the machine has it: all of Linux does."""
-    limits = ("prlimit", f"--as={MOST_MEMORY}", f"--fsize={most_bytes}", "--core=0", "--")
+def _limited(most_bytes: int) -> tuple[str, ...]:
+    """A prlimit prefix that limits memory and file size, if prlimit is installed."""
+    limits = ("prlimit", f"--as={MAX_MEMORY_BYTES}", f"--fsize={most_bytes}", "--core=0", "--")
     return limits if shutil.which("prlimit") else ()
 
 
-async def _all_of(stream: asyncio.StreamReader | None, most: int) -> bytes:
-    """What a program says; raise CommandError when it goes on, as a few trees that hold each other can make it."""
+async def _read_all(stream: asyncio.StreamReader | None, most: int) -> bytes:
+    """All output; raise CommandError beyond `most` bytes, for example when trees refer to each other."""
     said = bytearray()
-    while stream and (chunk := await stream.read(CHUNK)):
+    while stream and (chunk := await stream.read(CHUNK_BYTES)):
         said += chunk
         if len(said) > most:
             raise CommandError("The repository has too many files to list.")
     return bytes(said)
 
 
-async def _give(stream: asyncio.StreamWriter | None, data: bytes) -> None:
+async def _write_all(stream: asyncio.StreamWriter | None, data: bytes) -> None:
     if stream is None:
         return
     with suppress(ConnectionError):
@@ -213,8 +214,8 @@ async def _end(process: Process) -> None:
     await process.communicate()
 
 
-def _why_not(url: str, code: int, _said: bytes, complaint: bytes, refusals: list[str]) -> str:
-    """Why git failed, in our words: in its own stands what the other side wrote."""
+def _clone_fault(url: str, code: int, _said: bytes, complaint: bytes, refusals: list[str]) -> str:
+    """Why git failed, as our own sentence: git's stderr contains text from the remote."""
     if refusals:
         return refusals[0]
     if not code:
@@ -235,24 +236,24 @@ def _entries(listing: bytes) -> list[GitEntry]:
     return found
 
 
-def _chosen(entries: list[GitEntry], most: int) -> tuple[list[GitEntry], tuple[str, ...]]:
-    """What is taken, in the order of paths, and what is not, with the reason."""
+def _select(entries: list[GitEntry], most: int) -> tuple[list[GitEntry], tuple[str, ...]]:
+    """The files that fit, by path, and the skipped ones with the reason."""
     taken: list[GitEntry] = []
     left_out: list[str] = []
-    room = most
+    left = most
     for entry in entries:
         why = entry.fault()
-        why = why or ("too many files" if len(taken) >= MOST_FILES else "" if entry.size <= room else "no room")
+        why = why or ("too many files" if len(taken) >= MAX_FILES else "" if entry.size <= left else "no room")
         if why:
             left_out.append(f"{entry.path} ({why})")
             continue
         taken.append(entry)
-        room -= entry.size
+        left -= entry.size
     return taken, tuple(left_out)
 
 
 def _contents(taken: list[GitEntry], data: bytes) -> tuple[tuple[str, bytes], ...]:
-    """Each file with its bytes, as `git cat-file --batch` gives them: a line with the size, the bytes, a line end."""
+    """Each file with its bytes from `git cat-file --batch`: a header line with the size, the bytes, a newline."""
     files, at = [], 0
     for entry in taken:
         start = data.index(b"\n", at) + 1

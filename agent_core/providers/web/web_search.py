@@ -1,4 +1,4 @@
-"""Searches of the web: Google's own API where there is a key or an address for it, else several engines at once."""
+"""Web search: Google Custom Search with a key or address, else several public engines by `ddgs`."""
 
 import asyncio
 import json
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from aiohttp import ClientResponse
 
 GOOGLE_URL = "https://www.googleapis.com/customsearch/v1"
-MOST_GOOGLE = 10  # developers.google.com/custom-search/v1/reference/rest/v1/cse/list: num is from 1 to 10
-PATIENCE = 20.0
+MAX_GOOGLE_RESULTS = 10  # developers.google.com/custom-search/v1/reference/rest/v1/cse/list: num is from 1 to 10
+SEARCH_TIMEOUT_SECONDS = 20.0
 
-Find = Callable[[str, int], Sequence[Mapping[str, object]]]
+FindResults = Callable[[str, int], Sequence[Mapping[str, object]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoogleSearch:
-    """Google's Custom Search JSON API, or whatever speaks it at another address.
+    """Google's Custom Search JSON API, or a compatible service at `url`.
 
-    `settings` is what the operator should check when Google refuses the key, as people know it.
+    `settings` names the settings to check when Google refuses the key, for error messages.
     """
 
     api_key: str = field(default="", repr=False)
@@ -34,16 +34,21 @@ class GoogleSearch:
     settings: str = "the key and the engine's id"
 
     async def search(self, query: str, most: int) -> tuple[WebHit, ...]:
-        """Ask once: a search that fails is told to the model, which may try another way."""
-        from aiohttp import ClientError, ClientSession, ClientTimeout  # loaded when first asked
+        """One request without retry; the model sees the error and may try again."""
+        from aiohttp import ClientError, ClientSession, ClientTimeout  # imported late
 
-        asked = {"q": query, "num": str(min(most, MOST_GOOGLE)), "key": self.api_key, "cx": self.engine}
-        given = {name: value for name, value in asked.items() if value}
-        timeout = ClientTimeout(total=PATIENCE)
+        query_parameters = {
+            "q": query,
+            "num": str(min(most, MAX_GOOGLE_RESULTS)),
+            "key": self.api_key,
+            "cx": self.engine,
+        }
+        parameters = {name: value for name, value in query_parameters.items() if value}
+        timeout = ClientTimeout(total=SEARCH_TIMEOUT_SECONDS)
         try:
             async with (
                 ClientSession(timeout=timeout, trust_env=not is_loopback(self.url)) as session,
-                session.get(self.url, params=given, allow_redirects=False) as response,
+                session.get(self.url, params=parameters, allow_redirects=False) as response,
             ):
                 return _hits(await _answer(response, self.settings), "items", ("title", "link", "snippet"))[:most]
         except TimeoutError:
@@ -52,13 +57,15 @@ class GoogleSearch:
             raise CommandError(f"The search cannot be reached ({type(fault).__name__}).") from None
 
 
-def by_library(query: str, most: int) -> Sequence[Mapping[str, object]]:
-    """What the engines behind `ddgs` find; raise CommandError when none of them answers."""
-    from ddgs import DDGS  # loaded when first asked
+def search_engines(query: str, most: int) -> Sequence[Mapping[str, object]]:
+    """Search with `ddgs`, blocking; raise CommandError if no engine answers."""
+    from ddgs import DDGS  # imported late
     from ddgs.exceptions import DDGSException
 
     try:
-        found: Sequence[Mapping[str, object]] = DDGS(timeout=int(PATIENCE / 2)).text(query, max_results=most)
+        found: Sequence[Mapping[str, object]] = DDGS(timeout=int(SEARCH_TIMEOUT_SECONDS / 2)).text(
+            query, max_results=most
+        )
     except (DDGSException, OSError, ValueError) as fault:
         if "No results" in str(fault):
             return []
@@ -69,14 +76,13 @@ def by_library(query: str, most: int) -> Sequence[Mapping[str, object]]:
 
 @dataclass(frozen=True, slots=True)
 class MetaSearch:
-    """Several public search engines through a library, in a thread."""
+    """Several public search engines by the library `ddgs`, in a thread."""
 
-    find: Find = by_library
+    find: FindResults = search_engines
 
     async def search(self, query: str, most: int) -> tuple[WebHit, ...]:
-        """Take what the quickest engines find."""
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(SEARCH_TIMEOUT_SECONDS):
                 found = await asyncio.to_thread(self.find, query, most)
         except TimeoutError:
             raise CommandError("The search engines did not answer in time.") from None
@@ -85,7 +91,7 @@ class MetaSearch:
 
 async def _answer(response: "ClientResponse", settings: str) -> object:
     if response.status != 200:
-        raise CommandError(f"The search answered {response.status}: {_why(response.status, settings)}")
+        raise CommandError(f"The search answered {response.status}: {_advice(response.status, settings)}")
     try:
         return json.loads(await read_limited(response, MAX_JSON_BYTES))
     except ReplyTooLong:
@@ -94,7 +100,7 @@ async def _answer(response: "ClientResponse", settings: str) -> object:
         raise CommandError("The search answered something that cannot be read.") from None
 
 
-def _why(status: int, settings: str) -> str:
+def _advice(status: int, settings: str) -> str:
     if status in (400, 401, 403):
         return f"the operator should check {settings}, and whether the day's searches are used up."
     return "too many searches for now; try again later." if status == 429 else "try again later."

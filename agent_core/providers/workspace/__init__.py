@@ -1,1 +1,1 @@
-"""Workspaces as folders on disk, opened without following links."""
+"""Workspaces: files of agents in folders on disk, without following symlinks."""

@@ -1,20 +1,20 @@
-"""Which texts are paths inside a workspace, how much a workspace holds, and the sentences when something is not so."""
+"""Validates paths and names in a workspace (path traversal), its size limits, and the error messages."""
 
 import unicodedata
 from dataclasses import dataclass
 
 from agent_core.errors import CommandError, OutsideWorkspace
 
-MOST_NAME_BYTES = 255
-MOST_DEPTH = 20
-UNFINISHED = ".signoff-unfinished-"
-UNSEEN = ("Cc", "Cs", "Zl", "Zp")  # controls, halves of characters, line and paragraph ends
-TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # make a name look like another one
+MAX_NAME_BYTES = 255
+MAX_DEPTH = 20
+TEMPORARY_PREFIX = ".signoff-unfinished-"
+CONTROL_CATEGORIES = ("Cc", "Cs", "Zl", "Zp")  # controls, surrogates, line and paragraph separators
+BIDI_CONTROLS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # reorder the displayed name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Most bytes of a file and of a workspace, and most files in one."""
+    """Maximum bytes of a file, bytes of a workspace and number of files."""
 
     file_bytes: int = 25_000_000
     workspace_bytes: int = 200_000_000
@@ -24,58 +24,53 @@ class Limits:
 LIMITS = Limits()
 
 
-def parts_of(path: str) -> tuple[str, ...]:
-    """The names from the workspace's folder down; none for the folder itself. Raise CommandError."""
+def split_path(path: str) -> tuple[str, ...]:
+    """The parts of a path; none for the workspace itself. Raise OutsideWorkspace on traversal, else CommandError."""
     if path.startswith("/") or "\0" in path or ".." in path.split("/"):
         raise OutsideWorkspace(path)
     parts = tuple(name for name in path.split("/") if name not in ("", "."))
-    if len(parts) > MOST_DEPTH:
-        raise CommandError(f"A path may lie at most {MOST_DEPTH} folders deep.")
+    if len(parts) > MAX_DEPTH:
+        raise CommandError(f"A path may lie at most {MAX_DEPTH} folders deep.")
     for name in parts:
         if not is_name(name):
             raise CommandError(f"{_short(name)} cannot be a file's name: {_fault(name)}")
     return parts
 
 
-def file_parts(path: str) -> tuple[str, ...]:
-    """The names of a path that is to be a file."""
-    parts = parts_of(path)
+def split_file_path(path: str) -> tuple[str, ...]:
+    """The parts of a path to a file."""
+    parts = split_path(path)
     if not parts or path.endswith(("/", "/.")):
         raise CommandError(f"{path!r} names no file.")
     return parts
 
 
 def is_name(name: str) -> bool:
-    """Whether a file can be called so; a file found under another name is left alone."""
+    """Whether this is a valid file name; files with other names are ignored."""
     return not _fault(name)
 
 
-def no_file(path: str) -> CommandError:
-    """There is none."""
+def no_file_error(path: str) -> CommandError:
     return CommandError(f"There is no file {path}.")
 
 
-def no_folder(path: str) -> CommandError:
-    """There is none."""
+def no_folder_error(path: str) -> CommandError:
     return CommandError(f"There is no folder {path}.")
 
 
-def has_changed(path: str) -> CommandError:
-    """It is not the file that people decided on."""
+def changed_error(path: str) -> CommandError:
     return CommandError(f"{path} changed after this was approved, so nothing was done with it. Propose this again.")
 
 
-def is_folder(path: str) -> CommandError:
-    """It was taken for a file."""
+def is_folder_error(path: str) -> CommandError:
     return CommandError(f"{path} is a folder, not a file.")
 
 
-def is_file(path: str) -> CommandError:
-    """It was taken for a folder."""
+def is_file_error(path: str) -> CommandError:
     return CommandError(f"{path} is a file, not a folder.")
 
 
-def must_fit(path: str, *, size: int, other_bytes: int, other_files: int, limits: Limits) -> None:
+def require_fits(path: str, *, size: int, other_bytes: int, other_files: int, limits: Limits) -> None:
     """Raise CommandError unless a file of that size fits beside the others."""
     if size > limits.file_bytes:
         raise CommandError(f"{path} would hold {size:,} bytes; a file may hold at most {limits.file_bytes:,}.")
@@ -90,11 +85,11 @@ def must_fit(path: str, *, size: int, other_bytes: int, other_files: int, limits
 def _fault(name: str) -> str:
     if "\\" in name:
         return "write / between folders, not a backslash."
-    if any(letter in TURNING or unicodedata.category(letter) in UNSEEN for letter in name):
+    if any(letter in BIDI_CONTROLS or unicodedata.category(letter) in CONTROL_CATEGORIES for letter in name):
         return "it holds a character that cannot be shown."
-    if len(name.encode()) > MOST_NAME_BYTES:
-        return f"it is longer than {MOST_NAME_BYTES} bytes."
-    return "it is kept for files that are being written." if name.startswith(UNFINISHED) else ""
+    if len(name.encode()) > MAX_NAME_BYTES:
+        return f"it is longer than {MAX_NAME_BYTES} bytes."
+    return "it is kept for files that are being written." if name.startswith(TEMPORARY_PREFIX) else ""
 
 
 def _short(name: str) -> str:

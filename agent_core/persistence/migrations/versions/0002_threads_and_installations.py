@@ -1,4 +1,4 @@
-"""Agents found by their thread, their owner and how long they rest; installations; deliveries by age."""
+"""Adds columns and indexes for an agent's thread, owner and time of rest; installations; deliveries by age."""
 
 import json
 import re
@@ -14,7 +14,7 @@ AWAKE = "status IN ('thinking', 'awaiting', 'acting') AND thread IS NOT NULL"
 RESTING = "status NOT IN ('thinking', 'awaiting', 'acting') AND thread IS NOT NULL"
 INDEXES = ("agents_in_thread", "agents_owned", "agents_awake", "agents_resting")
 COLUMNS = ("workspace", "thread", "owner", "since")
-LONG_AGO = "1970-01-01 00:00:00.000000"  # of a new column in SQLite, before `_fill` has seen to it
+LONG_AGO = "1970-01-01 00:00:00.000000"  # default of the new column until `_fill` sets the value
 BATCH = 500
 AWKWARD = re.compile(r"[\\\x00\ud800-\udfff]")  # what tables.AnyText escapes
 
@@ -31,7 +31,7 @@ agents = sa.table(
 
 
 def upgrade() -> None:
-    # Column by column: a table that SQLite makes anew takes all that belongs to its rows along when the old one goes.
+    # ADD COLUMN, not batch mode: recreating the table in SQLite would cascade deletes to the rows that refer to it.
     for name, default in (("workspace", ""), ("owner", "")):
         op.add_column("agents", sa.Column(name, sa.Text, nullable=False, server_default=default))
     op.add_column("agents", sa.Column("thread", sa.Text))

@@ -1,4 +1,4 @@
-"""What agents can recall later, and what channels may spend."""
+"""Adds memories and budgets."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""The decision log outlives the agents it tells of, and each card records what it shows since when."""
+"""Drops the decision log's foreign key to agents, and adds what each card shows and since when."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -229,8 +229,8 @@ def test_a_broken_settings_file_gives_one_line_that_names_it(tmp_path: Path, tex
 
 async def test_the_surface_queues_what_it_is_told_in_order() -> None:
     surface, turn = TerminalSurface(), a_turn(AGENT)
-    assert await surface.show(AGENT, turn, may_stand=False) == turn.id
-    await surface.notice(AGENT, a_notice(AGENT), may_stand=False)
+    assert await surface.show(AGENT, turn, may_exist=False) == turn.id
+    await surface.notice(AGENT, a_notice(AGENT), may_exist=False)
     await surface.status(AGENT)
     events = [surface.events.get_nowait() for _ in range(3)]
     assert events == [CardEvent(AGENT, turn), NoticeEvent("Paused."), StatusEvent(AGENT)]

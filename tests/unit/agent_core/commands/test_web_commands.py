@@ -10,10 +10,9 @@ from agent_core.commands.web import WebCommands
 from agent_core.errors import CommandError, ModelUnavailable, UnusableReply
 from agent_core.model.command import CommandCall, Preview
 from agent_core.model.messages import Message
-from agent_core.model.sites import Sites
+from agent_core.model.sites import SITES_KEY, Sites, serialise_sites
 from agent_core.model.usage import Budget
-from agent_core.oversight.sites import keep_sites
-from agent_core.ports.web import Cloned, Fetched, Link, Page
+from agent_core.ports.web import ClonedRepository, FetchedContent, Link, Page
 from agent_core.prompt.model_client import MeteredModel
 from agent_core.prompt.untrusted_text import new_mark, part_messages, parts_of
 from agent_core.providers.llm.token_estimates import Estimates
@@ -60,7 +59,7 @@ class Desk:
 
     async def keep(self, sites: Sites) -> None:
         async with self.database.begin() as work:
-            keep_sites(work, CHANNEL, sites)
+            work.preferences.put(CHANNEL, SITES_KEY, serialise_sites(sites))
             await work.commit()
 
 
@@ -178,7 +177,7 @@ async def test_results_are_others_words_and_have_their_risks() -> None:
 
 async def test_a_download_is_a_file_that_the_thread_is_offered() -> None:
     desk = Desk()
-    desk.web.files[URL] = Fetched(url=URL, kind="image/png", data=b"\x89PNG")
+    desk.web.files[URL] = FetchedContent(url=URL, kind="image/png", data=b"\x89PNG")
     produced = await desk.run("download_file", {"url": URL, "filename": "pictures/a.png"})
     assert produced.text == f"pictures/a.png now holds 4 bytes, said to be image/png, from {URL}.\n{ASKED_HOST}"
     assert (produced.files, await desk.files.read("pictures/a.png")) == (("pictures/a.png",), b"\x89PNG")
@@ -199,7 +198,7 @@ async def test_a_download_that_replaces_a_file_says_so_and_stands_on_it() -> Non
 
 async def test_a_download_beyond_what_a_file_may_hold_is_refused_and_leaves_nothing() -> None:
     desk = Desk()
-    desk.web.files[URL] = Fetched(url=URL, kind="", data=bytes(25_000_001))
+    desk.web.files[URL] = FetchedContent(url=URL, kind="", data=bytes(25_000_001))
     with pytest.raises(CommandError, match="too much"):
         await desk.run("download_file", {"url": URL, "filename": "a"})
     with pytest.raises(CommandError, match="not a path inside"):
@@ -207,7 +206,9 @@ async def test_a_download_beyond_what_a_file_may_hold_is_refused_and_leaves_noth
     assert await desk.files.list_files() == ()
 
 
-REPOSITORY = Cloned(commit="c0ffee" * 6, files=(("README", b"Hello"), ("src/a.py", b"a = 1")), left_out=("l (a link)",))
+REPOSITORY = ClonedRepository(
+    commit="c0ffee" * 6, files=(("README", b"Hello"), ("src/a.py", b"a = 1")), left_out=("l (a link)",)
+)
 
 
 async def test_a_repository_is_copied_into_a_new_folder() -> None:

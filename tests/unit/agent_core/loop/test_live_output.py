@@ -111,12 +111,12 @@ class SlowSurface(RecordingSurface):
     showing: asyncio.Event = field(default_factory=asyncio.Event)
     ended: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def show(self, agent: Agent, turn: Turn, *, may_stand: bool) -> str:
+    async def show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> str:
         """Take as long as the command."""
         if turn.live:
             self.showing.set()
             await self.ended.wait()
-        return await super().show(agent, turn, may_stand=may_stand)
+        return await super().show(agent, turn, may_exist=may_exist)
 
 
 async def test_a_command_that_ends_while_its_output_is_shown_waits_for_nothing() -> None:

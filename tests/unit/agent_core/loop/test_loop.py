@@ -397,7 +397,7 @@ async def test_a_surface_is_told_whether_a_card_may_stand_already() -> None:
     await stage.decide(agent, Approve())
     await stage.wait_until_settled(agent)
     await stage.wait_until_settled(agent)
-    assert [state for _, state, may_stand in stage.shown.sent if not may_stand] == ["proposed", "proposed"]
+    assert [state for _, state, may_exist in stage.shown.sent if not may_exist] == ["proposed", "proposed"]
     assert stage.shown.sent[1][1:] == ("running", True)
 
 

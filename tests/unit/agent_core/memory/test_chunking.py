@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.memory.chunking import OVERLAP, PIECE, memories_of, memories_of_note, pieces
+from agent_core.memory.chunking import CHUNK_CHARACTERS, OVERLAP_CHARACTERS, memories_of, memories_of_note, pieces
 from agent_core.model.decision import Approve, Reject
 from agent_core.model.result import Succeeded
 from agent_core.testing.examples import ANA, NOON, a_note, a_turn, an_agent
@@ -15,7 +15,7 @@ def test_pieces_begin_and_end_between_sentences() -> None:
     found = list(pieces(TEXT))
     assert len(found) > 5
     assert all(piece.startswith("Sentence") and piece.endswith(".") for piece in found)
-    assert all(len(piece) <= PIECE for piece in found)
+    assert all(len(piece) <= CHUNK_CHARACTERS for piece in found)
 
 
 @given(st.text(max_size=2_000), st.integers(5, 200))
@@ -29,7 +29,7 @@ def test_no_word_is_lost_between_pieces_and_none_is_too_long(text: str, size: in
 def test_what_stands_across_an_end_stands_whole_in_the_next_piece() -> None:
     text = "a" * 250 + ". " + "The code is 7719. " + "b" * 400
     assert any("The code is 7719." in piece for piece in pieces(text))
-    assert len("The code is 7719.") < OVERLAP
+    assert len("The code is 7719.") < OVERLAP_CHARACTERS
 
 
 def test_a_turn_is_told_by_its_thought_its_command_and_the_beginning_of_its_result() -> None:

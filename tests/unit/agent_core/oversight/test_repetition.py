@@ -10,7 +10,7 @@ from agent_core.model.command import CommandCall, Proposal, RiskClass, Thoughts
 from agent_core.model.decision import Approve
 from agent_core.model.result import Failed, Result, Succeeded
 from agent_core.model.turn import Turn
-from agent_core.oversight.repetition import find_repetition, is_more_of_it
+from agent_core.oversight.repetition import continues_repetition, find_repetition
 from agent_core.testing.examples import ANA, NOON, a_turn, an_agent
 
 Step: TypeAlias = tuple[str, Mapping[str, object], Result, str]
@@ -107,4 +107,4 @@ def test_rejected_proposals_are_no_circle() -> None:
     ],
 )
 def test_a_proposal_is_more_of_it_when_it_is_like_the_newest_steps(call: CommandCall, more: bool) -> None:
-    assert is_more_of_it(call, turns(READ, READ, READ)) is more
+    assert continues_repetition(call, turns(READ, READ, READ)) is more

@@ -76,7 +76,7 @@ async def test_the_channel_pays_for_a_draft() -> None:
 async def test_a_channel_without_money_left_gets_its_sentence_back_and_no_call_is_made() -> None:
     database, model = InMemoryDatabase(), ScriptedModel(json.dumps(DRAFT), cost=Decimal("0.02"))
     async with database.begin() as work:
-        work.budgets.limit(CHANNEL, Decimal("0.01"))
+        work.budgets.set_limit(CHANNEL, Decimal("0.01"))
         await work.commit()
     assert (await _drafting(model, database).draft(SENTENCE, ORIGIN)).said == AS_WRITTEN
     assert model.prompts == []

@@ -26,7 +26,7 @@ from agent_core.prompt.command_selection import MOST_OFFERED, bounded, schema, s
 from agent_core.prompt.packing import A_PROMPT, Situation, TokenRoom
 from agent_core.prompt.profiles import profile_for
 from agent_core.prompt.small_model import instructions, objection, pack
-from agent_core.providers.llm.tokenizer_files import ENCODINGS, content_of, encoding_of
+from agent_core.providers.llm.tokenizer_files import ENCODINGS, build_encoding, read_encoding
 from agent_core.providers.web.web_search import MetaSearch
 from agent_core.replies.reply_parser import parse
 from agent_core.testing.examples import ANA, BEN, NOON, a_note, a_turn, an_agent
@@ -258,9 +258,9 @@ def test_goals_that_cannot_fit_are_refused_in_words_for_people() -> None:
 def test_the_instructions_of_the_basic_commands_take_few_tokens() -> None:
     situation = at_work(turns=(step(1, LIST, Succeeded("a.txt")),))
     encoding = ENCODINGS["o200k_base"]
-    content = content_of(encoding, None)
+    content = read_encoding(encoding, None)
     assert content
-    assert len(encoding_of(encoding, content).encode(instructions(situation, select_commands(situation)))) <= 350
+    assert len(build_encoding(encoding, content).encode(instructions(situation, select_commands(situation)))) <= 350
 
 
 def test_no_example_ends_with_the_finish_or_uses_a_command_that_is_not_offered() -> None:

@@ -26,33 +26,33 @@ def costs(cents: int) -> Usage:
 
 def test_a_call_within_both_budgets_is_made_and_one_beyond_either_is_not() -> None:
     tracker = SpendingTracker(Budget(limit=10 * CENT), Budget(limit=5 * CENT))
-    with tracker.call(5 * CENT, "m"):
-        tracker.pay("chat", costs(3))
+    with tracker.reserve(5 * CENT, "m"):
+        tracker.record("chat", costs(3))
     with (
         pytest.raises(OverBudget, match=r"The channel's budget is reached: \$0\.03 of \$0\.05 is spent"),
-        tracker.call(3 * CENT, "m"),
+        tracker.reserve(3 * CENT, "m"),
     ):
         pass
-    with tracker.call(2 * CENT, "m"):
-        tracker.pay("summary", costs(2))
+    with tracker.reserve(2 * CENT, "m"):
+        tracker.record("summary", costs(2))
     assert tracker.total == Usage(prompt=20, cost=5 * CENT)
 
 
 def test_what_was_settled_counts_as_spent() -> None:
     tracker = SpendingTracker(Budget(limit=10 * CENT))
-    tracker.pay("chat", costs(6))
+    tracker.record("chat", costs(6))
     assert tracker.settle() == {"chat": costs(6)}
     assert (tracker.spent, tracker.agent.spent) == ({}, 6 * CENT)
-    with pytest.raises(OverBudget), tracker.call(5 * CENT, "m"):
+    with pytest.raises(OverBudget), tracker.reserve(5 * CENT, "m"):
         pass
 
 
 def test_without_any_limit_a_model_without_a_price_may_be_asked() -> None:
-    with SpendingTracker().call(None, "m"):
+    with SpendingTracker().reserve(None, "m"):
         pass
     with (
         pytest.raises(OverBudget, match="No price is known for m"),
-        SpendingTracker(Budget(limit=CENT)).call(None, "m"),
+        SpendingTracker(Budget(limit=CENT)).reserve(None, "m"),
     ):
         pass
 
@@ -60,18 +60,18 @@ def test_without_any_limit_a_model_without_a_price_may_be_asked() -> None:
 def test_two_agents_at_work_never_both_spend_the_channels_last_dollar() -> None:
     ledger, shared = BudgetLedger(InMemoryDatabase()), Budget(limit=10 * CENT)
     ada, bob = an_agent(), an_agent(id="agent-bob", name="Bob")
-    with ledger.hold(ada, ada.budget, shared) as hers, ledger.hold(bob, bob.budget, shared) as his:
-        with hers.call(7 * CENT, "m"), pytest.raises(OverBudget), his.call(7 * CENT, "m"):
+    with ledger.track(ada, ada.budget, shared) as hers, ledger.track(bob, bob.budget, shared) as his:
+        with hers.reserve(7 * CENT, "m"), pytest.raises(OverBudget), his.reserve(7 * CENT, "m"):
             pass
-        hers.pay("chat", costs(2))
-        with his.call(7 * CENT, "m"):
-            his.pay("chat", costs(7))
-    assert ledger.at_work == {}
+        hers.record("chat", costs(2))
+        with his.reserve(7 * CENT, "m"):
+            his.record("chat", costs(7))
+    assert ledger.open_trackers == {}
 
 
 async def spent_in_vain(ledger: BudgetLedger) -> None:
     async with ledger.open_tracker(an_agent()) as tracker:
-        tracker.pay("review", costs(4))
+        tracker.record("review", costs(4))
         raise ZeroDivisionError
 
 

@@ -14,8 +14,8 @@ from agent_core.commands.registry import CommandContext, Commands
 from agent_core.errors import CommandError
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.texts import unicode_text
-from agent_core.ports.documents import Documents, Reading
-from agent_core.providers.documents.document_reader import MOST_KEPT, DocumentReader
+from agent_core.ports.documents import Documents, DocumentText
+from agent_core.providers.documents.document_reader import MAX_CACHED, DocumentReader
 from agent_core.providers.documents.document_worker import read
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import InMemoryDatabase
@@ -42,7 +42,7 @@ async def test_a_word_file_is_read_line_by_line_with_its_tables() -> None:
     cells = f"<w:tr><w:tc>{line('a')}</w:tc><w:tc>{line('b')}</w:tc></w:tr>"
     tabbed = "<w:p><w:r><w:t>x</w:t><w:tab/><w:t>y</w:t><w:br/><w:t>z</w:t></w:r></w:p>"
     data = word(f"{line('R&amp;D')}<w:tbl>{cells}</w:tbl>{tabbed}")
-    assert await DOCUMENTS.text_of("a.docx", data) == Reading("R&D\na \tb \t\nx\ty\nz\n")
+    assert await DOCUMENTS.text_of("a.docx", data) == DocumentText("R&D\na \tb \t\nx\ty\nz\n")
 
 
 async def test_what_a_word_file_deleted_or_repeats_is_not_read() -> None:
@@ -105,7 +105,7 @@ async def test_what_cannot_be_read_is_told_in_a_sentence(name: str, data: bytes,
     ],
 )
 async def test_a_text_in_another_encoding_is_read_and_a_guess_is_told(text: str, encoding: str, note: str) -> None:
-    assert await DOCUMENTS.text_of("a.txt", text.encode(encoding)) == Reading(text, note)
+    assert await DOCUMENTS.text_of("a.txt", text.encode(encoding)) == DocumentText(text, note)
 
 
 @pytest.mark.parametrize("documents", [DOCUMENTS, PLAIN])
@@ -151,10 +151,10 @@ async def test_a_reading_that_is_cancelled_leaves_no_process(tmp_path: Path) -> 
 
 async def test_the_last_readings_are_kept_and_older_ones_are_not() -> None:
     documents = DocumentReader()
-    for number in range(MOST_KEPT + 2):
+    for number in range(MAX_CACHED + 2):
         await documents.text_of("a.docx", word(line(str(number))))
-    kept = [reading.text for reading in documents._kept.values()]
-    assert kept == [f"{number}\n" for number in range(2, MOST_KEPT + 2)]
+    kept = [reading.text for reading in documents._cache.values()]
+    assert kept == [f"{number}\n" for number in range(2, MAX_CACHED + 2)]
 
 
 async def test_a_document_is_taken_into_memory_as_text() -> None:

@@ -14,17 +14,19 @@ import pytest
 
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
-from agent_core.providers.egress.address_policy import InternalHosts, inside
+from agent_core.providers.egress.address_policy import InternalHosts, describe_internal
 from agent_core.providers.egress.decompression import Decompressor
 from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.providers.egress.proxy import USER, EgressProxy, open_tunnel
-from agent_core.providers.egress.urls import target_of
+from agent_core.providers.egress.urls import parse_url
 from agent_core.providers.egress.values import AdmittedTarget, FetchLimits, Timeouts
 from tests.standins.site import HERE, NAME, OPEN, Names, endless, leads_to, packed, page, self_signed, site
 
 ANYWHERE = Sites()
-WANTED = FetchLimits(most=10_000)
-DOOR = EgressGateway(internal=InternalHosts.of([OPEN]), resolve=Names(), agent="Signoff/1 (+https://signoff.example)")
+WANTED = FetchLimits(max_bytes=10_000)
+DOOR = EgressGateway(
+    internal=InternalHosts.of([OPEN]), resolve=Names(), user_agent="Signoff/1 (+https://signoff.example)"
+)
 
 
 @pytest.mark.parametrize(
@@ -46,8 +48,8 @@ DOOR = EgressGateway(internal=InternalHosts.of([OPEN]), resolve=Names(), agent="
     ],
 )
 def test_a_url_has_one_spelling(written: str, meant: str) -> None:
-    assert target_of(written).url == meant
-    assert target_of(meant).url == meant
+    assert parse_url(written).url == meant
+    assert parse_url(meant).url == meant
 
 
 @pytest.mark.parametrize(
@@ -82,14 +84,14 @@ def test_a_url_has_one_spelling(written: str, meant: str) -> None:
 )
 def test_what_is_no_url_is_refused_in_a_sentence(url: str) -> None:
     with pytest.raises(CommandError, match=r"is refused: .*\.$"):
-        target_of(url)
+        parse_url(url)
 
 
 @pytest.mark.parametrize(
     "address", ["8.8.8.8", "100.128.0.1", "172.32.0.1", "192.167.255.255", "2606:4700::1111", "64:ff9b::808:808"]
 )
 def test_the_open_internet_is_open(address: str) -> None:
-    assert inside(ip_address(address)) == ""
+    assert describe_internal(ip_address(address)) == ""
 
 
 @pytest.mark.parametrize(
@@ -158,7 +160,7 @@ async def test_no_more_is_unpacked_at_a_time_than_is_wanted() -> None:
     packed_bomb = gzip.compress(bytes(50_000_000))
     tracemalloc.start()
     with pytest.raises(CommandError, match="is too much"):
-        await Decompressor(NAME, "gzip", 10_000).all_of(bomb())
+        await Decompressor(NAME, "gzip", 10_000).read_all(bomb())
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1_000_000
@@ -186,7 +188,9 @@ async def test_a_kind_that_is_not_wanted_is_not_read() -> None:
     async with site() as here:
         here.answers["/"] = endless(b"HTTP/1.1 200 OK\r\nContent-Type: video/mp4\r\n\r\n", b"x" * 9000)
         with pytest.raises(CommandError, match=r"no page but video/mp4\. download_file"):
-            await DOOR.fetch(here.url(), ANYWHERE, FetchLimits(most=99, kinds=lambda kind: kind.startswith("text/")))
+            await DOOR.fetch(
+                here.url(), ANYWHERE, FetchLimits(max_bytes=99, accepts=lambda kind: kind.startswith("text/"))
+            )
 
 
 async def test_a_channel_keeps_agents_to_its_sites() -> None:
@@ -200,10 +204,10 @@ async def test_a_channel_keeps_agents_to_its_sites() -> None:
 
 
 async def test_https_does_not_lead_to_http() -> None:
-    way = AdmittedTarget(target_of("https://example.org/"), (ip_address(OPEN),))
+    way = AdmittedTarget(parse_url("https://example.org/"), (ip_address(OPEN),))
     with pytest.raises(CommandError, match=r"from https to plain http\. Ask for http://example.org/a itself"):
-        await DOOR._follow_redirects(way, "http://example.org/a", ANYWHERE)
-    assert (await DOOR._follow_redirects(way, "/b", ANYWHERE)).target.url == "https://example.org/b"
+        await DOOR._admit_redirect(way, "http://example.org/a", ANYWHERE)
+    assert (await DOOR._admit_redirect(way, "/b", ANYWHERE)).target.url == "https://example.org/b"
 
 
 async def test_a_certificate_that_nobody_vouches_for_is_told(tmp_path: Path) -> None:
@@ -229,7 +233,7 @@ async def test_a_name_that_is_not_answered_is_given_up() -> None:
         return []
 
     with pytest.raises(CommandError, match="could not be found in time"):
-        await EgressGateway(resolve=never, patience=Timeouts(name=0.01)).admit("http://example.org/", ANYWHERE)
+        await EgressGateway(resolve=never, timeouts=Timeouts(dns=0.01)).admit("http://example.org/", ANYWHERE)
 
 
 async def test_a_second_address_is_tried_where_the_first_is_dead() -> None:
@@ -273,7 +277,7 @@ async def test_a_proxy_is_shut_when_too_much_came_through_it() -> None:
         head = f"GET {here.url()} HTTP/1.1".encode()
         with suppress(ConnectionResetError):
             assert len(await ask(proxy, head)) < 60_000
-        assert proxy.is_shut
+        assert proxy.is_over_limit
         assert (await ask(proxy, head)).startswith(b"HTTP/1.1 503 ")
 
 

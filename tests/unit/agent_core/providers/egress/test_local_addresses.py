@@ -11,7 +11,12 @@ import pytest
 from agent_core.model.sites import Sites
 from agent_core.providers.egress.address_policy import InternalHosts
 from agent_core.providers.egress.gateway import EgressGateway
-from agent_core.providers.egress.local_addresses import LocalAddresses, from_interfaces, from_proc, read_local_addresses
+from agent_core.providers.egress.local_addresses import (
+    LocalAddresses,
+    read_interfaces,
+    read_local_addresses,
+    read_proc_net,
+)
 from tests.packages import need
 
 TRIE = """\
@@ -54,7 +59,7 @@ ROUTE6 = f"""\
 def proc(folder: Path, **files: str) -> LocalAddresses:
     for name, text in files.items():
         (folder / name).write_text(text)
-    return from_proc(folder)
+    return read_proc_net(folder)
 
 
 @pytest.mark.skipif(sys.byteorder != "little", reason="the sample of /proc/net/route is of a little-endian machine")
@@ -66,8 +71,8 @@ def test_routes_without_a_gateway_are_attached_and_local_ones_are_own(tmp_path: 
 
 def test_a_machine_without_these_files_has_its_interfaces(tmp_path: Path) -> None:
     assert proc(tmp_path) == LocalAddresses()
-    told = from_interfaces()
-    assert told.description(ip_address("127.0.0.1")) == "is an address of this machine"
+    told = read_interfaces()
+    assert told.describe(ip_address("127.0.0.1")) == "is an address of this machine"
     assert read_local_addresses().own >= told.own
 
 
@@ -85,7 +90,7 @@ def test_a_machine_without_these_files_has_its_interfaces(tmp_path: Path) -> Non
 )
 def test_an_address_is_told_from_the_open_internet(tmp_path: Path, address: str, said: str) -> None:
     told = proc(tmp_path, fib_trie=TRIE, route="", ipv6_route=ROUTE6)
-    assert told.description(ip_address(address)) == said
+    assert told.describe(ip_address(address)) == said
 
 
 @pytest.mark.parametrize("allowed", ["93.184.216.34", "93.184.216.0/24", "own.example.org"])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_core.providers.llm.context_windows import ContextWindows, told_in
+from agent_core.providers.llm.context_windows import ContextWindows, reported_window
 from agent_core.providers.llm.openai_model import OpenAIModel
 
 HERE, GATEWAY, OPENAI = "http://127.0.0.1:11434/v1", "https://gateway.example/v1", "https://api.openai.com/v1"
@@ -23,20 +23,20 @@ HERE, GATEWAY, OPENAI = "http://127.0.0.1:11434/v1", "https://gateway.example/v1
     ],
 )
 def test_an_endpoint_tells_the_window_in_its_own_way(facts: dict[str, object], window: int | None) -> None:
-    assert told_in(facts) == window
+    assert reported_window(facts) == window
 
 
 @pytest.mark.parametrize(
     "value", [0, -1, 511, True, 10**12, "8192", 8192.5, None, [8192], {"n": {"n": {"n_ctx": 900}}}]
 )
 def test_what_is_no_window_is_not_believed(value: object) -> None:
-    assert told_in({"context_length": value, "n_ctx": 2_048}) == 2_048
-    assert told_in({"context_length": value}) is None
+    assert reported_window({"context_length": value, "n_ctx": 2_048}) == 2_048
+    assert reported_window({"context_length": value}) is None
 
 
 @pytest.mark.parametrize("facts", [None, [], "n_ctx", {"context_length": {"context_length": {}}}])
 def test_what_is_told_of_a_model_may_be_anything(facts: object) -> None:
-    assert told_in(facts) is None
+    assert reported_window(facts) is None
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_the_list_is_asked_before_anything_is_guessed(base_url: str, model: str,
 
 def test_the_operators_word_goes_before_the_endpoints_and_that_before_the_list() -> None:
     told = [("gpt-4o", {"context_length": 20_000}), ("gpt-4", {"context_length": -5})]
-    windows, own = ContextWindows(base_url=GATEWAY), ContextWindows(base_url=GATEWAY, own=6_000)
+    windows, own = ContextWindows(base_url=GATEWAY), ContextWindows(base_url=GATEWAY, configured=6_000)
     for each in (windows, own):
         each.learn(told)
     assert (windows.of("gpt-4o"), windows.of("gpt-4"), own.of("gpt-4o")) == (20_000, 8_192, 6_000)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from agent_core.providers.llm.goal_patterns import actions_of
+from agent_core.providers.llm.goal_patterns import parse_actions
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ from agent_core.providers.llm.goal_patterns import actions_of
 def test_a_goal_of_a_known_shape_is_turned_into_its_command(
     goal: str, expected: list[tuple[str, str | None, str | None]]
 ) -> None:
-    given = [(action.command, action.arguments) for action in actions_of(goal)]
+    given = [(action.command, action.arguments) for action in parse_actions(goal)]
     assert [
         (command, arguments.get("filename", arguments.get("directory")), arguments.get("text"))
         for command, arguments in given
@@ -44,7 +44,7 @@ def test_a_goal_of_a_known_shape_is_turned_into_its_command(
 
 @pytest.mark.parametrize("thing", ["a haiku about rain", "release notes", "a short report on what is in a.txt"])
 def test_prose_is_not_written_but_outlined(thing: str) -> None:
-    (action,) = actions_of(f"Write {thing} to out.md")
+    (action,) = parse_actions(f"Write {thing} to out.md")
     assert action.title == f"Write an outline of “{thing}” to out.md"
     assert "is a script and writes no prose" in str(action.arguments["text"])
 
@@ -65,11 +65,11 @@ def test_prose_is_not_written_but_outlined(thing: str) -> None:
     ],
 )
 def test_anything_else_is_not_understood(goal: str) -> None:
-    assert actions_of(goal) == ()
+    assert parse_actions(goal) == ()
 
 
 @pytest.mark.parametrize(
     "goal", [" " * 2000, "read " * 400, "write a " * 250, "'" * 2000, "and then " * 220, "list the files in " * 111]
 )
 def test_a_goal_made_to_be_slow_is_not(goal: str) -> None:
-    assert len(json.dumps([action.title for action in actions_of(goal)])) < 10_000
+    assert len(json.dumps([action.title for action in parse_actions(goal)])) < 10_000

@@ -14,8 +14,8 @@ from agent_core.errors import ModelRefused, ModelUnavailable, SettingsError
 from agent_core.model.messages import Message
 from agent_core.model.usage import FREE, Usage
 from agent_core.providers.llm import local_model
-from agent_core.providers.llm.local_model import LocalModel, fault_of, threads
-from agent_core.providers.llm.model_process import ModelProcess, ServedModel, passed_on
+from agent_core.providers.llm.local_model import LocalModel, model_file_fault, thread_count
+from agent_core.providers.llm.model_process import ModelProcess, ServedModel, filter_environment
 from agent_core.providers.llm.rehearsal import RehearsalModel
 from bot.model_wiring import make_model, wanted_profile
 from bot.settings import Settings, load
@@ -105,7 +105,7 @@ async def test_it_is_loaded_once_asked_by_its_name_and_free(shelf: Shelf) -> Non
     assert [await asked(model), await asked(model, "small-1b")] == ["One.", "Two."]
     (told,) = shelf.told
     assert {name: told[name] for name in ("name", "context", "threads")} == {
-        "name": "small-1b", "context": 4096, "threads": threads(),
+        "name": "small-1b", "context": 4096, "threads": thread_count(),
     }  # fmt: skip
     assert {request.headers["Authorization"] for request in shelf.endpoint.requests} == {f"Bearer {told['key']}"}
     assert (model.label, model.price(Usage(prompt=9), "")) == ("small-1b.gguf · on this machine", FREE)
@@ -137,7 +137,7 @@ async def test_a_process_that_broke_down_is_told_and_started_again_by_the_next_c
     model = shelf.model()
     await asked(model)
     os.kill(shelf.pid, 9)
-    with pytest.raises(ModelUnavailable, match=r"small-1b\.gguf broke down, and is loaded again"):
+    with pytest.raises(ModelUnavailable, match=r"small-1b\.gguf crashed and is loaded again"):
         await asked(model)
     assert await asked(model) == "Two."
     assert len(shelf.told) == 2
@@ -180,7 +180,7 @@ async def test_a_process_that_never_answers_is_ended_and_told(tmp_path: Path, sc
     server.write_text(script)
     served = ServedModel(path=tmp_path / "a.gguf", name="a", context=512, threads=1)
     start = 60 if script == DIES else 0.01
-    process = ModelProcess(served=served, server=server, longest_start=start, longest_end=0.01)
+    process = ModelProcess(served=served, server=server, start_timeout=start, end_timeout=0.01)
     with pytest.raises(ModelRefused, match=why):
         await process.start()
     assert process.has_ended
@@ -189,16 +189,16 @@ async def test_a_process_that_never_answers_is_ended_and_told(tmp_path: Path, sc
 
 def test_no_key_of_the_operators_reaches_the_process_that_serves_the_model() -> None:
     environ = {"PATH": "/bin", "OMP_NUM_THREADS": "2", "OPENAI_API_KEY": "sk-1", "SLACK_BOT_TOKEN": "xoxb-1"}
-    assert passed_on(environ) == {"PATH": "/bin", "OMP_NUM_THREADS": "2"}
+    assert filter_environment(environ) == {"PATH": "/bin", "OMP_NUM_THREADS": "2"}
 
 
 def test_a_file_that_cannot_be_served_is_told_in_a_sentence(tmp_path: Path) -> None:
     other, model = tmp_path / "page.gguf", tmp_path / "model.gguf"
     other.write_text("<html>")
     model.write_bytes(b"GGUF...")
-    assert fault_of(tmp_path / "gone.gguf") == "gone.gguf cannot be read (No such file or directory)."
-    assert fault_of(other) == "page.gguf is no model in GGUF, the format of llama.cpp."
-    assert fault_of(model) == ""
+    assert model_file_fault(tmp_path / "gone.gguf") == "gone.gguf cannot be read (No such file or directory)."
+    assert model_file_fault(other) == "page.gguf is no model in GGUF, the format of llama.cpp."
+    assert model_file_fault(model) == ""
 
 
 def test_without_the_extra_the_start_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import pytest
 from agent_core.errors import ModelError, ModelRefused, ModelUnavailable
 from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import Usage
-from agent_core.providers.llm.openai_model import DEFAULT_MODEL, Dialect, OpenAIModel, alternating
+from agent_core.providers.llm.openai_model import DEFAULT_MODEL, Dialect, OpenAIModel, merge_same_role
 from agent_core.testing.clock import FakeClock
 from tests.standins.openai import CutsOff, Fails, Hangs, OpenAIStandIn, Says, SaysPlain, openai_standin
 
@@ -364,4 +364,4 @@ async def test_a_listing_of_anything_is_no_fault(endpoint: Endpoint) -> None:
 
 def test_neighbours_of_one_role_are_sent_as_one_message() -> None:
     said = [Message("system", "a"), Message("user", "b"), Message("user", "c"), Message("assistant", "d")]
-    assert alternating(said) == [Message("system", "a"), Message("user", "b\n\nc"), Message("assistant", "d")]
+    assert merge_same_role(said) == [Message("system", "a"), Message("user", "b\n\nc"), Message("assistant", "d")]

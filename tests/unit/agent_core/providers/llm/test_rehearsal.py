@@ -15,7 +15,7 @@ from agent_core.model.result import Failed, Result, Succeeded
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Usage
 from agent_core.prompt.packing import Situation, TokenRoom, pack
-from agent_core.providers.llm.rehearsal import LABEL, NO_GOALS, RehearsalModel, answer
+from agent_core.providers.llm.rehearsal import LABEL, NO_GOALS, RehearsalModel, complete_prompt
 from agent_core.providers.llm.token_estimates import EstimatedTokens
 from agent_core.replies.reply_parser import THOUGHTS, parse
 from agent_core.testing.examples import ANA, NOON, a_note, a_turn, an_agent
@@ -50,7 +50,7 @@ class Story:
             now=NOON,
         )
         prompt = pack(situation, TokenRoom(self.window, EstimatedTokens().count))
-        thoughts, call = parse(Reply(text=answer(prompt), usage=Usage()))
+        thoughts, call = parse(Reply(text=complete_prompt(prompt), usage=Usage()))
         return thoughts, self.commands.checked(call)
 
     def proposes(self) -> Turn:

@@ -6,7 +6,7 @@ import pytest
 
 from agent_core.ports.models import LocalServer
 from agent_core.providers.llm import server_discovery
-from agent_core.providers.llm.server_discovery import local_servers
+from agent_core.providers.llm.server_discovery import find_local_servers
 from tests.standins.openai import CutsOff, Fails, Hangs, Says, SaysPlain, openai_standin
 
 
@@ -17,14 +17,14 @@ def port_of(base_url: str) -> int:
 async def test_a_server_that_lists_models_is_found() -> None:
     async with openai_standin() as standin:
         standin.models = ("qwen3", "llama3")
-        found = await local_servers(ports=(9, port_of(standin.base_url)))
+        found = await find_local_servers(ports=(9, port_of(standin.base_url)))
     assert found == (LocalServer(name="local server", base_url=standin.base_url, models=("qwen3", "llama3")),)
 
 
 async def test_a_server_is_named_by_its_usual_port(monkeypatch: pytest.MonkeyPatch) -> None:
     async with openai_standin() as standin:
         monkeypatch.setitem(server_discovery.NAMES, port_of(standin.base_url), "Ollama")
-        (found,) = await local_servers(ports=(port_of(standin.base_url),))
+        (found,) = await find_local_servers(ports=(port_of(standin.base_url),))
     assert found.name == "Ollama"
 
 
@@ -50,10 +50,10 @@ async def test_a_server_is_named_by_its_usual_port(monkeypatch: pytest.MonkeyPat
 async def test_anything_else_that_answers_is_not_a_model_server(listing: Says | SaysPlain | Fails) -> None:
     async with openai_standin() as standin:
         standin.listing = listing
-        assert await local_servers(ports=(port_of(standin.base_url),)) == ()
+        assert await find_local_servers(ports=(port_of(standin.base_url),)) == ()
 
 
 async def test_a_proxy_of_the_environment_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     async with openai_standin() as standin:
-        assert len(await local_servers(ports=(port_of(standin.base_url),))) == 1
+        assert len(await find_local_servers(ports=(port_of(standin.base_url),))) == 1

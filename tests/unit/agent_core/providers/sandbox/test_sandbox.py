@@ -56,19 +56,19 @@ def verdict(program: bytes, *, arch: int, number: int, arguments: tuple[int, ...
                 (loaded,) = struct.unpack_from("<I", data, value)
             case seccomp.EQUAL:
                 place += if_so if loaded == value else if_not
-            case seccomp.AT_LEAST:
+            case seccomp.GREATER_OR_EQUAL:
                 place += if_so if loaded >= value else if_not
             case seccomp.ANY_BIT:
                 place += if_so if loaded & value else if_not
-            case seccomp.GIVE:
+            case seccomp.RETURN:
                 return int(value)
             case other:
                 raise ValueError(other)
 
 
-@pytest.mark.parametrize("name", seccomp.MACHINES)
+@pytest.mark.parametrize("name", seccomp.ARCHITECTURES)
 def test_the_filter_refuses_what_it_lists_and_allows_the_rest(name: str) -> None:
-    machine, program = seccomp.MACHINES[name], seccomp.filtered(name)
+    machine, program = seccomp.ARCHITECTURES[name], seccomp.build_filter(name)
     assert program is not None
     tables = (seccomp.REFUSED, seccomp.ABSENT, seccomp.UNSUPPORTED)
     refused = {numbers[machine.column] for table in tables for numbers in table.values()}
@@ -78,34 +78,38 @@ def test_the_filter_refuses_what_it_lists_and_allows_the_rest(name: str) -> None
         assert (answer == seccomp.ALLOW) == (number not in refused), number
     for number, argument, answer in (
         (machine.clone, 0x01200011, seccomp.ALLOW),  # fork
-        (machine.clone, 0x10000011, seccomp.FAIL | seccomp.EPERM),
+        (machine.clone, 0x10000011, seccomp.FAIL_WITH | seccomp.EPERM),
         (machine.socket, 2, seccomp.ALLOW),
-        (machine.socket, 40, seccomp.FAIL | seccomp.EAFNOSUPPORT),
+        (machine.socket, 40, seccomp.FAIL_WITH | seccomp.EAFNOSUPPORT),
         (machine.socketpair, 1, seccomp.ALLOW),
-        (machine.socketpair, 30, seccomp.FAIL | seccomp.EAFNOSUPPORT),
+        (machine.socketpair, 30, seccomp.FAIL_WITH | seccomp.EAFNOSUPPORT),
     ):
         assert verdict(program, arch=machine.audit, number=number, arguments=(argument, 0)) == answer
     for number, argument, answer in (
         (machine.ioctl, 0x5401, seccomp.ALLOW),
-        (machine.ioctl, 0x5412, seccomp.FAIL | seccomp.EPERM),
+        (machine.ioctl, 0x5412, seccomp.FAIL_WITH | seccomp.EPERM),
         (machine.fallocate, 0, seccomp.ALLOW),
-        (machine.fallocate, 1, seccomp.FAIL | seccomp.EOPNOTSUPP),
+        (machine.fallocate, 1, seccomp.FAIL_WITH | seccomp.EOPNOTSUPP),
     ):
         assert verdict(program, arch=machine.audit, number=number, arguments=(0, argument)) == answer
-    assert verdict(program, arch=0x40000003, number=20) == seccomp.KILL
+    assert verdict(program, arch=0x40000003, number=20) == seccomp.KILL_PROCESS
 
 
-@pytest.mark.parametrize("name", seccomp.MACHINES)
+@pytest.mark.parametrize("name", seccomp.ARCHITECTURES)
 def test_the_filter_refuses_modes_with_set_id_bits(name: str) -> None:
-    machine, program = seccomp.MACHINES[name], seccomp.filtered(name)
+    machine, program = seccomp.ARCHITECTURES[name], seccomp.build_filter(name)
     assert program is not None
     for calls, place in seccomp.MODES.values():
-        for mode, answer in ((0o1777, seccomp.ALLOW), (0o4755, seccomp.FAIL | 1), (0o2755, seccomp.FAIL | 1)):
+        for mode, answer in ((0o1777, seccomp.ALLOW), (0o4755, seccomp.FAIL_WITH | 1), (0o2755, seccomp.FAIL_WITH | 1)):
             if number := calls[machine.column]:
                 given = arguments(**{str(place): mode})
                 assert verdict(program, arch=machine.audit, number=number, arguments=given) == answer
     for calls, flags, place in seccomp.OPENS.values():
-        for opening, answer in ((0, seccomp.ALLOW), (os.O_CREAT, seccomp.FAIL | 1), (0x400000, seccomp.FAIL | 1)):
+        for opening, answer in (
+            (0, seccomp.ALLOW),
+            (os.O_CREAT, seccomp.FAIL_WITH | 1),
+            (0x400000, seccomp.FAIL_WITH | 1),
+        ):
             if number := calls[machine.column]:
                 given = arguments(**{str(flags): opening, str(place): 0o4755})
                 assert verdict(program, arch=machine.audit, number=number, arguments=given) == answer
@@ -113,13 +117,13 @@ def test_the_filter_refuses_modes_with_set_id_bits(name: str) -> None:
                 assert verdict(program, arch=machine.audit, number=number, arguments=plain) == seccomp.ALLOW
 
 
-@pytest.mark.parametrize("name", seccomp.MACHINES)
+@pytest.mark.parametrize("name", seccomp.ARCHITECTURES)
 def test_the_filter_ignores_changed_sizes_of_socket_buffers(name: str) -> None:
-    machine, program = seccomp.MACHINES[name], seccomp.filtered(name)
+    machine, program = seccomp.ARCHITECTURES[name], seccomp.build_filter(name)
     assert program is not None
     for level, option, answer in (
-        (1, 7, seccomp.FAIL),  # an error of 0 is success: the call is not made
-        (1, 33, seccomp.FAIL),
+        (1, 7, seccomp.FAIL_WITH),  # an error of 0 is success: the call is not made
+        (1, 33, seccomp.FAIL_WITH),
         (1, 2, seccomp.ALLOW),  # SO_REUSEADDR
         (6, 7, seccomp.ALLOW),  # TCP_SYNCNT
     ):
@@ -146,19 +150,19 @@ def test_sockets_of_this_machine_are_counted() -> None:
     with socket.socket(), socket.socket(socket.AF_INET6):
         found = SocketUse.of(os.getpid())
     assert found.sockets >= 2
-    assert SocketUse(sockets=3).most_bytes(0) >= 3 * 2 * 4096
-    assert SocketUse(tcp=1, tcp_bytes=10).most_bytes(4) == 6
-    assert SocketUse(tcp=0, tcp_bytes=10).most_bytes(4) == 0
+    assert SocketUse(sockets=3).max_bytes(0) >= 3 * 2 * 4096
+    assert SocketUse(tcp=1, tcp_bytes=10).max_bytes(4) == 6
+    assert SocketUse(tcp=0, tcp_bytes=10).max_bytes(4) == 0
     assert SocketUse.of(0) == SocketUse()
 
 
 def test_no_filter_is_made_for_a_processor_that_is_not_known() -> None:
-    assert seccomp.filtered("s390x") is None
+    assert seccomp.build_filter("s390x") is None
 
 
 @given(st.lists(st.binary(max_size=50)), st.integers(0, 40), st.integers(1, 40))
 def test_output_is_whole_or_its_beginning_and_end(chunks: list[bytes], first: int, last: int) -> None:
-    output, whole = ProgramOutput(kept_first=first, kept_last=last), b"".join(chunks)
+    output, whole = ProgramOutput(head_bytes=first, tail_bytes=last), b"".join(chunks)
     for chunk in chunks:
         output.add(chunk)
     assert output.total == len(whole)
@@ -169,7 +173,7 @@ def test_output_is_whole_or_its_beginning_and_end(chunks: list[bytes], first: in
 
 
 def test_no_character_is_cut_in_two() -> None:
-    output = ProgramOutput(kept_first=4, kept_last=4)
+    output = ProgramOutput(head_bytes=4, tail_bytes=4)
     output.add("ééééééééé".encode()[1:])
     assert "\ufffd" not in output.text.partition("\n")[2]
     assert output.newest(1) in ("é", "\ufffd")
@@ -185,9 +189,9 @@ def make_groups(mounted: Path, *, limited: str = "cpu memory pids") -> Path:
 
 
 def test_a_group_is_made_beside_the_own_one_with_its_limits(tmp_path: Path) -> None:
-    groups = Cgroups.found(tmp_path, make_groups(tmp_path))
+    groups = Cgroups.find(tmp_path, make_groups(tmp_path))
     assert groups == Cgroups(tmp_path / "app.slice")
-    group = groups.make(1_000, 7)
+    group = groups.create(1_000, 7)
     assert group.folder.parent == tmp_path / "app.slice"
     told = {path.name: path.read_text() for path in group.folder.iterdir()}
     assert told == {"memory.max": "1000", "memory.oom.group": "1", "pids.max": "7", "memory.swap.max": "0"}
@@ -195,7 +199,7 @@ def test_a_group_is_made_beside_the_own_one_with_its_limits(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("limited", ["", "cpu", "memory", "pids"])
 def test_no_group_is_made_where_it_would_not_be_limited(tmp_path: Path, limited: str) -> None:
-    assert Cgroups.found(tmp_path, make_groups(tmp_path, limited=limited)) is None
+    assert Cgroups.find(tmp_path, make_groups(tmp_path, limited=limited)) is None
 
 
 def test_no_group_is_made_outside_of_where_groups_are(tmp_path: Path) -> None:
@@ -203,26 +207,26 @@ def test_no_group_is_made_outside_of_where_groups_are(tmp_path: Path) -> None:
     own.write_text("0::/../outside/x\n")
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "cgroup.subtree_control").write_text("memory pids")
-    assert Cgroups.found(tmp_path / "cgroup", own) is None
+    assert Cgroups.find(tmp_path / "cgroup", own) is None
 
 
 def test_that_memory_ran_out_is_read_from_the_group(tmp_path: Path) -> None:
-    assert not Cgroup(tmp_path).ran_out
+    assert not Cgroup(tmp_path).is_out_of_memory
     (tmp_path / "memory.events").write_text("low 0\nmax 12\noom 1\noom_kill 0\n")
-    assert not Cgroup(tmp_path).ran_out
+    assert not Cgroup(tmp_path).is_out_of_memory
     (tmp_path / "memory.events").write_text("low 0\nmax 12\noom 1\noom_kill 3\n")
-    assert Cgroup(tmp_path).ran_out
+    assert Cgroup(tmp_path).is_out_of_memory
 
 
 async def test_a_program_enters_its_group_before_anything_of_it_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     need(*SANDBOX)
-    monkeypatch.setattr(sandbox_module, "FIRST_WORDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(sandbox_module, "FIRST_OUTPUT_SECONDS", PATIENCE_SECONDS)
     make_groups(tmp_path)
     confinement = BubblewrapBackend(data=tmp_path, file_bytes=1_000, cgroups=Cgroups(tmp_path / "app.slice"))
     workspaces = FolderWorkspaces(tmp_path / "workspaces")
-    sandbox = ProcessSandbox(confinement=confinement, workspaces=workspaces, clock=SystemClock())
+    sandbox = ProcessSandbox(backend=confinement, workspaces=workspaces, clock=SystemClock())
     started = await sandbox.start(("/bin/sh", "-c", "echo up; sleep 1000"), ADA)
     (group,) = (tmp_path / "app.slice").glob("signoff-*")
     assert ((group / "cgroup.procs").read_text(), started.output) == ("0\n", "up\n")
@@ -236,11 +240,11 @@ async def test_a_program_enters_its_group_before_anything_of_it_runs(
 
 async def test_programs_run_on_our_own_python_where_the_system_has_none(tmp_path: Path) -> None:
     need(*SANDBOX)
-    own = Interpreter.own()
+    own = Interpreter.running()
     assert own is not None
     confinement = BubblewrapBackend(data=tmp_path, file_bytes=1_000, interpreter=own)
     workspaces = FolderWorkspaces(tmp_path / "workspaces")
-    sandbox = ProcessSandbox(confinement=confinement, workspaces=workspaces, clock=SystemClock())
+    sandbox = ProcessSandbox(backend=confinement, workspaces=workspaces, clock=SystemClock())
     code = "import json, ssl, sys; print(sys.executable, sys.prefix); import pydantic"
     run = await sandbox.run(("python3", "-u", "-c", code), ADA, seconds=LONG)
     assert run.output.startswith("/opt/python/bin/python3 /opt/python\n")
@@ -250,7 +254,7 @@ async def test_programs_run_on_our_own_python_where_the_system_has_none(tmp_path
 
 def test_programs_of_two_agents_run_as_two_users_where_root_starts_them(tmp_path: Path) -> None:
     confinement = BubblewrapBackend(data=tmp_path, file_bytes=1_000)
-    one, other = confinement.owner_of("0ada"), confinement.owner_of("0bob")
+    one, other = confinement.user_of("0ada"), confinement.user_of("0bob")
     assert (one != other, one is not None) == (os.geteuid() == 0, os.geteuid() == 0)
 
 
@@ -289,10 +293,10 @@ async def test_docker_is_asked_to_shut_programs_in(bin_folder: Path, monkeypatch
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-bot")
     data = bin_folder.parent
     sandbox = docker_sandbox(FolderWorkspaces(data / "workspaces"), SystemClock(), data)
-    assert await sandbox.confinement.find_missing() == ""
+    assert await sandbox.backend.find_missing() == ""
     await sandbox.run(("true",), ADA, seconds=LONG)
     options = docker.lines(bin_folder)[-1]
-    user = sandbox.confinement.owner_of("0ada") or os.getuid()
+    user = sandbox.backend.user_of("0ada") or os.getuid()
     assert options[0] == "run"
     for wanted in (
         ["--rm"],

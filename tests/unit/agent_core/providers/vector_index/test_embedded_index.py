@@ -15,7 +15,7 @@ from agent_core.model.ids import AgentId, MemoryId
 from agent_core.model.memory import Memory, MemoryChanges, MemorySpace, Vector
 from agent_core.ports.database import Database
 from agent_core.providers.vector_index.embedded_index import EmbeddedIndex
-from agent_core.providers.vector_index.nearest import BLOCK, LATEST, SignCodes, floats
+from agent_core.providers.vector_index.nearest import BLOCK_VECTORS, MAX_LATEST_IDS, SignCodes, floats
 from agent_core.providers.vector_index.vector_file import HEADER, VectorFile
 from agent_core.testing.database import InMemoryDatabase
 from agent_core.testing.examples import NOON, an_agent, keep
@@ -37,7 +37,7 @@ async def database() -> Database:
 
 @contextmanager
 def opened(database: Database, folder: Path, *, few: int = 4, room: int = 1 << 20) -> Iterator[EmbeddedIndex]:
-    index = EmbeddedIndex(database, folder, few=few, room=room)
+    index = EmbeddedIndex(database, folder, max_in_memory=few, max_bytes=room)
     yield index
     index.close()
 
@@ -189,16 +189,20 @@ async def test_a_file_without_its_end_is_gone_on_with(tmp_path: Path) -> None:
     path = tmp_path / "vectors"
     file = VectorFile(path, DIGEST)
     file.add([a_row(each) for each in range(4)])
-    file.seal(MemoryChanges(4))
+    file.record_changes(MemoryChanges(4))
     file.add([a_row(each) for each in range(4, 6)])
     file.close()
     again = VectorFile(path, DIGEST)
-    assert (again.changes, again.latest.before, again.latest.last) == (MemoryChanges(4), an_id(2), an_id(3))
+    assert (again.changes, again.latest.second_greatest, again.latest.greatest) == (
+        MemoryChanges(4),
+        an_id(2),
+        an_id(3),
+    )
     again.add([a_row(4)])
-    again.seal(MemoryChanges(5))
+    again.record_changes(MemoryChanges(5))
     again.close()
     third = VectorFile(path, DIGEST)
-    assert (third.changes, third.latest.last) == (MemoryChanges(5), an_id(4))
+    assert (third.changes, third.latest.greatest) == (MemoryChanges(5), an_id(4))
     assert next(memory_id for memory_id, _ in third.nearest(some_vector(4), 9) or ()) == an_id(4)
     third.close()
 
@@ -207,14 +211,14 @@ async def test_a_file_without_its_end_is_gone_on_with(tmp_path: Path) -> None:
 async def test_what_was_made_earlier_and_comes_late_is_added_to_the_file(tmp_path: Path, is_restarted: bool) -> None:
     database = InMemoryDatabase()
     await keep(database, ADA)
-    numbers = range(0, 2 * LATEST + 20, 2)
+    numbers = range(0, 2 * MAX_LATEST_IDS + 20, 2)
     await remember(database, numbers)
-    index = EmbeddedIndex(database, tmp_path, few=4)
+    index = EmbeddedIndex(database, tmp_path, max_in_memory=4)
     assert len(await found(index, 3, 999)) == len(numbers)
     before = the_file(tmp_path).read_bytes()
     if is_restarted:
         index.close()
-        index = EmbeddedIndex(database, tmp_path, few=4)
+        index = EmbeddedIndex(database, tmp_path, max_in_memory=4)
     late = numbers[-1] - 9
     await remember(database, range(late, late + 1))
     assert (await found(index, late, 999))[0] == an_id(late)
@@ -308,10 +312,10 @@ async def test_only_so_many_spaces_are_held_in_memory(database: Database, tmp_pa
         for agent in agents:
             await remember(database, range(10), agent, agent.id)
             assert len(await index.nearest(MemorySpace.of(agent), HERE, some_vector(1), 99)) == 10
-        assert [spot.space.agent_id for spot in index._shelves] == ["agent-2", "agent-3", "agent-4"]
+        assert [spot.space.agent_id for spot in index._stores] == ["agent-2", "agent-3", "agent-4"]
         await index.nearest(MemorySpace.of(agents[2]), HERE, some_vector(1), 1)
         await index.nearest(MemorySpace.of(agents[0]), HERE, some_vector(1), 1)
-        assert [spot.space.agent_id for spot in index._shelves] == ["agent-4", "agent-2", "agent-0"]
+        assert [spot.space.agent_id for spot in index._stores] == ["agent-4", "agent-2", "agent-0"]
 
 
 async def test_whoever_asks_impatiently_lets_the_next_find_it_done(database: Database, tmp_path: Path) -> None:
@@ -339,18 +343,18 @@ async def test_vectors_of_another_length_are_left_out(database: Database, tmp_pa
 @pytest.mark.parametrize("dimension", [3, 64, 70, 256])
 def test_codes_find_those_that_are_near(dimension: int) -> None:
     codes = SignCodes()
-    number = BLOCK + 100
+    number = BLOCK_VECTORS + 100
     vectors = floats(b"".join(some_vector(each, dimension) for each in range(number))).reshape(number, dimension)
-    for start, end in ((0, 1), (1, 50), (50, BLOCK), (BLOCK, number)):
+    for start, end in ((0, 1), (1, 50), (50, BLOCK_VECTORS), (BLOCK_VECTORS, number)):
         codes.add(vectors[start:end])
     codes.add(vectors[:0])
-    for at in (0, 49, BLOCK - 1, BLOCK, number - 1):
+    for at in (0, 49, BLOCK_VECTORS - 1, BLOCK_VECTORS, number - 1):
         assert at in codes.nearest(vectors[at], number // 2)
     assert list(codes.nearest(vectors[0], number)) == list(range(number))
-    codes.keep(BLOCK - 1)
+    codes.truncate(BLOCK_VECTORS - 1)
     codes.add(vectors[:3])
-    assert list(codes.nearest(vectors[0], number)) == list(range(BLOCK + 2))
-    assert BLOCK in codes.nearest(vectors[1], number // 2)
+    assert list(codes.nearest(vectors[0], number)) == list(range(BLOCK_VECTORS + 2))
+    assert BLOCK_VECTORS in codes.nearest(vectors[1], number // 2)
 
 
 def test_numpy_is_not_imported_before_it_is_needed() -> None:

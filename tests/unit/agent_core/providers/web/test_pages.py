@@ -10,13 +10,13 @@ import pytest
 
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
-from agent_core.ports.documents import Reading
+from agent_core.ports.documents import DocumentText
 from agent_core.ports.web import Link
 from agent_core.providers.egress.address_policy import InternalHosts
 from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.providers.system_packages import install_command
 from agent_core.providers.web.browser_pages import BrowserPages, browser_fault
-from agent_core.providers.web.gateway_web import UNDRAWN, GatewayWeb, user_agent
+from agent_core.providers.web.gateway_web import NOT_RENDERED, GatewayWeb, user_agent
 from agent_core.providers.web.git_clone import GitCloner, git_fault
 from tests.packages import need, need_drawing
 from tests.standins.site import OPEN, Names, Request, Site, page
@@ -24,7 +24,7 @@ from tests.standins.site import site as a_site
 
 ANYWHERE = Sites()
 DOOR = EgressGateway(internal=InternalHosts.of([OPEN]), resolve=Names())
-WEB = GatewayWeb(door=DOOR, clones=GitCloner(door=DOOR))
+WEB = GatewayWeb(gateway=DOOR, clones=GitCloner(gateway=DOOR))
 OURS = "<-loopback>"  # by which the browser that draws pages is told from any other
 RUSSIAN = "Струны из полиэстера дают больше вращения"
 JAPANESE = "ポリエステルのストリング"
@@ -97,13 +97,13 @@ async def test_a_page_that_declares_nothing_is_read_as_one(site: Site) -> None:
 class Library:
     """Reads every document alike."""
 
-    async def text_of(self, name: str, data: bytes) -> Reading:
-        return Reading(f"{name}: {len(data)} bytes", "2 pages.")
+    async def text_of(self, name: str, data: bytes) -> DocumentText:
+        return DocumentText(f"{name}: {len(data)} bytes", "2 pages.")
 
 
 async def test_a_pdf_is_read_where_documents_are(site: Site) -> None:
     site.answers = {"/": page(b"%PDF-1.7", "application/pdf"), "/lie": page(b"%PDF-1.7")}
-    web = GatewayWeb(door=DOOR, clones=GitCloner(door=DOOR), documents=Library())
+    web = GatewayWeb(gateway=DOOR, clones=GitCloner(gateway=DOOR), documents=Library())
     for path in ("/", "/lie"):
         read = await web.page(site.url(path), ANYWHERE)
         assert (read.text, read.remark) == ("page.pdf: 8 bytes", "2 pages.")
@@ -114,13 +114,13 @@ async def test_a_pdf_is_read_where_documents_are(site: Site) -> None:
 async def test_a_page_that_needs_javascript_is_told_as_such_where_nothing_can_draw_it(site: Site) -> None:
     site.answers["/"] = page(SCRIPTED)
     read = await WEB.page(site.url(), ANYWHERE)
-    assert (read.title, read.text, read.remark) == ("Shop", "", UNDRAWN)
+    assert (read.title, read.text, read.remark) == ("Shop", "", NOT_RENDERED)
 
 
 async def test_a_page_that_needs_javascript_is_drawn_by_a_browser(site: Site) -> None:
     need_drawing()
     site.answers = {"/": page(SCRIPTED), "/data": page("Twelve rackets", "text/plain")}
-    web = GatewayWeb(door=DOOR, clones=GitCloner(door=DOOR), browser=BrowserPages(door=DOOR))
+    web = GatewayWeb(gateway=DOOR, clones=GitCloner(gateway=DOOR), browser=BrowserPages(gateway=DOOR))
     read = await web.page(site.url(), ANYWHERE)
     assert (read.text, read.links, read.remark) == ("Twelve rackets\n\nCart", (Link(site.url("/cart"), "Cart"),), "")
 
@@ -139,7 +139,7 @@ def test_a_request_says_who_asks() -> None:
 
 def test_a_web_of_this_machine_is_made_of_what_the_operator_allows() -> None:
     web = GatewayWeb.of(["wiki.example", "10.0.0.0/8"], "https://signoff.example")
-    assert web.door.internal == InternalHosts.of(["wiki.example", "10.0.0.0/8"])
+    assert web.gateway.internal == InternalHosts.of(["wiki.example", "10.0.0.0/8"])
     with pytest.raises(ValueError, match="no host name"):
         GatewayWeb.of(["http://wiki"])
 
@@ -182,7 +182,7 @@ async def test_cancelling_a_drawing_ends_the_browser(site: Site) -> None:
         yield b""
 
     site.answers["/"] = never
-    drawing = asyncio.create_task(BrowserPages(door=DOOR).draw(site.url(), ANYWHERE))
+    drawing = asyncio.create_task(BrowserPages(gateway=DOOR).draw(site.url(), ANYWHERE))
     await asked.wait()
     assert any(OURS in line for line in below(os.getpid()))
     drawing.cancel()
