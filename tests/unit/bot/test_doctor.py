@@ -15,6 +15,7 @@ from bot import doctor
 from bot.bootstrap import probes
 from bot.doctor import Probes, Tables, endpoint_fault, findings, report
 from bot.finding import Finding
+from bot.platforms.catalog import PLATFORMS
 from bot.settings import Settings, load
 from bot.tool_findings import ToolProbes
 from tests.standins.openai import Fails, Hangs, SaysPlain, openai_standin
@@ -107,7 +108,7 @@ async def found(settings: Settings, world: World | None = None) -> dict[str, Fin
 async def test_surfaces_come_first_then_providers(tmp_path: Path) -> None:
     names = list(await found(settings_with(tmp_path)))
     assert names == [
-        "web", "terminal", "slack", "discord",
+        "web", "terminal", *(platform.name for platform in PLATFORMS),
         "model", "tokens", "database", "data folder", "memory", "embeddings", "search",
         "programs", "pages", "repositories", "downloads", "pictures", "audio", "speech", "posts",
     ]  # fmt: skip
@@ -117,7 +118,8 @@ async def test_on_a_fresh_machine_nothing_is_at_fault_and_nothing_is_made(tmp_pa
     world = World()
     seen = await found(settings_with(tmp_path), world)
     off = [name for name, finding in seen.items() if finding.state != "on"]
-    assert off == ["slack", "discord", "programs", "downloads", "pictures", "audio", "speech", "posts"]
+    platforms = [platform.name for platform in PLATFORMS]
+    assert off == [*platforms, "programs", "downloads", "pictures", "audio", "speech", "posts"]
     assert "fault" not in {finding.state for finding in seen.values()}
     assert seen["database"].why == f"sqlite:///{tmp_path}/home/signoff.db, made at the first start"
     assert seen["data folder"].why == f"{tmp_path}/home, made at the first start"
