@@ -49,5 +49,5 @@ def test_every_category_has_hints_and_a_resource() -> None:
 
 @pytest.mark.parametrize("part", ["HINTS in agent_core/prompt/command_selection.py", "RESOURCES in agent_core/prompt"])
 def test_a_command_of_a_new_category_is_told_where_its_words_belong(part: str) -> None:
-    command = declared(Replacement, replace_text, label="Water plants", risks=("write",), category="garden")
-    assert any(said.startswith("garden: ") and part in said for said in faults([command]))
+    command = declared(Replacement, replace_text, label="Water plants", risks=("write",), category="unheard of")
+    assert any(said.startswith("unheard of: ") and part in said for said in faults([command]))
