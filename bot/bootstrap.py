@@ -3,15 +3,14 @@
 Slow imports (the SDK of a model, migrations) happen only where a setting asks for them.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from adapters.actions import ActionDispatcher
 from agent_core.assembly import Core, CoreOptions, CorePorts
-from agent_core.errors import SettingsError, SurfaceError
+from agent_core.errors import SettingsError
 from agent_core.model.channels import SurfaceName
 from agent_core.oversight.secrets import Secrets
 from agent_core.persistence.database import SqlDatabase
@@ -26,15 +25,11 @@ from agent_core.service.creation_limits import CreationLimits
 from bot.command_catalog import CommandCatalog
 from bot.doctor import Probes, Tables, endpoint_fault
 from bot.model_wiring import Models, local_fault, wanted_profile
+from bot.platforms.catalog import PLATFORMS, platforms_on
+from bot.platforms.platform import ChatConnection, PlatformParts, WiredPlatform
 from bot.private_files import close_to_others
 from bot.settings import Settings
 from bot.tool_wiring import Tools, tool_probes
-
-if TYPE_CHECKING:
-    from adapters.discord.connection import DiscordConnection
-    from adapters.slack.connection import SlackConnection
-    from bot.discord import DiscordSide
-    from bot.slack import SlackSide
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,41 +41,37 @@ class Signoff:
     surfaces: Mapping[SurfaceName, ChatSurface]
     core: Core
     actions: ActionDispatcher
-    slack: "SlackSide | None" = None
-    discord: "DiscordSide | None" = None
+    platforms: Sequence[WiredPlatform] = ()
 
     @property
     def model(self) -> LanguageModel:
         """What agents think with."""
         return self.minds.model
 
-    def slack_connection(self) -> "SlackConnection | None":
-        """What takes in what people do in Slack, where Slack is on."""
-        return self.slack.connected(self.actions, self.core) if self.slack else None
-
-    def discord_connection(self) -> "DiscordConnection | None":
-        """What takes in what people do in Discord, where Discord is on."""
-        return self.discord.connected(self.actions, self.core) if self.discord else None
+    def connections(self) -> Mapping[SurfaceName, ChatConnection]:
+        """What takes in what people do on each platform that is on, by the platform's name."""
+        return {each.surface.name: each.connect(self.actions, self.core) for each in self.platforms}
 
 
 @asynccontextmanager
-async def assemble(settings: Settings, *surfaces: ChatSurface, with_chats: bool = False) -> AsyncIterator[Signoff]:
+async def assemble(settings: Settings, *surfaces: ChatSurface, with_platforms: bool = False) -> AsyncIterator[Signoff]:
     """Bring the tables up to date and wire everything for these surfaces; let go of it at the end.
 
-    `with_chats`: for Slack and Discord too, where they are on.
+    `with_platforms`: for the chat platforms too that are on.
     """
     make_home(settings)
     await migrate_database(settings)
     close_to_others(settings)
-    ground, sides = await _Ground.of(settings), _Sides()
+    ground = await _Ground.of(settings)
+    platforms: list[WiredPlatform] = []
     try:
-        if with_chats:
-            sides = _Sides.of(settings, ground)
-        every = (*surfaces, *(side.surface for side in sides.every))
-        yield _wired(ground, {surface.name: surface for surface in every}, sides)
+        if with_platforms:
+            platforms.extend(each.wire(settings, ground.parts) for each in platforms_on(settings))
+        every = (*surfaces, *(platform.surface for platform in platforms))
+        yield _wired(ground, {surface.name: surface for surface in every}, platforms)
     finally:
-        for side in sides.every:
-            await side.close()
+        for platform in platforms:
+            await platform.close()
         await ground.close()
 
 
@@ -113,8 +104,7 @@ def probes(settings: Settings) -> Probes:
         endpoint=endpoint,
         local_servers=find_local_servers,
         database=partial(_tables, settings),
-        slack=partial(_slack_fault, settings),
-        discord=partial(_discord_fault, settings),
+        platforms={platform.name: partial(platform.fault, settings) for platform in PLATFORMS},
         local_model=partial(local_fault, settings.local_model) if settings.local_model else str,
         tokenizers=partial(missing, settings.tokenizers),
         word_vectors=LocalEmbedder.is_installed,
@@ -127,29 +117,6 @@ async def _tables(settings: Settings) -> Tables:
         return Tables(version=await version(settings.database_url))
     except OSError as fault:
         return Tables(fault=f"cannot be reached ({type(fault).__name__})")
-
-
-async def _slack_fault(settings: Settings) -> str | None:
-    from adapters.slack.api.tokens import SlackTokens  # loads Slack's SDK
-    from adapters.slack.api.web_api import SLACK_API
-
-    base_url = settings.slack_api_url or SLACK_API
-    tokens = SlackTokens.single(bot_token=settings.slack_bot_token.get_secret_value(), base_url=base_url)
-    try:
-        await tokens.prepare()
-    except SettingsError as error:
-        return error.fault
-    except SurfaceError as error:
-        return str(error)
-    finally:
-        await tokens.close()
-    return None
-
-
-async def _discord_fault(settings: Settings) -> str | None:
-    from adapters.discord.api.client import fault_of_token  # loads discord.py
-
-    return await fault_of_token(settings.discord_token.get_secret_value(), settings.discord_api_url)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,39 +137,17 @@ class _Ground:
         minds, tools = Models.of(settings, database), await Tools.of(settings, workspaces, clock)
         return cls(settings=settings, database=database, clock=clock, workspaces=workspaces, minds=minds, tools=tools)
 
+    @property
+    def parts(self) -> PlatformParts:
+        return PlatformParts(database=self.database, clock=self.clock, model=self.minds.model.label)
+
     async def close(self) -> None:
         await self.tools.close()
         await self.minds.close()
         await self.database.close()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Sides:
-    """What shows agents in chats of others."""
-
-    slack: "SlackSide | None" = None
-    discord: "DiscordSide | None" = None
-
-    @classmethod
-    def of(cls, settings: Settings, ground: _Ground) -> "_Sides":
-        slack = discord = None
-        model = ground.minds.model.label
-        if settings.has_slack:
-            from bot.slack import SlackSide  # loads Slack's SDK
-
-            slack = SlackSide.of(settings, ground.database, ground.clock, model)
-        if settings.has_discord:
-            from bot.discord import DiscordSide  # loads discord.py
-
-            discord = DiscordSide.of(settings, ground.database, ground.clock, model)
-        return cls(slack=slack, discord=discord)
-
-    @property
-    def every(self) -> "tuple[SlackSide | DiscordSide, ...]":
-        return tuple(side for side in (self.slack, self.discord) if side)
-
-
-def _wired(ground: _Ground, surfaces: Mapping[SurfaceName, ChatSurface], sides: _Sides) -> Signoff:
+def _wired(ground: _Ground, surfaces: Mapping[SurfaceName, ChatSurface], platforms: Sequence[WiredPlatform]) -> Signoff:
     settings, models = ground.settings, ground.minds
     ports = CorePorts(
         database=ground.database,
@@ -229,8 +174,7 @@ def _wired(ground: _Ground, surfaces: Mapping[SurfaceName, ChatSurface], sides: 
             memories=core.memories,
             review=core.review,
         ),
-        slack=sides.slack,
-        discord=sides.discord,
+        platforms=platforms,
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from functools import partial
 
 from aiohttp import web
 from filelock import FileLock, Timeout
@@ -17,18 +17,16 @@ from adapters.web.app import Badge, WebContext
 from adapters.web.guard import Guard
 from adapters.web.surface import WebSurface
 from agent_core.errors import SettingsError
+from agent_core.model.channels import SurfaceName
 from bot.bootstrap import Signoff, assemble, make_home, migrate_database, probes
 from bot.doctor import findings, report
 from bot.finding import Finding
 from bot.http_server import LimitedSite, ServerLimits
 from bot.model_wiring import Models
+from bot.platforms.platform import ChatConnection
 from bot.settings import Settings
 from bot.web import application
 from bot.worker import until_told, work
-
-if TYPE_CHECKING:
-    from adapters.discord.connection import DiscordConnection
-    from adapters.slack.connection import SlackConnection
 
 Command = Callable[[Settings, Sequence[str]], Awaitable[int]]
 GRACE = 2.0
@@ -36,33 +34,31 @@ GRACE = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Chats:
-    """What takes in what people do in chats of others, where those are on."""
+    """What takes in what people do on the chat platforms that are on, by the platform's name."""
 
-    slack: "SlackConnection | None"
-    discord: "DiscordConnection | None"
+    connections: Mapping[SurfaceName, ChatConnection]
 
     @property
     def routes(self) -> Sequence[web.RouteDef]:
         """What they are reached by over HTTP."""
-        return self.slack.routes if self.slack else ()
+        return tuple(route for chat in self.connections.values() for route in chat.routes)
 
     @property
-    def heard(self) -> "Mapping[str, Callable[[], datetime | None]]":
-        """When each of their gateways last sent anything."""
-        discord = self.discord
-        return {"discord": lambda: discord.heard_at} if discord else {}
+    def heard(self) -> Mapping[str, Callable[[], datetime | None]]:
+        """When each of them last sent anything."""
+        return {name: partial(getattr, chat, "heard_at") for name, chat in self.connections.items()}
 
     @property
-    def listening(self) -> "tuple[Awaitable[None], ...]":
+    def listening(self) -> tuple[Awaitable[None], ...]:
         """Their listeners, each until it is cancelled."""
-        return tuple(chat.run() for chat in (self.slack, self.discord) if chat)
+        return tuple(chat.run() for chat in self.connections.values())
 
 
 async def run(settings: Settings, _rest: Sequence[str]) -> int:
     """Everything in one process."""
     surface = WebSurface()
     with _only_one(settings):
-        async with assemble(settings, surface, with_chats=True) as signoff:
+        async with assemble(settings, surface, with_platforms=True) as signoff:
             chats = await _prepare_chats(signoff)
             async with _serve_pages(signoff, surface, chats) as workspace:
                 await until_told(
@@ -78,7 +74,7 @@ async def serve(settings: Settings, _rest: Sequence[str]) -> int:
     """The web pages; a worker elsewhere advances the agents."""
     _needs_postgres("web", settings)
     surface = WebSurface()
-    async with assemble(settings, surface, with_chats=True) as signoff:
+    async with assemble(settings, surface, with_platforms=True) as signoff:
         chats = await _prepare_chats(signoff)
         async with _serve_pages(signoff, surface, chats) as workspace:
             await until_told(_tell(signoff, workspace), *chats.listening)
@@ -89,7 +85,7 @@ async def advance(settings: Settings, _rest: Sequence[str]) -> int:
     """The worker; its agents' pages are served elsewhere."""
     _needs_postgres("worker", settings)
     with _only_one(settings):
-        async with assemble(settings, WebSurface(), with_chats=True) as signoff:
+        async with assemble(settings, WebSurface(), with_platforms=True) as signoff:
             await _prepare_chats(signoff)
             _say("The worker runs. Ctrl-C stops it.")
             await until_told(work(signoff.core.engine, signoff.core.loop), signoff.core.reindexer.run())
@@ -162,10 +158,9 @@ async def _serve_pages(signoff: Signoff, surface: WebSurface, chats: Chats) -> A
 
 async def _prepare_chats(signoff: Signoff) -> Chats:
     """The listeners, once their tokens are known to work; raise SettingsError when one does not."""
-    chats = Chats(signoff.slack_connection(), signoff.discord_connection())
-    for chat in (chats.slack, chats.discord):
-        if chat:
-            await chat.prepare()
+    chats = Chats(signoff.connections())
+    for chat in chats.connections.values():
+        await chat.prepare()
     return chats
 
 

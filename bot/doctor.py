@@ -2,26 +2,23 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 from urllib.parse import urlsplit
 
 from agent_core.ports.models import LocalServer
 from bot.finding import Finding
+from bot.platforms.catalog import PLATFORMS, guide
+from bot.platforms.platform import ChatPlatform
 from bot.private_files import open_to_others
 from bot.settings import Settings
 from bot.tool_findings import ToolProbes, tool_findings
 from bot.value_types import OPENAI_URL, Endpoint
 
 PATIENCE = 3.0
-GUIDE = "docs/how-to/connect-slack.md"
-DISCORD_GUIDE = "docs/how-to/connect-discord.md"
-BOTH_TOKENS = "SLACK_BOT_TOKEN with SLACK_APP_TOKEN"
 ELSEWHERE = ("OPENAI_API_KEY", "OPENAI_BASE_URL")
 ON_AZURE = ("AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT")
-SLACK = ("SLACK_BOT_TOKEN", "SLACK_CLIENT_ID", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,28 +33,27 @@ class Tables:
 class Probes:
     """How to look at what only the composition knows. None of them raises; each is given three seconds.
 
-    `endpoint` says what is wrong with the language model's endpoint, or None; `slack` and `discord` the same of their
-    bots' tokens, and are asked only where one is set. `database` is asked of a SQLite database only when its file is
-    there. `tokenizers` names the encodings whose files are nowhere; `word_vectors` says whether meaning can be told on
-    this machine, and `local_model` why LOCAL_MODEL cannot be served, or "". `tools` look at what agents can reach.
+    `endpoint` says what is wrong with the language model's endpoint, or None; `platforms` the same of the tokens of
+    chat platforms, by their names, and are asked only where one is set. `database` is asked of a SQLite database only
+    when its file is there. `tokenizers` names the encodings whose files are nowhere; `word_vectors` says whether
+    meaning can be told on this machine, and `local_model` why LOCAL_MODEL cannot be served, or "". `tools` look at what
+    agents can reach.
     """
 
     endpoint: Callable[[], Awaitable[str | None]]
     local_servers: Callable[[], Awaitable[Sequence[LocalServer]]]
     database: Callable[[], Awaitable[Tables]]
-    slack: Callable[[], Awaitable[str | None]]
+    platforms: Mapping[str, Callable[[], Awaitable[str | None]]]
     tokenizers: Callable[[], Sequence[str]]
     word_vectors: Callable[[], bool]
     tools: ToolProbes
-    discord: Callable[[], Awaitable[str | None]]
     local_model: Callable[[], str] = str
 
 
 async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
     """Every surface, then every provider."""
-    slack, discord, models, tokens, database, tools = await asyncio.gather(
-        _slack(settings, probes),
-        _discord(settings, probes),
+    platforms, models, tokens, database, tools = await asyncio.gather(
+        asyncio.gather(*(_platform(settings, platform, probes) for platform in PLATFORMS)),
         _models(settings, probes),
         _tokens(settings, probes),
         _database(settings, probes),
@@ -66,8 +62,7 @@ async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
     return (
         _web(settings),
         Finding(name="terminal", state="on", why="python -m bot solo"),
-        slack,
-        discord,
+        *platforms,
         *models,
         tokens,
         database,
@@ -111,37 +106,22 @@ def _answered(status: int, content_type: str) -> str | None:
     return None if status == 200 else f"answers {status}"
 
 
-async def _slack(settings: Settings, probes: Probes) -> Finding:
-    if not settings.has_slack:
-        return Finding(name="slack", state="off", why=f"{GUIDE} turns it on", variable=BOTH_TOKENS)
-    if settings.slack_bot_token and (fault := await _token_fault("Slack", probes.slack)):
-        return Finding(name="slack", state="fault", why=fault, variable="SLACK_BOT_TOKEN")
-    variables = ", ".join(name for name in SLACK if getattr(settings, name.lower()))
-    return Finding(name="slack", state="on", why=_slack_way(settings), variable=variables)
+async def _platform(settings: Settings, platform: ChatPlatform, probes: Probes) -> Finding:
+    if not platform.is_on(settings):
+        why = f"{guide(platform)} turns it on"
+        return Finding(name=platform.name, state="off", why=why, variable=platform.switch)
+    status = platform.status(settings)
+    if status.tested and (fault := await _token_fault(platform.title, probes.platforms[platform.name])):
+        return Finding(name=platform.name, state="fault", why=fault, variable=status.tested)
+    return Finding(name=platform.name, state="on", why=status.reached, variable=status.variables)
 
 
-async def _discord(settings: Settings, probes: Probes) -> Finding:
-    if not settings.has_discord:
-        return Finding(name="discord", state="off", why=f"{DISCORD_GUIDE} turns it on", variable="DISCORD_TOKEN")
-    fault = await _token_fault("Discord", probes.discord)
-    state: Literal["on", "fault"] = "fault" if fault else "on"
-    why = fault or "every server that the bot is invited to"
-    return Finding(name="discord", state=state, why=why, variable="DISCORD_TOKEN")
-
-
-async def _token_fault(where: str, probe: Callable[[], Awaitable[str | None]]) -> str | None:
+async def _token_fault(title: str, probe: Callable[[], Awaitable[str | None]]) -> str | None:
     try:
         async with asyncio.timeout(PATIENCE):
             return await probe()
     except TimeoutError:
-        return f"{where} {_silent()}"
-
-
-def _slack_way(settings: Settings) -> str:
-    way = "by Socket Mode" if settings.slack_app_token else f"by HTTP at {settings.address}/slack/events"
-    if settings.slack_client_id:
-        return f"many workspaces {way}, install at {settings.public_url}/slack/install"
-    return f"one workspace {way}"
+        return f"{title} {_silent()}"
 
 
 async def _models(settings: Settings, probes: Probes) -> tuple[Finding, ...]:

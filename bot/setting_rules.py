@@ -14,11 +14,10 @@ TWO_ENDPOINTS = "is one endpoint and OPENAI_BASE_URL another: set one of the two
 NO_DEPLOYMENT = "needs SMART_MODEL beside it, the name of the deployment."
 TWO_MODELS = "is one model and the endpoint of OPENAI_BASE_URL or AZURE_OPENAI_ENDPOINT another: set one of the two."
 NO_EMBEDDINGS = "names a model, so OPENAI_API_KEY, OPENAI_BASE_URL or EMBEDDING_BASE_URL must say where it is."
-ONE_OR_MANY = "is for one workspace and SLACK_CLIENT_ID for many: set one of the two."
-NO_WAY_IN = "needs SLACK_APP_TOKEN (Socket Mode) or SLACK_SIGNING_SECRET (HTTP) beside it."
 
 # `value` is that of the setting, of whatever type; `given` has the settings before it that are right by themselves.
 Given: TypeAlias = Mapping[str, Any]
+Rule: TypeAlias = Callable[[Any, Given], str | None]
 
 
 def _web_token(value: Any, given: Given) -> str | None:
@@ -59,31 +58,6 @@ def _google_cse_id(value: Any, given: Given) -> str | None:
     return "needs GOOGLE_API_KEY beside it." if value and not given.get("google_api_key") else None
 
 
-def _slack_app_token(value: Any, _given: Given) -> str | None:
-    return _slack_kind(value, "xapp-")
-
-
-def _slack_client_id(value: Any, given: Given) -> str | None:
-    is_sent_back = value and not given.get("public_url")
-    return "needs PUBLIC_URL beside it, to which Slack sends people back." if is_sent_back else None
-
-
-def _slack_client_secret(value: Any, given: Given) -> str | None:
-    return "must be set beside SLACK_CLIENT_ID." if given.get("slack_client_id") and not value else None
-
-
-def _slack_bot_token(value: Any, given: Given) -> str | None:
-    if wrong := _slack_kind(value, "xoxb-"):
-        return wrong
-    has_many = bool(given.get("slack_client_id"))
-    has_way_in = bool(given.get("slack_app_token") or given.get("slack_signing_secret"))
-    if value and has_many:
-        return ONE_OR_MANY
-    if has_way_in and not (value or has_many):
-        return "is missing beside the other settings of Slack."
-    return NO_WAY_IN if (value or has_many) and not has_way_in else None
-
-
 def _beside(value: Any, given: Given, field: str) -> str | None:
     return f"needs {field.upper()} beside it." if value and not given.get(field) else None
 
@@ -106,12 +80,7 @@ def _x_access_token_secret(value: Any, given: Given) -> str | None:
     return "is missing beside the other keys of X." if len(missing) < len(names) else None
 
 
-def _slack_kind(token: Any, prefix: str) -> str | None:
-    is_other = token and not token.get_secret_value().startswith(prefix)
-    return f"must begin with {prefix}: Slack has several kinds of tokens." if is_other else None
-
-
-RULES: Mapping[str, Callable[[Any, Given], str | None]] = {
+CORE_RULES: Mapping[str, Rule] = {
     "web_token": _web_token,
     "public_url": _public_url,
     "azure_openai_endpoint": _azure_openai_endpoint,
@@ -124,8 +93,4 @@ RULES: Mapping[str, Callable[[Any, Given], str | None]] = {
     "huggingface_image_model": _huggingface,
     "huggingface_audio_model": _huggingface,
     "x_access_token_secret": _x_access_token_secret,
-    "slack_app_token": _slack_app_token,
-    "slack_client_id": _slack_client_id,
-    "slack_client_secret": _slack_client_secret,
-    "slack_bot_token": _slack_bot_token,
 }

@@ -17,13 +17,14 @@ from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, DotEnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from agent_core.errors import SettingsError
-from bot.setting_rules import LOCAL, RULES
+from bot.platforms.settings import PLATFORM_RULES, PlatformSettings
+from bot.setting_rules import CORE_RULES, LOCAL, Rule
 from bot.value_types import (
+    NO_SECRET,
     OPENAI_URL,
     AzureAddress,
     Endpoint,
     Folder,
-    GatewayAddress,
     HostAddress,
     ModelFile,
     Secret,
@@ -41,11 +42,11 @@ LIKENESS = 0.83  # tells OPENAI_APIKEY from OPENAI_ORG_ID, which is somebody els
 
 Price = Annotated[Decimal, Field(ge=0, allow_inf_nan=False)]
 Names = tuple[str, ...]
-NONE = SecretStr("")
+RULES: Mapping[str, Rule] = {**CORE_RULES, **PLATFORM_RULES}
 
 
-class Settings(BaseSettings):
-    """What the operator chose. Fields are named like their variables; an empty text means that it is not set."""
+class CoreSettings(BaseSettings):
+    """What the operator chose, except for the chat platforms."""
 
     model_config = SettingsConfigDict(
         frozen=True,
@@ -60,14 +61,14 @@ class Settings(BaseSettings):
     home: Folder = Field(default=Path(".signoff"), validation_alias="signoff_home")
     host: str = Field(default="127.0.0.1", pattern=r"^[A-Za-z0-9._:%-]+$")
     port: int = Field(default=8700, ge=1, le=65535)
-    web_token: Secret = NONE
+    web_token: Secret = NO_SECRET
     public_url: WebAddress = ""
     database_url: str = Field(default="", repr=False)
-    openai_api_key: Secret = NONE
+    openai_api_key: Secret = NO_SECRET
     openai_base_url: WebAddress = ""
     smart_model: str = ""
     fast_model: str = ""
-    azure_openai_api_key: Secret = NONE
+    azure_openai_api_key: Secret = NO_SECRET
     azure_openai_endpoint: AzureAddress = ""
     local_model: ModelFile | None = None
     context_window: int | None = Field(default=None, ge=1024, le=20_000_000)
@@ -75,25 +76,16 @@ class Settings(BaseSettings):
     temperature: float | None = Field(default=None, ge=0, le=2)
     model_prices: Mapping[str, tuple[Price, Price]] = {}
     tiktoken_cache_dir: Folder | None = None
-    embedding_api_key: Secret = NONE
+    embedding_api_key: Secret = NO_SECRET
     embedding_base_url: WebAddress = ""
     embedding_model: str = ""
-    pinecone_api_key: Secret = NONE
+    pinecone_api_key: Secret = NO_SECRET
     pinecone_index: str = Field(default="signoff", pattern=r"^[a-z0-9]([a-z0-9-]{0,43}[a-z0-9])?$")
     pinecone_host: HostAddress = ""
     pinecone_controller_host: HostAddress = ""
-    google_api_key: Secret = NONE
+    google_api_key: Secret = NO_SECRET
     google_cse_id: str = Field(default="", pattern=r"^[A-Za-z0-9:_-]*$")
     google_search_url: WebAddress = ""
-    slack_api_url: WebAddress = ""
-    slack_app_token: Secret = NONE
-    slack_signing_secret: Secret = NONE
-    slack_client_id: str = Field(default="", pattern=r"^([0-9]+\.[0-9]+)?$")
-    slack_client_secret: Secret = NONE
-    slack_bot_token: Secret = NONE
-    discord_token: Secret = NONE
-    discord_api_url: WebAddress = ""
-    discord_gateway_url: GatewayAddress = ""
     default_budget_usd: Decimal | None = Field(default=None, gt=0, allow_inf_nan=False)
     guests_may_create: bool = False
     max_agents_per_channel: int = Field(default=200, ge=1, le=10_000)
@@ -108,15 +100,15 @@ class Settings(BaseSettings):
     audio_model: str = ""
     speech_model: str = ""
     sd_webui_url: WebAddress = ""
-    sd_webui_auth: Secret = NONE
-    huggingface_api_token: Secret = NONE
+    sd_webui_auth: Secret = NO_SECRET
+    huggingface_api_token: Secret = NO_SECRET
     huggingface_api_url: WebAddress = ""
     huggingface_image_model: str = ""
     huggingface_audio_model: str = ""
-    x_api_key: Secret = NONE
-    x_api_secret: Secret = NONE
-    x_access_token: Secret = NONE
-    x_access_token_secret: Secret = NONE
+    x_api_key: Secret = NO_SECRET
+    x_api_secret: Secret = NO_SECRET
+    x_access_token: Secret = NO_SECRET
+    x_access_token_secret: Secret = NO_SECRET
     x_api_url: WebAddress = ""
     disabled_commands: Names = ()
     disabled_categories: Names = ()
@@ -167,16 +159,6 @@ class Settings(BaseSettings):
         return bool(self.x_api_key)
 
     @property
-    def has_slack(self) -> bool:
-        """Whether the Slack surface is on: for one workspace by its bot token, for many by the app's client id."""
-        return bool(self.slack_bot_token or self.slack_client_id)
-
-    @property
-    def has_discord(self) -> bool:
-        """Whether the Discord surface is on."""
-        return bool(self.discord_token)
-
-    @property
     def address(self) -> str:
         """Where people find the page."""
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -225,13 +207,6 @@ class Settings(BaseSettings):
     def _database_address(cls, url: str, info: ValidationInfo) -> str:
         return database_address(url) if url else f"sqlite:///{info.data.get('home')}/signoff.db"
 
-    @field_validator(*RULES)
-    @classmethod
-    def _with_the_others(cls, value: object, info: ValidationInfo) -> object:
-        if complaint := RULES[str(info.field_name)](value, info.data):
-            raise PydanticCustomError(OWN_WORDS, "{complaint}", {"complaint": complaint})
-        return value
-
     @field_validator("embedding_model", mode="before")
     @classmethod
     def _local_in_any_case(cls, given: object) -> object:
@@ -255,6 +230,20 @@ class Settings(BaseSettings):
         if not isinstance(given, str):
             return given
         return given.strip().upper() if info.field_name == "log_level" else given.strip().lower()
+
+
+class Settings(PlatformSettings, CoreSettings):
+    """What the operator chose. Fields are named like their variables; an empty text means that it is not set.
+
+    The fields of the platforms come last, so that their rules see all others.
+    """
+
+    @field_validator(*RULES)
+    @classmethod
+    def _with_the_others(cls, value: object, info: ValidationInfo) -> object:
+        if complaint := RULES[str(info.field_name)](value, info.data):
+            raise PydanticCustomError(OWN_WORDS, "{complaint}", {"complaint": complaint})
+        return value
 
 
 def load(environ: Mapping[str, str] | None = None, env_file: str | Path | None = ".env") -> Settings:

@@ -108,6 +108,7 @@ def passwords(url: str) -> tuple[str, ...]:
 
 
 Secret = Annotated[SecretStr, AfterValidator(sendable)]
+NO_SECRET = SecretStr("")
 WebAddress = Annotated[str, AfterValidator(web_address)]
 HostAddress = Annotated[str, AfterValidator(host_address)]
 GatewayAddress = Annotated[str, AfterValidator(gateway_address)]

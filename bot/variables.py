@@ -1,10 +1,11 @@
 """Every variable an operator may set, in words. `.env.example` and the reference page are made of this table."""
 
 from bot.model_variables import MINDS
+from bot.platforms.settings import PLATFORM_VARIABLES
 from bot.tool_variables import TOOLS
 from bot.variable import FOLDER, KEY, WEB_ADDRESS, Variable
 
-WHERE, SLACK, DISCORD = "Where it runs", "Slack", "Discord"
+WHERE = "Where it runs"
 LIMITS, LOGS = "What agents may do", "What is logged"
 TABLE = (
     Variable(
@@ -56,78 +57,7 @@ TABLE = (
         example="postgresql://signoff:password@localhost/signoff",
     ),
     *MINDS,
-    Variable(
-        name="SLACK_BOT_TOKEN",
-        section=SLACK,
-        meaning="The bot token of the Slack app, for one workspace.",
-        rule="a token that begins with xoxb-",
-        default="Slack is off, unless SLACK_CLIENT_ID is set",
-        example="xoxb-your-bot-token",
-    ),
-    Variable(
-        name="SLACK_APP_TOKEN",
-        section=SLACK,
-        meaning="The app-level token for Socket Mode, which needs no public address.",
-        rule="a token that begins with xapp-",
-        default="Slack comes by HTTP, checked with SLACK_SIGNING_SECRET",
-        example="xapp-your-app-token",
-    ),
-    Variable(
-        name="SLACK_SIGNING_SECRET",
-        section=SLACK,
-        meaning="What Slack signs its requests with, where they come to /slack/events by HTTP.",
-        rule="the signing secret of the app",
-        default="Slack comes by Socket Mode",
-        example="0123456789abcdef0123456789abcdef",
-    ),
-    Variable(
-        name="SLACK_CLIENT_ID",
-        section=SLACK,
-        meaning="The app's client id: people install it in any number of workspaces at /slack/install.",
-        rule="two numbers with a point between them",
-        default="one workspace, by SLACK_BOT_TOKEN",
-        example="1234567890.1234567890",
-    ),
-    Variable(
-        name="SLACK_CLIENT_SECRET",
-        section=SLACK,
-        meaning="The app's client secret. The tokens of installations are sealed with it in the database.",
-        rule="the client secret of the app",
-        default="one workspace, by SLACK_BOT_TOKEN",
-        example="0123456789abcdef0123456789abcdef",
-    ),
-    Variable(
-        name="SLACK_API_URL",
-        section=SLACK,
-        meaning="Another address of Slack's API: that of a proxy, or of Slack for government.",
-        rule=WEB_ADDRESS,
-        default="https://slack.com/api",
-        example="https://slack-gov.com/api",
-    ),
-    Variable(
-        name="DISCORD_TOKEN",
-        section=DISCORD,
-        meaning="The token of the Discord app's bot.",
-        rule=KEY,
-        default="Discord is off",
-        example="your-bot-token",
-    ),
-    Variable(
-        name="DISCORD_API_URL",
-        section=DISCORD,
-        meaning="Another address of Discord's API, such as that of a proxy.",
-        rule=WEB_ADDRESS,
-        default="https://discord.com/api/v10",
-        example="https://discord.proxy.example.com/api/v10",
-    ),
-    Variable(
-        name="DISCORD_GATEWAY_URL",
-        section=DISCORD,
-        meaning="Another address of Discord's gateway.",
-        rule="a ws or wss address without a user, a query or a fragment",
-        default="the one that Discord names",
-        example="wss://gateway.proxy.example.com",
-    ),
+    *PLATFORM_VARIABLES,
     *TOOLS,
     Variable(
         name="DEFAULT_BUDGET_USD",

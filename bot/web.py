@@ -12,9 +12,11 @@ from adapters.web.guard import Guard
 from adapters.web.listeners import Listeners
 from adapters.web.pages import Pages
 from agent_core.service.views import AgentViews
+from bot.platforms.catalog import PLATFORMS
 
 OWN_PATHS = ("/healthz", "/metrics")
-SLACK_PATHS, SLACK_EVENTS = "/slack/", "/slack/events"
+PLATFORM_PATHS = tuple(f"/{platform.name}/" for platform in PLATFORMS)
+SIGNED_PATHS = tuple(path for platform in PLATFORMS for path in platform.signed_paths)
 MOST_BODY = 2 * 2**20
 Heard: TypeAlias = Mapping[str, Callable[[], datetime | None]]
 NOBODY: Heard = MappingProxyType({})
@@ -82,12 +84,12 @@ class Operations:
 
 
 def _is_page(path: str) -> bool:
-    return path not in OWN_PATHS and not path.startswith(SLACK_PATHS)
+    return path not in OWN_PATHS and not path.startswith(PLATFORM_PATHS)
 
 
 def _takes_any_host(path: str) -> bool:
-    """Whether the caller proves itself by a signature: Slack calls by the address in the app's own settings."""
-    return path == SLACK_EVENTS
+    """Whether the caller proves itself by a signature: a platform calls by the address that it was given."""
+    return path in SIGNED_PATHS
 
 
 def _end_streams(workspace: WebContext) -> Callable[[web.Application], Awaitable[None]]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import discord
-from aiohttp import ClientError
+from aiohttp import ClientError, web
 from discord import app_commands
 from discord.webhook.async_ import async_context
 
@@ -136,6 +136,11 @@ class DiscordConnection:
         self.client.tree.add_command(commands_of(slash))
         self.client.add_dynamic_items(*parts_of(self.clicks))
         self.client.connection = self
+
+    @property
+    def routes(self) -> tuple[web.RouteDef, ...]:
+        """None: Discord is heard by its gateway alone."""
+        return ()
 
     async def prepare(self) -> None:
         """Find out whether the token works; raise SettingsError when Discord refuses it. Discord may be away."""

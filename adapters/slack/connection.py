@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from aiohttp import web
@@ -37,7 +38,8 @@ WRONG_KEY = "Slack refuses this token ({}): make one with the scope connections:
 class SlackConnection:
     """Takes what Slack sends, by Socket Mode where there is an app token and by signed HTTP otherwise.
 
-    `behind` is how many times what was missed is still to be read: until then nothing counts as heard.
+    `behind` is how many times what was missed is still to be read: until then nothing counts as heard. `heard_at` is
+    when Slack last sent anything.
     """
 
     context: SlackContext
@@ -48,6 +50,7 @@ class SlackConnection:
     oauth: AsyncOAuthFlow | None = None
     bolt: AsyncApp = field(init=False)
     behind: int = 0
+    heard_at: datetime | None = None
     ping_interval: float = 5.0
 
     def __post_init__(self) -> None:
@@ -123,6 +126,7 @@ class SlackConnection:
 
     async def _heard(self, _client: Any, message: dict[str, Any], _raw: str | None) -> None:
         """Slack says hello at the beginning of every connection: what was said before it never comes by itself."""
+        self.heard_at = self.context.clock.now()
         if message.get("type") == "hello":
             self.behind += 1
             self.context.soon(self._on_hearing())
@@ -153,6 +157,7 @@ class SlackConnection:
         body = await read_body(request, MAX_REQUEST_BYTES)
         if not (self.signing_secret and signature.matches(body, self.signing_secret)):
             return _unsigned()
+        self.heard_at = self.context.clock.now()
         query, headers = request.query_string, dict(request.headers)
         bolt_request = AsyncBoltRequest(body=body.decode(errors="replace"), query=query, headers=headers)  # type: ignore[arg-type]
         return await to_aiohttp_response(await self.bolt.async_dispatch(bolt_request))

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, Self
+from typing import Literal, Self, cast, get_args
 from urllib.parse import quote, unquote
 
 SurfaceName = Literal["slack", "discord", "web", "terminal"]
@@ -25,11 +25,9 @@ class ChannelScope:
     def parse(cls, key: str) -> Self:
         """Read a `key` back; raise ValueError for anything else."""
         surface, workspace, channel = (unquote(part) for part in key.split("/"))
-        match surface:
-            case "slack" | "discord" | "web" | "terminal":
-                return cls(surface, workspace, channel)
-            case _:
-                raise ValueError(f"{surface!r} is not a surface")
+        if surface not in get_args(SurfaceName):
+            raise ValueError(f"{surface!r} is not a surface")
+        return cls(cast("SurfaceName", surface), workspace, channel)
 
 
 @lru_cache(maxsize=4096)

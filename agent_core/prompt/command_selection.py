@@ -30,6 +30,7 @@ HINTS: Mapping[str, str] = {
     "shell": "shell bash terminal command install package run",
     "agents": "agent helper delegate assistant",
     "media": "image picture photo draw painting audio speech transcri tweet",
+    "publish": "tweet twitter publish",
 }
 OF_COMMAND: Mapping[str, str] = {
     "delete_file": "delet remov clean erase",

@@ -23,7 +23,8 @@ from agent_core.ports.models import LanguageModel
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.testing.stage import Stage
-from bot.discord import DiscordSide
+from bot.platforms.discord.wiring import WiredDiscord
+from bot.platforms.platform import PlatformParts
 from bot.settings import load
 from bot.worker import work
 from tests.patience import PATIENCE_SECONDS
@@ -156,7 +157,7 @@ class Running:
 
     guild: Guild
     stage: Stage
-    side: DiscordSide
+    side: WiredDiscord
     connection: DiscordConnection
 
     async def agent(self, name: str = "Clerk") -> Agent:
@@ -174,7 +175,7 @@ async def at_work(
     settings = load({"SIGNOFF_HOME": str(folder), "DISCORD_TOKEN": TOKEN}, None)
     await upgrade(settings.database_url)
     database = SqlDatabase(settings.database_url)
-    side = DiscordSide.of(settings, database, guild.clock, model.label)
+    side = WiredDiscord.of(settings, PlatformParts(database=database, clock=guild.clock, model=model.label))
     side.client.intents_used.message_content = reads
     kept: dict[str, Any] = {
         "database": database,
@@ -182,7 +183,7 @@ async def at_work(
         "workspaces": FolderWorkspaces(folder / "workspaces"),
     }
     played = Stage(model=model, surface=side.surface, **kept, **stage)
-    connection = side.connected(actions_of(played), played.core)
+    connection = side.connect(actions_of(played), played.core)
     await guild.enter(side.client)
     engine = asyncio.create_task(work(played.engine, played.loop))
     try:

@@ -19,8 +19,9 @@ from agent_core.ports.world import Clock
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.testing.stage import Stage
+from bot.platforms.platform import PlatformParts
+from bot.platforms.slack.wiring import WiredSlack
 from bot.settings import Settings, load
-from bot.slack import SlackSide
 from bot.worker import work
 from tests.standins.slack.people import Person
 from tests.standins.slack.server import SlackStandin
@@ -130,7 +131,7 @@ async def at_work(
     time = clock or SystemClock()
     await upgrade(chosen.database_url)
     database = SqlDatabase(chosen.database_url)
-    side = SlackSide.of(chosen, database, time, model.label)
+    side = WiredSlack.of(chosen, PlatformParts(database=database, clock=time, model=model.label))
     stage = Stage(
         model=model,
         database=database,
@@ -155,8 +156,8 @@ async def at_work(
         await database.close()
 
 
-def _connected(side: SlackSide, stage: Stage, model: LanguageModel) -> SlackConnection:
-    connection = side.connected(actions_of(stage), stage.core)
+def _connected(side: WiredSlack, stage: Stage, model: LanguageModel) -> SlackConnection:
+    connection = side.connect(actions_of(stage), stage.core)
     connection.ping_interval = 0.2
     return connection
 

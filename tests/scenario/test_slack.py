@@ -10,9 +10,10 @@ import pytest
 
 from agent_core.model.agent import Awaiting, Stopped
 from agent_core.model.messages import Reply
+from agent_core.providers.clock import SystemClock
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.scenario.chat import adding, writing
-from tests.scenario.slack_app import GENERAL, Office, Running, at_work, kind_of, text_of
+from tests.scenario.slack_app import GENERAL, Office, Running, Transport, at_work, kind_of, text_of
 from tests.scenario.team import SlackChat
 
 WRITE = writing("notes.md", "one\n")
@@ -42,6 +43,15 @@ async def typed(office: Office, text: str) -> str:
     answer = await office.ana.types("/agent", text, office.general)
     assert answer.is_acknowledged
     return text_of(answer.body)
+
+
+@pytest.mark.parametrize("transport", ["http", "socket"])
+async def test_it_is_known_when_slack_last_sent_anything(office: Office, tmp_path: Path, transport: Transport) -> None:
+    async with at_work(office, ScriptedModel(WRITE), tmp_path, transport=transport) as running:
+        begun = SystemClock().now()
+        await SlackChat(office, running, office.ana).new_agent("Clerk", "keeps notes", "Write a report")
+        assert running.connection.heard_at
+        assert running.connection.heard_at >= begun
 
 
 # /agent

@@ -15,6 +15,7 @@ from bot import doctor
 from bot.bootstrap import probes
 from bot.doctor import Probes, Tables, endpoint_fault, findings, report
 from bot.finding import Finding
+from bot.platforms.catalog import PLATFORMS
 from bot.settings import Settings, load
 from bot.tool_findings import ToolProbes
 from tests.standins.openai import Fails, Hangs, SaysPlain, openai_standin
@@ -82,8 +83,7 @@ class World:
             endpoint=self.endpoint,
             local_servers=self.local_servers,
             database=self.database,
-            slack=self.slack,
-            discord=self.discord,
+            platforms={"slack": self.slack, "discord": self.discord},
             tokenizers=lambda: self.missing_tokenizers,
             word_vectors=lambda: self.has_word_vectors,
             local_model=lambda: self.local_fault,
@@ -108,7 +108,7 @@ async def found(settings: Settings, world: World | None = None) -> dict[str, Fin
 async def test_surfaces_come_first_then_providers(tmp_path: Path) -> None:
     names = list(await found(settings_with(tmp_path)))
     assert names == [
-        "web", "terminal", "slack", "discord",
+        "web", "terminal", *(platform.name for platform in PLATFORMS),
         "model", "tokens", "database", "data folder", "memory", "embeddings", "search",
         "programs", "pages", "repositories", "downloads", "pictures", "audio", "speech", "posts",
     ]  # fmt: skip
@@ -118,7 +118,8 @@ async def test_on_a_fresh_machine_nothing_is_at_fault_and_nothing_is_made(tmp_pa
     world = World()
     seen = await found(settings_with(tmp_path), world)
     off = [name for name, finding in seen.items() if finding.state != "on"]
-    assert off == ["slack", "discord", "programs", "downloads", "pictures", "audio", "speech", "posts"]
+    platforms = [platform.name for platform in PLATFORMS]
+    assert off == [*platforms, "programs", "downloads", "pictures", "audio", "speech", "posts"]
     assert "fault" not in {finding.state for finding in seen.values()}
     assert seen["database"].why == f"sqlite:///{tmp_path}/home/signoff.db, made at the first start"
     assert seen["data folder"].why == f"{tmp_path}/home, made at the first start"
@@ -241,12 +242,8 @@ async def test_memory_and_search_say_where_they_look(tmp_path: Path) -> None:
 async def test_slack_is_off_until_somebody_gives_its_tokens(tmp_path: Path) -> None:
     slack = (await found(settings_with(tmp_path), world := World()))["slack"]
     assert (slack.state, slack.variable) == ("off", "SLACK_BOT_TOKEN with SLACK_APP_TOKEN")
-    assert slack.why == f"{doctor.GUIDE} turns it on"
+    assert slack.why == "docs/how-to/connect-slack.md turns it on"
     assert "slack" not in world.asked
-
-
-def test_the_guide_that_the_doctor_names_is_there() -> None:
-    assert Path(doctor.__file__).parents[1].joinpath(doctor.GUIDE).is_file()
 
 
 @pytest.mark.parametrize(
@@ -283,14 +280,14 @@ async def test_a_bot_token_that_slack_knows_is_no_fault(tmp_path: Path) -> None:
     async with SlackStandin.started() as standin:
         standin.team("T1", bot_token="xoxb-one")
         settings = settings_with(tmp_path, SLACK_API_URL=standin.api_url, **BOT, **SOCKET)
-        assert await probes(settings).slack() is None
+        assert await probes(settings).platforms["slack"]() is None
 
 
 async def test_a_bot_token_that_slack_refuses_is_a_fault_that_does_not_show_it(tmp_path: Path) -> None:
     async with SlackStandin.started() as standin:
         settings = settings_with(tmp_path, SLACK_API_URL=standin.api_url, **BOT, **SOCKET)
         world = World()
-        looks = replace(world.probes, slack=probes(settings).slack)
+        looks = replace(world.probes, platforms=probes(settings).platforms)
         slack = next(finding for finding in await findings(settings, looks) if finding.name == "slack")
     assert (slack.state, slack.variable) == ("fault", "SLACK_BOT_TOKEN")
     assert slack.why.startswith("Slack refuses this token (invalid_auth)")
@@ -299,12 +296,12 @@ async def test_a_bot_token_that_slack_refuses_is_a_fault_that_does_not_show_it(t
 
 async def test_slack_that_is_not_there_is_told_and_not_raised(tmp_path: Path) -> None:
     settings = settings_with(tmp_path, SLACK_API_URL="http://127.0.0.1:9/api", **BOT, **SOCKET)
-    assert await probes(settings).slack() == "Slack cannot be reached."
+    assert await probes(settings).platforms["slack"]() == "Slack cannot be reached."
 
 
 async def test_slack_that_does_not_answer_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "PATIENCE", 0.1)
-    looks = replace((world := World()).probes, slack=world.forever)
+    looks = replace((world := World()).probes, platforms={"slack": world.forever})
     everything = await findings(settings_with(tmp_path, **BOT, **SOCKET), looks)
     slack = next(finding for finding in everything if finding.name == "slack")
     assert (slack.state, slack.why) == ("fault", "Slack did not answer within 0 seconds")

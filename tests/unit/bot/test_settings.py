@@ -9,6 +9,7 @@ import pytest
 
 from agent_core.errors import SettingsError
 from bot import variables
+from bot.platforms.slack.platform import SlackPlatform
 from bot.settings import Settings, load
 from bot.value_types import Endpoint
 from bot.variables import TABLE, VARIABLES
@@ -60,7 +61,7 @@ def test_the_processes_own_environment_is_read_when_none_is_handed_in(monkeypatc
 @pytest.mark.parametrize("left_out", [LEFT_OUT, {"SLACK_BOT_TOKEN"} | ELSEWHERE | IN_A_FILE])
 def test_every_example_is_a_value_that_can_be_used(left_out: set[str]) -> None:
     settings = load({name: value for name, value in EXAMPLES.items() if name not in left_out}, None)
-    assert settings.has_slack
+    assert SlackPlatform().is_on(settings)
     assert settings.model_prices == {"my-model": (Decimal("0.25"), Decimal(2))}
     assert settings.disabled_commands == ("delete_file", "append_to_file")
     assert settings.default_budget_usd == 5

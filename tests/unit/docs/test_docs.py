@@ -89,10 +89,15 @@ def test_every_link_leads_somewhere(page: Path) -> None:
     assert [f"{target.name}#{anchor}" for target, anchor in links if anchor and anchor not in anchors_of(target)] == []
 
 
+# What a reader of "Add a surface" and "Add a memory index" makes.
+NOT_YET_THERE = re.compile(r"\birc\b|irc_|_irc|qdrant_index")
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if HISTORY not in page.parents], ids=name_of)
 def test_every_module_that_a_page_names_is_a_file_of_the_repository(page: Path) -> None:
     named = set(MODULE.findall(FENCED.sub("", text_of(page))))
     sources = [path.relative_to(ROOT) for top in SOURCES for path in (ROOT / top).rglob("*.py")]
+    named = {path for path in named if not NOT_YET_THERE.search(path)}
     assert sorted(path for path in named if not any(source.match(path) for source in sources)) == []
 
 

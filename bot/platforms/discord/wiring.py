@@ -1,4 +1,4 @@
-"""Discord's side, put together from the settings. Only a process that serves Discord loads this."""
+"""Discord, put together from the settings. Only a process that serves Discord loads this."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -15,12 +15,13 @@ from agent_core.assembly import Core
 from agent_core.ports.database import Database
 from agent_core.ports.world import Clock
 from agent_core.service.inbound_log import InboundLog
+from bot.platforms.platform import PlatformParts
 from bot.settings import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiscordSide:
-    """What shows agents in Discord; `connected` adds what takes in what people do there."""
+class WiredDiscord:
+    """What shows agents in Discord; `connect` adds what takes in what people do there."""
 
     database: Database
     clock: Clock
@@ -30,15 +31,22 @@ class DiscordSide:
     surface: DiscordSurface
 
     @classmethod
-    def of(cls, settings: Settings, database: Database, clock: Clock, model: str) -> Self:
+    def of(cls, settings: Settings, parts: PlatformParts) -> Self:
         """For every server that the bot is in, by its token."""
         addresses = BaseUrls(settings.discord_api_url, settings.discord_gateway_url)
         client = SignoffClient(addresses)
         calls = DiscordApi(client=client, token=settings.discord_token.get_secret_value())
-        surface = DiscordSurface(sending=DiscordSender(calls=calls), clock=clock, model=model)
-        return cls(database=database, clock=clock, addresses=addresses, client=client, calls=calls, surface=surface)
+        surface = DiscordSurface(sending=DiscordSender(calls=calls), clock=parts.clock, model=parts.model)
+        return cls(
+            database=parts.database,
+            clock=parts.clock,
+            addresses=addresses,
+            client=client,
+            calls=calls,
+            surface=surface,
+        )
 
-    def connected(self, actions: ActionDispatcher, core: Core) -> DiscordConnection:
+    def connect(self, actions: ActionDispatcher, core: Core) -> DiscordConnection:
         """The listeners, and the gateway they hear by."""
         context = DiscordContext(
             actions=actions,

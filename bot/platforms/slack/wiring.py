@@ -1,4 +1,4 @@
-"""Slack's side, put together from the settings. Only a process that serves Slack loads this."""
+"""Slack, put together from the settings. Only a process that serves Slack loads this."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -26,12 +26,13 @@ from agent_core.assembly import Core
 from agent_core.ports.database import Database
 from agent_core.ports.world import Clock
 from agent_core.service.inbound_log import InboundLog
+from bot.platforms.platform import PlatformParts
 from bot.settings import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SlackSide:
-    """What shows agents in Slack; `connected` adds what takes in what people do there."""
+class WiredSlack:
+    """What shows agents in Slack; `connect` adds what takes in what people do there."""
 
     settings: Settings
     database: Database
@@ -42,9 +43,10 @@ class SlackSide:
     surface: SlackSurface
 
     @classmethod
-    def of(cls, settings: Settings, database: Database, clock: Clock, model: str) -> Self:
+    def of(cls, settings: Settings, parts: PlatformParts) -> Self:
         """For one workspace by its token, or for many by the app's client id."""
         soon, base_url = BackgroundTasks(), settings.slack_api_url or SLACK_API
+        database, clock = parts.database, parts.clock
         secret = settings.slack_client_secret.get_secret_value()
         installed = InstallationStore(database=database, clock=clock, client_secret=secret) if secret else None
         if installed:
@@ -56,7 +58,7 @@ class SlackSide:
             tokens = SlackTokens.single(bot_token=settings.slack_bot_token.get_secret_value(), base_url=base_url)
         calls = SlackApi(tokens=tokens, clock=clock)
         directory = SlackDirectory(calls=calls, soon=soon, clock=clock)
-        surface = SlackSurface(calls=calls, soon=soon, model=model, directory=directory)
+        surface = SlackSurface(calls=calls, soon=soon, model=parts.model, directory=directory)
         return cls(
             settings=settings,
             database=database,
@@ -67,7 +69,7 @@ class SlackSide:
             surface=surface,
         )
 
-    def connected(self, actions: ActionDispatcher, core: Core) -> SlackConnection:
+    def connect(self, actions: ActionDispatcher, core: Core) -> SlackConnection:
         """The listeners, with the routes and the socket they hear by."""
         context = SlackContext(
             actions=actions,

@@ -1,0 +1,18 @@
+"""The list of chat platforms. A platform that is in it is started, examined by the doctor and served over HTTP."""
+
+from bot.platforms.discord.platform import DiscordPlatform
+from bot.platforms.platform import ChatPlatform
+from bot.platforms.slack.platform import SlackPlatform
+from bot.settings import Settings
+
+PLATFORMS: tuple[ChatPlatform, ...] = (SlackPlatform(), DiscordPlatform())
+
+
+def platforms_on(settings: Settings) -> tuple[ChatPlatform, ...]:
+    """The platforms that the operator turned on."""
+    return tuple(platform for platform in PLATFORMS if platform.is_on(settings))
+
+
+def guide(platform: ChatPlatform) -> str:
+    """The page that says how to turn the platform on."""
+    return f"docs/how-to/connect-{platform.name}.md"

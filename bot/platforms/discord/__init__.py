@@ -1,0 +1,1 @@
+"""Discord in one process. Only `wiring.py` loads discord.py."""

@@ -1,0 +1,38 @@
+"""Discord, as the process knows it before it is started."""
+
+from dataclasses import dataclass
+
+from agent_core.model.channels import SurfaceName
+from bot.platforms.platform import PlatformParts, PlatformStatus, WiredPlatform
+from bot.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class DiscordPlatform:
+    """One bot, for every server that it is invited to."""
+
+    name: SurfaceName = "discord"
+    title: str = "Discord"
+    switch: str = "DISCORD_TOKEN"
+    signed_paths: tuple[str, ...] = ()
+
+    def is_on(self, settings: Settings) -> bool:
+        """Whether there is a token."""
+        return bool(settings.discord_token)
+
+    def status(self, _settings: Settings) -> PlatformStatus:
+        """The token is all there is to say."""
+        reached = "every server that the bot is invited to"
+        return PlatformStatus(reached=reached, variables="DISCORD_TOKEN", tested="DISCORD_TOKEN")
+
+    async def fault(self, settings: Settings) -> str | None:
+        """Ask Discord who the bot is."""
+        from adapters.discord.api.client import fault_of_token  # loads discord.py
+
+        return await fault_of_token(settings.discord_token.get_secret_value(), settings.discord_api_url)
+
+    def wire(self, settings: Settings, parts: PlatformParts) -> WiredPlatform:
+        """The bot with its surface."""
+        from bot.platforms.discord.wiring import WiredDiscord  # loads discord.py
+
+        return WiredDiscord.of(settings, parts)

@@ -1,0 +1,19 @@
+"""The settings of all chat platforms: their fields, the rules between them, and the words about them.
+
+This module and those it imports know nothing of `bot.settings`, which is built on them.
+"""
+
+from collections.abc import Mapping
+
+from bot.platforms.discord.settings import DISCORD_VARIABLES, DiscordSettings
+from bot.platforms.slack.settings import SLACK_RULES, SLACK_VARIABLES, SlackSettings
+from bot.setting_rules import Rule
+from bot.variable import Variable
+
+
+class PlatformSettings(DiscordSettings, SlackSettings):
+    """The fields of every platform. Each is named like its variable, in small letters."""
+
+
+PLATFORM_RULES: Mapping[str, Rule] = {**SLACK_RULES}
+PLATFORM_VARIABLES: tuple[Variable, ...] = (*SLACK_VARIABLES, *DISCORD_VARIABLES)

@@ -1,0 +1,1 @@
+"""Slack in one process. Only `wiring.py` loads Slack's SDK."""

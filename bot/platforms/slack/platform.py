@@ -1,0 +1,59 @@
+"""Slack, as the process knows it before it is started."""
+
+from dataclasses import dataclass
+
+from agent_core.errors import SettingsError, SurfaceError
+from agent_core.model.channels import SurfaceName
+from bot.platforms.platform import PlatformParts, PlatformStatus, WiredPlatform
+from bot.settings import Settings
+
+EVENTS = "/slack/events"
+SHOWN = ("SLACK_BOT_TOKEN", "SLACK_CLIENT_ID", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET")
+
+
+@dataclass(frozen=True, slots=True)
+class SlackPlatform:
+    """One workspace by its bot token, or many by the app's client id."""
+
+    name: SurfaceName = "slack"
+    title: str = "Slack"
+    switch: str = "SLACK_BOT_TOKEN with SLACK_APP_TOKEN"
+    signed_paths: tuple[str, ...] = (EVENTS,)
+
+    def is_on(self, settings: Settings) -> bool:
+        """Whether there is a token or a client id."""
+        return bool(settings.slack_bot_token or settings.slack_client_id)
+
+    def status(self, settings: Settings) -> PlatformStatus:
+        """For one workspace or many, by Socket Mode or by HTTP. The tokens of many are not tried."""
+        way = "by Socket Mode" if settings.slack_app_token else f"by HTTP at {settings.address}{EVENTS}"
+        is_many = bool(settings.slack_client_id)
+        many = f"many workspaces {way}, install at {settings.public_url}/slack/install"
+        return PlatformStatus(
+            reached=many if is_many else f"one workspace {way}",
+            variables=", ".join(name for name in SHOWN if getattr(settings, name.lower())),
+            tested="" if is_many else "SLACK_BOT_TOKEN",
+        )
+
+    async def fault(self, settings: Settings) -> str | None:
+        """Ask Slack whose token it is."""
+        from adapters.slack.api.tokens import SlackTokens  # loads Slack's SDK
+        from adapters.slack.api.web_api import SLACK_API
+
+        base_url = settings.slack_api_url or SLACK_API
+        tokens = SlackTokens.single(bot_token=settings.slack_bot_token.get_secret_value(), base_url=base_url)
+        try:
+            await tokens.prepare()
+        except SettingsError as error:
+            return error.fault
+        except SurfaceError as error:
+            return str(error)
+        finally:
+            await tokens.close()
+        return None
+
+    def wire(self, settings: Settings, parts: PlatformParts) -> WiredPlatform:
+        """The app with its surface."""
+        from bot.platforms.slack.wiring import WiredSlack  # loads Slack's SDK
+
+        return WiredSlack.of(settings, parts)

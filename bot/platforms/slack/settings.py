@@ -1,0 +1,114 @@
+"""The operator's settings of Slack: fields, rules between them, and the words about them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from bot.setting_rules import Given, Rule
+from bot.value_types import NO_SECRET, Secret, WebAddress
+from bot.variable import WEB_ADDRESS, Variable
+
+SECTION = "Slack"
+ONE_OR_MANY = "is for one workspace and SLACK_CLIENT_ID for many: set one of the two."
+NO_WAY_IN = "needs SLACK_APP_TOKEN (Socket Mode) or SLACK_SIGNING_SECRET (HTTP) beside it."
+
+
+class SlackSettings(BaseModel):
+    """Where Slack is, and the tokens and secrets of the app."""
+
+    slack_api_url: WebAddress = ""
+    slack_app_token: Secret = NO_SECRET
+    slack_signing_secret: Secret = NO_SECRET
+    slack_client_id: str = Field(default="", pattern=r"^([0-9]+\.[0-9]+)?$")
+    slack_client_secret: Secret = NO_SECRET
+    slack_bot_token: Secret = NO_SECRET
+
+
+def _slack_app_token(value: Any, _given: Given) -> str | None:
+    return _slack_kind(value, "xapp-")
+
+
+def _slack_client_id(value: Any, given: Given) -> str | None:
+    is_sent_back = value and not given.get("public_url")
+    return "needs PUBLIC_URL beside it, to which Slack sends people back." if is_sent_back else None
+
+
+def _slack_client_secret(value: Any, given: Given) -> str | None:
+    return "must be set beside SLACK_CLIENT_ID." if given.get("slack_client_id") and not value else None
+
+
+def _slack_bot_token(value: Any, given: Given) -> str | None:
+    if wrong := _slack_kind(value, "xoxb-"):
+        return wrong
+    has_many = bool(given.get("slack_client_id"))
+    has_way_in = bool(given.get("slack_app_token") or given.get("slack_signing_secret"))
+    if value and has_many:
+        return ONE_OR_MANY
+    if has_way_in and not (value or has_many):
+        return "is missing beside the other settings of Slack."
+    return NO_WAY_IN if (value or has_many) and not has_way_in else None
+
+
+def _slack_kind(token: Any, prefix: str) -> str | None:
+    is_other = token and not token.get_secret_value().startswith(prefix)
+    return f"must begin with {prefix}: Slack has several kinds of tokens." if is_other else None
+
+
+SLACK_RULES: Mapping[str, Rule] = {
+    "slack_app_token": _slack_app_token,
+    "slack_client_id": _slack_client_id,
+    "slack_client_secret": _slack_client_secret,
+    "slack_bot_token": _slack_bot_token,
+}
+
+SLACK_VARIABLES = (
+    Variable(
+        name="SLACK_BOT_TOKEN",
+        section=SECTION,
+        meaning="The bot token of the Slack app, for one workspace.",
+        rule="a token that begins with xoxb-",
+        default="Slack is off, unless SLACK_CLIENT_ID is set",
+        example="xoxb-your-bot-token",
+    ),
+    Variable(
+        name="SLACK_APP_TOKEN",
+        section=SECTION,
+        meaning="The app-level token for Socket Mode, which needs no public address.",
+        rule="a token that begins with xapp-",
+        default="Slack comes by HTTP, checked with SLACK_SIGNING_SECRET",
+        example="xapp-your-app-token",
+    ),
+    Variable(
+        name="SLACK_SIGNING_SECRET",
+        section=SECTION,
+        meaning="What Slack signs its requests with, where they come to /slack/events by HTTP.",
+        rule="the signing secret of the app",
+        default="Slack comes by Socket Mode",
+        example="0123456789abcdef0123456789abcdef",
+    ),
+    Variable(
+        name="SLACK_CLIENT_ID",
+        section=SECTION,
+        meaning="The app's client id: people install it in any number of workspaces at /slack/install.",
+        rule="two numbers with a point between them",
+        default="one workspace, by SLACK_BOT_TOKEN",
+        example="1234567890.1234567890",
+    ),
+    Variable(
+        name="SLACK_CLIENT_SECRET",
+        section=SECTION,
+        meaning="The app's client secret. The tokens of installations are sealed with it in the database.",
+        rule="the client secret of the app",
+        default="one workspace, by SLACK_BOT_TOKEN",
+        example="0123456789abcdef0123456789abcdef",
+    ),
+    Variable(
+        name="SLACK_API_URL",
+        section=SECTION,
+        meaning="Another address of Slack's API: that of a proxy, or of Slack for government.",
+        rule=WEB_ADDRESS,
+        default="https://slack.com/api",
+        example="https://slack-gov.com/api",
+    ),
+)
