@@ -197,13 +197,13 @@ class Commands:
         return next((names[other] for other in get_close_matches(plain(name[:80]), names, n=1)), "")
 
 
-def brings_in_by_name(commands: Commands, name: str, agent: Agent) -> bool:
+def may_return_untrusted(commands: Commands, name: str, agent: Agent) -> bool:
     """Whether the result of the command of that name may contain untrusted content; of one that is gone it may."""
     command = commands.by_name.get(name)
     return command is None or brings_in(command.spec, agent)
 
 
-def take_in_unseen(commands: Commands, name: str, agent: Agent) -> Agent:
+def expose_after_interruption(commands: Commands, name: str, agent: Agent) -> Agent:
     """The agent after the command of that name was cut short; of one that is gone everything is assumed."""
     command = commands.by_name.get(name)
     return takes_in_unseen(agent, command.spec) if command else agent.expose()

@@ -178,7 +178,7 @@ class Turn:
         self._must_be_interrupted()
         return replace(self.finish(result, at), ended_by=by)
 
-    def going(self, live: str) -> Self:
+    def with_live_output(self, live: str) -> Self:
         """Its command runs and has given this so far."""
         return replace(self, live=live)
 

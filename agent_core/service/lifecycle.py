@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
-from agent_core.commands.registry import Commands, brings_in_by_name, take_in_unseen
+from agent_core.commands.registry import Commands, expose_after_interruption, may_return_untrusted
 from agent_core.errors import InvalidInput, MemoryAway, NotPossible
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.actors import Actor, Origin
@@ -158,7 +158,7 @@ class AgentLifecycle(TransactionalService):
         now = self.clock.now()
         turn = await newest_turn(work, agent)
         if turn and turn.state in ("proposed", "approved", "running", "interrupted"):
-            ended = turn.stop(origin.by, now, outside=brings_in_by_name(self.commands, turn.call.name, agent))
+            ended = turn.stop(origin.by, now, outside=may_return_untrusted(self.commands, turn.call.name, agent))
             work.turns.save(ended)
             if ended.state == "done":
                 work.audit.append(AuditEntry.of_end(agent, ended, now))
@@ -169,7 +169,7 @@ class AgentLifecycle(TransactionalService):
         """The agent after its command was ended: nobody can tell what that had brought in."""
         if turn.state not in ("running", "interrupted"):
             return agent
-        exposed = take_in_unseen(self.commands, turn.call.name, agent)
+        exposed = expose_after_interruption(self.commands, turn.call.name, agent)
         if exposed.folder_tainted and not agent.folder_tainted:
             await taint_shared_folder(work, exposed)
         return exposed

@@ -15,7 +15,7 @@ from agent_core.commands.registry import Commands
 from agent_core.engines.local import LocalEngine
 from agent_core.loop.advance import AgentLoop
 from agent_core.loop.command_runner import Hook
-from agent_core.loop.summarising import HISTORY_TOKENS
+from agent_core.loop.summarising import MAX_HISTORY_TOKENS
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent
@@ -62,7 +62,7 @@ class Stage:
     index: MemoryIndex = field(default_factory=InMemoryIndex)
     hooks: tuple[Hook, ...] = ()
     fast_model: str = ""
-    history_tokens: int = HISTORY_TOKENS
+    history_tokens: int = MAX_HISTORY_TOKENS
     profile: ProfileName = "auto"
     core: Core = field(init=False)
     engine: LocalEngine = field(init=False)

@@ -15,7 +15,7 @@ from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.redaction import redacting
 from agent_core.commands.registry import CommandContext, Commands, declared
 from agent_core.errors import AlreadyDecided, CommandError, NotAllowed
-from agent_core.loop.command_runner import Next
+from agent_core.loop.command_runner import NextHook
 from agent_core.model.actors import ActorKind
 from agent_core.model.agent import Agent
 from agent_core.model.command import CommandCall
@@ -228,7 +228,7 @@ async def test_a_command_that_was_switched_off_does_not_run(answer: str) -> None
     assert await stage.views.files(agent.channel, agent.id) == ()
 
 
-async def change_it(call: CommandCall, context: CommandContext, following: Next) -> Result:
+async def change_it(call: CommandCall, context: CommandContext, following: NextHook) -> Result:
     """Change the file after the last look at it, and go on."""
     if call.name != "do_nothing":
         await context.files.write("a.txt", b"somebody else's\n")

@@ -11,9 +11,9 @@ from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.programs import ProgramCommands
 from agent_core.commands.registry import Command, CommandContext, Commands, declared
 from agent_core.errors import PersonError, SurfaceBusy, ThreadGone
-from agent_core.loop.command_runner import Next
+from agent_core.loop.command_runner import NextHook
 from agent_core.loop.recall import Recall
-from agent_core.loop.transitions import add_recalled
+from agent_core.loop.transitions import expose_to_recalled
 from agent_core.model.agent import Agent, Awaiting, Digest
 from agent_core.model.agent_policy import Policy
 from agent_core.model.command import CommandCall, Proposal, Thoughts
@@ -87,7 +87,7 @@ class Mortal:
     name: str
     lives: int = 1
 
-    async def __call__(self, call: CommandCall, context: CommandContext, following: Next) -> Result:
+    async def __call__(self, call: CommandCall, context: CommandContext, following: NextHook) -> Result:
         result = await following(call, context)
         if call.name == self.name and self.lives:
             self.lives -= 1
@@ -348,10 +348,10 @@ def test_what_memory_offers_by_itself_exposes_where_it_may_hold_what_others_wrot
     lease = grant(10, ("execute",), by=ANA, at=NOON)
     seen = Recall(offered=(Recalled(Memory.of(FORGED, source="page.txt", at=NOON), 0.9),))
     agent = an_agent(lease=lease, folder_tainted=True)
-    exposed, notices = add_recalled(agent, seen, None, NOON)
+    exposed, notices = expose_to_recalled(agent, seen, None, NOON)
     assert exposed.exposed
     assert exposed.lease is not None
     assert "execute" not in exposed.lease.classes
     assert [notice.kind for notice in notices] == ["changed"]
-    assert add_recalled(replace(agent, folder_tainted=False), seen, None, NOON)[0].exposed is False
-    assert add_recalled(agent, Recall(), Digest(recalled=("page.txt: buy",)), NOON)[0].exposed
+    assert expose_to_recalled(replace(agent, folder_tainted=False), seen, None, NOON)[0].exposed is False
+    assert expose_to_recalled(agent, Recall(), Digest(recalled=("page.txt: buy",)), NOON)[0].exposed
