@@ -15,7 +15,7 @@ from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent, Awaiting
 from agent_core.model.decision import Approve, ApproveEdited, Reject, Settlement
 from agent_core.model.ids import AgentId, TurnId
-from agent_core.model.seen_proposal import UNKNOWN, SeenProposal
+from agent_core.model.seen_proposal import UNKNOWN_PROPOSAL, SeenProposal
 from agent_core.model.turn import Turn
 from agent_core.service.agent_settings import AgentSettings
 from agent_core.service.agents import AgentService, NoteKept, QuestionAsked
@@ -97,7 +97,7 @@ class ActionDispatcher:
                 await self.service.decide(turn_id, Approve(button.times), origin, shown=button.shown)
                 return Answer("approved" if button.times == 1 else f"approved ×{button.times}")
 
-    async def say(self, agent_id: AgentId, text: str, origin: Origin, seen: SeenProposal = UNKNOWN) -> Answer:
+    async def say(self, agent_id: AgentId, text: str, origin: Origin, seen: SeenProposal = UNKNOWN_PROPOSAL) -> Answer:
         """Do what a line typed in the thread says: a `!verb`, or a reply.
 
         A line that begins with @ and a helper's name is for that helper. A line decides only on a proposal that its

@@ -5,9 +5,9 @@ from functools import partial
 
 from pydantic import Field
 
-from agent_core.commands.files import FILE
-from agent_core.commands.pages import URL, UrlArguments, reached
-from agent_core.commands.registry import Command, CommandContext, CommandOutput, declared
+from agent_core.commands.files import FILE_ALIASES
+from agent_core.commands.pages import URL_ALIASES, UrlArguments, reached_hosts_text
+from agent_core.commands.registry import Command, CommandContext, CommandOutput, declare
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
 from agent_core.model.sites import Sites
@@ -15,14 +15,14 @@ from agent_core.oversight.sites import sites_of
 from agent_core.ports.database import Database
 from agent_core.ports.web import Cloned, Web
 
-MOST_FILE = 25_000_000  # what one file of a workspace may hold
-MOST_REPOSITORY = 50_000_000
-TOLD_FILES, TOLD_LEFT_OUT, TELL_EVERY = 40, 20, 50
-FOLDER = ("path", "folder", "directory", "dir", "destination", "local_path", "clone_dir", "to")
-REPOSITORY = {
-    **URL,
+MAX_FILE_BYTES = 25_000_000  # what one file of a workspace may hold
+MAX_REPOSITORY_BYTES = 50_000_000
+MAX_LISTED_FILES, MAX_LISTED_SKIPPED, REPORT_INTERVAL_FILES = 40, 20, 50
+FOLDER_ALIASES = ("path", "folder", "directory", "dir", "destination", "local_path", "clone_dir", "to")
+REPOSITORY_ALIASES = {
+    **URL_ALIASES,
     **dict.fromkeys(("repository_url", "repo_url", "repository", "repo"), "url"),
-    **dict.fromkeys(FOLDER, "clone_path"),
+    **dict.fromkeys(FOLDER_ALIASES, "clone_path"),
 }
 
 
@@ -47,18 +47,20 @@ class DownloadCommands:
 
     async def download_file(self, given: UrlAndFile, context: CommandContext) -> CommandOutput:
         """Download something into a file."""
-        fetched = await self.web.fetch(given.url, await self._sites(context), MOST_FILE)
+        fetched = await self.web.fetch(given.url, await self._sites(context), MAX_FILE_BYTES)
         await context.files.write(given.filename, fetched.data, expected=context.approved_basis)
         kind = f", said to be {fetched.kind[:60]}" if fetched.kind else ""
         said = f"{given.filename} now holds {len(fetched.data):,} bytes{kind}, from {fetched.url}."
-        return CommandOutput(text="\n".join(filter(None, (said, reached(fetched.hosts)))), files=(given.filename,))
+        return CommandOutput(
+            text="\n".join(filter(None, (said, reached_hosts_text(fetched.hosts)))), files=(given.filename,)
+        )
 
     async def clone_repository(self, given: UrlAndFolder, context: CommandContext) -> str:
         """Copy the files of a git repository, without its history."""
         folder = await _new_folder(given.clone_path, context)
-        cloned = await self.web.clone(given.url, await self._sites(context), MOST_REPOSITORY)
+        cloned = await self.web.clone(given.url, await self._sites(context), MAX_REPOSITORY_BYTES)
         written, why = await _write(cloned, folder, context)
-        return _told(cloned, folder, written, why)
+        return _clone_text(cloned, folder, written, why)
 
     async def preview_download(self, given: UrlAndFile, context: CommandContext) -> Preview:
         """Where it comes from, and whether a file is replaced."""
@@ -76,7 +78,7 @@ class DownloadCommands:
     @property
     def commands(self) -> tuple[Command, ...]:
         """Both."""
-        fetch = partial(declared, risks=("network", "write"), category="web", outside=True)
+        fetch = partial(declare, risks=("network", "write"), category="web", outside=True)
         return (
             fetch(
                 UrlAndFile,
@@ -84,7 +86,7 @@ class DownloadCommands:
                 self.preview_download,
                 label="Download",
                 synonyms=("download", "fetch_file", "save_url", "wget", "curl"),
-                aliases={**URL, **FILE},
+                aliases={**URL_ALIASES, **FILE_ALIASES},
             ),
             fetch(
                 UrlAndFolder,
@@ -92,7 +94,7 @@ class DownloadCommands:
                 self.preview_clone,
                 label="Clone repository",
                 synonyms=("git_clone", "clone_repo", "clone"),
-                aliases=REPOSITORY,
+                aliases=REPOSITORY_ALIASES,
             ),
         )
 
@@ -118,20 +120,20 @@ async def _write(cloned: Cloned, folder: str, context: CommandContext) -> tuple[
             await context.files.write(f"{folder}/{path}", data)
         except CommandError as fault:
             return number, str(fault)
-        if number % TELL_EVERY == 0:
+        if number % REPORT_INTERVAL_FILES == 0:
             context.report(f"{number:,} of {len(cloned.files):,} files written")
     return len(cloned.files), ""
 
 
-def _told(cloned: Cloned, folder: str, written: int, why: str) -> str:
+def _clone_text(cloned: Cloned, folder: str, written: int, why: str) -> str:
     size = sum(len(data) for _, data in cloned.files[:written])
     number = "1 file" if written == 1 else f"{written:,} files"
     lines = [f"{number} ({size:,} bytes) of commit {cloned.commit[:12]}, without .git, now in {folder}."]
-    lines += filter(None, [reached(cloned.hosts)])
+    lines += filter(None, [reached_hosts_text(cloned.hosts)])
     if why:
         lines.append(f"{len(cloned.files) - written:,} more were not written: {why}")
-    lines += _listed("Files", [path for path, _ in cloned.files[:written]], TOLD_FILES)
-    lines += _listed("Left out", cloned.left_out, TOLD_LEFT_OUT)
+    lines += _listed("Files", [path for path, _ in cloned.files[:written]], MAX_LISTED_FILES)
+    lines += _listed("Left out", cloned.left_out, MAX_LISTED_SKIPPED)
     return "\n".join(lines)
 
 

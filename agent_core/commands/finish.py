@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, Field
 
-from agent_core.commands.registry import Command, CommandContext, declared
+from agent_core.commands.registry import Command, CommandContext, declare
 from agent_core.model.files import FileEntry
 
-MOST_NAMED = 10
+MAX_NAMED_FILES = 10
 
 
 class Nothing(BaseModel):
@@ -33,14 +33,14 @@ async def task_complete(given: Reason, context: CommandContext) -> str:
 def _files(entries: Sequence[FileEntry]) -> str:
     """The files that are left, the newest first."""
     newest = sorted(entries, key=lambda entry: entry.changed_at, reverse=True)
-    named = ", ".join(f"{entry.path} ({entry.size:,} bytes)" for entry in newest[:MOST_NAMED])
-    more = f" and {len(entries) - MOST_NAMED:,} more" if len(entries) > MOST_NAMED else ""
+    named = ", ".join(f"{entry.path} ({entry.size:,} bytes)" for entry in newest[:MAX_NAMED_FILES])
+    more = f" and {len(entries) - MAX_NAMED_FILES:,} more" if len(entries) > MAX_NAMED_FILES else ""
     return f"\nFiles: {named}{more}." if named else ""
 
 
 FINISH_COMMANDS: tuple[Command, ...] = (
-    declared(Nothing, do_nothing, label="Do nothing", risks=("read",), category="finish", waits=True),
-    declared(
+    declare(Nothing, do_nothing, label="Do nothing", risks=("read",), category="finish", waits=True),
+    declare(
         Reason,
         task_complete,
         label="Task complete",

@@ -6,18 +6,18 @@ from functools import partial
 
 from pydantic import BaseModel, Field
 
-from agent_core.commands.files import FILE
-from agent_core.commands.registry import Command, CommandContext, declared
+from agent_core.commands.files import FILE_ALIASES
+from agent_core.commands.registry import Command, CommandContext, declare
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
-from agent_core.model.texts import unicode_text
+from agent_core.model.texts import decode_unicode
 from agent_core.prompt.model_client import MeteredModel, ModelRequest
-from agent_core.prompt.model_functions import Function, function_messages, returned
-from agent_core.prompt.packing import A_PROMPT
+from agent_core.prompt.model_functions import Function, function_messages, parse_returned
+from agent_core.prompt.packing import TOKENS_PER_PROMPT
 
-LONGEST_CODE = 200_000
-LONGEST_WISH, MOST_WISHES = 2_000, 40
-CODE = {**FILE, "source": "code", "source_code": "code", "text": "code"}
+MAX_CODE_CHARACTERS = 200_000
+MAX_SUGGESTION_CHARACTERS, MAX_SUGGESTIONS = 2_000, 40
+CODE_ALIASES = {**FILE_ALIASES, "source": "code", "source_code": "code", "text": "code"}
 ANALYZE = Function(
     "def analyze_code(code: str) -> list[str]",
     "Returns what should be better in the code, worst first: faults, risks, unclear parts; each with what to do.",
@@ -35,7 +35,7 @@ TESTS = Function(
 class Code(BaseModel):
     """Code as it is, or a file that holds it."""
 
-    code: str = Field(default="", max_length=LONGEST_CODE, description="code, or name its file")
+    code: str = Field(default="", max_length=MAX_CODE_CHARACTERS, description="code, or name its file")
     filename: str = Field(default="", max_length=400, description="path inside the workspace")
 
 
@@ -48,7 +48,7 @@ class CodeAndSuggestions(Code):
 class CodeAndFocus(Code):
     """Code, and what its tests are for."""
 
-    focus: str = Field(default="", max_length=LONGEST_WISH, description="what to test above all")
+    focus: str = Field(default="", max_length=MAX_SUGGESTION_CHARACTERS, description="what to test above all")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class FunctionCommands:
 
     async def improve_code(self, given: CodeAndSuggestions, context: CommandContext) -> str:
         """Have a model rewrite it; nothing is saved."""
-        wishes = "\n".join(f"- {wish}" for wish in _wishes(given.suggestions))
+        wishes = "\n".join(f"- {wish}" for wish in _suggestions(given.suggestions))
         return await self._call_model(IMPROVE, {"suggestions": wishes, "code": await _code(given, context)}, context)
 
     async def write_tests(self, given: CodeAndFocus, context: CommandContext) -> str:
@@ -75,7 +75,7 @@ class FunctionCommands:
         """How much code goes to which model; what does not fit is told before anybody is asked."""
         code = await _code(given, context)
         if isinstance(given, CodeAndSuggestions):
-            _wishes(given.suggestions)
+            _suggestions(given.suggestions)
         self._must_fit(ANALYZE, {"code": code}, context)
         number, name = len(code.splitlines()), self._name(context)
         what = f"{number:,} {'line' if number == 1 else 'lines'} of {given.filename or 'code'}"
@@ -85,13 +85,13 @@ class FunctionCommands:
     @property
     def commands(self) -> tuple[Command, ...]:
         """Them all."""
-        spend = partial(declared, risks=("spend",), category="code", asks_models=True)
-        wishes = {**CODE, "suggestion": "suggestions", "improvements": "suggestions"}
+        spend = partial(declare, risks=("spend",), category="code", asks_models=True)
+        wishes = {**CODE_ALIASES, "suggestion": "suggestions", "improvements": "suggestions"}
         look, evaluate = self.analyze_code, ("evaluate_code",)
         return (
-            spend(Code, look, self.preview, label="Analyze code", synonyms=evaluate, aliases=CODE),
+            spend(Code, look, self.preview, label="Analyze code", synonyms=evaluate, aliases=CODE_ALIASES),
             spend(CodeAndSuggestions, self.improve_code, self.preview, label="Improve code", aliases=wishes),
-            spend(CodeAndFocus, self.write_tests, self.preview, label="Write tests", aliases=CODE),
+            spend(CodeAndFocus, self.write_tests, self.preview, label="Write tests", aliases=CODE_ALIASES),
         )
 
     def _name(self, context: CommandContext) -> str:
@@ -100,7 +100,7 @@ class FunctionCommands:
     def _must_fit(self, function: Function, arguments: Mapping[str, str], context: CommandContext) -> None:
         name = self.metered_model.name_for(context.agent.model, "function")
         room = self.metered_model.room(name)
-        tokens = A_PROMPT + room.taken_by(function_messages(function, arguments))
+        tokens = TOKENS_PER_PROMPT + room.taken_by(function_messages(function, arguments))
         if tokens > room.tokens:
             raise CommandError(
                 f"The code is too long for {name or 'the model'}: {tokens:,} tokens of at most {room.tokens:,}. "
@@ -111,7 +111,7 @@ class FunctionCommands:
         self._must_fit(function, arguments, context)
         question = ModelRequest(kind="function", prompt=function_messages(function, arguments))
         reply = await self.metered_model.ask(question, context.agent.model, context.tracker)
-        text = returned(reply)
+        text = parse_returned(reply)
         if not text:
             raise CommandError("The model gave nothing back. Try again, or with less code.")
         cut = "\n(It was cut off here: a reply may be no longer. Give a part of the code.)"
@@ -126,7 +126,7 @@ async def _code(given: Code, context: CommandContext) -> str:
         return given.code
     await context.check_file(given.filename)
     data = await context.files.read(given.filename)
-    text = unicode_text(data)
+    text = decode_unicode(data)
     if text is None:
         raise CommandError(f"{given.filename} is not a text file ({len(data):,} bytes).")
     if not text.strip():
@@ -134,12 +134,14 @@ async def _code(given: Code, context: CommandContext) -> str:
     return text
 
 
-def _wishes(given: list[str] | str) -> list[str]:
+def _suggestions(given: list[str] | str) -> list[str]:
     """The suggestions, one in a line; raise CommandError where there are none, or too much."""
     told = [" ".join(wish.split()) for wish in ([given] if isinstance(given, str) else given)]
     wishes = [wish for wish in told if wish]
     if not wishes:
         raise CommandError("Give at least one suggestion, in words.")
-    if len(wishes) > MOST_WISHES or any(len(wish) > LONGEST_WISH for wish in wishes):
-        raise CommandError(f"Give at most {MOST_WISHES} suggestions of at most {LONGEST_WISH:,} characters each.")
+    if len(wishes) > MAX_SUGGESTIONS or any(len(wish) > MAX_SUGGESTION_CHARACTERS for wish in wishes):
+        raise CommandError(
+            f"Give at most {MAX_SUGGESTIONS} suggestions of at most {MAX_SUGGESTION_CHARACTERS:,} characters each."
+        )
     return wishes

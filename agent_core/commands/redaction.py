@@ -8,7 +8,7 @@ from agent_core.model.command import Arguments, Preview
 from agent_core.oversight.secrets import Secrets
 
 
-def redacting(command: Command, secrets: Secrets) -> Command:
+def redact_output(command: Command, secrets: Secrets) -> Command:
     """The same command, with the operator's secrets hidden in everything it says."""
 
     async def run(arguments: Arguments, context: CommandContext) -> CommandOutput:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from agent_core.commands.arguments import allowed, fitted, plain
+from agent_core.commands.arguments import allowed_arguments_text, fit_arguments, normalise_name
 from agent_core.errors import CommandError, UnusableReply
 from agent_core.model.agent import Agent
 from agent_core.model.command import Arguments, CommandCall, CommandSpec, Preview
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
 
 Given = TypeVar("Given", bound=BaseModel)
-LONGEST_FAULT = 300
+MAX_FAULT_CHARACTERS = 300
 
 
 def ignore_report(_text: str) -> None:
@@ -69,7 +69,7 @@ Run: TypeAlias = Callable[[Arguments, CommandContext], Awaitable[CommandOutput]]
 PreviewFunction: TypeAlias = Callable[[Arguments, CommandContext], Awaitable[Preview | None]]
 
 
-async def nothing_to_show(_arguments: Arguments, _context: CommandContext) -> None:
+async def no_preview(_arguments: Arguments, _context: CommandContext) -> None:
     """The preview of a command whose arguments say it all."""
 
 
@@ -83,7 +83,7 @@ class Command:
 
     spec: CommandSpec
     run: Run
-    preview: PreviewFunction = nothing_to_show
+    preview: PreviewFunction = no_preview
     shows: str = ""
     off: str = ""
 
@@ -92,7 +92,7 @@ class Command:
         return replace(self, off=off)
 
 
-def declared(
+def declare(
     given: type[Given],
     run: Callable[[Given, CommandContext], Awaitable[str | CommandOutput]],
     preview: Callable[[Given, CommandContext], Awaitable[Preview | None]] | None = None,
@@ -107,11 +107,11 @@ def declared(
     async def preview_call(arguments: Arguments, context: CommandContext) -> Preview | None:
         return await preview(_validated(given, arguments), context) if preview else None
 
-    spec = CommandSpec(name=run.__name__, description=_said_of(run), parameters=_schema(given), **facts)
-    return Command(spec=spec, run=carry_out, preview=preview_call, shows=_said_of(preview))
+    spec = CommandSpec(name=run.__name__, description=_docstring_of(run), parameters=_schema(given), **facts)
+    return Command(spec=spec, run=carry_out, preview=preview_call, shows=_docstring_of(preview))
 
 
-def _said_of(function: object) -> str:
+def _docstring_of(function: object) -> str:
     return " ".join((getattr(function, "__doc__", None) or "").split()) if function else ""
 
 
@@ -182,19 +182,21 @@ class Commands:
     def checked(self, call: CommandCall) -> CommandCall:
         """The call under its proper names; raise UnusableReply when it names no command or its arguments do not fit."""
         spec = self.get(call.name).spec
-        arguments = fitted(spec, call.arguments)
-        if faults := faults_of(spec, arguments):
-            raise UnusableReply(f"{spec.name}: {' '.join(faults)} {allowed(spec)}", f"{spec.name}: {faults[0]}")
+        arguments = fit_arguments(spec, call.arguments)
+        if faults := argument_faults(spec, arguments):
+            raise UnusableReply(
+                f"{spec.name}: {' '.join(faults)} {allowed_arguments_text(spec)}", f"{spec.name}: {faults[0]}"
+            )
         return CommandCall(spec.name, arguments)
 
     def _found(self, name: str) -> Command | None:
         if command := self.by_name.get(name):
             return command
-        return next((command for command in self.by_name.values() if plain(name) in _names(command)), None)
+        return next((command for command in self.by_name.values() if normalise_name(name) in _names(command)), None)
 
     def _near(self, name: str) -> str:
         names = {other: command.spec.name for command in self.by_name.values() for other in _names(command)}
-        return next((names[other] for other in get_close_matches(plain(name[:80]), names, n=1)), "")
+        return next((names[other] for other in get_close_matches(normalise_name(name[:80]), names, n=1)), "")
 
 
 def may_return_untrusted(commands: Commands, name: str, agent: Agent) -> bool:
@@ -210,10 +212,10 @@ def expose_after_interruption(commands: Commands, name: str, agent: Agent) -> Ag
 
 
 def _names(command: Command) -> list[str]:
-    return [plain(name) for name in (command.spec.name, *command.spec.synonyms)]
+    return [normalise_name(name) for name in (command.spec.name, *command.spec.synonyms)]
 
 
-def faults_of(spec: CommandSpec, arguments: Arguments) -> list[str]:
+def argument_faults(spec: CommandSpec, arguments: Arguments) -> list[str]:
     """What is wrong with the arguments, a sentence each, in the words of the command's schema."""
     errors = _validator(json.dumps(spec.parameters)).iter_errors(dict(arguments))
     return [f"{'.'.join(map(str, error.absolute_path)) or 'arguments'}: {_short(error.message)}." for error in errors]
@@ -221,8 +223,8 @@ def faults_of(spec: CommandSpec, arguments: Arguments) -> list[str]:
 
 def _short(message: str) -> str:
     """A fault without the middle of a value that it repeats."""
-    half = LONGEST_FAULT // 2
-    return message if len(message) <= LONGEST_FAULT else f"{message[:half]} … {message[-half:]}"
+    half = MAX_FAULT_CHARACTERS // 2
+    return message if len(message) <= MAX_FAULT_CHARACTERS else f"{message[:half]} … {message[-half:]}"
 
 
 @lru_cache(maxsize=256)

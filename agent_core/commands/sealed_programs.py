@@ -11,12 +11,19 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from agent_core.commands.python_imports import Parts, PythonImport, PythonSource, module_files, package_of, python_bytes
+from agent_core.commands.python_imports import (
+    ModuleParts,
+    PythonImport,
+    PythonSource,
+    module_files,
+    package_of,
+    python_bytes,
+)
 from agent_core.errors import CommandError, OutsideWorkspace
 from agent_core.ports.world import Files
 
-MOST_CHARACTERS = 100_000  # of source: what cannot be shown cannot be approved
-MOST_MODULES, MOST_NAMES = 100, 2_000
+MAX_SOURCE_CHARACTERS = 100_000  # of source: what cannot be shown cannot be approved
+MAX_MODULES, MAX_NAMES = 100, 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +74,7 @@ async def read_program(script: str, files: Files) -> SealedProgram:
     if not script.casefold().endswith(".py"):
         raise CommandError(f"{script} is no Python file: its name has to end in .py.")
     path = "/".join(part for part in script.split("/") if part not in ("", "."))
-    reader = _Reader(script=path, folder=path.rpartition("/")[0], files=files)
+    reader = _ImportFollower(script=path, folder=path.rpartition("/")[0], files=files)
     await reader.read(path, ())
     while reader.wanted:
         await reader.resolve(reader.wanted.pop())
@@ -75,7 +82,7 @@ async def read_program(script: str, files: Files) -> SealedProgram:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Reader:
+class _ImportFollower:
     """Follows imports. `folder` is where Python looks for modules first, which is the script's own."""
 
     script: str
@@ -84,25 +91,25 @@ class _Reader:
     texts: dict[str, str] = field(default_factory=dict)
     wanted: list[PythonImport] = field(default_factory=list)
     known: set[PythonImport] = field(default_factory=set)
-    packages: dict[Parts, str] = field(default_factory=dict)
+    packages: dict[ModuleParts, str] = field(default_factory=dict)
     listed: tuple[str, ...] | None = None
 
-    async def read(self, path: str, package: Parts) -> None:
+    async def read(self, path: str, package: ModuleParts) -> None:
         """Take one file, and want what it imports."""
         data = await self.files.read(path)
-        if len(data) > 4 * MOST_CHARACTERS:
+        if len(data) > 4 * MAX_SOURCE_CHARACTERS:
             raise self._too_long(len(data), "bytes")
         source = PythonSource.of(data, path)
         self.texts[path] = source.text
-        if (length := sum(map(len, self.texts.values()))) > MOST_CHARACTERS:
+        if (length := sum(map(len, self.texts.values()))) > MAX_SOURCE_CHARACTERS:
             raise self._too_long(length, "characters")
-        if len(self.texts) > 1 + MOST_MODULES:
-            raise CommandError(f"{self.script} imports more than {MOST_MODULES} files of the workspace. Use fewer.")
+        if len(self.texts) > 1 + MAX_MODULES:
+            raise CommandError(f"{self.script} imports more than {MAX_MODULES} files of the workspace. Use fewer.")
         new = {each for each in source.imports(package) if each not in self.known}
         self.known |= new
         self.wanted += sorted(new, key=lambda each: (each.parts, each.is_star), reverse=True)
-        if len(self.known) > MOST_NAMES:
-            raise CommandError(f"{self.script} imports more than {MOST_NAMES:,} names. Use fewer.")
+        if len(self.known) > MAX_NAMES:
+            raise CommandError(f"{self.script} imports more than {MAX_NAMES:,} names. Use fewer.")
 
     async def resolve(self, wanted: PythonImport) -> None:
         """Take each file that Python would run for a module: those of its packages, and its own."""
@@ -114,7 +121,7 @@ class _Reader:
             self.known |= held
             self.wanted += sorted(held, key=lambda each: each.parts)
 
-    async def _enter(self, parts: Parts) -> bool:
+    async def _enter(self, parts: ModuleParts) -> bool:
         """Take a module's file, and say whether it can have modules inside."""
         if parts in self.packages:
             return bool(self.packages[parts])
@@ -138,7 +145,7 @@ class _Reader:
         except CommandError:
             return False
 
-    async def _names_in(self, parts: Parts) -> set[str]:
+    async def _names_in(self, parts: ModuleParts) -> set[str]:
         """What can be imported from a folder."""
         if self.listed is None:
             self.listed = tuple(entry.path for entry in await self.files.list_files(self.folder))
@@ -151,7 +158,8 @@ class _Reader:
 
     def _too_long(self, length: int, what: str) -> CommandError:
         files = self.script if len(self.texts) <= 1 else f"{self.script} with what it imports"
+        most = f"{MAX_SOURCE_CHARACTERS:,}"
         return CommandError(
-            f"{files} has {length:,} {what} of source. People can be shown at most {MOST_CHARACTERS:,} characters, and "
+            f"{files} has {length:,} {what} of source. People can be shown at most {most} characters, and "
             "what cannot be shown cannot be approved. Split the program, or move its data into files that it opens."
         )

@@ -15,9 +15,9 @@ from agent_core.model.lines import one_line
 from agent_core.model.note import Notice
 from agent_core.ports.database import UnitOfWork
 from agent_core.ports.world import Clock
-from agent_core.prompt.history import quoted
+from agent_core.prompt.history import quote
 from agent_core.prompt.model_client import MeteredModel, ModelRequest
-from agent_core.prompt.question_answering import MOST_REPLY, TURNS_SHOWN, answer_messages, answer_of
+from agent_core.prompt.question_answering import MAX_REPLY_TOKENS, SHOWN_TURNS, answer_messages, answer_of
 from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.spending.helper_tree import budget_of
 from agent_core.spending.spending_tracker import SpendingTracker
@@ -38,10 +38,12 @@ class QuestionAnswerer:
     async def answer(self, claim: AgentClaim, agent: Agent, question: Notice) -> Agent:
         """Post the answer, or the reason why there is none; return the agent as saved."""
         async with claim.database.begin() as work:
-            turns = await work.turns.of(agent, last=TURNS_SHOWN + 1)
+            turns = await work.turns.of(agent, last=SHOWN_TURNS + 1)
             own, shared = await budget_of(work, agent), await work.budgets.of(agent.channel)
         with self.ledger.hold(agent, own, shared) as tracker:
-            prompt = ModelRequest(kind="answer", prompt=answer_messages(agent, turns, question.text), most=MOST_REPLY)
+            prompt = ModelRequest(
+                kind="answer", prompt=answer_messages(agent, turns, question.text), most=MAX_REPLY_TOKENS
+            )
             said = await self._ask(prompt, agent, tracker)
             spent = dict(tracker.spent)
 
@@ -62,7 +64,7 @@ class QuestionAnswerer:
             return f"There is no answer: {error}"
         except TimeoutError:
             return "There is no answer: the model did not reply in time. Ask again."
-        return f"{quoted(said)}\n{ANSWER_FOOTER}" if said else "There is no answer: the model said nothing. Ask again."
+        return f"{quote(said)}\n{ANSWER_FOOTER}" if said else "There is no answer: the model said nothing. Ask again."
 
 
 def _answer_text(question: Notice, said: str) -> str:

@@ -5,7 +5,14 @@ from dataclasses import replace
 from agent_core.errors import ModelRefused, ModelUnavailable, OverBudget
 from agent_core.model.agent import Digest
 from agent_core.model.memory import Recalled
-from agent_core.prompt.compaction import MOST_REPLY, Fold, digest_of, fold_due, plain_digest, summary_messages
+from agent_core.prompt.compaction import (
+    MAX_REPLY_TOKENS,
+    Fold,
+    fold_due,
+    parse_summary,
+    summarise_without_model,
+    summary_messages,
+)
 from agent_core.prompt.model_client import MeteredModel, ModelRequest
 from agent_core.prompt.packing import Situation
 from agent_core.spending.spending_tracker import SpendingTracker
@@ -46,16 +53,16 @@ async def _request_summary(
     agent, prompt = situation.agent, summary_messages(situation, fold)
     room = metered_model.room(metered_model.name_for(agent.model, "summary"))
     if room.taken_by(prompt) > room.tokens:
-        return plain_digest(agent.digest, fold.folded)
+        return summarise_without_model(agent.digest, fold.folded)
     try:
         reply = await metered_model.ask(
-            ModelRequest(kind="summary", prompt=prompt, most=MOST_REPLY), agent.model, tracker
+            ModelRequest(kind="summary", prompt=prompt, most=MAX_REPLY_TOKENS), agent.model, tracker
         )
     except (ModelUnavailable, OverBudget):
         return None
     except ModelRefused:
-        return plain_digest(agent.digest, fold.folded)
-    return digest_of(reply, agent.digest, fold)
+        return summarise_without_model(agent.digest, fold.folded)
+    return parse_summary(reply, agent.digest, fold)
 
 
 def _line(recalled: Recalled) -> str:

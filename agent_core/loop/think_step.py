@@ -1,4 +1,4 @@
-r"""One thought of an agent: recall, summarise if due, ask the model, save the outcome.
+"""One thought of an agent: recall, summarise if due, ask the model, save the outcome.
 
 recall ─► summarise older turns, when they take too many tokens ─► ask ─► save the outcome
 (memory)  (a model call and a save of its own, now and then)

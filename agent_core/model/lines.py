@@ -2,6 +2,6 @@
 
 
 def one_line(text: str, most: int) -> str:
-    """The text with every run of white space as one space; cut to `most` characters, the last of them then "…"."""
+    """The text with white space collapsed, cut to `most` characters with "…" as the last."""
     line = " ".join(text.split())
     return line if len(line) <= most else f"{line[: most - 1]}…"

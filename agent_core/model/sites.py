@@ -1,17 +1,17 @@
-"""Which web sites the agents of a channel may reach."""
+"""Allow and deny lists of web sites for the agents of a channel."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sites:
-    """Host names; each stands for its subdomains too. With nothing in `allow` every site is, unless it is denied."""
+    """Host names; each includes its subdomains. An empty `allow` permits every site that `deny` does not list."""
 
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
 
     def refusal(self, host: str) -> str:
-        """Why the channel's people keep agents from this host, as a sentence; "" where they do not."""
+        """Why agents may not reach this host, as a sentence, or ""."""
         name = host.rstrip(".").casefold()
         if _is_one_of(name, self.deny):
             return f"{name} is denied in this channel."

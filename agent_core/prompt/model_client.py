@@ -8,11 +8,11 @@ from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import CallKind, Usage
 from agent_core.oversight.secrets import NO_SECRETS, Secrets
 from agent_core.ports.models import LanguageModel, TokenCounters
-from agent_core.prompt.packing import A_PROMPT, TokenRoom
+from agent_core.prompt.packing import TOKENS_PER_PROMPT, TokenRoom
 from agent_core.spending.spending_tracker import SpendingTracker
 
 MAX_REPLY_TOKENS = 4_000
-REPLY_SHARE = 4  # of a window, a fourth is kept for the reply
+REPLY_SHARE_OF_WINDOW = 4  # of a window, a fourth is kept for the reply
 ESTIMATE_MARGIN_PERCENT = (
     75  # percent: other tokenizers make up to a third more tokens of English and most European languages
 )
@@ -45,7 +45,7 @@ class MeteredModel:
 
     def longest_reply(self, name: str) -> int:
         """Tokens kept for a reply of this model."""
-        return min(MAX_REPLY_TOKENS, self.model.window(name) // REPLY_SHARE)
+        return min(MAX_REPLY_TOKENS, self.model.window(name) // REPLY_SHARE_OF_WINDOW)
 
     def room(self, name: str) -> TokenRoom:
         """Tokens left for a prompt to this model; fewer where another tokenizer than its own counts them."""
@@ -74,5 +74,5 @@ class MeteredModel:
         return replace(reply, text=self.secrets.hidden(reply.text), usage=usage)
 
     def _estimate(self, prompt: Sequence[Message], name: str, most: int) -> Decimal | None:
-        tokens = A_PROMPT + TokenRoom(0, self.tokens.of(name).count).taken_by(prompt)
+        tokens = TOKENS_PER_PROMPT + TokenRoom(0, self.tokens.of(name).count).taken_by(prompt)
         return self.model.price(Usage(prompt=tokens, completion=most), name)

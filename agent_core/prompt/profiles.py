@@ -13,10 +13,10 @@ from agent_core.replies.reply_parser import reply_schema
 
 ProfileName: TypeAlias = Literal["auto", "full", "compact"]
 
-SMALL_WINDOW = 6_000
-SMALL_MODEL = 4.0  # billions of parameters
+SMALL_WINDOW_TOKENS = 6_000
+SMALL_MODEL_BILLIONS = 4.0  # billions of parameters
 # `3b`, `1.5B` and `8x7b`; `e2b`, as Gemma 3n says it; `135m`. `1m` is a window.
-SIZE = re.compile(r"(?<![a-z0-9.])(?:(\d+)x)?e?(?:(\d+(?:\.\d+)?)b|(\d{3})m)(?![a-z0-9])")
+SIZE_IN_NAME = re.compile(r"(?<![a-z0-9.])(?:(\d+)x)?e?(?:(\d+(?:\.\d+)?)b|(\d{3})m)(?![a-z0-9])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ COMPACT = Profile(
     schema=command_selection.schema,
     folds=False,
     temperature=small_model.TEMPERATURE,
-    most_reply=small_model.MOST_REPLY,
+    most_reply=small_model.MAX_REPLY_TOKENS,
     objection=small_model.objection,
 )
 
@@ -55,12 +55,12 @@ def profile_for(wanted: ProfileName, model: str, window: int) -> Profile:
     """The profile that the operator wants, or the one that suits the model by its window or the size in its name."""
     if wanted != "auto":
         return COMPACT if wanted == "compact" else FULL
-    is_small = (size_in(model) or SMALL_MODEL + 1) <= SMALL_MODEL
-    return COMPACT if is_small or window < SMALL_WINDOW else FULL
+    is_small = (billions_of_parameters(model) or SMALL_MODEL_BILLIONS + 1) <= SMALL_MODEL_BILLIONS
+    return COMPACT if is_small or window < SMALL_WINDOW_TOKENS else FULL
 
 
-def size_in(model: str) -> float | None:
+def billions_of_parameters(model: str) -> float | None:
     """Billions of parameters, where a model's name states them; the largest that it states."""
     name = model.rpartition("/")[2].casefold()
-    sizes = [float(many or 1) * (float(b) if b else int(m) / 1000) for many, b, m in SIZE.findall(name)]
+    sizes = [float(many or 1) * (float(b) if b else int(m) / 1000) for many, b, m in SIZE_IN_NAME.findall(name)]
     return max(sizes, default=None)

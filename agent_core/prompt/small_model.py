@@ -20,16 +20,16 @@ from agent_core.model.note import Note
 from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn, text_of
 from agent_core.oversight.untrusted_content import is_from_outside
-from agent_core.prompt.command_selection import defaults_of, just_done, may_finish, select_commands
-from agent_core.prompt.history import READ_TURN, beginning, indented, name_of, quoted, writer_of
-from agent_core.prompt.packing import A_PROMPT, Situation, TokenRoom
+from agent_core.prompt.command_selection import defaults_of, may_finish, repeated_call, select_commands
+from agent_core.prompt.history import READ_TURN, indent, name_of, quote, truncate, writer_of
+from agent_core.prompt.packing import TOKENS_PER_PROMPT, Situation, TokenRoom
 
 TEMPERATURE = 0.2
-MOST_REPLY = 600
-WANTED_STEPS = 8
-MOST_EXAMPLES = 3
-LEAST_OF_A_NOTE = 60
-SHORT_ARGUMENT = 40
+MAX_REPLY_TOKENS = 600
+MIN_STEPS = 8
+MAX_EXAMPLES = 3
+MIN_NOTE_CHARACTERS = 60
+MAX_ARGUMENT_CHARACTERS = 40
 NOTHING_DONE = "nothing has been done yet, so the goal cannot be reached. Begin with its first step."
 RULES = (
     "You work toward a goal in small steps. Each reply is the next step: one short thought and one command, as one "
@@ -77,7 +77,7 @@ def pack(situation: Situation, room: TokenRoom) -> tuple[Message, ...]:
     """
     commands = select_commands(situation)
     draft = PromptBuilder(situation, commands, Message("system", instructions(situation, commands)), room)
-    wanted, first = min(WANTED_STEPS, max(len(situation.turns) - 1, 0)), None
+    wanted, first = min(MIN_STEPS, max(len(situation.turns) - 1, 0)), None
     for measure in LIMITS:
         fitting = draft.fitting(measure)
         if fitting and fitting.steps >= wanted:
@@ -95,8 +95,8 @@ def objection(situation: Situation, call: CommandCall) -> str:
         return ""
     if spec.finishes and not may_finish(situation):
         return NOTHING_DONE
-    done = just_done(situation)
-    if done and done.name == call.name and _meant(spec, done.arguments) == _meant(spec, call.arguments):
+    done = repeated_call(situation)
+    if done and done.name == call.name and _meaning(spec, done.arguments) == _meaning(spec, call.arguments):
         return f"{call.name} has just succeeded with these arguments. Take the next step, or finish."
     return ""
 
@@ -132,7 +132,7 @@ class PromptBuilder:
         steps = most
         while fewest < steps:
             messages = (self.system, Message("user", self.told(measure, steps)))
-            if A_PROMPT + self.room.taken_by(messages) <= self.room.tokens:
+            if TOKENS_PER_PROMPT + self.room.taken_by(messages) <= self.room.tokens:
                 fewest, found = steps, messages
             else:
                 most = steps - 1
@@ -146,7 +146,7 @@ class PromptBuilder:
             self._done(measure, steps),
             _now(self.situation),
             _recalled(self.situation, measure.recalled),
-            _people(self.situation, measure.notes),
+            _notes_text(self.situation, measure.notes),
             _warnings(self.situation, measure.complaint),
             "What is the next single command? Reply with one JSON object.",
         )
@@ -157,17 +157,17 @@ class PromptBuilder:
         shown = older[len(older) - steps :]
         hidden = len(older) - len(shown)
         digest = self.situation.agent.digest
-        summary = indented(beginning(digest.summary, measure.summary, 0))
+        summary = indent(truncate(digest.summary, measure.summary, 0))
         lines = [f"Up to step {digest.upto}: {summary}"] if digest.upto else []
         lines += [f"({hidden} earlier {'step is' if hidden == 1 else 'steps are'} left out here.)"] if hidden else []
-        lines += [_step(turn, _one_line(_came(turn), measure.step)) for turn in shown]
+        lines += [_step(turn, _one_line(_outcome_of_step(turn), measure.step)) for turn in shown]
         lines += [_step(turn, self._whole(turn, measure.newest)) for turn in newest]
         return "\n".join(("Done so far:", *lines)) if lines else "Done so far: nothing."
 
     def _whole(self, turn: Turn, most: int) -> str:
         can_read_on = any(command.name == READ_TURN for command in self.commands)
-        review = f"\nYour own review of it had said: {indented(turn.review)}" if turn.review else ""
-        return beginning(f"{_came(turn)}{review}", most, turn.number if can_read_on else 0)
+        review = f"\nYour own review of it had said: {indent(turn.review)}" if turn.review else ""
+        return truncate(f"{_outcome_of_step(turn)}{review}", most, turn.number if can_read_on else 0)
 
 
 def _goals(situation: Situation) -> str:
@@ -184,7 +184,7 @@ def _short_call(call: CommandCall) -> str:
     return f"{call.name} {json.dumps(arguments, ensure_ascii=False)}"
 
 
-def _came(turn: Turn) -> str:
+def _outcome_of_step(turn: Turn) -> str:
     """What became of a step."""
     match turn.state, turn.result:
         case "rejected", _:
@@ -192,21 +192,21 @@ def _came(turn: Turn) -> str:
         case "withdrawn", _:
             return f"not run. {turn.ended_by} stopped you."
         case _, Succeeded(output):
-            return f"{_edits(turn)}done. {_given(turn, output)}"
+            return f"{_edits(turn)}done. {_output_text(turn, output)}"
         case _, None:
             return "no result."
         case _, result:
-            return f"{_edits(turn)}{_given(turn, text_of(result))}"
+            return f"{_edits(turn)}{_output_text(turn, text_of(result))}"
 
 
-def _given(turn: Turn, text: str) -> str:
-    return f"others wrote:\n{quoted(text)}" if is_from_outside(turn.result) else text
+def _output_text(turn: Turn, text: str) -> str:
+    return f"others wrote:\n{quote(text)}" if is_from_outside(turn.result) else text
 
 
 def _rejection(turn: Turn) -> str:
     last = turn.approvals[-1]
     reason = last.decision.reason if isinstance(last.decision, Reject) else ""
-    return f"{writer_of(last.by)} said no: {indented(reason)}" if reason else f"{writer_of(last.by)} said no."
+    return f"{writer_of(last.by)} said no: {indent(reason)}" if reason else f"{writer_of(last.by)} said no."
 
 
 def _edits(turn: Turn) -> str:
@@ -214,10 +214,10 @@ def _edits(turn: Turn) -> str:
     return f"{edited[-1]} changed the arguments to these, " if edited else ""
 
 
-def _people(situation: Situation, most: int) -> str:
+def _notes_text(situation: Situation, most: int) -> str:
     """What people wrote, the newest surely; each is cut to its share."""
     notes = sorted(situation.notes, key=lambda note: note.taken_into is None)
-    shown = notes[-max(most // LEAST_OF_A_NOTE, 1) :] if notes else []
+    shown = notes[-max(most // MIN_NOTE_CHARACTERS, 1) :] if notes else []
     if not shown:
         return ""
     steps = {turn.id: turn.number for turn in situation.turns}
@@ -230,10 +230,10 @@ def _people(situation: Situation, most: int) -> str:
 
 def _note(note: Note, steps: Mapping[TurnId, int], most: int) -> str:
     when = f"before step {steps.get(note.taken_into, '?')}" if note.taken_into else "now"
-    text = beginning(note.text, most, 0)
+    text = truncate(note.text, most, 0)
     if note.by.kind == "bot":
-        return f"{name_of(note.by)}, an agent, {when}:\n{quoted(text)}"
-    return f"{writer_of(note.by)}, {when}: {indented(text)}"
+        return f"{name_of(note.by)}, an agent, {when}:\n{quote(text)}"
+    return f"{writer_of(note.by)}, {when}: {indent(text)}"
 
 
 def _recalled(situation: Situation, most: int) -> str:
@@ -243,7 +243,7 @@ def _recalled(situation: Situation, most: int) -> str:
 
 
 def _warnings(situation: Situation, most: int) -> str:
-    agent, done = situation.agent, just_done(situation)
+    agent, done = situation.agent, repeated_call(situation)
     lines = [f"Already done, do not do it again: {_one_line(_short_call(done), most)}"] if done else []
     if situation.circling:
         lines.append(f"You are going round in a circle: {situation.circling[:most]} Choose something else.")
@@ -267,7 +267,7 @@ def _described(spec: CommandSpec) -> str:
 
 def _examples(commands: Sequence[CommandSpec]) -> str:
     names = {spec.name for spec in commands}
-    shown = [each for each in EXAMPLES if each[2] in names][:MOST_EXAMPLES]
+    shown = [each for each in EXAMPLES if each[2] in names][:MAX_EXAMPLES]
     lines = [f"Goal: {goal}\n{_reply(thought, name, given)}" for goal, thought, name, given in shown]
     form = _reply("why", "a command", {})
     return "\n".join(("Examples of one step each:", *lines)) if lines else f"A reply looks like this:\n{form}"
@@ -277,12 +277,14 @@ def _reply(thought: str, name: str, arguments: Arguments) -> str:
     return json.dumps({"thoughts": {"text": thought}, "command": {"name": name, "args": dict(arguments)}})
 
 
-def _meant(spec: CommandSpec, arguments: Arguments) -> str:
+def _meaning(spec: CommandSpec, arguments: Arguments) -> str:
     return CommandCall(spec.name, {**defaults_of(spec), **arguments}).canonical
 
 
 def _short(value: object) -> object:
-    return _one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), SHORT_ARGUMENT)
+    return _one_line(
+        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), MAX_ARGUMENT_CHARACTERS
+    )
 
 
 def _one_line(text: str, most: int) -> str:
@@ -291,7 +293,7 @@ def _one_line(text: str, most: int) -> str:
 
 
 def _too_long(draft: PromptBuilder) -> str:
-    taken = A_PROMPT + draft.room.taken_by((draft.system, Message("user", draft.told(LIMITS[-1], 0))))
+    taken = TOKENS_PER_PROMPT + draft.room.taken_by((draft.system, Message("user", draft.told(LIMITS[-1], 0))))
     return (
         f"The goals and what belongs to them take {taken:,} tokens, and the model's window leaves "
         f"{draft.room.tokens:,} for a prompt. Shorten the goals, or choose a model with a larger window."

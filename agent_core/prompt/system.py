@@ -37,7 +37,7 @@ REVIEW = (
     "Do not repeat a command that has given you what it can.",
     "When all goals are reached, use task_complete.",
 )
-HOW = "A ? marks an argument that may be left out."
+OPTIONAL_ARGUMENT_MARK = "A ? marks an argument that may be left out."
 FORMAT = """Reply with one JSON object that a program can parse, and with nothing before or after it:
 {
   "thoughts": {
@@ -81,7 +81,7 @@ def _listed(commands: Sequence[CommandSpec]) -> str:
     said = Counter(each for command in commands for each in _arguments(command).items())
     shared = {name: meaning for (name, meaning), times in reversed(said.most_common()) if times > 1}
     legend = "".join(f" {name}: {meaning}." for name, meaning in shared.items() if name != meaning)
-    return f"{HOW}{legend}\n" + _numbered(_described(command, shared) for command in commands)
+    return f"{OPTIONAL_ARGUMENT_MARK}{legend}\n" + _numbered(_described(command, shared) for command in commands)
 
 
 def _described(command: CommandSpec, shared: Mapping[str, str]) -> str:

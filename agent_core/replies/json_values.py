@@ -8,7 +8,7 @@ ZERO_WIDTH = "\u00ad\u180e\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
 
 
 @dataclass(frozen=True, slots=True)
-class NoNumber:
+class InvalidNumber:
     """A word that stands where a number should and that JSON does not have: NaN, Infinity."""
 
     word: str
@@ -17,7 +17,7 @@ class NoNumber:
         return self.word
 
 
-def plain(name: str) -> str:
+def strip_zero_width(name: str) -> str:
     """A name without the zero-width characters and blanks that it was written with."""
     return name.translate(dict.fromkeys(map(ord, ZERO_WIDTH))).strip()
 
@@ -25,7 +25,7 @@ def plain(name: str) -> str:
 def require_numbers(value: object) -> None:
     """Raise UnusableReply for a word in the value that is no number."""
     match value:
-        case NoNumber(word):
+        case InvalidNumber(word):
             raise UnusableReply(f"{word} is no number that JSON has.")
         case dict():
             require_numbers(list(value.values()))

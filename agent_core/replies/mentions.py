@@ -5,7 +5,7 @@ A mention that is not recognised is a proposal that people may reject. A proposa
 
 import re
 
-NEAR = 400  # characters of prose on each side that are looked at
+CONTEXT_CHARACTERS = 400  # characters of prose on each side that are looked at
 TAG = re.compile(r"<[^<>]{0,80}>")
 FENCE = re.compile(r"```\w*\s*\Z")
 CLAUSE_END = re.compile(r"[.!?;:]\s|\n|\b(?:so|therefore|instead|hence)\b(?!\s+of)", re.IGNORECASE)
@@ -36,7 +36,7 @@ GOES_ON = re.compile(r"[ \t`'\"”’)]*[,;–—-]?[ \t]*([^\W\d_])")
 
 def is_mention(before: str, after: str) -> bool:
     """Whether the object between these two pieces of prose is quoted in it and not given as the answer."""
-    lead, said = _lead(before), TAG.sub(" ", after[:NEAR])
+    lead, said = _leading_prose(before), TAG.sub(" ", after[:CONTEXT_CHARACTERS])
     clause = CLAUSE_END.split(lead.rstrip(".!?:"))[-1]
     is_negated = NEGATION.search(clause) is not None and not lead.endswith((".", "!", "?"))
     return (
@@ -48,9 +48,9 @@ def is_mention(before: str, after: str) -> bool:
     )
 
 
-def _lead(before: str) -> str:
+def _leading_prose(before: str) -> str:
     """The prose that leads up to an object, without tags, the fence and what opens a quotation."""
-    prose = TAG.sub(" ", before[-NEAR:]).rstrip()
+    prose = TAG.sub(" ", before[-CONTEXT_CHARACTERS:]).rstrip()
     return FENCE.sub("", prose).rstrip(" \t\r\n`*_-\"'“‘(")
 
 

@@ -13,8 +13,8 @@ from agent_core.replies.mentions import is_mention
 from agent_core.replies.reply_parser import parse
 from agent_core.replies.verbatim_check import accounts_for, is_verbatim
 
-MOST_TEXT = 20_000
-COMMAND = re.compile(r"\b(?:command|tool_calls?|function_call|action)\W{0,3}\s*+[:\uff1a]", re.IGNORECASE)
+MAX_REPAIR_CHARACTERS = 20_000
+COMMAND_KEY = re.compile(r"\b(?:command|tool_calls?|function_call|action)\W{0,3}\s*+[:\uff1a]", re.IGNORECASE)
 SYSTEM = """You mend the spelling of JSON. The user's message holds a text that was meant as one JSON object with \
 "thoughts" and "command", but is not valid JSON. Write the same object as valid JSON:
 - keep every name and every value as it is, letter for letter, in the same order;
@@ -28,8 +28,8 @@ def is_worth_repairing(reply: Reply) -> bool:
     """Whether a reply that was not read has a whole command that only its spelling hides."""
     before, after = reply.text.partition("{")[0], reply.text.rpartition("}")[2]
     return (
-        len(reply.text) <= MOST_TEXT
-        and len(COMMAND.findall(reply.text)) == 1
+        len(reply.text) <= MAX_REPAIR_CHARACTERS
+        and len(COMMAND_KEY.findall(reply.text)) == 1
         and not is_mention(before, after)
         and _is_only_misspelt(reply)
     )
@@ -37,7 +37,7 @@ def is_worth_repairing(reply: Reply) -> bool:
 
 def repair_messages(text: str) -> tuple[Message, ...]:
     """The prompt that asks for the same content as one valid JSON object."""
-    return Message("system", SYSTEM), Message("user", f"<text>\n{text[:MOST_TEXT]}\n</text>")
+    return Message("system", SYSTEM), Message("user", f"<text>\n{text[:MAX_REPAIR_CHARACTERS]}\n</text>")
 
 
 def parse_repaired(repaired: Reply, original: Reply) -> tuple[Thoughts, CommandCall]:

@@ -12,7 +12,7 @@ from agent_core.model.usage import FREE, Usage
 from agent_core.ports.models import Embedding
 from agent_core.providers.llm.token_estimates import EstimatedTokens
 
-DIMENSION = 64
+VECTOR_DIMENSION = 64
 
 
 class WordEmbedder:
@@ -38,11 +38,11 @@ class WordEmbedder:
 
 def vector_of(text: str) -> Vector:
     """The unit vector of a text's words."""
-    numbers = [0.0] * DIMENSION
+    numbers = [0.0] * VECTOR_DIMENSION
     for word in re.findall(r"\w+", text.casefold()) or [""]:
         digest = hashlib.sha256(word.encode(errors="replace")).digest()
-        numbers[digest[0] % DIMENSION] += 1.0 if digest[1] & 1 else -1.0
+        numbers[digest[0] % VECTOR_DIMENSION] += 1.0 if digest[1] & 1 else -1.0
     length = math.sqrt(sum(number * number for number in numbers)) or 1.0
     if length == 1.0 and not any(numbers):
         numbers[0] = 1.0
-    return Vector(struct.pack(f"<{DIMENSION}f", *(number / length for number in numbers)))
+    return Vector(struct.pack(f"<{VECTOR_DIMENSION}f", *(number / length for number in numbers)))

@@ -14,7 +14,7 @@ MP3 = b"ID3\x04\0\0\0\0\0\0" + b"\xff\xfb\x90\0" + bytes(413)  # a tag and a fra
 
 
 @dataclass(slots=True)
-class DrawnImages:
+class FakeImages:
     """Gives the same picture whatever is asked for, and keeps what that was."""
 
     data: bytes = PNG
@@ -33,7 +33,7 @@ class DrawnImages:
 
 
 @dataclass(slots=True)
-class HeardWords:
+class FakeTranscriber:
     """Hears the same words in every sound, and keeps the names of those."""
 
     text: str = "Hello."
@@ -52,7 +52,7 @@ class HeardWords:
 
 
 @dataclass(slots=True)
-class SpokenSounds:
+class FakeSpeech:
     """Gives the same sound for every text, and keeps those."""
 
     data: bytes = MP3

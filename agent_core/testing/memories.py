@@ -10,7 +10,7 @@ from agent_core.model.ids import AgentId, MemoryId
 from agent_core.model.memory import Memory, MemoryChanges, Vector
 from agent_core.model.usage import Budget
 from agent_core.persistence.budgets import dollars, whole
-from agent_core.testing.store import KeptMemory, Store, StoreBuffer
+from agent_core.testing.store import Store, StoreBuffer, StoredMemory
 
 
 class MemoryMemories:
@@ -56,7 +56,7 @@ class MemoryMemories:
 
     def add(self, agent: Agent, memories: Sequence[Memory]) -> None:
         """Insert them at commit, if the agent is there."""
-        kept = [KeptMemory(memory, agent.id, agent.channel) for memory in memories]
+        kept = [StoredMemory(memory, agent.id, agent.channel) for memory in memories]
         self._buffer.queue(lambda store: store.insert_memories(kept))
 
     def put(self, agent: Agent, place: str, vectors: Mapping[MemoryId, Vector]) -> None:
@@ -88,7 +88,7 @@ class MemoryMemories:
 
         self._buffer.queue(change)
 
-    def _theirs(self, agent: Agent) -> list[KeptMemory]:
+    def _theirs(self, agent: Agent) -> list[StoredMemory]:
         return sorted(self._buffer.committed.memories_of(agent), key=lambda each: each.memory.id)
 
 

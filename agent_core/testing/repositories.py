@@ -59,7 +59,7 @@ class MemoryAgents:
     async def list_by_owner(self, surface: SurfaceName, workspace: str, person: str) -> tuple[Agent, ...]:
         """What the person made in the workspace."""
         rows = self._buffer.committed.agents.values()
-        return self._read(row for row in rows if _made(row.value) == (surface, workspace, person))
+        return self._read(row for row in rows if _owner_key(row.value) == (surface, workspace, person))
 
     async def list_with_thread(self, surface: SurfaceName, since: datetime) -> tuple[Agent, ...]:
         """Agents in whose thread a reply matters."""
@@ -130,13 +130,13 @@ class MemoryTurns:
 
     async def of(self, agent: Agent, *, last: int, before: int | None = None) -> tuple[Turn, ...]:
         """The newest turns, by number."""
-        rows = _theirs(self._buffer.committed.turns, agent)
+        rows = _rows_of(self._buffer.committed.turns, agent)
         rows = sorted((row for row in rows if before is None or row.value.number < before), key=_number)
         return self._read(rows[max(0, len(rows) - last) :])
 
     async def list_unshown(self, agent: Agent) -> tuple[Turn, ...]:
         """Turns whose card is out of date."""
-        rows = _theirs(self._buffer.committed.turns, agent)
+        rows = _rows_of(self._buffer.committed.turns, agent)
         return self._read(sorted((row for row in rows if row.shown != row.value.stage), key=_number))
 
     def add(self, turn: Turn) -> None:
@@ -171,7 +171,7 @@ class MemoryNotes:
 
     async def of(self, agent: Agent, *, since: datetime | None = None) -> tuple[Note, ...]:
         """The agent's notes."""
-        return _said(_theirs(self._buffer.committed.notes, agent), since)
+        return _values(_rows_of(self._buffer.committed.notes, agent), since)
 
     async def list_waiting(self, agent: Agent) -> tuple[Note, ...]:
         """Notes that no turn's thinking has read."""
@@ -179,7 +179,7 @@ class MemoryNotes:
 
     async def notices(self, agent: Agent, *, since: datetime | None = None) -> tuple[Notice, ...]:
         """The agent's notices."""
-        return _said(_theirs(self._buffer.committed.notices, agent), since)
+        return _values(_rows_of(self._buffer.committed.notices, agent), since)
 
     async def notice(self, channel: ChannelScope, notice_id: NoticeId) -> Notice:
         """The notice that is committed."""
@@ -190,7 +190,7 @@ class MemoryNotes:
 
     async def list_untold(self, agent: Agent) -> tuple[Notice, ...]:
         """Notices that the thread was not told."""
-        return _said([row for row in _theirs(self._buffer.committed.notices, agent) if not row.shown])
+        return _values([row for row in _rows_of(self._buffer.committed.notices, agent) if not row.shown])
 
     def add(self, note: Note) -> None:
         """Insert it at commit."""
@@ -221,7 +221,7 @@ def _is_in(agent: Agent, thread: ThreadRef) -> bool:
     return agent.channel == thread.channel and agent.thread is not None and agent.thread.thread == thread.thread
 
 
-def _made(agent: Agent) -> tuple[SurfaceName, str, str]:
+def _owner_key(agent: Agent) -> tuple[SurfaceName, str, str]:
     return agent.channel.surface, agent.channel.workspace, agent.owner.id
 
 
@@ -229,10 +229,10 @@ def _number(row: StoredRow[Turn]) -> int:
     return row.value.number
 
 
-def _theirs(rows: Rows[B], agent: Agent) -> list[StoredRow[B]]:
+def _rows_of(rows: Rows[B], agent: Agent) -> list[StoredRow[B]]:
     return [row for row in rows.values() if (row.value.agent_id, row.value.channel) == (agent.id, agent.channel)]
 
 
-def _said(rows: Iterable[StoredRow[Said]], since: datetime | None = None) -> tuple[Said, ...]:
+def _values(rows: Iterable[StoredRow[Said]], since: datetime | None = None) -> tuple[Said, ...]:
     said = (row.value for row in rows if since is None or row.value.at >= since)
     return tuple(sorted(said, key=lambda each: (each.at, each.id)))

@@ -15,8 +15,8 @@ from agent_core.testing.clock import FakeClock
 from agent_core.testing.files import InMemoryWorkspaces
 
 Program: TypeAlias = Callable[[Sequence[str], Files], Awaitable[ProgramRun]]
-MOST_LEFT = 4
-KILLED = 137
+MAX_BACKGROUND = 4
+KILLED_EXIT_CODE = 137
 
 
 async def silent(_argv: Sequence[str], _files: Files) -> ProgramRun:
@@ -65,7 +65,7 @@ class RecordingSandbox:
     async def start(self, argv: Sequence[str], agent: Agent) -> Background:
         """Call the program, and say that it goes on."""
         left = self._left.setdefault(agent.id, [])
-        if len(left) >= MOST_LEFT:
+        if len(left) >= MAX_BACKGROUND:
             raise CommandError(f"{len(left)} programs run already; end one with end_process first.")
         self.started.append(tuple(argv))
         run = await self.program(argv, self.workspaces.of(agent))
@@ -83,7 +83,7 @@ class RecordingSandbox:
         for program in left:
             if program.key == key:
                 left.remove(program)
-                return replace(program, exit_code=KILLED)
+                return replace(program, exit_code=KILLED_EXIT_CODE)
         raise CommandError(f"There is no program {key!r}: list_processes names those there are.")
 
     async def end_all(self, agent_id: AgentId) -> None:

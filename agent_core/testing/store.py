@@ -19,8 +19,8 @@ from agent_core.model.usage import Budget
 T = TypeVar("T")
 Said = TypeVar("Said", Note, Notice, AuditEntry)
 
-IN_THE_WAY = "A record stands in the way."
-CHANGED = "A record was saved elsewhere since it was read."
+RECORD_EXISTS = "A record stands in the way."
+RECORD_CHANGED = "A record was saved elsewhere since it was read."
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class StoredRow(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class KeptMemory:
+class StoredMemory:
     """A memory, whose it is, and where it can be found by which vector."""
 
     memory: Memory
@@ -58,7 +58,7 @@ class Store:
     deliveries: dict[str, datetime] = field(default_factory=dict)
     preferences: dict[tuple[str, str], str] = field(default_factory=dict)
     installations: dict[tuple[str, str], Installation] = field(default_factory=dict)
-    memories: dict[str, KeptMemory] = field(default_factory=dict)
+    memories: dict[str, StoredMemory] = field(default_factory=dict)
     memory_changes: dict[tuple[AgentId, ChannelScope], MemoryChanges] = field(default_factory=dict)
     budgets: dict[ChannelScope, Budget] = field(default_factory=dict)
 
@@ -77,7 +77,7 @@ class Store:
 
     def update_agent(self, agent: Agent, revision: int) -> None:
         """Replace an agent that is as it was read."""
-        row = _as_read(self.agents, agent.id, revision)
+        row = _require_revision(self.agents, agent.id, revision)
         self._must_be_free(agent)
         self.agents[agent.id] = replace(row, value=agent, revision=revision + 1)
 
@@ -97,12 +97,12 @@ class Store:
         """Add a new turn."""
         self._must_be_there(turn.agent_id)
         if any((row.value.agent_id, row.value.number) == (turn.agent_id, turn.number) for row in self.turns.values()):
-            raise Conflict(IN_THE_WAY)
+            raise Conflict(RECORD_EXISTS)
         _insert(self.turns, turn.id, StoredRow(turn))
 
     def update_turn(self, turn: Turn, revision: int) -> None:
         """Replace a turn that is as it was read; where its card stands stays."""
-        row = _as_read(self.turns, turn.id, revision)
+        row = _require_revision(self.turns, turn.id, revision)
         shown = row.value
         value = replace(
             turn,
@@ -140,7 +140,7 @@ class Store:
     def claim(self, delivery: str, at: datetime) -> None:
         """Add a delivery."""
         if delivery in self.deliveries:
-            raise Conflict(IN_THE_WAY)
+            raise Conflict(RECORD_EXISTS)
         self.deliveries[delivery] = at
 
     def forget(self, before: datetime) -> None:
@@ -152,27 +152,27 @@ class Store:
         place = (installation.surface, installation.workspace)
         there = self.installations.get(place)
         if replacing is not None and (there is None or there.sealed != replacing):
-            raise Conflict(CHANGED)
+            raise Conflict(RECORD_CHANGED)
         self.installations[place] = installation
 
     def remove_installation(self, place: tuple[str, str]) -> None:
         """Drop an installation, if it is there."""
         self.installations.pop(place, None)
 
-    def insert_memories(self, memories: Sequence[KeptMemory]) -> None:
+    def insert_memories(self, memories: Sequence[StoredMemory]) -> None:
         """Add new memories of an agent that is in this channel."""
         for kept in memories:
             self._must_be_there(kept.agent_id)
             if kept.memory.id in self.memories or self.agents[kept.agent_id].value.channel != kept.channel:
-                raise Conflict(IN_THE_WAY)
+                raise Conflict(RECORD_EXISTS)
             self.memories[kept.memory.id] = kept
 
-    def memories_of(self, agent: Agent) -> list[KeptMemory]:
+    def memories_of(self, agent: Agent) -> list[StoredMemory]:
         """Those of the agent in its channel."""
         whose = (agent.id, agent.channel)
         return [each for each in self.memories.values() if (each.agent_id, each.channel) == whose]
 
-    def replace_memory(self, old: KeptMemory, new: KeptMemory | None) -> None:
+    def replace_memory(self, old: StoredMemory, new: StoredMemory | None) -> None:
         """Change or drop a memory, and count the vectors that come and go."""
         whose = (old.agent_id, old.channel)
         counts = self.memory_changes.get(whose, MemoryChanges())
@@ -189,7 +189,7 @@ class Store:
     def _must_be_free(self, agent: Agent) -> None:
         others = (row.value for row in self.agents.values() if row.value.id != agent.id)
         if any(name_key(other) == name_key(agent) for other in others):
-            raise Conflict(IN_THE_WAY)
+            raise Conflict(RECORD_EXISTS)
 
     def _must_be_there(self, agent_id: AgentId) -> None:
         if agent_id not in self.agents:
@@ -241,12 +241,12 @@ def name_key(agent: Agent) -> tuple[ChannelScope, str]:
 
 def _insert(rows: Rows[T], record_id: str, row: StoredRow[T]) -> None:
     if record_id in rows:
-        raise Conflict(IN_THE_WAY)
+        raise Conflict(RECORD_EXISTS)
     rows[record_id] = row
 
 
-def _as_read(rows: Rows[T], record_id: str, revision: int) -> StoredRow[T]:
+def _require_revision(rows: Rows[T], record_id: str, revision: int) -> StoredRow[T]:
     row = rows.get(record_id)
     if row is None or row.revision != revision:
-        raise Conflict(CHANGED)
+        raise Conflict(RECORD_CHANGED)
     return row

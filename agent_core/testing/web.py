@@ -8,7 +8,7 @@ from agent_core.ports.web import Address, Cloned, Fetched, Page
 from agent_core.providers.egress.address_policy import inside
 from agent_core.providers.egress.urls import Target, refused, shown_host, target_of
 
-SOMEWHERE = "93.184.216.34"
+PUBLIC_ADDRESS = "93.184.216.34"
 
 
 @dataclass(slots=True)
@@ -62,7 +62,7 @@ class InMemoryWeb:
 
     def _hosts(self, url: str) -> tuple[Address, ...]:
         target = target_of(url)
-        return (Address(target.host, str(target.address or self.addresses.get(target.host, SOMEWHERE))),)
+        return (Address(target.host, str(target.address or self.addresses.get(target.host, PUBLIC_ADDRESS))),)
 
     def _asked(self, url: str, sites: Sites) -> str:
         target = self._admitted(url, sites)

@@ -12,8 +12,8 @@ from pydantic import BaseModel
 from adapters.cards import turn_card
 from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS
-from agent_core.commands.redaction import redacting
-from agent_core.commands.registry import CommandContext, Commands, declared
+from agent_core.commands.redaction import redact_output
+from agent_core.commands.registry import CommandContext, Commands, declare
 from agent_core.errors import AlreadyDecided, CommandError, NotAllowed
 from agent_core.loop.command_runner import NextHook
 from agent_core.model.actors import ActorKind
@@ -53,8 +53,8 @@ async def echo(given: Text, context: CommandContext) -> str:
 
 
 def stage_of(*replies: str) -> Stage:
-    own = declared(Text, echo, label="Echo", risks=("execute",), category="code")
-    commands = Commands.of(*(redacting(each, SECRETS) for each in (*FILE_COMMANDS, *FINISH_COMMANDS, own)))
+    own = declare(Text, echo, label="Echo", risks=("execute",), category="code")
+    commands = Commands.of(*(redact_output(each, SECRETS) for each in (*FILE_COMMANDS, *FINISH_COMMANDS, own)))
     stage = Stage(model=ScriptedModel(*replies), commands=commands)
     metered_model = MeteredModel(model=stage.model, tokens=Estimates(), secrets=SECRETS)
     stage.loop = replace(stage.loop, proposer=replace(stage.loop.proposer, metered_model=metered_model))

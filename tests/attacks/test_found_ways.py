@@ -9,7 +9,7 @@ from agent_core.commands.agents import AgentCommands
 from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.programs import ProgramCommands
-from agent_core.commands.registry import Command, CommandContext, Commands, declared
+from agent_core.commands.registry import Command, CommandContext, Commands, declare
 from agent_core.errors import PersonError, SurfaceBusy, ThreadGone
 from agent_core.loop.command_runner import NextHook
 from agent_core.loop.recall import Recall
@@ -25,7 +25,7 @@ from agent_core.model.seen_proposal import SeenProposal
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Usage
 from agent_core.oversight.lease import grant
-from agent_core.prompt.packing import Situation, past
+from agent_core.prompt.packing import Situation, shared_prefix
 from agent_core.testing.examples import ANA, BEN, CHANNEL, NOON, a_turn, an_agent
 from agent_core.testing.files import InMemoryWorkspaces
 from agent_core.testing.language_model import ScriptedModel, reply_text
@@ -55,7 +55,7 @@ async def fetch(_given: Nothing, context: CommandContext) -> str:
 
 def stage_of(*replies: str, **more: object) -> Stage:
     def one(function: object, risks: tuple[str, ...], **facts: object) -> Command:
-        return declared(Nothing, function, label="x", risks=risks, category="web", **facts)  # type: ignore[arg-type]
+        return declare(Nothing, function, label="x", risks=risks, category="web", **facts)  # type: ignore[arg-type]
 
     own = (
         one(look, ("network",), outside=True),
@@ -307,7 +307,7 @@ def outside_turn(number: int = 1) -> Turn:
 
 def prompt_with(digest: Digest) -> str:
     here = Situation(agent=an_agent(digest=digest, turns=digest.upto), commands=(), turns=(), notes=(), now=NOON)
-    return "\n".join(message.content for message in past(here))
+    return "\n".join(message.content for message in shared_prefix(here))
 
 
 class Summing(ScriptedModel):

@@ -21,7 +21,7 @@ from pydantic import BaseModel
 from agent_core.commands.agents import AgentCommands
 from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS
-from agent_core.commands.registry import Command, CommandContext, Commands, declared
+from agent_core.commands.registry import Command, CommandContext, Commands, declare
 from agent_core.errors import NotFound, PersonError
 from agent_core.loop.command_runner import NextHook
 from agent_core.model.actors import Actor
@@ -66,9 +66,9 @@ async def post(given: Word, _context: CommandContext) -> str:
 def own_commands() -> tuple[Command, ...]:
     """A page, a program and a post."""
     return (
-        declared(Word, look, label="Look", risks=("network",), category="web", outside=True),
-        declared(Word, run, label="Run", risks=("execute",), category="shell"),
-        declared(Word, post, label="Post", risks=("publish",), category="publish"),
+        declare(Word, look, label="Look", risks=("network",), category="web", outside=True),
+        declare(Word, run, label="Run", risks=("execute",), category="shell"),
+        declare(Word, post, label="Post", risks=("publish",), category="publish"),
     )
 
 

@@ -11,8 +11,8 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-SHUT_IN = ("bwrap", "--unshare-pid", "--die-with-parent")
-ALONE = ("--rm", "--init", "--read-only")  # options without a value
+BWRAP_OPTIONS = ("bwrap", "--unshare-pid", "--die-with-parent")
+FLAGS = ("--rm", "--init", "--read-only")  # options without a value
 
 
 def installed(folder: Path, *, runtimes: str = "runc io.containerd.runc.v2", images: tuple[str, ...] = ()) -> str:
@@ -61,7 +61,7 @@ def run(folder: Path, words: list[str]) -> int:
     for there, inside, _ in others:
         shown += ["--ro-bind", there, inside]
     limited = ("prlimit", f"--as={options['--memory']}")
-    process = subprocess.Popen([*limited, *SHUT_IN, *shown, "--", *line[1:]])
+    process = subprocess.Popen([*limited, *BWRAP_OPTIONS, *shown, "--", *line[1:]])
     state = folder / f"{options['--name']}.pid"
     state.write_text(str(process.pid))
     code = process.wait()
@@ -84,7 +84,7 @@ def parsed(words: list[str]) -> tuple[dict[str, str], list[str]]:
     """Options with their last values, and the rest from the image on."""
     options, place = {}, 0
     while words[place].startswith("--"):
-        width = 1 if words[place] in ALONE else 2
+        width = 1 if words[place] in FLAGS else 2
         options[words[place]] = words[place + width - 1]
         place += width
     return options, words[place:]

@@ -5,8 +5,8 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 
-WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
-OPEN = (
+WORD_NAMESPACE = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+OPEN_DOCUMENT_NAMESPACES = (
     'xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" '
     'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0" '
     'xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0"'
@@ -24,7 +24,7 @@ def archive(members: Mapping[str, str]) -> bytes:
 
 def word(body: str, *, before: str = "") -> bytes:
     """A Word file with this XML as its body."""
-    return archive({"word/document.xml": f"{before}<w:document {WORD}><w:body>{body}</w:body></w:document>"})
+    return archive({"word/document.xml": f"{before}<w:document {WORD_NAMESPACE}><w:body>{body}</w:body></w:document>"})
 
 
 def line(text: str) -> str:
@@ -34,7 +34,7 @@ def line(text: str) -> str:
 
 def open_document(body: str) -> bytes:
     """An OpenDocument file with this XML as its body."""
-    content = f"<office:document-content {OPEN}>{body}</office:document-content>"
+    content = f"<office:document-content {OPEN_DOCUMENT_NAMESPACES}>{body}</office:document-content>"
     return archive({"mimetype": "application/vnd.oasis.opendocument.text", "content.xml": content})
 
 
@@ -53,7 +53,7 @@ def pdf(*pages: str | bytes, tree: str = "") -> bytes:
     return _whole(objects)
 
 
-def squeezed(text: bytes, times: int) -> bytes:
+def compressed_stream(text: bytes, times: int) -> bytes:
     """A compressed stream of the text, so many times."""
     packer = zlib.compressobj(9)
     return b"".join(packer.compress(text) for _ in range(times)) + packer.flush()

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from agent_core.testing.media import MP3, PNG
 
-PACKED = base64.b64encode(PNG).decode()
+PNG_BASE64 = base64.b64encode(PNG).decode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +35,13 @@ class Asked:
 
 
 OPENAI_IMAGE = Answers(
-    {"created": 1, "data": [{"b64_json": PACKED}], "usage": {"input_tokens": 9, "output_tokens": 100}}
+    {"created": 1, "data": [{"b64_json": PNG_BASE64}], "usage": {"input_tokens": 9, "output_tokens": 100}}
 )
-USUAL: dict[str, Answers] = {
+DEFAULT_ANSWERS: dict[str, Answers] = {
     "/v1/images/generations": OPENAI_IMAGE,
     "/v1/audio/transcriptions": Answers({"text": "Hello there.", "usage": {"type": "duration", "seconds": 60}}),
     "/v1/audio/speech": Answers(MP3, headers={"Content-Type": "audio/mpeg"}),
-    "/sdapi/v1/txt2img": Answers({"images": [PACKED], "info": "{}"}),
+    "/sdapi/v1/txt2img": Answers({"images": [PNG_BASE64], "info": "{}"}),
     "/hub/draws": Answers(PNG, headers={"Content-Type": "image/png"}),
     "/hub/hears": Answers({"text": "Hello there."}),
 }
@@ -66,7 +66,7 @@ class MediaStandIn:
         """POST to any of them."""
         self.asked.append(await _read(request))
         self.begun.set()
-        usual = USUAL.get(request.path, Answers({"error": "There is no such model."}, 404))
+        usual = DEFAULT_ANSWERS.get(request.path, Answers({"error": "There is no such model."}, 404))
         answer = self._answers.popleft() if self._answers else usual
         if not answer.status:
             await self._over.wait()

@@ -26,7 +26,7 @@ from aiohttp import ClientSession, web
 from tests.patience import PATIENCE_SECONDS
 
 KEY = "pcsk_test_3f9a0c"
-MOST_BYTES, MOST_VECTORS, MOST_METADATA = 2_000_000, 1000, 40_960
+MAX_REQUEST_BYTES, MAX_VECTORS, MAX_METADATA_BYTES = 2_000_000, 1000, 40_960
 NAMES = count(1)
 
 
@@ -158,7 +158,7 @@ def _beyond_limits(path: str, size: int, body: dict[str, Any]) -> str:
     names = [body.get("namespace", ""), *(vector["id"] for vector in body.get("vectors", ()))]
     if not all(name.isascii() and len(name) <= 512 for name in names):
         return "names are ASCII and no longer than 512"
-    if path.endswith("/vectors/upsert") and (size > MOST_BYTES or len(body["vectors"]) > MOST_VECTORS):
+    if path.endswith("/vectors/upsert") and (size > MAX_REQUEST_BYTES or len(body["vectors"]) > MAX_VECTORS):
         return "an upsert takes no more than 2 MB and 1,000 vectors"
     if any(not any(vector["values"]) for vector in body.get("vectors", ())):
         return "dense vectors must contain at least one non-zero value"

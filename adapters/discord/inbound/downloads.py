@@ -3,7 +3,7 @@
 from aiohttp import ClientSession, ClientTimeout
 
 from adapters.limited_replies import read_limited
-from agent_core.service.uploads import MOST_BYTES
+from agent_core.service.uploads import MAX_UPLOAD_BYTES
 
 FILE_TIMEOUT_SECONDS = 60
 
@@ -17,4 +17,4 @@ async def read_file(url: str) -> bytes:
         ClientSession(timeout=ClientTimeout(total=FILE_TIMEOUT_SECONDS), trust_env=True) as session,
         session.get(url, allow_redirects=False, raise_for_status=True) as answer,
     ):
-        return await read_limited(answer, MOST_BYTES)
+        return await read_limited(answer, MAX_UPLOAD_BYTES)

@@ -22,7 +22,7 @@ from agent_core.errors import CommandError, InvalidInput, PersonError, SurfaceEr
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
 from agent_core.model.seen_proposal import SeenProposal
-from agent_core.service.uploads import MOST_BYTES, too_large
+from agent_core.service.uploads import MAX_UPLOAD_BYTES, too_large
 
 logger = logging.getLogger(__name__)
 
@@ -152,7 +152,7 @@ def as_written(message: discord.Message) -> str:
 
 async def fetch_files(file: discord.Attachment) -> bytes:
     """The bytes of a file that somebody dropped; raise InvalidInput with a sentence where they cannot be had."""
-    if file.size > MOST_BYTES:
+    if file.size > MAX_UPLOAD_BYTES:
         raise too_large(file.filename)
     try:
         return await file.read()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent_core.errors import CommandError
-from agent_core.model.texts import unicode_text
+from agent_core.model.texts import decode_unicode
 from agent_core.ports.documents import Reading
 from agent_core.providers.documents.isolated_reader import BROKEN, SLOW, read_isolated
 
@@ -38,7 +38,7 @@ class DocumentReader:
     async def text_of(self, name: str, data: bytes) -> Reading:
         """The text; what is neither text nor a document is told as such."""
         kind = _kind(name, data)
-        text = unicode_text(data) if kind == "legacy" else None
+        text = decode_unicode(data) if kind == "legacy" else None
         if text is not None:
             return Reading(text)
         if data.startswith(OLD_WORD):

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from agent_core.errors import CommandError, OutsideWorkspace
-from agent_core.model.files import MOST_LISTED, FileEntry
+from agent_core.model.files import MAX_LISTED_FILES, FileEntry
 from agent_core.providers.workspace.workspace_paths import MOST_DEPTH, UNFINISHED, is_file, is_folder, is_name, no_file
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -161,7 +161,7 @@ class _Walk:
         with os.scandir(folder) as entries:
             for entry in entries:
                 self.left -= 1
-                if self.left < 0 or len(self.found) >= MOST_LISTED:
+                if self.left < 0 or len(self.found) >= MAX_LISTED_FILES:
                     raise _Enough
                 if is_name(entry.name) and depth < MOST_DEPTH:
                     with suppress(OSError):

@@ -15,7 +15,7 @@ from adapters.terminal.console import Console
 from adapters.terminal.streams import Streams
 from adapters.terminal.surface import CHANNEL, AdvancedEvent, CardEvent, TerminalSurface, person
 from agent_core.commands.agents import AgentCommands, Nothing
-from agent_core.commands.registry import CommandContext, declared
+from agent_core.commands.registry import CommandContext, declare
 from agent_core.errors import InvalidInput, ModelRefused
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Acting, Agent, Awaiting, Stopped
@@ -359,7 +359,7 @@ def risky(desk: Desk, risk: RiskClass, *, always_asks: bool = False) -> list[str
         wiped.append("all")
         return "Gone."
 
-    command = declared(Nothing, wipe, label="x", risks=(risk,), category="agents", always_asks=always_asks)
+    command = declare(Nothing, wipe, label="x", risks=(risk,), category="agents", always_asks=always_asks)
     desk.stage.commands.register(command)
     return wiped
 

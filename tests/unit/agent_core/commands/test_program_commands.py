@@ -9,7 +9,7 @@ from platform import python_version
 import pytest
 from inline_snapshot import snapshot
 
-from agent_core.commands.launcher import launching
+from agent_core.commands.launcher import launch_command
 from agent_core.commands.programs import ProgramCommands
 from agent_core.commands.registry import CommandContext, Commands
 from agent_core.errors import CommandError
@@ -74,7 +74,7 @@ It printed:
 3\
 """
     )
-    assert desk.sandbox.ran == [launching("-sum.py", ["--round", "two words"])]
+    assert desk.sandbox.ran == [launch_command("-sum.py", ["--round", "two words"])]
     assert desk.sandbox.sealed == [{"-sum.py": b"\xef\xbb\xbfprint(1 + 2)"}]
     assert desk.heard == ["3\n"]
 
