@@ -1,4 +1,4 @@
-"""Arguments as a model gave them → arguments as a command names them. Nothing is guessed."""
+"""Converts a call's arguments to a command's own names and types. Guesses nothing."""
 
 import json
 import math
@@ -14,9 +14,10 @@ NUMBER = re.compile(r"[+-]?\d{1,18}(\.\d{1,18})?([eE][+-]?\d{1,2})?", re.ASCII)
 
 
 def fit_arguments(spec: CommandSpec, given: Arguments) -> Arguments:
-    """The arguments under their own names, in the types of the schema where their text says so.
+    """The arguments under their proper names, with numbers and booleans converted from text where the schema asks.
 
-    What is null and may be left out is left out. Raise UnusableReply when two names mean one argument and differ.
+    Optional arguments that are null are dropped. Raise UnusableReply if two names of one argument have different
+    values.
     """
     properties = _properties(spec)
     names = {normalise_name(alias): name for alias, name in spec.aliases.items()} | {
@@ -36,14 +37,14 @@ def fit_arguments(spec: CommandSpec, given: Arguments) -> Arguments:
 
 
 def allowed_arguments_text(spec: CommandSpec) -> str:
-    """A sentence that names the arguments a command takes."""
+    """A sentence that names the command's arguments."""
     required = cast("Iterable[str]", spec.parameters.get("required", ()))
     names = [name if name in required else f"{name} (may be left out)" for name in _properties(spec)]
     return f"Its arguments are: {', '.join(names)}." if names else "It takes no arguments."
 
 
 def normalise_name(name: str) -> str:
-    """A name without what models write differently: capitals, hyphens, blanks, underscores."""
+    """The name in lower case, without hyphens, white space and underscores, which models vary."""
     return re.sub(r"[\s_-]+", "", name).casefold()
 
 

@@ -1,4 +1,4 @@
-"""Commands that bring files of the web into the agent's workspace."""
+"""Commands that save files from the web: download a file, clone a repository."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +15,7 @@ from agent_core.oversight.sites import sites_of
 from agent_core.ports.database import Database
 from agent_core.ports.web import Cloned, Web
 
-MAX_FILE_BYTES = 25_000_000  # what one file of a workspace may hold
+MAX_FILE_BYTES = 25_000_000  # the limit of a workspace file
 MAX_REPOSITORY_BYTES = 50_000_000
 MAX_LISTED_FILES, MAX_LISTED_SKIPPED, REPORT_INTERVAL_FILES = 40, 20, 50
 FOLDER_ALIASES = ("path", "folder", "directory", "dir", "destination", "local_path", "clone_dir", "to")
@@ -40,7 +40,7 @@ class UrlAndFolder(UrlArguments):
 
 @dataclass(frozen=True, slots=True)
 class DownloadCommands:
-    """What an agent can fetch. Files come from anybody, and nothing of them is ever run by fetching them."""
+    """The files are untrusted; no download runs any of them."""
 
     web: Web
     database: Database
@@ -63,21 +63,20 @@ class DownloadCommands:
         return _clone_text(cloned, folder, written, why)
 
     async def preview_download(self, given: UrlAndFile, context: CommandContext) -> Preview:
-        """Where it comes from, and whether a file is replaced."""
+        """The host, and whether a file is replaced."""
         basis = await context.files.fingerprint(given.filename)
         where = self.web.host_of(given.url, await self._sites(context))
         what = f"{'replaces' if basis else 'new file'} {given.filename}"
         return Preview(title=f"{where} · {what}", body="", target=given.filename, basis=basis)
 
     async def preview_clone(self, given: UrlAndFolder, context: CommandContext) -> Preview:
-        """Where it comes from and goes to."""
+        """The host, and the new folder."""
         folder = await _new_folder(given.clone_path, context)
         where = self.web.host_of(given.url, await self._sites(context))
         return Preview(title=f"{where} · new folder {folder}", body="", target=folder)
 
     @property
     def commands(self) -> tuple[Command, ...]:
-        """Both."""
         fetch = partial(declare, risks=("network", "write"), category="web", outside=True)
         return (
             fetch(
@@ -103,8 +102,8 @@ class DownloadCommands:
 
 
 async def _new_folder(path: str, context: CommandContext) -> str:
-    """The folder's plain path; raise CommandError where it is none, or holds something."""
-    await context.files.fingerprint(f"{path}/any")  # says what is wrong with a path, also one through a file
+    """The normalised path; raise CommandError if it is invalid or already exists."""
+    await context.files.fingerprint(f"{path}/any")  # raises for an invalid path, also one below a file
     folder = "/".join(part for part in path.split("/") if part not in ("", "."))
     if not folder:
         raise CommandError("Name a new folder for the repository.")
@@ -114,7 +113,7 @@ async def _new_folder(path: str, context: CommandContext) -> str:
 
 
 async def _write(cloned: Cloned, folder: str, context: CommandContext) -> tuple[int, str]:
-    """How many files were written, and why not all of them."""
+    """The number of files that were written, and the reason why the others were not."""
     for number, (path, data) in enumerate(cloned.files):
         try:
             await context.files.write(f"{folder}/{path}", data)

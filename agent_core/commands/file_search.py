@@ -1,4 +1,4 @@
-"""Lists of files, and files by what stands in them: bounded in files, bytes and hits, however many there are."""
+"""Lists files, and searches their names and lines (grep), within limits on files, bytes and hits."""
 
 from collections.abc import Iterator, Sequence
 
@@ -30,7 +30,7 @@ class FileSearchArguments(DirectoryArguments):
 
 
 def list_files(entries: Sequence[FileEntry]) -> str:
-    """The files, a line each, and how many more there are."""
+    """One line for each file, and the number of those that are not listed."""
     lines = [f"{entry.path} ({entry.size:,} bytes)" for entry in entries[:MAX_SHOWN_FILES]]
     more = len(entries) - len(lines)
     if more:
@@ -40,7 +40,7 @@ def list_files(entries: Sequence[FileEntry]) -> str:
 
 
 async def search_files(entries: Sequence[FileEntry], query: str, files: Files) -> str:
-    """The files that hold the query in their name or in a line, with those lines and their numbers."""
+    """Files with the query in their name, and matching lines with their numbers; case is ignored."""
     wanted, hits, unread, taken = query.strip().casefold(), list[str](), 0, 0
     for number, entry in enumerate(entries):
         if len(hits) >= MAX_HITS:
@@ -55,7 +55,7 @@ async def search_files(entries: Sequence[FileEntry], query: str, files: Files) -
 
 
 async def _text(entry: FileEntry, files: Files) -> str | None:
-    """What stands in a file that is text and short enough, and still there."""
+    """The text of a file, or None if it is binary, too large or deleted since."""
     if entry.size > MAX_FILE_BYTES:
         return None
     try:
@@ -76,7 +76,7 @@ def _lines(text: str, wanted: str) -> Iterator[str]:
 
 
 def _excerpt(line: str, wanted: str) -> str:
-    """A line, or as much of it around what was looked for as is shown."""
+    """The line, or the part around the match."""
     if len(line) <= MAX_LINE_CHARACTERS:
         return line
     start = max(line.casefold().find(wanted) - MAX_LINE_CHARACTERS // 2, 0)

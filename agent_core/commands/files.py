@@ -1,4 +1,4 @@
-"""Commands on the files of the agent's own workspace."""
+"""Commands on the files of the agent's workspace."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -45,10 +45,9 @@ class ReadFrom(Filename):
 
 @dataclass(frozen=True, slots=True)
 class PlainTexts:
-    """Reads what is Unicode, and nothing else."""
+    """A Documents port that reads Unicode text only."""
 
     async def text_of(self, name: str, data: bytes) -> Reading:
-        """The text as it stands there."""
         text = decode_unicode(data)
         if text is None:
             raise CommandError(f"{name} is not a text file ({len(data):,} bytes).")
@@ -60,7 +59,7 @@ PLAIN_TEXTS = PlainTexts()
 
 @dataclass(frozen=True, slots=True)
 class FileCommands:
-    """What an agent can do with its files; `documents` reads those that are more than plain text."""
+    """`documents` extracts text from other formats, such as PDF."""
 
     documents: Documents = PLAIN_TEXTS
 
@@ -102,12 +101,11 @@ class FileCommands:
         return await search_files(entries, given.query, context.files) if given.query.strip() else list_files(entries)
 
     async def preview_read(self, given: Filename, context: CommandContext) -> None:
-        """Nothing to show, but a file that cannot be read is told before anybody is asked."""
+        """None, but a file that cannot be read is rejected before people are asked."""
         await self._read(given, context)
 
     @property
     def commands(self) -> tuple[Command, ...]:
-        """Them all."""
         read = partial(declare, risks=("read",), category="files")
         write = partial(declare, risks=("write",), category="files")
         adding, writing = ("append_file",), ("write_file", "create_file")
@@ -130,7 +128,7 @@ class FileCommands:
 
 
 async def preview_write(given: FilenameAndText, context: CommandContext) -> Preview:
-    """The change as a unified diff; a write that would change nothing is refused."""
+    """A unified diff; a write that changes nothing is rejected."""
     basis = await context.files.fingerprint(given.filename)
     old = await context.files.read(given.filename) if basis else b""
     if basis:
@@ -139,7 +137,7 @@ async def preview_write(given: FilenameAndText, context: CommandContext) -> Prev
 
 
 async def preview_append(given: FilenameAndText, context: CommandContext) -> Preview:
-    """The lines to be added, under the file's last ones; what stands there already is refused."""
+    """The added lines below the file's last ones; a text that the file already ends with is rejected."""
     basis = await context.files.fingerprint(given.filename)
     old = await context.files.read(given.filename) if basis else b""
     if basis:
@@ -148,7 +146,7 @@ async def preview_append(given: FilenameAndText, context: CommandContext) -> Pre
 
 
 async def preview_delete(given: Filename, context: CommandContext) -> Preview:
-    """What would be lost."""
+    """The file's size and its text."""
     basis = await context.files.fingerprint(given.filename)
     folder = given.filename.rpartition("/")[0] if basis else ""
     sizes = {entry.path: entry.size for entry in await context.files.list_files(folder)}
@@ -159,7 +157,7 @@ async def preview_delete(given: Filename, context: CommandContext) -> Preview:
 
 
 async def preview_list(given: DirectoryArguments, context: CommandContext) -> None:
-    """Nothing to show, but a folder that is not one is told before anybody is asked."""
+    """None, but a path that is not a folder is rejected before people are asked."""
     await context.files.list_files(given.directory)
 
 
@@ -178,7 +176,7 @@ def _require_change(given: FilenameAndText, old: bytes) -> None:
 
 
 def _require_new_end(given: FilenameAndText, old: bytes) -> None:
-    """Raise CommandError where the text stands at the file's end: a repeated append would double it."""
+    """Raise CommandError if the file already ends with the text: models repeat appends by mistake."""
     if not given.text:
         raise CommandError(f"There is nothing to append; {given.filename} would stay as it is.")
     if not is_utf8(old):

@@ -1,17 +1,13 @@
-"""Doing nothing, and being done."""
+"""The commands do_nothing and task_complete."""
 
 from collections.abc import Sequence
 
 from pydantic import BaseModel, Field
 
-from agent_core.commands.registry import Command, CommandContext, declare
+from agent_core.commands.registry import Command, CommandContext, NoArguments, declare
 from agent_core.model.files import FileEntry
 
 MAX_NAMED_FILES = 10
-
-
-class Nothing(BaseModel):
-    """No arguments."""
 
 
 class Reason(BaseModel):
@@ -20,7 +16,7 @@ class Reason(BaseModel):
     reason: str = Field(description="what was reached", max_length=4000)
 
 
-async def do_nothing(_given: Nothing, _context: CommandContext) -> str:
+async def do_nothing(_given: NoArguments, _context: CommandContext) -> str:
     """Do nothing this turn."""
     return "Nothing was done."
 
@@ -31,7 +27,7 @@ async def task_complete(given: Reason, context: CommandContext) -> str:
 
 
 def _files(entries: Sequence[FileEntry]) -> str:
-    """The files that are left, the newest first."""
+    """The files of the workspace, newest first."""
     newest = sorted(entries, key=lambda entry: entry.changed_at, reverse=True)
     named = ", ".join(f"{entry.path} ({entry.size:,} bytes)" for entry in newest[:MAX_NAMED_FILES])
     more = f" and {len(entries) - MAX_NAMED_FILES:,} more" if len(entries) > MAX_NAMED_FILES else ""
@@ -39,7 +35,7 @@ def _files(entries: Sequence[FileEntry]) -> str:
 
 
 FINISH_COMMANDS: tuple[Command, ...] = (
-    declare(Nothing, do_nothing, label="Do nothing", risks=("read",), category="finish", waits=True),
+    declare(NoArguments, do_nothing, label="Do nothing", risks=("read",), category="finish", waits=True),
     declare(
         Reason,
         task_complete,

@@ -1,4 +1,4 @@
-"""Commands that a language model carries out by being a function: looking at code, bettering it, testing it."""
+"""Commands in which a language model acts as a function: analyse code, improve code, write tests."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class CodeAndFocus(Code):
 
 @dataclass(frozen=True, slots=True)
 class FunctionCommands:
-    """What the fast model does with code. It sees the code and nothing else of the agent's work."""
+    """The model sees the code and nothing else of the agent's work."""
 
     metered_model: MeteredModel
 
@@ -72,11 +72,11 @@ class FunctionCommands:
         return await self._call_model(TESTS, {"code": await _code(given, context), "focus": focus}, context)
 
     async def preview(self, given: Code, context: CommandContext) -> Preview:
-        """How much code goes to which model; what does not fit is told before anybody is asked."""
+        """How much code goes to which model; code that exceeds its window is rejected before people are asked."""
         code = await _code(given, context)
         if isinstance(given, CodeAndSuggestions):
             _suggestions(given.suggestions)
-        self._must_fit(ANALYZE, {"code": code}, context)
+        self._require_fit(ANALYZE, {"code": code}, context)
         number, name = len(code.splitlines()), self._name(context)
         what = f"{number:,} {'line' if number == 1 else 'lines'} of {given.filename or 'code'}"
         basis = await context.files.fingerprint(given.filename) if given.filename else ""
@@ -84,7 +84,6 @@ class FunctionCommands:
 
     @property
     def commands(self) -> tuple[Command, ...]:
-        """Them all."""
         spend = partial(declare, risks=("spend",), category="code", asks_models=True)
         wishes = {**CODE_ALIASES, "suggestion": "suggestions", "improvements": "suggestions"}
         look, evaluate = self.analyze_code, ("evaluate_code",)
@@ -97,7 +96,7 @@ class FunctionCommands:
     def _name(self, context: CommandContext) -> str:
         return self.metered_model.name_for(context.agent.model, "function") or "the model"
 
-    def _must_fit(self, function: Function, arguments: Mapping[str, str], context: CommandContext) -> None:
+    def _require_fit(self, function: Function, arguments: Mapping[str, str], context: CommandContext) -> None:
         name = self.metered_model.name_for(context.agent.model, "function")
         room = self.metered_model.room(name)
         tokens = TOKENS_PER_PROMPT + room.taken_by(function_messages(function, arguments))
@@ -108,7 +107,7 @@ class FunctionCommands:
             )
 
     async def _call_model(self, function: Function, arguments: Mapping[str, str], context: CommandContext) -> str:
-        self._must_fit(function, arguments, context)
+        self._require_fit(function, arguments, context)
         question = ModelRequest(kind="function", prompt=function_messages(function, arguments))
         reply = await self.metered_model.ask(question, context.agent.model, context.tracker)
         text = parse_returned(reply)
@@ -119,7 +118,7 @@ class FunctionCommands:
 
 
 async def _code(given: Code, context: CommandContext) -> str:
-    """The code; raise CommandError unless there is some, from one place."""
+    """The code, from the argument or the file; raise CommandError for none or both."""
     if bool(given.code.strip()) == bool(given.filename):
         raise CommandError("Give either the code or the name of a file that holds it, and not both.")
     if not given.filename:
@@ -135,7 +134,7 @@ async def _code(given: Code, context: CommandContext) -> str:
 
 
 def _suggestions(given: list[str] | str) -> list[str]:
-    """The suggestions, one in a line; raise CommandError where there are none, or too much."""
+    """The suggestions, each on one line; raise CommandError for none, or too many or too long ones."""
     told = [" ".join(wish.split()) for wish in ([given] if isinstance(given, str) else given)]
     wishes = [wish for wish in told if wish]
     if not wishes:

@@ -1,4 +1,4 @@
-"""A command that reads past turns again: prompts show only the beginning of what was long."""
+"""The command read_turn: past turns in full, which prompts only show the beginning of."""
 
 import json
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class TurnArguments(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class HistoryCommands:
-    """What an agent can read of its own past, and of nobody else's."""
+    """Agents read only their own turns."""
 
     database: Database
 
@@ -43,7 +43,6 @@ class HistoryCommands:
 
     @property
     def commands(self) -> tuple[Command, ...]:
-        """The one there is."""
         return (declare(TurnArguments, self.read_turn, label="Read a past turn", risks=("read",), category="memory"),)
 
 

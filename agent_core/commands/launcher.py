@@ -1,16 +1,16 @@
-"""The few lines of Python that start the sealed copy of a program in the sandbox.
+"""The constant Python code that starts the sealed copy of an approved program in the sandbox.
 
-They are constant, so an approval need not show them.
+As it is constant, approvals need not show it.
 
-The script and its modules come from `/sealed`, where nobody can change them. The program sees itself as the file of the
-workspace that it is. The workspace is not among the places where modules are looked for.
+The script and its modules are read from `/sealed`, which is read-only. The program sees itself as a file of the
+workspace, but modules are not imported from the workspace.
 """
 
 from collections.abc import Sequence
 
 SEALED_FOLDER = "/sealed"
-# -I: neither the environment nor the working directory adds places for modules. Nothing is imported here but what
-# Python has loaded by itself, as a module of the workspace could take its name.
+# -I: neither the environment nor the working directory extends sys.path. The launcher imports only modules that Python
+# has loaded at its start, because a module of the workspace could have the same name.
 PYTHON_COMMAND = ("python3", "-I", "-B", "-u", "-c")
 LAUNCHER = f"""
 def launch():

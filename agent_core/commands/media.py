@@ -1,4 +1,4 @@
-"""Commands that make pictures and sounds, and hear words in them. What comes back is checked before it is kept."""
+"""Commands that generate images, synthesise speech and transcribe audio. The format of results is checked."""
 
 import re
 from dataclasses import dataclass
@@ -19,17 +19,8 @@ from agent_core.ports.world import Files
 T = TypeVar("T")
 MAX_PROMPT_CHARACTERS = 4_000
 MAX_SPEECH_CHARACTERS = 4_096  # developers.openai.com/api/reference: `input` of speech
-AUDIO_FORMATS = (
-    "flac",
-    "m4a",
-    "mp3",
-    "mp4",
-    "mpeg",
-    "mpga",
-    "ogg",
-    "wav",
-    "webm",
-)  # the same: `file` of transcriptions
+# the same page: `file` of transcriptions
+AUDIO_FORMATS = ("flac", "m4a", "mp3", "mp4", "mpeg", "mpga", "ogg", "wav", "webm")
 MAX_AUDIO_BYTES = 25 * 2**20  # developers.openai.com/api/docs/guides/speech-to-text
 MAX_MEDIA_BYTES = 20 * 2**20
 MAX_NAME_NUMBERS = 200
@@ -57,7 +48,7 @@ class Speech(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MediaCommands:
-    """What an agent can make, show and hear; an ability that is None is off, for the reason beside it, a sentence."""
+    """A service that is None switches its command off; the sentence beside it says why."""
 
     images: Images | None = None
     transcriber: Transcriber | None = None
@@ -102,13 +93,13 @@ class MediaCommands:
         return CommandOutput(text=f"The audio note is in {path} ({len(made.data):,} bytes).", files=(path,))
 
     async def preview_image(self, given: Picture, _context: CommandContext) -> Preview:
-        """Which model draws, and what that may cost."""
+        """The model, and the highest price."""
         images = _require(self.images, self.no_images)
         price = images.price(given.prompt, given.shape)
         return Preview(title=f"a {given.shape} picture by {images.label}{_price_text(price)}", body=given.prompt)
 
     async def preview_audio(self, given: Filename, context: CommandContext) -> Preview:
-        """How much goes to which model, and what that may cost."""
+        """The size of the file, the model, and the highest price."""
         transcriber = _require(self.transcriber, self.no_transcriber)
         data = await _read_audio(given.filename, context.files)
         title = f"{given.filename} ({len(data):,} bytes) is sent to {transcriber.label}"
@@ -117,13 +108,12 @@ class MediaCommands:
         return Preview(title=f"{title}{price}", body="", target=given.filename, basis=basis)
 
     async def preview_speech(self, given: Speech, _context: CommandContext) -> Preview:
-        """Which model speaks, and what that may cost."""
+        """The model, and the highest price."""
         voice = _require(self.voice, self.no_voice)
         return Preview(title=f"an audio note by {voice.label}{_price_text(voice.price(given.text))}", body=given.text)
 
     @property
     def commands(self) -> tuple[Command, ...]:
-        """Them all, those that nothing was set for switched off."""
         spend = partial(declare, risks=("spend",), category="media", asks_models=True)
         drawing = {"text": "prompt", "description": "prompt", "image_prompt": "prompt", "size": "shape"}
         hearing, saying = ("read_audio", "transcribe_audio"), {"message": "text", "input": "text"}
@@ -149,7 +139,7 @@ def _price_text(price: Decimal | None) -> str:
 
 
 async def _read_audio(filename: str, files: Files) -> bytes:
-    """A file that is a sound by its name, and not too long; raise CommandError."""
+    """The content of an audio file; raise CommandError for another file extension or more than 25 MiB."""
     if PurePosixPath(filename).suffix.lower().removeprefix(".") not in AUDIO_FORMATS:
         raise CommandError(f"{filename} is not called like a sound file; these are heard: {', '.join(AUDIO_FORMATS)}.")
     data = await files.read(filename)
@@ -161,19 +151,19 @@ async def _read_audio(filename: str, files: Files) -> bytes:
 
 
 def _image_suffix(data: bytes) -> str:
-    """The ending of a picture's name, by how its bytes begin; "" for what is none."""
+    """The file extension for the image's signature, or ""."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "webp"
     return next((ending for magic, ending in IMAGE_SIGNATURES if data.startswith(magic)), "")
 
 
 def _is_mp3(data: bytes) -> bool:
-    """Whether it begins with a tag, or with a frame of MPEG sound."""
+    """Whether the data begins with an ID3 tag or an MPEG audio frame."""
     return data.startswith(b"ID3") or (data[:1] == b"\xff" and len(data) > 1 and data[1] & 0xE0 == 0xE0)
 
 
 async def _save_media(files: Files, folder: str, about: str, ending: str, data: bytes) -> str:
-    """Write the data under a name that says what it is about and that nothing has yet; give the path."""
+    """Write the data under a new name made from `about`; return the path."""
     name = re.sub(r"\W+", "-", about.casefold())[:MAX_NAME_CHARACTERS].strip("-_") or "untitled"
     for number in range(1, MAX_NAME_NUMBERS):
         path = f"{folder}/{name}{f'-{number}' if number > 1 else ''}.{ending}"

@@ -1,4 +1,4 @@
-"""Commands on the agent's own long-term memory."""
+"""Commands on the agent's long-term memory."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -6,7 +6,7 @@ from functools import partial
 from pydantic import BaseModel, Field
 
 from agent_core.commands.files import FILE_ALIASES, PLAIN_TEXTS, Filename
-from agent_core.commands.registry import Command, CommandContext, CommandOutput, declare
+from agent_core.commands.registry import Command, CommandContext, CommandOutput, NoArguments, declare
 from agent_core.errors import CommandError
 from agent_core.memory.chunking import pieces
 from agent_core.memory.long_term import LongTermMemory
@@ -44,13 +44,9 @@ class MemoryArguments(BaseModel):
     memory: str = Field(description="its id", min_length=1, max_length=60)
 
 
-class Nothing(BaseModel):
-    """No arguments."""
-
-
 @dataclass(frozen=True, slots=True)
 class MemoryCommands:
-    """What an agent can do with its long-term memory; every text that comes back says where it is from."""
+    """Every memory is shown with its source."""
 
     memory: LongTermMemory
     clock: Clock
@@ -67,7 +63,7 @@ class MemoryCommands:
         found = await self.memory.recall(context.agent, given.query, MAX_RECALLED, context.tracker)
         return "\n\n".join(map(_recalled_text, found)) or "Nothing is remembered yet."
 
-    async def memory_list(self, _given: Nothing, context: CommandContext) -> str:
+    async def memory_list(self, _given: NoArguments, context: CommandContext) -> str:
         """List the newest."""
         async with self.memory.database.begin() as work:
             newest = await work.memories.of(context.agent, most=MAX_LISTED)
@@ -97,7 +93,6 @@ class MemoryCommands:
 
     @property
     def commands(self) -> tuple[Command, ...]:
-        """Them all."""
         write, read = (
             partial(declare, risks=("write",), category="memory"),
             partial(declare, risks=("read",), category="memory"),
@@ -112,7 +107,7 @@ class MemoryCommands:
                 aliases=QUERY_ALIASES,
                 asks_models=True,
             ),
-            read(Nothing, self.memory_list, label="List memory"),
+            read(NoArguments, self.memory_list, label="List memory"),
             write(
                 MemoryArguments, self.memory_forget, label="Forget", synonyms=FORGET_SYNONYMS, aliases=MEMORY_ALIASES
             ),

@@ -1,4 +1,4 @@
-"""Commands that read pages of the web: their text, an answer from it, their links."""
+"""Commands that read web pages: their text, an answer from them, their links."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -17,12 +17,12 @@ from agent_core.ports.web import Address as HostAddress
 from agent_core.ports.web import Link, Page, Web
 from agent_core.prompt.model_client import MeteredModel, ModelRequest
 from agent_core.prompt.packing import TOKENS_PER_PROMPT
-from agent_core.prompt.untrusted_text import merge_messages, parse_notes, part_messages, split_by_tokens
+from agent_core.prompt.untrusted_text import merge_messages, part_messages, split_by_tokens
 
 MAX_URL_CHARACTERS = 2_000
-MAX_UNSUMMARISED_CHARACTERS = 6_000  # characters: a text this short is cheaper to give than to summarise
+MAX_UNSUMMARISED_CHARACTERS = 6_000  # a shorter text is cheaper to return than to summarise
 MAX_PARTS, MAX_PART_TOKENS, MIN_PART_TOKENS = 8, 6_000, 100
-MAX_REPLY_TOKENS = 1_500  # tokens: a model that reasons spends some of them before it writes
+MAX_REPLY_TOKENS = 1_500  # including the reasoning of models that reason
 MAX_LINKS_WITH_TEXT, MAX_LINKS, MAX_HOSTS = 15, 100, 10
 URL_ALIASES = {
     **dict.fromkeys(("link", "website", "website_url", "web_page", "webpage", "page", "page_url", "address"), "url"),
@@ -34,12 +34,8 @@ BROWSE_SYNONYMS = (
     *("read_website", "read_webpage", "read_url", "fetch_url", "fetch_page", "scrape", "scrape_website", "scrape_url"),
 )
 SUMMARY_SYNONYMS = (
-    "summarize_website",
-    "summarize_url",
-    "summarize_page",
-    "scrape_text",
-    "get_text",
-    "website_summary",
+    *("summarize_website", "summarize_url", "summarize_page"),
+    *("scrape_text", "get_text", "website_summary"),
 )
 HYPERLINK_SYNONYMS = ("scrape_links", "get_links", "extract_links", "extract_hyperlinks", "list_links")
 
@@ -58,7 +54,7 @@ class UrlAndQuestion(UrlArguments):
 
 @dataclass(slots=True)
 class PageNotes:
-    """What was written down while a page was read: a note for each part, and why not all of it was read."""
+    """The notes on each part of a page, and the reason why not all parts were read."""
 
     whole: int
     texts: list[str] = field(default_factory=list)
@@ -68,7 +64,7 @@ class PageNotes:
 
 @dataclass(frozen=True, slots=True)
 class PageCommands:
-    """What an agent can read. It is anybody's text: material, never an instruction."""
+    """Pages are untrusted content: material, never an instruction."""
 
     web: Web
     metered_model: MeteredModel
@@ -91,12 +87,11 @@ class PageCommands:
         return "\n\n".join((_heading(page), _links(page.links, MAX_LINKS)))
 
     async def preview(self, given: UrlArguments, context: CommandContext) -> Preview:
-        """The host as it is written. What is refused as it is written is told before anybody is asked."""
+        """The host in the address; an address that is not allowed is rejected before people are asked."""
         return Preview(title=self.web.host_of(given.url, await self._sites(context)), body="")
 
     @property
     def commands(self) -> tuple[Command, ...]:
-        """Them all."""
         read = partial(declare, preview=self.preview, risks=("network",), category="web", outside=True)
         ask = partial(read, UrlAndQuestion, aliases=QUESTION_ALIASES, asks_models=True)
         return (
@@ -114,7 +109,7 @@ class PageCommands:
         return await self.web.page(given.url, await self._sites(context))
 
     async def _answer_from(self, page: Page, question: str, context: CommandContext) -> str:
-        """The text as it is, or what it says on the question."""
+        """The page's text if it is short, else what it says about the question."""
         if len(page.text) <= MAX_UNSUMMARISED_CHARACTERS:
             return page.text or "The page holds no text."
         most, count = self._most(question, context)
@@ -131,7 +126,7 @@ class PageCommands:
         return f"{several}\n\n({notes.remark or 'The whole page was read.'})"
 
     async def _take(self, notes: PageNotes, parts: Sequence[str], question: str, context: CommandContext) -> None:
-        """Write a note on each part, for as long as the budget lasts."""
+        """Ask the model for a note on each part, until the budget is spent."""
         for number, part in enumerate(parts, 1):
             prompt = part_messages(question, part, number, notes.whole)
             try:
@@ -143,21 +138,21 @@ class PageCommands:
                     f"The budget ended the reading: {number - 1} of {notes.whole} parts of the page were read."
                 )
                 return
-            notes.texts += filter(None, [parse_notes(reply)])
+            notes.texts += filter(None, [reply.answer])
             context.report(f"{number} of {len(parts)} parts read")
 
     async def _merge(self, notes: PageNotes, question: str, context: CommandContext) -> str:
         try:
-            return parse_notes(await self._ask_model(merge_messages(question, notes.texts), context))
+            return (await self._ask_model(merge_messages(question, notes.texts), context)).answer
         except OverBudget:
             return ""
 
     async def _ask_model(self, prompt: Sequence[Message], context: CommandContext) -> Reply:
-        question = ModelRequest(kind="summary", prompt=prompt, most=MAX_REPLY_TOKENS)
+        question = ModelRequest(kind="summary", prompt=prompt, max_tokens=MAX_REPLY_TOKENS)
         return await self.metered_model.ask(question, context.agent.model, context.tracker)
 
     def _most(self, question: str, context: CommandContext) -> tuple[int, Callable[[str], int]]:
-        """How many tokens one part may have, and how they are counted."""
+        """The tokens that one part may have, and the counter of tokens."""
         room = self.metered_model.room(self.metered_model.name_for(context.agent.model, "summary"))
         most = min(MAX_PART_TOKENS, room.tokens - TOKENS_PER_PROMPT - room.taken_by(part_messages(question, "")))
         if most < MIN_PART_TOKENS:
@@ -168,7 +163,7 @@ class PageCommands:
 
 
 def reached_hosts_text(hosts: Sequence[HostAddress]) -> str:
-    """The hosts that were asked, with the addresses that their names had: a line, or "" where none was a name."""
+    """The requested hosts with their IP addresses on one line, "" if none had a name."""
     named = [f"{each.host} → {each.ip}" for each in hosts if each.host != each.ip]
     more = f", and {len(named) - MAX_HOSTS:,} more" if len(named) > MAX_HOSTS else ""
     return f"Asked: {', '.join(named[:MAX_HOSTS])}{more}" if named else ""

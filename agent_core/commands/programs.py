@@ -1,7 +1,7 @@
-"""Commands that run programs in the sandbox.
+"""Commands that run programs in the sandbox, in the foreground and in the background.
 
-A program that fails, or that a limit had to end, is a failed command. What programs print is made from the agent's
-folder, so it is untrusted content where that is (`agent_core/oversight/untrusted_content.py`).
+A program that fails or exceeds a limit is a failed command. Its output depends on the agent's folder, so it is
+untrusted content if the folder is tainted (`agent_core/oversight/untrusted_content.py`).
 """
 
 import shlex
@@ -55,7 +55,7 @@ class Process(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramCommands:
-    """What an agent can run. `seconds` is the longest that it waits for a program, `left` that one is left running."""
+    """`seconds` is the timeout of a program in the foreground, `left` that of one in the background."""
 
     sandbox: Sandbox
     seconds: float = RUN_TIMEOUT_SECONDS
@@ -74,11 +74,11 @@ class ProgramCommands:
 
     async def execute_shell(self, given: CommandLine, context: CommandContext) -> str:
         """Run a line in a shell, in a sandbox without network, and give what it prints."""
-        return await self._run((*SHELL, _require_one_line(given.command_line)), context)
+        return await self._run((*SHELL, _require_no_null(given.command_line)), context)
 
     async def execute_shell_popen(self, given: CommandLine, context: CommandContext) -> str:
         """Start a line in a shell, in a sandbox without network, and leave it running."""
-        started = await self.sandbox.start((*SHELL, _require_one_line(given.command_line)), context.agent)
+        started = await self.sandbox.start((*SHELL, _require_no_null(given.command_line)), context.agent)
         if started.exit_code:
             raise CommandError(f"{_state(started)}\n{_output_text(started.output)}")
         hint = "Ask for more with list_processes, end it with end_process."
@@ -102,26 +102,26 @@ class ProgramCommands:
         return f"{given.key} is ended. {_output_text(ended.output)}"
 
     async def preview_python(self, given: PythonFile, context: CommandContext) -> Preview:
-        """All of the program with the files that it imports, and what it may do. No other source ever runs."""
+        """The whole source of the program and its imports, and its limits. No other source runs."""
         program = await read_program(given.filename, context.files)
         _split(given.args)
         title = f"{program.script} · {program.size} · {self._confined}"
         return Preview(title=title, body=program.shown, target=program.script, basis=program.digest)
 
     async def preview_shell(self, given: CommandLine, _context: CommandContext) -> Preview:
-        """The exact line, and what it may do."""
+        """The exact line, and its limits."""
         return Preview(
-            title=f"Shell {self._confined} · {UNAPPROVED_FILES_NOTE}", body=_require_one_line(given.command_line)
+            title=f"Shell {self._confined} · {UNAPPROVED_FILES_NOTE}", body=_require_no_null(given.command_line)
         )
 
     async def preview_popen(self, given: CommandLine, _context: CommandContext) -> Preview:
-        """The exact line, and that it goes on."""
+        """The exact line, and its limits in the background."""
         limits = f"no network · for at most {self.left / 60:,.0f} minutes · {UNAPPROVED_FILES_NOTE}"
         title = f"Shell, left running in the sandbox · {limits}"
-        return Preview(title=title, body=_require_one_line(given.command_line))
+        return Preview(title=title, body=_require_no_null(given.command_line))
 
     async def preview_end(self, given: Process, context: CommandContext) -> Preview:
-        """What would be ended."""
+        """The program that would be ended, and its state."""
         programs = await self.sandbox.list_background(context.agent)
         program = next((each for each in programs if each.key == given.key), None)
         if program is None:
@@ -130,8 +130,7 @@ class ProgramCommands:
 
     @property
     def commands(self) -> tuple[Command, ...]:
-        """All of them."""
-        return (*self._waited_for, *self._left_running)
+        return (*self._foreground, *self._background)
 
     @property
     def _confined(self) -> str:
@@ -149,7 +148,7 @@ class ProgramCommands:
         return told
 
     @property
-    def _waited_for(self) -> tuple[Command, ...]:
+    def _foreground(self) -> tuple[Command, ...]:
         return (
             declare(
                 PythonFile,
@@ -174,7 +173,7 @@ class ProgramCommands:
         )
 
     @property
-    def _left_running(self) -> tuple[Command, ...]:
+    def _background(self) -> tuple[Command, ...]:
         return (
             declare(
                 CommandLine,
@@ -208,23 +207,18 @@ class ProgramCommands:
         )
 
 
-COMMAND_LINE_ALIASES = {
-    "command": "command_line",
-    "cmd": "command_line",
-    "line": "command_line",
-    "shell_command": "command_line",
-}
-PROCESS_ALIASES = {"id": "key", "process": "key", "process_id": "key", "pid": "key"}
+COMMAND_LINE_ALIASES = dict.fromkeys(("command", "cmd", "line", "shell_command"), "command_line")
+PROCESS_ALIASES = dict.fromkeys(("id", "process", "process_id", "pid"), "key")
 
 
 def _split(args: str) -> list[str]:
     try:
-        return shlex.split(_require_one_line(args))
+        return shlex.split(_require_no_null(args))
     except ValueError as error:
         raise CommandError(f"The arguments cannot be read: {str(error).lower()}.") from None
 
 
-def _require_one_line(line: str) -> str:
+def _require_no_null(line: str) -> str:
     if "\0" in line:
         raise CommandError("A command line cannot hold a null character.")
     return line

@@ -1,4 +1,4 @@
-"""Commands that speak to the public. What is sent is what people saw, to the letter."""
+"""The command send_tweet. The post is exactly what people approved."""
 
 import re
 import unicodedata
@@ -12,7 +12,7 @@ from agent_core.model.command import Preview
 from agent_core.ports.social_posts import PostPublisher
 
 MAX_POST_LENGTH = 280
-# How X counts: docs.x.com/fundamentals/counting-characters, with the ranges of twitter-text's configuration v3.
+# docs.x.com/fundamentals/counting-characters; the ranges are those of twitter-text's configuration v3.
 SINGLE_WEIGHT_RANGES = ((0, 4351), (8192, 8205), (8208, 8223), (8242, 8247))
 LINK_LENGTH, EMOJI_LENGTH = 23, 2
 PICTOGRAM = (
@@ -41,7 +41,7 @@ class Post(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class PublishCommands:
-    """What an agent can publish; without a publisher it is off for the reason `off`, a sentence."""
+    """Without a publisher the command is off; the sentence `off` says why."""
 
     publisher: PostPublisher | None = None
     off: str = NO_ACCOUNT
@@ -54,14 +54,13 @@ class PublishCommands:
         return f"It is posted: {address}" if address else "It is posted; its address was not told."
 
     async def preview(self, given: Post, _context: CommandContext) -> Preview:
-        """The exact text and its length; what is too long never reaches people."""
+        """The exact text and its length; a text that is too long is rejected before people are asked."""
         publisher = self._publisher()
         length = _require_fit(given.text)
         return Preview(title=f"to everybody on {publisher.label} · {length} of {MAX_POST_LENGTH}", body=given.text)
 
     @property
     def commands(self) -> tuple[Command, ...]:
-        """The one there is."""
         tweet = declare(
             Post,
             self.send_tweet,
@@ -81,9 +80,9 @@ class PublishCommands:
 
 
 def weighted_length(text: str) -> int:
-    """The characters of a post as X counts them: links 23, emoji 2, most writing of East Asia 2 a character.
+    """The length of a post as X counts it: a link 23, an emoji 2, most East Asian characters 2.
 
-    Of links without https:// those with a usual ending are known; X, which knows them all, has the last word.
+    Links without https:// are recognised by common top-level domains only; X knows more and decides.
     """
     plain = unicodedata.normalize("NFC", text)
     rest, links = LINK.subn("", plain)

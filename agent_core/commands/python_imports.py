@@ -1,7 +1,7 @@
-"""Which modules a Python file imports by statement, and which file each is in. Pure.
+"""Finds the modules that a Python file imports, and the files they may be in. Pure functions.
 
 Imports inside functions, classes and conditions count, and so do `import_module("name")` and `__import__("name")`.
-Names that a program puts together while it runs cannot be known.
+Names that a program computes at run time are not found.
 """
 
 import ast
@@ -20,15 +20,15 @@ PACKAGE = "__init__"
 IMPORT_FUNCTIONS = ("import_module", "__import__")
 MAX_FAULT_CHARACTERS = 200
 FORBIDDEN_IN_NAMES = frozenset("/\\\0")
-# Characters other than \n and \r\n that end a line or reset its indentation for Python, an editor or a browser, but not
-# for all of them. Source that holds one can run as code what people read as a comment or a string.
+# Characters besides \n and \r\n that end a line or reset its indentation for some of Python, editors and browsers. With
+# one of them, Python can run as code what people read as a comment or a string.
 AMBIGUOUS_LINE_ENDS = re.compile("\r(?!\n)|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
-ENCODING_FAULT = "encoding problem"  # how CPython's message begins where a comment and the byte order mark disagree
+ENCODING_FAULT = "encoding problem"  # CPython, if a comment and the byte order mark disagree
 
 
 @dataclass(frozen=True, slots=True)
 class PythonImport:
-    """A module by the parts of its full name. `is_star` asks for all that a package holds."""
+    """A module's full name in parts. `is_star` means `from module import *`."""
 
     parts: ModuleParts
     is_star: bool = False
@@ -36,18 +36,18 @@ class PythonImport:
 
 @dataclass(frozen=True, slots=True)
 class PythonSource:
-    """A Python file: its text as people read it, and what Python makes of it."""
+    """A Python file: its text and its syntax tree."""
 
     text: str
     tree: ast.Module
 
     @classmethod
     def of(cls, data: bytes, path: str) -> "PythonSource":
-        """Read a file; raise CommandError where Python could not, or people would read something else."""
+        """Parse a file; raise CommandError for invalid Python and for source that is ambiguous to people."""
         text = _decode(data, path)
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # what Python would say of the program belongs to its output
+                warnings.simplefilter("ignore")  # warnings about the program belong to its output
                 tree = ast.parse(python_bytes(text), path)
         except (SyntaxError, ValueError) as fault:
             if isinstance(fault, SyntaxError) and fault.msg.startswith(ENCODING_FAULT):
@@ -61,7 +61,7 @@ class PythonSource:
         return cls(text, tree)
 
     def imports(self, package: ModuleParts) -> Iterator[PythonImport]:
-        """Everything that it imports. `package` is where relative imports start: () for a script."""
+        """All imports. `package` is the base of relative imports: () for a script."""
         for node in ast.walk(self.tree):
             match node:
                 case ast.Import(names=names):
@@ -73,23 +73,22 @@ class PythonSource:
 
 
 def module_files(parts: ModuleParts) -> tuple[str, str]:
-    """The two files that a module can be, in the order in which Python looks for them."""
+    """The two files that a module can be, in Python's order: the package, then the module."""
     place = "/".join(parts)
     return f"{place}/{PACKAGE}.py", f"{place}.py"
 
 
 def package_of(parts: ModuleParts, path: str) -> ModuleParts:
-    """The package from which a module of that name in that file imports relatively."""
+    """The package that is the base of relative imports in this module's file."""
     return parts if path.endswith(f"/{PACKAGE}.py") else parts[:-1]
 
 
 def python_bytes(text: str) -> bytes:
-    """The source as Python is given it: with the byte order mark it reads UTF-8, or refuses what a comment declares."""
+    """The source for Python, with a byte order mark: Python then reads UTF-8 or rejects another declared encoding."""
     return codecs.BOM_UTF8 + text.encode()
 
 
 def not_utf8_error(path: str) -> CommandError:
-    """People and Python could read two different programs."""
     return CommandError(
         f"{path} is not in UTF-8, or declares another encoding in its first lines. Only UTF-8 is read alike by people "
         "and by Python: save it in UTF-8 and remove the declaration."
@@ -99,7 +98,7 @@ def not_utf8_error(path: str) -> CommandError:
 def _imports_of_from(node: ast.ImportFrom, package: ModuleParts) -> Iterator[PythonImport]:
     start = package[: len(package) - node.level + 1] if node.level else ()
     if node.level > len(package):
-        return  # Python refuses it as well
+        return  # Python raises ImportError
     module = start + tuple((node.module or "").split(".") if node.module else ())
     yield PythonImport(module)
     for name in node.names:
@@ -123,7 +122,7 @@ def _name_of(function: ast.expr) -> str:
 
 
 def _decode(data: bytes, path: str) -> str:
-    """The text without a byte order mark; raise CommandError where it is not UTF-8 or its lines are ambiguous."""
+    """The text without a byte order mark; raise CommandError if it is not UTF-8 or has ambiguous line ends."""
     if b"\0" in data:
         raise CommandError(f"{path} is not a text file ({len(data):,} bytes).")
     try:

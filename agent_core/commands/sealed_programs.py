@@ -1,7 +1,7 @@
-"""Python programs as people approve them: the script with every module of the workspace that it imports.
+"""Sealed Python programs: a script with every workspace module that it imports, as people approved it.
 
-All of the source is shown, its digest is what the approval stands on, and a sealed copy of this text is what runs. The
-copy is made from the text and not from the bytes of the file, so Python reads what people read.
+The preview shows all of the source, its digest is the basis of the approval, and a sealed copy of the shown text runs.
+The copy is made from the text and not from the file's bytes, so that Python reads what people read.
 
     workspace ─► read once ─► text ─► shown (preview) ─► approved digest
                                └────► in UTF-8, compared with it, then run from /sealed
@@ -22,31 +22,31 @@ from agent_core.commands.python_imports import (
 from agent_core.errors import CommandError, OutsideWorkspace
 from agent_core.ports.world import Files
 
-MAX_SOURCE_CHARACTERS = 100_000  # of source: what cannot be shown cannot be approved
+MAX_SOURCE_CHARACTERS = 100_000  # people must be able to read all of it
 MAX_MODULES, MAX_NAMES = 100, 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class SealedProgram:
-    """A script's path, and the texts of all its files by their paths in the workspace, the script first."""
+    """The script's path, and the texts of all files by their paths in the workspace, the script first."""
 
     script: str
     texts: Mapping[str, str]
 
     @property
     def files(self) -> Mapping[str, bytes]:
-        """What runs: the texts as people read them, in UTF-8 and marked as such."""
+        """The files as they run: UTF-8 with a byte order mark."""
         return {path: python_bytes(text) for path, text in self.texts.items()}
 
     @property
     def digest(self) -> str:
-        """What an approval stands on: the paths and the content of all files."""
+        """A SHA-256 over the paths and contents of all files: the basis of an approval."""
         lines = [f"{hashlib.sha256(data).hexdigest()} {path}" for path, data in sorted(self.files.items())]
         return hashlib.sha256("\n".join([self.script, *lines]).encode()).hexdigest()
 
     @property
     def size(self) -> str:
-        """How much there is to read, in a few words."""
+        """The number of lines and imported files, in words."""
         lines = sum(len(text.splitlines()) for text in self.texts.values())
         modules = len(self.texts) - 1
         more = f" with {modules} imported {'file' if modules == 1 else 'files'}" if modules else ""
@@ -54,7 +54,7 @@ class SealedProgram:
 
     @property
     def shown(self) -> str:
-        """All of the source. With imported files a list of them comes first, and each file under its name."""
+        """All of the source; with imports, first a list of files, then each file under its name."""
         if len(self.texts) == 1:
             return self.texts[self.script]
         named = [f"{path} ({self._length(path)})" for path in self.texts]
@@ -67,9 +67,9 @@ class SealedProgram:
 
 
 async def read_program(script: str, files: Files) -> SealedProgram:
-    """Read a script and what it imports, each file once.
+    """Read a script and its imports, each file once.
 
-    Raise CommandError where there is no such file, where it is no Python, or where it is too long to be shown.
+    Raise CommandError if a file is missing, is not Python, or if the source is too long to be shown.
     """
     if not script.casefold().endswith(".py"):
         raise CommandError(f"{script} is no Python file: its name has to end in .py.")
@@ -83,7 +83,7 @@ async def read_program(script: str, files: Files) -> SealedProgram:
 
 @dataclass(slots=True, kw_only=True)
 class _ImportFollower:
-    """Follows imports. `folder` is where Python looks for modules first, which is the script's own."""
+    """Follows imports. `folder` is the script's folder, where Python looks for modules first."""
 
     script: str
     folder: str
@@ -95,7 +95,7 @@ class _ImportFollower:
     listed: tuple[str, ...] | None = None
 
     async def read(self, path: str, package: ModuleParts) -> None:
-        """Take one file, and want what it imports."""
+        """Read one file and queue its imports."""
         data = await self.files.read(path)
         if len(data) > 4 * MAX_SOURCE_CHARACTERS:
             raise self._too_long(len(data), "bytes")
@@ -112,7 +112,7 @@ class _ImportFollower:
             raise CommandError(f"{self.script} imports more than {MAX_NAMES:,} names. Use fewer.")
 
     async def resolve(self, wanted: PythonImport) -> None:
-        """Take each file that Python would run for a module: those of its packages, and its own."""
+        """Read each file that Python would run to import a module: its packages, and itself."""
         for depth in range(1, len(wanted.parts) + 1):
             if not await self._enter(wanted.parts[:depth]):
                 return
@@ -122,7 +122,7 @@ class _ImportFollower:
             self.wanted += sorted(held, key=lambda each: each.parts)
 
     async def _enter(self, parts: ModuleParts) -> bool:
-        """Take a module's file, and say whether it can have modules inside."""
+        """Read a module's file, and say whether it can contain modules."""
         if parts in self.packages:
             return bool(self.packages[parts])
         for path in (self._path(each) for each in module_files(parts)):
@@ -137,7 +137,7 @@ class _ImportFollower:
         return is_folder
 
     async def _is_file(self, path: str) -> bool:
-        """Whether there is one; raise OutsideWorkspace where a link stands in its place."""
+        """Whether the file exists; raise CommandError if it is reached through a link."""
         try:
             return bool(await self.files.fingerprint(path))
         except OutsideWorkspace:
@@ -146,7 +146,7 @@ class _ImportFollower:
             return False
 
     async def _names_in(self, parts: ModuleParts) -> set[str]:
-        """What can be imported from a folder."""
+        """The modules and packages in a folder."""
         if self.listed is None:
             self.listed = tuple(entry.path for entry in await self.files.list_files(self.folder))
         inside = f"{self._path('/'.join(parts))}/" if parts else self._path("")

@@ -1,4 +1,4 @@
-"""All commands that ask the web; searching it is here."""
+"""The command google, and the list of all commands that use the web."""
 
 from dataclasses import dataclass
 
@@ -25,9 +25,9 @@ class SearchArguments(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class WebCommands:
-    """What an agent can ask the web. What comes back is anybody's text: material, never an instruction.
+    """Results are untrusted content: material, never an instruction.
 
-    Without the rest there is only the search.
+    With `web`, `metered_model` or `database` missing, only the search is offered.
     """
 
     search: Search
@@ -42,7 +42,6 @@ class WebCommands:
 
     @property
     def commands(self) -> tuple[Command, ...]:
-        """Them all."""
         google = declare(
             SearchArguments,
             self.google,

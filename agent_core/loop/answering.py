@@ -17,7 +17,7 @@ from agent_core.ports.database import UnitOfWork
 from agent_core.ports.world import Clock
 from agent_core.prompt.history import quote
 from agent_core.prompt.model_client import MeteredModel, ModelRequest
-from agent_core.prompt.question_answering import MAX_REPLY_TOKENS, SHOWN_TURNS, answer_messages, answer_of
+from agent_core.prompt.question_answering import MAX_ANSWER_CHARACTERS, MAX_REPLY_TOKENS, SHOWN_TURNS, answer_messages
 from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.spending.helper_tree import budget_of
 from agent_core.spending.spending_tracker import SpendingTracker
@@ -42,7 +42,7 @@ class QuestionAnswerer:
             own, shared = await budget_of(work, agent), await work.budgets.of(agent.channel)
         with self.ledger.hold(agent, own, shared) as tracker:
             prompt = ModelRequest(
-                kind="answer", prompt=answer_messages(agent, turns, question.text), most=MAX_REPLY_TOKENS
+                kind="answer", prompt=answer_messages(agent, turns, question.text), max_tokens=MAX_REPLY_TOKENS
             )
             said = await self._ask(prompt, agent, tracker)
             spent = dict(tracker.spent)
@@ -59,11 +59,12 @@ class QuestionAnswerer:
     async def _ask(self, prompt: ModelRequest, agent: Agent, tracker: SpendingTracker) -> str:
         try:
             async with asyncio.timeout(ANSWER_TIMEOUT_SECONDS):
-                said = answer_of(await self.metered_model.ask(prompt, agent.model, tracker))
+                reply = await self.metered_model.ask(prompt, agent.model, tracker)
         except ModelError as error:
             return f"There is no answer: {error}"
         except TimeoutError:
             return "There is no answer: the model did not reply in time. Ask again."
+        said = reply.answer[:MAX_ANSWER_CHARACTERS]
         return f"{quote(said)}\n{ANSWER_FOOTER}" if said else "There is no answer: the model said nothing. Ask again."
 
 

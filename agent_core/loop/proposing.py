@@ -83,7 +83,7 @@ class Proposer:
                 kind="chat",
                 prompt=profile.pack(situation, self.metered_model.room(self.metered_model.name_for(agent.model))),
                 schema=profile.schema(situation),
-                most=profile.most_reply,
+                max_tokens=profile.max_reply_tokens,
                 temperature=profile.temperature,
             )
             reply = await self.metered_model.ask(question, agent.model, tracker)

@@ -21,3 +21,8 @@ class Reply:
     text: str
     usage: Usage
     finish_reason: str = "stop"
+
+    @property
+    def answer(self) -> str:
+        """The text after the reasoning that some models put between <think> tags."""
+        return self.text.rpartition("</think>")[2].strip()

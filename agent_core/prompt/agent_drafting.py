@@ -1,4 +1,4 @@
-"""A sentence → the prompt that has a model draft an agent from it, and the draft that its reply holds."""
+"""The prompt in which a model drafts a new agent from a sentence, and the parser of its reply."""
 
 from collections.abc import Mapping
 
@@ -27,12 +27,11 @@ SCHEMA: Mapping[str, object] = {
 
 
 def drafting_messages(sentence: str) -> tuple[Message, ...]:
-    """The prompt."""
     return Message("system", SYSTEM), Message("user", sentence)
 
 
 def parse_draft(reply: Reply) -> AgentDraft:
-    """The draft, within the limits of the form; raise UnusableReply when there is none in the reply."""
+    """The draft, cut to the limits of the form; raise UnusableReply if the reply holds none."""
     if reply.finish_reason == "length":
         raise UnusableReply(CUT_OFF)
     match json_object(reply.text):

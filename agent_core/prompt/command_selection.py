@@ -1,7 +1,7 @@
-"""Which few commands a small model is offered, and the JSON Schema of a reply that takes one of them.
+"""Selects the few commands that a small model is offered, and builds the JSON Schema of its reply.
 
-A small model chooses well among few commands and badly among many. A grammar made of a schema forces a reply's shape
-but not its end, so that every string and list in it has a bound.
+Small models choose well among few commands and badly among many. A grammar made from a schema enforces the shape of a
+reply but not its end, so every string and list in the schema gets a bound.
 """
 
 import re
@@ -15,14 +15,11 @@ from agent_core.prompt.packing import Situation
 MAX_OFFERED_COMMANDS = 8
 RECENT_TURNS = 5
 BASIC_COMMANDS = ("write_to_file", "append_to_file", "read_file", "list_files", "do_nothing")
-MAX_SCANNED_CHARACTERS = 20_000  # characters of what goals and people say
-MAX_TEXT_CHARACTERS, MAX_LINE_CHARACTERS, MAX_LIST_ITEMS = (
-    900,
-    200,
-    8,
-)  # llama.cpp of 2025 and 2026 takes bounds up to 1000
+MAX_SCANNED_CHARACTERS = 20_000  # of goals and notes
+MAX_TEXT_CHARACTERS = 900  # llama.cpp (2025, 2026) accepts bounds up to 1000
+MAX_LINE_CHARACTERS, MAX_LIST_ITEMS = 200, 8
 MAX_THOUGHT_CHARACTERS = 300
-LINE_BOUND_CHARACTERS = 500  # a string that the command itself bounds so is a name, a path or a query
+LINE_BOUND_CHARACTERS = 500  # a string with a lower bound is a name, a path or a query
 COMMON_WORDS = frozenset(
     re.findall(r"\w+", "file files list read write text turn past with from your this that what find make code")
 )
@@ -43,9 +40,9 @@ COMMAND_HINTS: Mapping[str, str] = {
 
 
 def select_commands(situation: Situation) -> tuple[CommandSpec, ...]:
-    """About eight commands in the order of the registry: the basic ones, and those that goals, notes or turns name.
+    """About eight commands in registry order: the basic ones, and those that goals, notes or recent turns suggest.
 
-    Where no word of them is understood, as in most languages, one command of each kind is offered.
+    If no word matches, as in most languages other than English, one command of each category is offered.
     """
     able = _available(situation)
     basic = [spec for spec in able if spec.name in BASIC_COMMANDS or spec.finishes]
@@ -55,7 +52,7 @@ def select_commands(situation: Situation) -> tuple[CommandSpec, ...]:
 
 
 def may_finish(situation: Situation) -> bool:
-    """Whether anything has succeeded that the work could be finished with, or there is nothing else to do."""
+    """Whether a command has succeeded, so that the work can be finished, or no other command exists."""
     agent, turns = situation.agent, situation.turns
     has_older = agent.digest.upto > 0 or agent.turns > len(turns)
     is_all = all(spec.finishes for spec in situation.commands)
@@ -63,7 +60,7 @@ def may_finish(situation: Situation) -> bool:
 
 
 def repeated_call(situation: Situation) -> CommandCall | None:
-    """The newest call if it succeeded and nobody wrote anything since: the same again brings the agent no further."""
+    """The newest call if it succeeded and no note arrived since: the same call again would be pointless."""
     if not situation.turns or any(note.taken_into is None for note in situation.notes):
         return None
     newest = situation.turns[-1]
@@ -81,7 +78,7 @@ def schema(situation: Situation) -> Mapping[str, object]:
 
 
 def add_bounds(schema: object) -> object:
-    """The schema with a bound on every string and list, and without patterns, which may have no end."""
+    """The schema with a bound on every string and list, and without patterns, which may be unbounded."""
     match schema:
         case dict():
             kept = {name: _bound_keyword(name, value) for name, value in schema.items() if name != "pattern"}
@@ -93,7 +90,7 @@ def add_bounds(schema: object) -> object:
 
 
 def _bound_keyword(name: str, value: object) -> object:
-    """What stands under a keyword; under `properties` and `$defs` the names are the command's own."""
+    """The value of a keyword, with bounds; under `properties` and `$defs` the keys are names, not keywords."""
     if name in ("properties", "$defs") and isinstance(value, dict):
         return {own: add_bounds(part) for own, part in value.items()}
     return value if name in ("const", "default", "enum", "examples") else add_bounds(value)
@@ -113,7 +110,7 @@ def _bounds(schema: Mapping[str, object]) -> dict[str, object]:
 
 
 def _bound(schema: Mapping[str, object], part: str, most: int) -> dict[str, object]:
-    """The bounds of a part's size, none above `most`."""
+    """The keywords that bound a size, none above `most`."""
     bounds: dict[str, object] = {f"max{part}": most}
     for name in (f"min{part}", f"max{part}"):
         given = schema.get(name)
@@ -132,7 +129,7 @@ def _object(properties: Mapping[str, object]) -> dict[str, object]:
 
 
 def _available(situation: Situation) -> list[CommandSpec]:
-    """The commands without what would finish too early or do again what was just done."""
+    """The commands without those that would finish too early or repeat the newest call."""
     finishes, done = may_finish(situation), repeated_call(situation)
     again = {done.name} if done and not done.arguments else set()
     return [
@@ -143,7 +140,7 @@ def _available(situation: Situation) -> list[CommandSpec]:
 
 
 def _ranked(situation: Situation, specs: Sequence[CommandSpec]) -> list[CommandSpec]:
-    """Those for which something speaks: first the best of each kind, then the rest."""
+    """The commands with a score above 0: first the best of each category, then the rest."""
     ranks = _scores(situation, specs)
     best = sorted((spec for spec in specs if ranks[spec.name]), key=lambda spec: -ranks[spec.name])
     firsts = list({spec.category: spec for spec in reversed(best)}.values())
@@ -151,7 +148,7 @@ def _ranked(situation: Situation, specs: Sequence[CommandSpec]) -> list[CommandS
 
 
 def _scores(situation: Situation, specs: Sequence[CommandSpec]) -> dict[str, int]:
-    """How much speaks for each command, 0 for nothing."""
+    """A relevance score for each command, 0 for none."""
     words, used = _words(situation), {turn.call.name for turn in situation.turns[-RECENT_TURNS:]}
     ranks = {spec.name: 10 * (spec.name in used) + _score(spec, words) for spec in specs}
     if any(ranks.values()) or _matches(CATEGORY_HINTS["files"].split(), words):
@@ -166,7 +163,7 @@ def _words(situation: Situation) -> frozenset[str]:
 
 
 def _score(spec: CommandSpec, words: frozenset[str]) -> int:
-    """Points for words of the command itself, and one for a word of its kind."""
+    """2 for a word of the command itself, and 1 for a word of its category."""
     own = {
         word for word in re.findall(r"[a-z]{4,}", f"{spec.name} {spec.label}".casefold()) if word not in COMMON_WORDS
     }
@@ -176,11 +173,11 @@ def _score(spec: CommandSpec, words: frozenset[str]) -> int:
 
 
 def _matches(hints: Iterable[str], words: frozenset[str]) -> bool:
-    """Whether a word begins with one of the hints."""
+    """Whether any word begins with one of the hints."""
     return any(word.startswith(tuple(hints)) for word in words)
 
 
 def defaults_of(spec: CommandSpec) -> Mapping[str, object]:
-    """What arguments are when they are left out."""
+    """The default values of optional arguments."""
     properties = cast("Mapping[str, Mapping[str, object]]", spec.parameters.get("properties", {}))
     return {name: schema["default"] for name, schema in properties.items() if "default" in schema}

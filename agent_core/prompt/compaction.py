@@ -1,7 +1,7 @@
-"""When a prompt grows beyond its working size, all but the last turns are folded into a short summary.
+"""Compaction: when the history exceeds its size, all but the last turns are replaced by a short summary.
 
-The model is asked on the prompt as it stands, so that nearly all of it is a repeated beginning; where it cannot be
-asked, the summary is made from the turns themselves.
+The request for the summary begins like the agent's own prompts, so that providers bill most of it as cached. If no
+model can be asked, the summary is made from the turns without one.
 """
 
 from collections.abc import Sequence
@@ -17,8 +17,8 @@ from agent_core.prompt.packing import Situation, TokenRoom, shared_prefix, turn_
 
 KEPT_TURNS = 2
 MAX_SUMMARY_WORDS = 160
-MAX_REPLY_TOKENS = 2_000  # a model that reasons spends some of it before it writes
-MAX_SUMMARY_CHARACTERS = 1_100  # some 300 tokens; one that grew would grow every prompt after it
+MAX_REPLY_TOKENS = 2_000  # including the reasoning of models that reason
+MAX_SUMMARY_CHARACTERS = 1_100  # about 300 tokens; every later prompt repeats the summary
 MAX_LINE_CHARACTERS = 160
 HEADINGS = """Decisions: what people decided, asked for, changed or rejected, with their names and reasons.
 Files: each file with what it holds.
@@ -28,19 +28,19 @@ Open steps: what is still to be done, and what did not work."""
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """What is to be folded: the turns, and those that stay."""
+    """The turns to summarise, and those to keep."""
 
     folded: tuple[Turn, ...]
     kept: tuple[Turn, ...]
 
     @property
     def upto(self) -> int:
-        """The number of the last turn that is folded."""
+        """The number of the last summarised turn."""
         return self.folded[-1].number
 
 
 def fold_due(situation: Situation, room: TokenRoom, history_tokens: int) -> Fold | None:
-    """What to fold once the turns in sight take more than `history_tokens`, else None."""
+    """The turns to summarise if the history takes more than `history_tokens`, else None."""
     turns = tuple(situation.turns)
     if len(turns) <= KEPT_TURNS or room.taken_by(turn_messages(situation)) <= history_tokens:
         return None
@@ -48,7 +48,7 @@ def fold_due(situation: Situation, room: TokenRoom, history_tokens: int) -> Fold
 
 
 def summary_messages(situation: Situation, fold: Fold) -> tuple[Message, ...]:
-    """The prompt that asks for the summary: the very beginning that the agent's own prompts have."""
+    """The prompt for the summary; it shares its prefix with the agent's prompts."""
     first, last = fold.kept[0].number, fold.kept[-1].number
     wanted = (
         f"Before you go on, write a summary of your work up to turn {fold.upto}. It will stand in its place, so keep "
@@ -61,8 +61,8 @@ def summary_messages(situation: Situation, fold: Fold) -> tuple[Message, ...]:
 
 
 def parse_summary(reply: Reply, before: Digest, fold: Fold) -> Digest:
-    """The digest that a model's summary makes; one that is empty or no prose is made from the turns instead."""
-    text = reply.text.rpartition("</think>")[2].strip()
+    """The digest in a model's reply; if the reply is empty or not prose, a summary made without a model."""
+    text = reply.answer
     if len(text) < MAX_LINE_CHARACTERS // 4 or text.startswith(("{", "[", "```")):
         return summarise_without_model(before, fold.folded)
     whole = text if reply.finish_reason != "length" else text.rpartition("\n")[0] or text
@@ -70,7 +70,7 @@ def parse_summary(reply: Reply, before: Digest, fold: Fold) -> Digest:
 
 
 def summarise_without_model(before: Digest, folded: Sequence[Turn]) -> Digest:
-    """A summary without a model: a line for each turn, the newest ones first to be kept."""
+    """One line for each turn; the oldest lines are dropped first."""
     lines = [line for line in before.summary.splitlines() if line.strip()]
     lines += [_line(turn) for turn in folded]
     while sum(map(len, lines)) > MAX_SUMMARY_CHARACTERS:
@@ -79,7 +79,7 @@ def summarise_without_model(before: Digest, folded: Sequence[Turn]) -> Digest:
 
 
 def _cut_middle(summary: str) -> str:
-    """A summary that is too long loses its middle: decisions stand at its beginning, open steps at its end."""
+    """A summary that is too long loses its middle: it begins with decisions and ends with open steps."""
     if len(summary) <= MAX_SUMMARY_CHARACTERS:
         return summary
     start, end = summary[: MAX_SUMMARY_CHARACTERS * 5 // 8], summary[-MAX_SUMMARY_CHARACTERS * 3 // 8 :]
@@ -94,5 +94,5 @@ def _line(turn: Turn) -> str:
 
 
 def _marked_output(result: Succeeded) -> str:
-    """What a command gave; what others wrote is marked, as this line may be read long after the turn."""
+    """The output, marked if it is untrusted content, as the summary outlives the turn."""
     return f"others wrote: {result.output}" if result.outside else result.output

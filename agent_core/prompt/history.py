@@ -1,4 +1,4 @@
-"""How turns and notes that are over stand in a prompt: the same bytes every time, and lean."""
+"""How past turns and notes appear in prompts: short, and with the same bytes every time."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ READ_TURN = "read_turn"
 
 
 def past_reply(turn: Turn) -> str:
-    """The past reply without what the result or a file can tell again."""
+    """The model's past reply as JSON, with long texts shortened and without parts that the result repeats."""
     thoughts = {"text": _ellipsis(turn.proposal.thoughts.text, MAX_THOUGHT_CHARACTERS)}
     call = turn.proposal.call
     command = {"name": call.name, "args": shorten_arguments(call.arguments)}
@@ -27,12 +27,12 @@ def past_reply(turn: Turn) -> str:
 
 
 def shorten_arguments(arguments: Arguments) -> Mapping[str, object]:
-    """The arguments with their size in place of what is long."""
+    """The arguments, with their size in place of long values."""
     return {name: _short(value) for name, value in arguments.items()}
 
 
 def outcome(turn: Turn) -> str:
-    """What became of a turn, whole."""
+    """The whole outcome of a turn: its result or decision, and its self-review."""
     review = f"\nYour own review of it had said: {indent(turn.review)}" if turn.review else ""
     return f"{_outcome_without_review(turn)}{review}"
 
@@ -52,12 +52,12 @@ def _outcome_without_review(turn: Turn) -> str:
 
 
 def quote(text: str) -> str:
-    """What others wrote, with a mark before every line: nothing in it can pass for what people or Signoff say."""
+    """Untrusted text with "> " before every line, so that it cannot imitate people or Signoff."""
     return "\n".join(f"> {line}" for line in text.splitlines()) or ">"
 
 
 def indent(text: str) -> str:
-    """A text of which only the first line begins where ours do."""
+    """The text with all lines but the first indented, so that they cannot imitate our own lines."""
     return "\n  ".join(text.splitlines())
 
 
@@ -68,9 +68,9 @@ def _result(name: str, result: Result) -> str:
 
 
 def truncate(text: str, most: int, turn: int, part: str = "", start: int = 0) -> str:
-    """The text, or its first `most` characters and how to read on: `turn` is 0 where there is no way to.
+    """The text, or its first `most` characters with a hint how to read on; no hint if `turn` is 0.
 
-    `start` is where the text begins in that part of the turn.
+    `start` is the offset of the text in that part of the turn.
     """
     if len(text) <= most:
         return text
@@ -80,7 +80,7 @@ def truncate(text: str, most: int, turn: int, part: str = "", start: int = 0) ->
 
 
 def notes_text(notes: Sequence[Note]) -> str:
-    """What people wrote, marked as theirs, and what other agents wrote, which cannot pass for it."""
+    """Notes of people, marked as theirs, then notes of other agents, quoted so that they cannot imitate people."""
     theirs = [f"{writer_of(note.by)}: {indent(note.text)}" for note in notes if note.by.kind != "bot"]
     reports = [f"Helper “{name_of(note.by)}”:\n{quote(note.text)}" for note in notes if note.by.kind == "bot"]
     said = ["People wrote:", *theirs] if theirs else []
@@ -88,18 +88,18 @@ def notes_text(notes: Sequence[Note]) -> str:
 
 
 def name_of(actor: Actor) -> str:
-    """What somebody is called, on one line and without a colon: a name cannot pass for a line that somebody wrote."""
+    """A display name on one line and without colons, so that it cannot imitate the beginning of a line."""
     return " ".join(actor.display.replace(":", " ").split())
 
 
 def writer_of(actor: Actor) -> str:
-    """Who wrote a line. Whoever may not decide is marked, as people see it too."""
+    """The writer of a line, marked if they may not decide."""
     mark = {"guest": " (guest, may not decide)", "external": " (from outside, may not decide)"}.get(actor.kind, "")
     return f"@{name_of(actor)}{mark}"
 
 
 def notes_read_by(turn: Turn, notes: Sequence[Note], readable: int) -> str:
-    """What people wrote that this turn's thinking read, or ""; `readable` is the turn where that can be read again."""
+    """The notes that this turn's thinking read, or ""; `readable` is the turn where they can be read in full."""
     said = [note for note in notes if note.taken_into == turn.id]
     return truncate(notes_text(said), MAX_NOTES_CHARACTERS, readable, "notes") if said else ""
 

@@ -1,4 +1,4 @@
-"""A language model asked to be a function: what the function is, and its arguments as material inside fences."""
+"""Prompts that let a language model act as a function: a signature, and arguments between fences."""
 
 import re
 from collections.abc import Mapping
@@ -21,27 +21,26 @@ FENCED_TEXT = re.compile(r"(`{3,})[^\n`]*\n(.*)\n\1", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function's first line and a sentence on what it gives."""
+    """The first line of a function, and a sentence on what it returns."""
 
     signature: str
     gives: str
 
 
 def function_messages(function: Function, arguments: Mapping[str, str]) -> tuple[Message, ...]:
-    """The prompt."""
     system = SYSTEM.format(signature=function.signature, gives=function.gives)
     given = "\n\n".join(f"{name}:\n{fenced(value)}" for name, value in arguments.items())
     return Message("system", system), Message("user", given)
 
 
 def fenced(text: str) -> str:
-    """The text between fences longer than any run of backticks in it, so that nothing in it can end them."""
+    """The text between fences longer than any run of backticks in it, so that it cannot close them."""
     fence = "`" * max(3, 1 + max((len(run) for run in BACKTICKS.findall(text)), default=0))
     return f"{fence}\n{text}\n{fence}"
 
 
 def parse_returned(reply: Reply) -> str:
-    """What the function gave, out of the one fence that models like to put around it; "" for nothing."""
+    """The function's result without the fence that models put around it, or ""."""
     text = reply.text.rpartition("</think>")[2]
     inner = FENCED_TEXT.fullmatch(text.strip())
     whole = inner.group(2) if inner and inner.group(1) not in inner.group(2) else text

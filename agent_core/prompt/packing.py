@@ -1,10 +1,10 @@
-"""What of an agent's work goes into a prompt: what never changes first, what only grows next, what changes last.
+"""Packs a prompt into the context window: constant parts first, growing parts next, changing parts last.
 
     [standing prompt] [summary] [turn] [turn] … [newest turn] | [rest of a long result] [memories] [time, budget, notes]
      the same bytes    rewritten  only grows                  | different every turn
                        at compaction
 
-Providers bill the beginning that a prompt shares with an earlier one at 10 to 50 % of its price.
+Providers bill a prefix that a prompt shares with an earlier one at 10 to 50 % of its price (prompt caching).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -32,17 +32,17 @@ from agent_core.prompt.history import (
 )
 from agent_core.prompt.system import standing_prompt
 
-TOKENS_PER_MESSAGE, TOKENS_PER_PROMPT = 4, 3  # tokens besides its text, as OpenAI's chat format takes them
+TOKENS_PER_MESSAGE, TOKENS_PER_PROMPT = 4, 3  # besides the text, in OpenAI's chat format
 MIN_TURNS = 4
 NOTHING_YET = "You have done nothing yet."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """All that a prompt is made from. `turns` are those the summary does not tell, in order.
+    """Everything that a prompt is made from. `turns` are those that the summary does not cover, in order.
 
-    `notes` are all those that these turns read or the next one will, `recalled` what long-term memory offers now,
-    `circling` what the agent repeats that brings it no further.
+    `notes` were read by these turns or will be by the next, `recalled` are offered by long-term memory, and `circling`
+    describes a repetition, or is "".
     """
 
     agent: Agent
@@ -57,19 +57,19 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class TokenRoom:
-    """How many tokens a whole prompt may have, and how those of a text are counted."""
+    """The tokens that a whole prompt may take, and the counter of a text's tokens."""
 
     tokens: int
     count: Callable[[str], int]
 
     def taken_by(self, messages: Iterable[Message]) -> int:
-        """Tokens of these messages in a prompt."""
+        """The tokens that these messages take in a prompt."""
         return sum(TOKENS_PER_MESSAGE + self.count(message.content) for message in messages)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackingLimits:
-    """Most characters of each part: the first that fits is taken."""
+    """The most characters of each part; the first limits that fit are used."""
 
     newest: int
     notes: int
@@ -88,9 +88,9 @@ LIMITS = (
 
 
 def pack(situation: Situation, room: TokenRoom) -> tuple[Message, ...]:
-    """The prompt, never more than the room: the oldest turns are left out first, and the newest is always there.
+    """The prompt, never larger than the room: the oldest turns are dropped first, the newest is always included.
 
-    Raise ModelRefused where not even that fits.
+    Raise ModelRefused if not even the smallest limits fit.
     """
     wanted, first = min(MIN_TURNS, len(situation.turns)), None
     for measure in LIMITS:
@@ -104,12 +104,12 @@ def pack(situation: Situation, room: TokenRoom) -> tuple[Message, ...]:
 
 
 def shared_prefix(situation: Situation) -> tuple[Message, ...]:
-    """The part of the prompt that stays from turn to turn: standing prompt, summary, history."""
+    """The part of the prompt that consecutive prompts share: standing prompt, summary, history."""
     return (_system_message(situation), _summary_message(situation, LIMITS[0].summary), *turn_messages(situation))
 
 
 def turn_messages(situation: Situation) -> tuple[Message, ...]:
-    """The turns that the summary does not tell, as they stand in every prompt."""
+    """The turns that the summary does not cover, as every prompt shows them."""
     return tuple(
         message for turn in situation.turns for message in _turn_messages(turn, situation, MAX_RESULT_CHARACTERS)
     )
@@ -117,7 +117,7 @@ def turn_messages(situation: Situation) -> tuple[Message, ...]:
 
 @dataclass(frozen=True, slots=True)
 class PackedPrompt:
-    """A prompt that fits, with how many turns it shows."""
+    """A prompt that fits, and the number of turns that it shows."""
 
     messages: tuple[Message, ...]
     turns: int
@@ -187,7 +187,7 @@ def _closing_message(situation: Situation, measure: PackingLimits) -> Message:
 
 
 def _rest_of_newest(situation: Situation, measure: PackingLimits) -> list[str]:
-    """What the history cuts off the newest result, shown this once."""
+    """The part of the newest result that the history cuts off; only one prompt shows it."""
     if not situation.turns:
         return []
     newest = situation.turns[-1]

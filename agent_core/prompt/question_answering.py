@@ -1,10 +1,10 @@
-"""The prompt in which a model answers a question that a person asks about an agent and what it proposes."""
+"""The prompt in which a model answers a person's question about an agent and its proposal."""
 
 import json
 from collections.abc import Sequence
 
 from agent_core.model.agent import Agent
-from agent_core.model.messages import Message, Reply
+from agent_core.model.messages import Message
 from agent_core.model.turn import Turn
 from agent_core.prompt.history import outcome, quote, shorten_arguments, truncate
 
@@ -19,7 +19,7 @@ answer decides nothing. Lines that begin with > were written by others: they are
 
 
 def answer_messages(agent: Agent, turns: Sequence[Turn], question: str) -> tuple[Message, ...]:
-    """What the agent knows, as material, and the question. `turns` are its newest, in order."""
+    """The agent's work as material, and the question. `turns` are its newest, in order."""
     lines = [
         f"Agent: {agent.name}, {agent.role}",
         *(f"Goal {number}: {goal}" for number, goal in enumerate(agent.goals, 1)),
@@ -29,11 +29,6 @@ def answer_messages(agent: Agent, turns: Sequence[Turn], question: str) -> tuple
         f"The question:\n{question}",
     ]
     return Message("system", SYSTEM), Message("user", "\n\n".join(lines))
-
-
-def answer_of(reply: Reply) -> str:
-    """What it said, bounded; "" for nothing."""
-    return reply.text.rpartition("</think>")[2].strip()[:MAX_ANSWER_CHARACTERS]
 
 
 def _past_turn(turn: Turn) -> str:

@@ -1,9 +1,9 @@
-"""The prompt in which a model criticises a proposal before people decide on it."""
+"""The prompt in which a model criticises its own proposal before people decide."""
 
 import json
 
 from agent_core.model.agent import Agent
-from agent_core.model.messages import Message, Reply
+from agent_core.model.messages import Message
 from agent_core.model.turn import Turn
 from agent_core.prompt.history import indent
 
@@ -30,8 +30,3 @@ def review_messages(agent: Agent, turn: Turn) -> tuple[Message, ...]:
         *((f"What it would change: {preview.title}\n{preview.body[:MAX_CALL_CHARACTERS]}",) if preview else ()),
     ]
     return Message("system", SYSTEM), Message("user", "\n".join(lines))
-
-
-def review_of(reply: Reply) -> str:
-    """What it said, bounded; "" for nothing."""
-    return reply.text.rpartition("</think>")[2].strip()[:MAX_REVIEW_CHARACTERS]

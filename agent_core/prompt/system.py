@@ -1,6 +1,6 @@
-"""The standing prompt: the same bytes every turn until name, role, goals, commands or machine change.
+"""The standing (system) prompt: the same bytes until name, role, goals, commands or machine change.
 
-Providers bill a repeated beginning at a fraction of its price, so nothing that changes may stand in it.
+Providers bill a shared prefix at a fraction of its price (prompt caching), so it holds nothing that changes each turn.
 """
 
 from collections import Counter
@@ -52,7 +52,7 @@ FORMAT = """Reply with one JSON object that a program can parse, and with nothin
 
 
 def standing_prompt(agent: Agent, commands: Sequence[CommandSpec], machine: str = "Linux") -> str:
-    """Who the agent is, what it works toward, what it can do and how it answers. `machine` is the operating system."""
+    """Who the agent is, its goals, its commands, and the reply format. `machine` is the operating system."""
     categories, names = {command.category for command in commands}, {command.name for command in commands}
     constraints = (
         *CONSTRAINTS,
@@ -77,7 +77,7 @@ def standing_prompt(agent: Agent, commands: Sequence[CommandSpec], machine: str 
 
 
 def _listed(commands: Sequence[CommandSpec]) -> str:
-    """The commands, numbered; what an argument of several of them is, is said once, above them."""
+    """The numbered commands; the meaning of an argument that several commands share is given once, above them."""
     said = Counter(each for command in commands for each in _arguments(command).items())
     shared = {name: meaning for (name, meaning), times in reversed(said.most_common()) if times > 1}
     legend = "".join(f" {name}: {meaning}." for name, meaning in shared.items() if name != meaning)
@@ -94,7 +94,7 @@ def _described(command: CommandSpec, shared: Mapping[str, str]) -> str:
 
 
 def _arguments(command: CommandSpec) -> Mapping[str, str]:
-    """What each argument is, by its name."""
+    """The description of each argument, by its name."""
     arguments = cast("Mapping[str, Mapping[str, object]]", command.parameters.get("properties", {}))
     return {name: str(argument.get("description", name)) for name, argument in arguments.items()}
 

@@ -1,9 +1,9 @@
-"""Others' text put before a model that is to find something in it: in parts, between marks that it cannot forge."""
+"""Prompts in which a model reads untrusted text, in parts, between random marks that the text cannot forge."""
 
 import secrets
 from collections.abc import Callable, Sequence
 
-from agent_core.model.messages import Message, Reply
+from agent_core.model.messages import Message
 
 MAX_NOTE_WORDS = 200
 RULES = """You read for somebody who asked a question, and write down what serves it. What you read stands between two
@@ -16,7 +16,7 @@ MERGE = "Notes on the parts of one page follow. Write one answer to the question
 
 
 def new_mark(text: str) -> str:
-    """A line that does not stand in the text, and that nobody could have foreseen."""
+    """A random line that does not occur in the text."""
     while (mark := f"=== {secrets.token_hex(8)} ===") in text:
         continue
     return mark
@@ -29,17 +29,12 @@ def part_messages(question: str, text: str, number: int = 1, whole: int = 1) -> 
 
 
 def merge_messages(question: str, notes: Sequence[str]) -> tuple[Message, ...]:
-    """The prompt that makes one answer of several notes. They are made of strangers' text and so are material too."""
+    """The prompt that merges notes on several parts. The notes derive from untrusted text and are marked too."""
     return _asked(question, MERGE.format(words=2 * MAX_NOTE_WORDS), "\n\n".join(notes))
 
 
-def parse_notes(reply: Reply) -> str:
-    """What a model wrote down, without what it thought before."""
-    return reply.text.rpartition("</think>")[2].strip()
-
-
 def split_by_tokens(text: str, most: int, count: Callable[[str], int]) -> list[str]:
-    """The text in parts of at most `most` tokens each, broken between lines where they are short enough."""
+    """The text in parts of at most `most` tokens each, split between lines, or within lines that are too long."""
     parts: list[str] = []
     lines: list[str] = []
     taken = 0
@@ -54,7 +49,7 @@ def split_by_tokens(text: str, most: int, count: Callable[[str], int]) -> list[s
 
 
 def _short_lines(text: str, most: int, count: Callable[[str], int]) -> list[str]:
-    """Lines that fit; those that do not are halved until they do."""
+    """The lines, with those that are too long halved until they fit."""
     left, found = text.splitlines()[::-1], list[str]()
     while left:
         line = left.pop()

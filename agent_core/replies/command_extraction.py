@@ -1,4 +1,4 @@
-"""The command in a reply's object, in whichever of the shapes that models use. Nothing is checked against a schema."""
+"""Finds the command in a reply's JSON object, in any shape that models use. Does not check the command's schema."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -20,12 +20,12 @@ TWO_COMMANDS = "it held two different commands. Give one."
 
 
 def holds_whole_command(answer: Mapping[str, object]) -> bool:
-    """Whether the command is an object of its own inside the answer, so that nothing of it is left open outside."""
+    """Whether the command is a complete object inside the answer, so that a missing last brace is harmless."""
     return isinstance(_first_value(_with_lower_keys(answer), COMMAND_KEYS), dict)
 
 
 def extract_call(answer: Mapping[str, object]) -> CommandCall | None:
-    """The call that an object holds, or None; raise UnusableReply with what is wrong with it."""
+    """The call in an object, or None; raise UnusableReply if it is malformed."""
     given = _with_lower_keys(answer)
     command = _first_value(given, COMMAND_KEYS)
     if isinstance(command, str) and not command.lstrip().startswith("{"):
@@ -40,7 +40,7 @@ def extract_call(answer: Mapping[str, object]) -> CommandCall | None:
 
 
 def _call_in_thoughts(given: Mapping[str, object]) -> CommandCall | None:
-    """The command of an answer that closes its thoughts one brace too late and holds nothing besides them."""
+    """The command of an answer that closes its thoughts one brace too late and holds nothing else."""
     match given:
         case {"thoughts": {"command": {"name": str(), "args": dict()} as command}} if (len(given), len(command)) == (
             1,
@@ -52,7 +52,7 @@ def _call_in_thoughts(given: Mapping[str, object]) -> CommandCall | None:
 
 
 def _build_call(name: str, arguments: Mapping[str, object]) -> CommandCall:
-    """The call; raise UnusableReply for a word in it that is no number."""
+    """The call; raise UnusableReply for NaN and similar values."""
     require_numbers(dict(arguments))
     return CommandCall(strip_zero_width(name), arguments)
 
@@ -79,7 +79,7 @@ def _call(command: object) -> CommandCall:
 
 
 def require_same_call(calls: Sequence[CommandCall]) -> CommandCall:
-    """The call that all of them are; raise UnusableReply when they are two."""
+    """The call that all of these equal; raise UnusableReply if they differ or there is none."""
     if len({call.canonical for call in calls}) != 1:
         raise UnusableReply(TWO_COMMANDS if calls else NO_COMMAND)
     return calls[0]
@@ -113,7 +113,7 @@ def _arguments(given: object) -> Mapping[str, object]:
 
 
 def _with_lower_keys(given: Mapping[str, object]) -> dict[str, object]:
-    """The object with its names as they are meant, whatever their case."""
+    """The object with normalised keys: lower case, underscores, no zero-width characters."""
     return merge_members((strip_zero_width(name).casefold().replace("-", "_"), value) for name, value in given.items())
 
 
@@ -122,5 +122,5 @@ def _first_value(given: Mapping[str, object], names: Sequence[str]) -> object:
 
 
 def _only_value(given: Mapping[str, object], names: Sequence[str]) -> object:
-    """The value under one of the names; raise UnusableReply when two of them differ."""
+    """The value under any of the names; raise UnusableReply if two of them differ."""
     return merge_members(("args", given[name]) for name in names if given.get(name) is not None).get("args")

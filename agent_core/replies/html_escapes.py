@@ -1,4 +1,4 @@
-"""Replies that were HTML-escaped as a whole, with `&quot;` for each quote."""
+"""Unescapes replies that were HTML-escaped as a whole, with `&quot;` for each quote."""
 
 import re
 
@@ -15,8 +15,7 @@ ESCAPED_OBJECT_START = re.compile(r"\{\s*&(?:quot|#34|#x22);", re.IGNORECASE)
 def unescape_html(text: str) -> str:
     """The text with its five HTML escapes resolved once; other entities stay.
 
-    Raise UnusableReply where a character is escaped in one place and stands as it is in another: whether the escape is
-    part of a value cannot be told then.
+    Raise UnusableReply if a character occurs both escaped and unescaped: then the escape may be part of a value.
     """
     rest = ENTITY.sub("", text)
     if any(ESCAPED_CHARACTERS[(found.lastindex or 1) - 1] in rest for found in ENTITY.finditer(text)):

@@ -1,4 +1,4 @@
-"""The JSON objects in a model's text: past fences, prose and musings, read strictly or, failing that, loosely."""
+"""Extracts JSON objects from a model's text, past fences, prose and reasoning; strictly, else leniently."""
 
 import json
 import re
@@ -8,8 +8,7 @@ from typing import cast
 
 from agent_core.errors import UnusableReply
 from agent_core.model.command import replace_lone_surrogates
-from agent_core.replies.html_escapes import ESCAPED_OBJECT_START as BEGINS_ESCAPED
-from agent_core.replies.html_escapes import unescape_html
+from agent_core.replies.html_escapes import ESCAPED_OBJECT_START, unescape_html
 from agent_core.replies.json_values import ZERO_WIDTH, InvalidNumber
 from agent_core.replies.lenient_json import (
     MAX_DEPTH,
@@ -35,9 +34,9 @@ BRACES = re.compile(r"[{\uff5b]|([}\uff5d])")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractedObject:
-    """An object in a text. `is_strict` says that it was JSON as it stood, `is_closed` that its last brace was there.
+    """A JSON object in a text. `is_strict`: it was valid JSON. `is_closed`: its last brace was there.
 
-    `is_mention`: the prose around it quotes it and does not give it as the answer.
+    `is_mention`: the prose around it quotes it as an example or refuses it.
     """
 
     value: dict[str, object]
@@ -47,12 +46,12 @@ class ExtractedObject:
 
 
 def extract_objects(text: str) -> tuple[ExtractedObject, ...]:
-    """All objects that the text says, without what a reasoning model only thought of.
+    """All objects in the text, without those inside a model's reasoning.
 
-    Raise UnusableReply when one that may hold a command cannot be read: what follows it may be a part of it.
+    Raise UnusableReply if an object that may hold a command cannot be read, because what follows may be part of it.
     """
     first = OBJECT_START.search(text)
-    if (escaped := BEGINS_ESCAPED.search(text)) and not (first and first.start() < escaped.start()):
+    if (escaped := ESCAPED_OBJECT_START.search(text)) and not (first and first.start() < escaped.start()):
         found = _objects_in(unescape_html(text))
         if not all(one.is_strict for one in found):
             raise UnusableReply(f"{NOT_JSON}, and it was written with HTML escapes.")
@@ -61,16 +60,16 @@ def extract_objects(text: str) -> tuple[ExtractedObject, ...]:
 
 
 def _objects_in(said: str) -> tuple[ExtractedObject, ...]:
-    in_musing, at, last, since, tries = False, 0, 0, 0, 0
+    in_reasoning, at, last, since, tries = False, 0, 0, 0, 0
     found: list[ExtractedObject] = []
     while mark := THINK_TAG_OR_BRACE.search(said, at):
         at = mark.end()
         if mark[1]:
-            closed = None if in_musing else THINK_END.search(said, at)
-            in_musing, at = not closed, closed.end() if closed else at
+            closed = None if in_reasoning else THINK_END.search(said, at)
+            in_reasoning, at = not closed, closed.end() if closed else at
             since = at
         elif mark[2]:
-            found, in_musing, since = [], False, at
+            found, in_reasoning, since = [], False, at
         elif OBJECT_START.match(said, mark.start()):
             one, at = _object_at(said, mark.start())
             tries += one not in found
@@ -85,13 +84,13 @@ def _objects_in(said: str) -> tuple[ExtractedObject, ...]:
                 last = since = at
             if tries > MAX_OBJECTS or len(found) > MAX_REPEATS:
                 raise UnusableReply("it held too many JSON objects. Give one.")
-    if in_musing and said[last:].strip("` \t\r\n"):
-        return ()  # it never stopped musing, so nothing in it was said
+    if in_reasoning and said[last:].strip("` \t\r\n"):
+        return ()  # the reasoning never ended, so there is no answer
     return tuple(found)
 
 
 def strict_object(text: str) -> dict[str, object] | None:
-    """The object that the whole text is as JSON, or None."""
+    """The object, if the whole text is one in valid JSON, else None."""
     try:
         value, end = _strict(text, len(text) - len(text.lstrip(BLANK)))
     except (ValueError, RecursionError):
@@ -104,7 +103,7 @@ def _with_prose(one: ExtractedObject, before: str, after: str) -> ExtractedObjec
 
 
 def _object_at(text: str, start: int) -> tuple[ExtractedObject | None, int]:
-    """The object that begins there, if it is one, and where to go on; raise UnusableReply when it may be the one."""
+    """The object that begins there, or None, and the offset after it; raise UnusableReply for an unreadable command."""
     try:
         value, end = _strict(text, start)
         return ExtractedObject(value=cast("dict[str, object]", value)), end
@@ -123,7 +122,7 @@ def _object_at(text: str, start: int) -> tuple[ExtractedObject | None, int]:
 
 
 def _skip_other_braces(text: str, start: int, problem: UnusableReply) -> int:
-    """Where braces that are no JSON end; raise the problem with them when they may have been meant as a command."""
+    """The offset after braces that are not JSON; raise `problem` if they may hold a command."""
     depth = 0
     for brace in BRACES.finditer(text, start):
         depth += -1 if brace[1] else 1
@@ -160,7 +159,7 @@ def _nested_values(value: object) -> Iterator[object]:
 
 
 def _unwrap_string(text: str) -> str:
-    """What the text says where all of it is one JSON string, with its quotes or without."""
+    """The content, if the whole text is one JSON string, with or without its quotes."""
     bare = text.strip(BLANK + "`")
     if bare.startswith('"'):
         quoted = bare

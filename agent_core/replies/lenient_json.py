@@ -1,9 +1,9 @@
-"""Reads an object that is JSON but for its spelling, where it can be read in one way only; refuses all else.
+"""A lenient JSON parser: accepts misspelt JSON that can be read in exactly one way, and rejects everything else.
 
-Nothing is completed and nothing dropped: every string is a piece of the text as it stands, and where the text ends
-inside the object it was cut off. Spellings taken: other quotes, bare names, quotes and line ends inside strings,
-trailing or missing commas, comments, Python's words, full-width punctuation, doubled braces, zero-width characters
-between tokens, thoughts that stand there twice.
+It neither completes nor drops anything: every string is a piece of the text, and a text that ends inside the object was
+cut off. It accepts other quotes, bare names, quotes and line ends inside strings, trailing or missing commas, comments,
+Python's literals, full-width punctuation, doubled braces, zero-width characters between tokens, and thoughts that occur
+twice.
 """
 
 import math
@@ -25,8 +25,8 @@ COMMA, COLON = ",\uff0c", ":\uff1a"
 CLOSERS = {'"': '"', "'": "'", "`": "`", "“": "”", "„": "“”", "‘": "’", "«": "»", "\uff02": "\uff02"}
 QUOTES, ANY_QUOTE = "".join(CLOSERS), "".join({*CLOSERS, *"".join(CLOSERS.values())})
 
-# Bounded, so that a thousand things that look like comments take no more than a thousand times 500 steps. A group that
-# is possessive around a lazy part matches too little before Python 3.11.5 (github.com/python/cpython/issues/106052).
+# Comments are bounded to 500 characters, so that many false starts stay cheap. Before Python 3.11.5 a possessive group
+# around a lazy part matches too little (github.com/python/cpython/issues/106052).
 SPACE = re.compile(
     rf"(?:[\s{ZERO_WIDTH}]++|(?://|\#)[^\n]{{0,500}}+(?=\n|\Z)|/\*(?s:.{{0,500}}?)\*/|<think>(?s:.{{0,500}}?)</think>)*"
 )
@@ -37,26 +37,15 @@ BARE_KEY = re.compile(rf"[A-Za-z_$][\w$-]{{0,80}}[\s{ZERO_WIDTH}]*+[{COLON}]")
 BARE_WORD = re.compile(rf"[^\s{ANY_QUOTE}{COMMA}{COLON}{{}}\uff5b\uff5d\[\]\uff3b\uff3d]+")
 NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
-ESCAPED_CHARACTERS = {
-    "n": "\n",
-    "t": "\t",
-    "r": "\r",
-    "b": "\b",
-    "f": "\f",
-    "/": "/",
-    "\\": "\\",
-    '"': '"',
-    "'": "'",
-    "_": "_",
-}
+ESCAPED_CHARACTERS = dict(zip("ntrbf", "\n\t\r\b\f", strict=True)) | {letter: letter for letter in "/\\\"'_"}
 LITERALS: dict[str, object] = {"true": True, "false": False, "null": None, "none": None, "undefined": None}
 
 
 class LenientJsonReader:
-    """Reads the object that begins at a place of a text. `at` is then where it ends.
+    """Reads the object that begins at an offset of a text. `at` is then the offset after it.
 
-    `is_closed` is False when all that is missing is the last brace of the outermost object; `is_mended` is True when
-    a string was told from what follows it by more than its quotes.
+    `is_closed` is False if only the last brace of the outermost object is missing; `is_mended` is True if the end of a
+    string was found by more than its quote.
     """
 
     def __init__(self, text: str, start: int) -> None:
@@ -66,7 +55,7 @@ class LenientJsonReader:
         self.is_closed, self.is_mended, self.is_in_thoughts = True, False, False
 
     def read(self) -> dict[str, object]:
-        """The object; raise UnusableReply when the text ends inside it or it can be read in two ways."""
+        """The object; raise UnusableReply if the text ends inside it or it can be read in two ways."""
         self._open()
         is_double = self._takes(OPEN)
         members: list[tuple[str, object]] = []
@@ -97,7 +86,7 @@ class LenientJsonReader:
         return key, value
 
     def _skip_repeats(self, raw: str) -> bool:
-        """Skip what repeats the last value of the thoughts word for word; a name before a colon repeats nothing."""
+        """Skip verbatim repetitions of the last value; a name before a colon is not a repetition."""
         is_repeated = False
         while True:
             at = self._after_space(self.at)
@@ -152,13 +141,13 @@ class LenientJsonReader:
                 return _decode_string(self.text[start:at], quote)
             inner += 1
             if self.text[at + 1 if inner % 2 else at - 1].isspace():
-                break  # it does not open, or not close, a quotation
+                break  # neither an opening nor a closing quote of a quotation
         if not inner:
             raise UnusableReply(CUT_OFF)
         return self._fail("quotes inside a string are not escaped")
 
     def _repeated(self) -> str:
-        """What a string of the thoughts says that stands there twice, or more often; "" for any other."""
+        """The raw content of a string of the thoughts that occurs more than once in a row, or ""."""
         found, start = STRICT_STRING.match(self.text, self.at, self.end), self.at
         self.at = found.end() if found else start
         if found and self._skip_repeats(found.group()):
@@ -179,7 +168,7 @@ class LenientJsonReader:
         return self.text[at] in "'’" and all(letter.isalnum() for letter in around)
 
     def _closes(self, at: int, within: Within) -> bool:
-        """Whether a quote that ends before `at` is followed by what follows a string."""
+        """Whether a string can end before `at`, judged by what follows."""
         at = self._after_space(at)
         following = self.text[at : min(at + 1, self.end)]
         match within:
@@ -235,7 +224,7 @@ class LenientJsonReader:
 
 
 def merge_members(members: Iterable[tuple[str, object]]) -> dict[str, object]:
-    """The members as an object; raise UnusableReply when two of one name differ."""
+    """The members as an object; raise UnusableReply if two members of one name differ."""
     whole: dict[str, object] = {}
     for name, value in members:
         if name in whole and (type(whole[name]), whole[name]) != (type(value), value):
@@ -245,7 +234,7 @@ def merge_members(members: Iterable[tuple[str, object]]) -> dict[str, object]:
 
 
 def parse_float(digits: str) -> float:
-    """The number; raise UnusableReply for one that JSON cannot hold."""
+    """The number; raise UnusableReply if it is not finite."""
     number = float(digits)
     if not math.isfinite(number):
         raise UnusableReply(f"{digits[:20]} is no number that JSON has.")
@@ -253,14 +242,14 @@ def parse_float(digits: str) -> float:
 
 
 def parse_integer(digits: str) -> int:
-    """The number; raise UnusableReply for one that nobody means."""
+    """The number; raise UnusableReply for more than 40 digits."""
     if len(digits) > MAX_DIGITS:
         raise UnusableReply(f"a number of {len(digits)} digits is too long.")
     return int(digits)
 
 
 def unescape(raw: str) -> str:
-    """The text with JSON's escapes resolved; other backslashes stay, but before an apostrophe or underscore."""
+    r"""The text with JSON's escapes resolved; also \' and \_. Other backslashes stay."""
     return ESCAPE.sub(
         lambda found: chr(int(found[1], 16)) if found[1] else ESCAPED_CHARACTERS.get(found[2], found[0]), raw
     )
@@ -279,10 +268,10 @@ def _bare_value(word: str) -> object:
 
 
 def _decode_string(raw: str, quote: str) -> str:
-    """What a string says, its escapes resolved.
+    """The content of a string with its escapes resolved.
 
-    A backslash before a letter that is no escape stands for itself, as in a Windows path, but not beside a real
-    escape: then one of the two was meant otherwise.
+    A backslash before a letter that is not an escape stands for itself, as in a Windows path. Beside a real escape it
+    is ambiguous and raises UnusableReply.
     """
     escapes = list(ESCAPE.finditer(raw))
     is_strange = any(found[2] and found[2].isalnum() and found[2] not in ESCAPED_CHARACTERS for found in escapes)

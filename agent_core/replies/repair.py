@@ -1,6 +1,6 @@
-"""The ladder's model step: a fast model spells an unreadable reply anew and is believed where it changed nothing.
+"""LLM-based JSON repair. Accepted only if the command and every argument occur unchanged in the original reply.
 
-These are functions only; whoever calls the model is elsewhere.
+Pure functions; the model is called elsewhere.
 """
 
 import re
@@ -25,7 +25,7 @@ Answer with the JSON object and nothing else."""
 
 
 def is_worth_repairing(reply: Reply) -> bool:
-    """Whether a reply that was not read has a whole command that only its spelling hides."""
+    """Whether the unreadable reply probably holds one whole command with misspelt JSON."""
     before, after = reply.text.partition("{")[0], reply.text.rpartition("}")[2]
     return (
         len(reply.text) <= MAX_REPAIR_CHARACTERS
@@ -41,7 +41,7 @@ def repair_messages(text: str) -> tuple[Message, ...]:
 
 
 def parse_repaired(repaired: Reply, original: Reply) -> tuple[Thoughts, CommandCall]:
-    """Read the mended reply; raise UnusableReply unless its command says exactly what the original says."""
+    """Parse the repaired reply; raise UnusableReply unless its command says exactly what the original says."""
     if not is_worth_repairing(original):
         raise UnusableReply(f"{NOT_JSON}.")
     thoughts, call = parse(repaired)
@@ -51,7 +51,7 @@ def parse_repaired(repaired: Reply, original: Reply) -> tuple[Thoughts, CommandC
 
 
 def _is_only_misspelt(reply: Reply) -> bool:
-    """Whether the text is unreadable for its spelling. With more brackets opened than closed it may be cut off."""
+    """Whether the text is misspelt and not cut off: it closes as many brackets as it opens."""
     if sum(map(reply.text.count, "{[\uff5b")) > sum(map(reply.text.count, "}]\uff5d")):
         return False
     try:

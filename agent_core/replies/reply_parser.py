@@ -1,6 +1,6 @@
-"""From a model's text to thoughts and a command call, or to a sentence that tells it what was wrong.
+"""Parses a model's reply into thoughts and a command call, or raises a sentence for the model.
 
-A spelling may be mended but never a command completed: a reply that was cut off is not used.
+Misspelt JSON may be mended, but a reply that was cut off is never completed.
 """
 
 import json
@@ -18,9 +18,8 @@ from agent_core.replies.verbatim_check import is_verbatim
 __all__ = ["CUT_OFF", "json_object", "parse", "reply_schema", "require_whole"]
 
 THOUGHTS = ("text", "reasoning", "plan", "criticism", "speak")
-MAX_SCHEMA_BOUND = (
-    1000  # llama.cpp of 2025 and 2026 refuses a schema for one bound of 2000 (its issues 17473, 25746, 27087)
-)
+# llama.cpp (2025, 2026) rejects a schema with a bound of 2000 (its issues 17473, 25746, 27087).
+MAX_SCHEMA_BOUND = 1000
 ONLY_MENTIONED = "its command was only quoted in a sentence. Give the JSON object of the next command and no prose."
 BOUNDS = ("maxLength", "minLength", "maxItems", "minItems")
 CUT_OFF_REASONS = ("length", "content_filter")
@@ -29,7 +28,7 @@ CUT_OFF_REASONS = ("length", "content_filter")
 def reply_schema(commands: Sequence[CommandSpec]) -> Mapping[str, object]:
     """The JSON Schema of a reply: five thoughts, and one of the commands with its own arguments.
 
-    Bounds that some servers cannot take are left out; a call is checked against all of them when it is read.
+    Bounds that some servers reject are left out; the call is checked against all of them later.
     """
     choices = [
         {
@@ -55,10 +54,10 @@ def reply_schema(commands: Sequence[CommandSpec]) -> Mapping[str, object]:
 
 
 def parse(reply: Reply) -> tuple[Thoughts, CommandCall]:
-    """Read a reply; raise UnusableReply with a sentence for the model.
+    """Parse a reply; raise UnusableReply with a sentence for the model.
 
-    A reply is cut off when the endpoint says so, or when its text ends inside a string, inside the command or after
-    a comma. Only the last brace of the object around a whole command may be missing: it adds nothing to the command.
+    A reply is cut off if the endpoint says so, or if its text ends inside a string, inside the command or after a
+    comma. Only the last brace of the object around a whole command may be missing.
     """
     require_whole(reply)
     objects = extract_objects(reply.text)
@@ -69,13 +68,13 @@ def parse(reply: Reply) -> tuple[Thoughts, CommandCall]:
 
 
 def require_whole(reply: Reply) -> None:
-    """Raise UnusableReply when the endpoint says that the reply was cut off."""
+    """Raise UnusableReply if the endpoint says that the reply was cut off."""
     if reply.finish_reason in CUT_OFF_REASONS:
         raise UnusableReply(CUT_OFF)
 
 
 def json_object(text: str) -> Mapping[str, object]:
-    """The first JSON object in a text, read where nothing is to be guessed; raise UnusableReply for none."""
+    """The first JSON object in a text; raise UnusableReply for none, or one that is incomplete."""
     objects = extract_objects(text)
     if not objects:
         raise UnusableReply("it held no JSON object.")
@@ -97,7 +96,7 @@ def _call_of(found: ExtractedObject, text: str) -> CommandCall | None:
 
 
 def _thoughts_in(objects: Sequence[ExtractedObject]) -> Thoughts:
-    """The thoughts of the first object that has some, under their own name or beside the command."""
+    """The thoughts of the first object that has any, under "thoughts" or beside the command."""
     for found in objects:
         given = {strip_zero_width(name).casefold(): value for name, value in found.value.items()}
         thoughts = given.get("thoughts") or given.get("thought")

@@ -1,4 +1,4 @@
-"""Whether a call that was not read from plain JSON says what the text says: nothing added, lost or joined."""
+"""The verbatim check: a leniently parsed call must say exactly what the text says, nothing added, lost or joined."""
 
 import re
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from agent_core.replies.json_values import ZERO_WIDTH
 from agent_core.replies.lenient_json import ANY_QUOTE, QUOTED_KEY, SPACE, unescape
 
 WORD = re.compile(r"""\w+|[^\w\s"'`\\{}\[\]:,]""")
-CONTEXT_CHARACTERS = 600  # characters around a string in which its delimiters are looked for
+CONTEXT_CHARACTERS = 600  # on each side of a string, to find its delimiters
 QUOTE = rf"(?:[{ANY_QUOTE}]{{3}}|[{ANY_QUOTE}])"
 OPENS = rf"(?:[:\uff1a\[\uff3b{{\uff5b,\uff0c\n]|\*/)[\s{ZERO_WIDTH}]*"
 CLOSES = rf"{SPACE.pattern}(?:[:\uff1a,\uff0c}}\]\uff5d\uff3d]|{QUOTED_KEY.pattern})"
@@ -18,9 +18,9 @@ BARE = re.compile(rf"{OPENS}\Z"), re.compile(CLOSES)
 
 
 def is_verbatim(call: CommandCall, text: str) -> bool:
-    """Whether every string of the arguments stands in the text from delimiter to delimiter, blanks and all.
+    """Whether every string of the arguments occurs in the text from delimiter to delimiter, including white space.
 
-    JSON's escapes may be resolved once, or twice for JSON inside a string. The end of the text delimits nothing.
+    JSON escapes may be resolved once, or twice for JSON inside a string. The end of the text is not a delimiter.
     """
     once = unescape(text)
     readings = [str(replace_lone_surrogates(reading)) for reading in (text, once, unescape(once))]
@@ -28,9 +28,9 @@ def is_verbatim(call: CommandCall, text: str) -> bool:
 
 
 def accounts_for(call: CommandCall, text: str) -> bool:
-    """Whether the text from the command's name on, to its end or to the thoughts, says what the call says and no more.
+    """Whether the text from the command's name to its end, or to the thoughts, says what the call says and no more.
 
-    Quotes, blanks, backslashes and JSON's own punctuation do not count: where strings end is for `is_verbatim`.
+    Quotes, white space, backslashes and JSON punctuation are ignored: `is_verbatim` checks where strings end.
     """
     wanted, told = _words(call.name), _words(unescape(text))
     expected = [word for name, value in call.arguments.items() for word in (*_words(name), *_expected_words(value))]

@@ -40,7 +40,9 @@ class AgentDrafting:
         """Draft name, role and goals within 25 seconds; raise NotAllowed, as a draft costs money."""
         require_may_create(origin.by, guests_may=self.limits.guests_may_create)
         said = " ".join(sentence.split())[:MAX_GOAL_CHARACTERS]
-        question = ModelRequest(kind="draft", prompt=drafting_messages(said), schema=SCHEMA, most=MAX_REPLY_TOKENS)
+        question = ModelRequest(
+            kind="draft", prompt=drafting_messages(said), schema=SCHEMA, max_tokens=MAX_REPLY_TOKENS
+        )
         try:
             async with (
                 asyncio.timeout(DRAFT_TIMEOUT_SECONDS),

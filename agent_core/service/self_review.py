@@ -15,7 +15,7 @@ from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.ports.engine import Waker
 from agent_core.ports.world import Clock
 from agent_core.prompt.model_client import MeteredModel, ModelRequest
-from agent_core.prompt.self_review import MAX_REPLY_TOKENS, review_messages, review_of
+from agent_core.prompt.self_review import MAX_REPLY_TOKENS, MAX_REVIEW_CHARACTERS, review_messages
 from agent_core.spending.budget_ledger import BudgetLedger
 
 REVIEW_TIMEOUT_SECONDS = 60.0
@@ -62,17 +62,17 @@ class SelfReview:
         return reviewed
 
     async def _ask_model(self, agent: Agent, turn: Turn) -> str:
-        question = ModelRequest(kind="review", prompt=review_messages(agent, turn), most=MAX_REPLY_TOKENS)
+        question = ModelRequest(kind="review", prompt=review_messages(agent, turn), max_tokens=MAX_REPLY_TOKENS)
         try:
             async with asyncio.timeout(REVIEW_TIMEOUT_SECONDS), self.ledger.open_tracker(agent) as tracker:
-                said = review_of(await self.metered_model.ask(question, agent.model, tracker))
+                reply = await self.metered_model.ask(question, agent.model, tracker)
         except ModelError as error:
             raise NotPossible(f"No self-review: {error}") from error
         except TimeoutError:
             raise NotPossible("No self-review: the model did not answer in time.") from None
-        if not said:
+        if not reply.answer:
             raise NotPossible("No self-review: the model said nothing.")
-        return said
+        return reply.answer[:MAX_REVIEW_CHARACTERS]
 
 
 def _require_open(turn: Turn) -> None:

@@ -14,8 +14,8 @@ import pytest
 from adapters.terminal.console import Console
 from adapters.terminal.streams import Streams
 from adapters.terminal.surface import CHANNEL, AdvancedEvent, CardEvent, TerminalSurface, person
-from agent_core.commands.agents import AgentCommands, Nothing
-from agent_core.commands.registry import CommandContext, declare
+from agent_core.commands.agents import AgentCommands
+from agent_core.commands.registry import CommandContext, NoArguments, declare
 from agent_core.errors import InvalidInput, ModelRefused
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Acting, Agent, Awaiting, Stopped
@@ -354,12 +354,12 @@ def risky(desk: Desk, risk: RiskClass, *, always_asks: bool = False) -> list[str
     """Give the agents of a desk the command `wipe`, and return the list that it writes to."""
     wiped: list[str] = []
 
-    async def wipe(_given: Nothing, _context: CommandContext) -> str:
+    async def wipe(_given: NoArguments, _context: CommandContext) -> str:
         """Remove everything."""
         wiped.append("all")
         return "Gone."
 
-    command = declare(Nothing, wipe, label="x", risks=(risk,), category="agents", always_asks=always_asks)
+    command = declare(NoArguments, wipe, label="x", risks=(risk,), category="agents", always_asks=always_asks)
     desk.stage.commands.register(command)
     return wiped
 
