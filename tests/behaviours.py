@@ -1,6 +1,6 @@
-"""What the product promises: a key and a sentence each. A test that shows one carries `@pytest.mark.proves(key)`.
+"""The promises of the product: a key and a sentence each. Tests carry `@pytest.mark.proves(key)`.
 
-`tests/architecture/test_architecture.py` holds both directions: no promise without a test, no key that is not here.
+`tests/architecture/test_architecture.py` checks that every promise has a test and every key is listed here.
 """
 
 PROMISES: dict[str, str] = {

@@ -10,6 +10,7 @@ from agent_core.commands.pages import URL_ALIASES, UrlArguments, reached_hosts_t
 from agent_core.commands.registry import Command, CommandContext, CommandOutput, declare
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
+from agent_core.model.lines import counted
 from agent_core.model.sites import Sites
 from agent_core.oversight.sites import sites_of
 from agent_core.ports.database import Database
@@ -50,7 +51,7 @@ class DownloadCommands:
         fetched = await self.web.fetch(given.url, await self._sites(context), MAX_FILE_BYTES)
         await context.files.write(given.filename, fetched.data, expected=context.approved_basis)
         kind = f", said to be {fetched.kind[:60]}" if fetched.kind else ""
-        said = f"{given.filename} now holds {len(fetched.data):,} bytes{kind}, from {fetched.url}."
+        said = f"{given.filename} now holds {counted(len(fetched.data), 'byte')}{kind}, from {fetched.url}."
         return CommandOutput(
             text="\n".join(filter(None, (said, reached_hosts_text(fetched.hosts)))), files=(given.filename,)
         )
@@ -126,8 +127,8 @@ async def _write(cloned: Cloned, folder: str, context: CommandContext) -> tuple[
 
 def _clone_text(cloned: Cloned, folder: str, written: int, why: str) -> str:
     size = sum(len(data) for _, data in cloned.files[:written])
-    number = "1 file" if written == 1 else f"{written:,} files"
-    lines = [f"{number} ({size:,} bytes) of commit {cloned.commit[:12]}, without .git, now in {folder}."]
+    number = f"{counted(written, 'file')} ({counted(size, 'byte')})"
+    lines = [f"{number} of commit {cloned.commit[:12]}, without .git, now in {folder}."]
     lines += filter(None, [reached_hosts_text(cloned.hosts)])
     if why:
         lines.append(f"{len(cloned.files) - written:,} more were not written: {why}")

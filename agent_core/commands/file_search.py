@@ -6,6 +6,7 @@ from pydantic import BaseModel, Field
 
 from agent_core.errors import CommandError
 from agent_core.model.files import MAX_LISTED_FILES, FileEntry
+from agent_core.model.lines import counted
 from agent_core.model.texts import decode_unicode
 from agent_core.ports.world import Files
 
@@ -31,7 +32,7 @@ class FileSearchArguments(DirectoryArguments):
 
 def list_files(entries: Sequence[FileEntry]) -> str:
     """One line for each file, and the number of those that are not listed."""
-    lines = [f"{entry.path} ({entry.size:,} bytes)" for entry in entries[:MAX_SHOWN_FILES]]
+    lines = [f"{entry.path} ({counted(entry.size, 'byte')})" for entry in entries[:MAX_SHOWN_FILES]]
     more = len(entries) - len(lines)
     if more:
         least = "at least " if len(entries) >= MAX_LISTED_FILES else ""
@@ -46,7 +47,7 @@ async def search_files(entries: Sequence[FileEntry], query: str, files: Files) -
         if len(hits) >= MAX_HITS:
             break
         if wanted in entry.path.casefold():
-            hits.append(f"{entry.path} ({entry.size:,} bytes)")
+            hits.append(f"{entry.path} ({counted(entry.size, 'byte')})")
         text = await _text(entry, files) if number < MAX_READ_FILES and taken < MAX_READ_BYTES else None
         unread += text is None
         taken += len(text or "")

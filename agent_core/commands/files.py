@@ -17,6 +17,7 @@ from agent_core.commands.registry import Command, CommandContext, declare
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
 from agent_core.model.diffs import diff_of
+from agent_core.model.lines import counted
 from agent_core.model.texts import decode_unicode, is_utf8
 from agent_core.ports.documents import Documents, Reading
 
@@ -50,7 +51,7 @@ class PlainTexts:
     async def text_of(self, name: str, data: bytes) -> Reading:
         text = decode_unicode(data)
         if text is None:
-            raise CommandError(f"{name} is not a text file ({len(data):,} bytes).")
+            raise CommandError(f"{name} is not a text file ({counted(len(data), 'byte')}).")
         return Reading(text)
 
 
@@ -68,14 +69,15 @@ class FileCommands:
         if await context.files.fingerprint(given.filename):
             _require_change(given, await context.files.read(given.filename))
         await context.files.write(given.filename, given.text.encode(), expected=context.approved_basis)
-        return f"{given.filename} now holds {len(given.text):,} characters."
+        return f"{given.filename} now holds {counted(len(given.text), 'character')}."
 
     async def append_to_file(self, given: FilenameAndText, context: CommandContext) -> str:
         """Add text at the end of a file, or make the file."""
         if await context.files.fingerprint(given.filename):
             _require_new_end(given, await context.files.read(given.filename))
         await context.files.write(given.filename, given.text.encode(), append=True, expected=context.approved_basis)
-        return f"{len(given.text):,} characters were added to {given.filename}."
+        verb = "was" if len(given.text) == 1 else "were"
+        return f"{counted(len(given.text), 'character')} {verb} added to {given.filename}."
 
     async def read_file(self, given: ReadFrom, context: CommandContext) -> str:
         """Read text, PDF, Word or OpenDocument."""
@@ -152,7 +154,7 @@ async def preview_delete(given: Filename, context: CommandContext) -> Preview:
     sizes = {entry.path: entry.size for entry in await context.files.list_files(folder)}
     size = sizes.get("/".join(part for part in given.filename.split("/") if part not in ("", ".")))
     old = await context.files.read(given.filename) if size is None or size <= MAX_RESULT_CHARACTERS else b""
-    title = f"{given.filename} · {size or len(old):,} bytes will be deleted"
+    title = f"{given.filename} · {counted(size or len(old), 'byte')} will be deleted"
     return Preview(title=title, body=decode_unicode(old) or "", target=given.filename, basis=basis)
 
 
@@ -164,9 +166,11 @@ async def preview_list(given: DirectoryArguments, context: CommandContext) -> No
 def _change(filename: str, data: bytes, new: str, basis: str) -> Preview:
     old = data.decode() if is_utf8(data) else ""
     change = diff_of(old, new)
-    state = "new file · " if not basis else f"{len(data):,} bytes that are no text · " if data and not old else ""
+    state = (
+        "new file · " if not basis else f"{counted(len(data), 'byte')} that are no text · " if data and not old else ""
+    )
     lines = len(new.splitlines())
-    title = f"{filename} · {state}{lines} {'line' if lines == 1 else 'lines'} · +{change.plus} −{change.minus}"
+    title = f"{filename} · {state}{counted(lines, 'line')} · +{change.plus} −{change.minus}"
     return Preview(title=title, body=change.body, kind="diff", target=filename, basis=basis)
 
 

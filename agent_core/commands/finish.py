@@ -6,6 +6,7 @@ from pydantic import BaseModel, Field
 
 from agent_core.commands.registry import Command, CommandContext, NoArguments, declare
 from agent_core.model.files import FileEntry
+from agent_core.model.lines import counted
 
 MAX_NAMED_FILES = 10
 
@@ -29,7 +30,7 @@ async def task_complete(given: Reason, context: CommandContext) -> str:
 def _files(entries: Sequence[FileEntry]) -> str:
     """The files of the workspace, newest first."""
     newest = sorted(entries, key=lambda entry: entry.changed_at, reverse=True)
-    named = ", ".join(f"{entry.path} ({entry.size:,} bytes)" for entry in newest[:MAX_NAMED_FILES])
+    named = ", ".join(f"{entry.path} ({counted(entry.size, 'byte')})" for entry in newest[:MAX_NAMED_FILES])
     more = f" and {len(entries) - MAX_NAMED_FILES:,} more" if len(entries) > MAX_NAMED_FILES else ""
     return f"\nFiles: {named}{more}." if named else ""
 

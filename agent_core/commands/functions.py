@@ -10,6 +10,7 @@ from agent_core.commands.files import FILE_ALIASES
 from agent_core.commands.registry import Command, CommandContext, declare
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
+from agent_core.model.lines import counted
 from agent_core.model.texts import decode_unicode
 from agent_core.prompt.model_client import MeteredModel, ModelRequest
 from agent_core.prompt.model_functions import Function, function_messages, parse_returned
@@ -78,7 +79,7 @@ class FunctionCommands:
             _suggestions(given.suggestions)
         self._require_fit(ANALYZE, {"code": code}, context)
         number, name = len(code.splitlines()), self._name(context)
-        what = f"{number:,} {'line' if number == 1 else 'lines'} of {given.filename or 'code'}"
+        what = f"{counted(number, 'line')} of {given.filename or 'code'}"
         basis = await context.files.fingerprint(given.filename) if given.filename else ""
         return Preview(title=f"{what} are given to {name}", body="", target=given.filename, basis=basis)
 
@@ -127,7 +128,7 @@ async def _code(given: Code, context: CommandContext) -> str:
     data = await context.files.read(given.filename)
     text = decode_unicode(data)
     if text is None:
-        raise CommandError(f"{given.filename} is not a text file ({len(data):,} bytes).")
+        raise CommandError(f"{given.filename} is not a text file ({counted(len(data), 'byte')}).")
     if not text.strip():
         raise CommandError(f"{given.filename} is empty.")
     return text

@@ -13,6 +13,7 @@ from agent_core.commands.files import FILE_ALIASES, Filename
 from agent_core.commands.registry import Command, CommandContext, CommandOutput, declare
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
+from agent_core.model.lines import counted
 from agent_core.ports.media import Images, Shape, Transcriber, Voice
 from agent_core.ports.world import Files
 
@@ -65,9 +66,9 @@ class MediaCommands:
         context.tracker.pay("image", made.usage)
         ending = _image_suffix(made.data)
         if not ending or len(made.data) > MAX_MEDIA_BYTES:
-            raise CommandError(f"{images.label} gave no picture that can be shown ({len(made.data):,} bytes).")
+            raise CommandError(f"{images.label} gave no picture that can be shown ({counted(len(made.data), 'byte')}).")
         path = await _save_media(context.files, "images", given.prompt, ending, made.data)
-        return CommandOutput(text=f"The picture is in {path} ({len(made.data):,} bytes).", files=(path,))
+        return CommandOutput(text=f"The picture is in {path} ({counted(len(made.data), 'byte')}).", files=(path,))
 
     async def read_audio_from_file(self, given: Filename, context: CommandContext) -> str:
         """Have the words in a sound file written down."""
@@ -88,9 +89,9 @@ class MediaCommands:
             made = await voice.speak(given.text)
         context.tracker.pay("audio", made.usage)
         if not _is_mp3(made.data) or len(made.data) > MAX_MEDIA_BYTES:
-            raise CommandError(f"{voice.label} gave no sound that can be played ({len(made.data):,} bytes).")
+            raise CommandError(f"{voice.label} gave no sound that can be played ({counted(len(made.data), 'byte')}).")
         path = await _save_media(context.files, "audio", given.text, "mp3", made.data)
-        return CommandOutput(text=f"The audio note is in {path} ({len(made.data):,} bytes).", files=(path,))
+        return CommandOutput(text=f"The audio note is in {path} ({counted(len(made.data), 'byte')}).", files=(path,))
 
     async def preview_image(self, given: Picture, _context: CommandContext) -> Preview:
         """The model, and the highest price."""
@@ -102,7 +103,7 @@ class MediaCommands:
         """The size of the file, the model, and the highest price."""
         transcriber = _require(self.transcriber, self.no_transcriber)
         data = await _read_audio(given.filename, context.files)
-        title = f"{given.filename} ({len(data):,} bytes) is sent to {transcriber.label}"
+        title = f"{given.filename} ({counted(len(data), 'byte')}) is sent to {transcriber.label}"
         basis = await context.files.fingerprint(given.filename)
         price = _price_text(transcriber.price(len(data)))
         return Preview(title=f"{title}{price}", body="", target=given.filename, basis=basis)
@@ -146,7 +147,9 @@ async def _read_audio(filename: str, files: Files) -> bytes:
     if not data:
         raise CommandError(f"{filename} is empty.")
     if len(data) > MAX_AUDIO_BYTES:
-        raise CommandError(f"{filename} is too long ({len(data):,} bytes): at most {MAX_AUDIO_BYTES:,} can be heard.")
+        raise CommandError(
+            f"{filename} is too long ({counted(len(data), 'byte')}): at most {MAX_AUDIO_BYTES:,} can be heard."
+        )
     return data
 
 

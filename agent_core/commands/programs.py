@@ -18,6 +18,7 @@ from agent_core.commands.sealed_programs import read_program
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
 from agent_core.model.files import Background, ProgramRun
+from agent_core.model.lines import counted
 from agent_core.ports.sandbox import NOTHING_SEALED, Sandbox
 from agent_core.ports.world import Files
 
@@ -229,7 +230,9 @@ async def _file_states(files: Files) -> FileStates:
 
 
 def _changes(before: FileStates, after: FileStates) -> str:
-    changed = [f"{path} ({size:,} bytes)" for path, (size, at) in after.items() if before.get(path) != (size, at)]
+    changed = [
+        f"{path} ({counted(size, 'byte')})" for path, (size, at) in after.items() if before.get(path) != (size, at)
+    ]
     gone = [path for path in before if path not in after]
     told = [
         (f"{what}: {_names_text(names)}.") for what, names in (("Made or changed", changed), ("Deleted", gone)) if names

@@ -14,6 +14,7 @@ from platform import python_version
 from typing import TypeAlias
 
 from agent_core.errors import CommandError
+from agent_core.model.lines import counted
 
 ModuleParts: TypeAlias = tuple[str, ...]
 PACKAGE = "__init__"
@@ -124,7 +125,7 @@ def _name_of(function: ast.expr) -> str:
 def _decode(data: bytes, path: str) -> str:
     """The text without a byte order mark; raise CommandError if it is not UTF-8 or has ambiguous line ends."""
     if b"\0" in data:
-        raise CommandError(f"{path} is not a text file ({len(data):,} bytes).")
+        raise CommandError(f"{path} is not a text file ({counted(len(data), 'byte')}).")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -20,6 +20,7 @@ from agent_core.commands.python_imports import (
     python_bytes,
 )
 from agent_core.errors import CommandError, OutsideWorkspace
+from agent_core.model.lines import counted
 from agent_core.ports.world import Files
 
 MAX_SOURCE_CHARACTERS = 100_000  # people must be able to read all of it
@@ -49,8 +50,8 @@ class SealedProgram:
         """The number of lines and imported files, in words."""
         lines = sum(len(text.splitlines()) for text in self.texts.values())
         modules = len(self.texts) - 1
-        more = f" with {modules} imported {'file' if modules == 1 else 'files'}" if modules else ""
-        return f"{lines:,} {'line' if lines == 1 else 'lines'}{more}"
+        more = f" with {counted(modules, 'imported file')}" if modules else ""
+        return f"{counted(lines, 'line')}{more}"
 
     @property
     def shown(self) -> str:
@@ -63,7 +64,7 @@ class SealedProgram:
 
     def _length(self, path: str) -> str:
         lines = len(self.texts[path].splitlines())
-        return f"{len(self.texts[path].encode()):,} bytes, {lines:,} {'line' if lines == 1 else 'lines'}"
+        return f"{counted(len(self.texts[path].encode()), 'byte')}, {counted(lines, 'line')}"
 
 
 async def read_program(script: str, files: Files) -> SealedProgram:

@@ -13,6 +13,7 @@ from agent_core.errors import CommandError, InvalidInput, NotFound
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId
+from agent_core.model.lines import counted
 from agent_core.model.note import Note
 from agent_core.oversight.policy import require_may_decide
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
@@ -57,7 +58,8 @@ class FileUploads:
         path = free_name(safe_name(filename), (entry.path for entry in await files.list_files()))
         await files.write(path, data, expected=NO_FILE_FINGERPRINT)
         try:
-            is_told = await self._add_note(agent, f"I put {path} ({len(data):,} bytes) into your workspace.", origin)
+            text = f"I put {path} ({counted(len(data), 'byte')}) into your workspace."
+            is_told = await self._add_note(agent, text, origin)
         except NotFound:  # the agent was deleted in the meantime
             with suppress(CommandError):
                 await files.delete(path)

@@ -1,4 +1,4 @@
-"""An embedder for tests: quick, and the same every time."""
+"""A fast, deterministic embedder for tests."""
 
 import hashlib
 import math
@@ -16,7 +16,7 @@ VECTOR_DIMENSION = 64
 
 
 class WordEmbedder:
-    """Texts that share words are near. Keeps what it was given; errors put into `faults` are raised, one each call."""
+    """Texts with common words are similar. Records its inputs; each call raises the next of `faults`, if any."""
 
     def __init__(self, *, name: str = "words", is_semantic: bool = True, price: Decimal | None = FREE) -> None:
         self.name, self.is_semantic, self._price = name, is_semantic, price
@@ -24,7 +24,6 @@ class WordEmbedder:
         self.faults: list[Exception] = []
 
     async def embed(self, texts: Sequence[str]) -> Embedding:
-        """A vector of hashed words for each."""
         if self.faults:
             raise self.faults.pop(0)
         self.calls.append(tuple(texts))
@@ -32,7 +31,7 @@ class WordEmbedder:
         return Embedding(tuple(map(vector_of, texts)), Usage(prompt=tokens))
 
     def price(self, usage: Usage) -> Decimal | None:
-        """So much for a thousand tokens."""
+        """A fixed price per thousand tokens."""
         return None if self._price is None else self._price * usage.prompt / 1000
 
 

@@ -25,7 +25,7 @@ from agent_core.testing.clock import FakeClock
 
 @dataclass(slots=True)
 class InMemoryFiles:
-    """One agent's workspace. There are no links in it."""
+    """One agent's workspace, without links."""
 
     limits: Limits = LIMITS
     clock: Clock = field(default_factory=FakeClock)
@@ -33,11 +33,9 @@ class InMemoryFiles:
     folders: set[str] = field(default_factory=set)
 
     async def read(self, path: str) -> bytes:
-        """The whole file."""
         return self.contents[self._existing(path)][0]
 
     async def write(self, path: str, data: bytes, *, append: bool = False, expected: str | None = None) -> None:
-        """Replace or extend the file."""
         name = self._file(path)
         await self._check(path, expected)
         whole = self._data(name) + data if append else data
@@ -47,12 +45,10 @@ class InMemoryFiles:
         self.folders |= {"", *_above(name)}
 
     async def delete(self, path: str, *, expected: str | None = None) -> None:
-        """Remove the file."""
         await self._check(path, expected)
         del self.contents[self._existing(path)]
 
     async def list_files(self, folder: str = "") -> tuple[FileEntry, ...]:
-        """Every file in the folder and below, by path."""
         name = "/".join(parts_of(folder))
         self._must_be_folders(*_above(name), name)
         if name and name not in self.folders:
@@ -65,7 +61,6 @@ class InMemoryFiles:
         )
 
     async def fingerprint(self, path: str) -> str:
-        """A digest of the file's content, or "" when there is none."""
         name = self._file(path)
         return hashlib.sha256(self._data(name)).hexdigest() if name in self.contents else ""
 
@@ -97,18 +92,17 @@ class InMemoryFiles:
 
 @dataclass(slots=True)
 class InMemoryWorkspaces:
-    """The workspaces of all agents."""
+    """See `Workspaces` in the ports."""
 
     limits: Limits = LIMITS
     clock: Clock = field(default_factory=FakeClock)
     by_agent: dict[AgentId, InMemoryFiles] = field(default_factory=dict)
 
     def of(self, agent: Agent) -> InMemoryFiles:
-        """The agent's own; a helper's is that of the agent it helps."""
         return self.by_agent.setdefault(agent.home, InMemoryFiles(self.limits, self.clock))
 
     async def remove(self, agent: Agent) -> None:
-        """Delete it with all its files; what was given out before holds none of them any more."""
+        """Delete the workspace; files objects that were returned before are emptied too."""
         removed = InMemoryFiles() if agent.head else self.by_agent.pop(agent.id, InMemoryFiles())
         removed.contents.clear()
         removed.folders.clear()

@@ -1,6 +1,6 @@
-"""A `docker` without images: it runs what belongs in a container right here, in namespaces of its own, and no more.
+"""A fake `docker` program: runs the container's command on this machine, in new namespaces, without images.
 
-Every line it is given is kept in `lines` in its folder. The real one shuts in far more than this does.
+It records its command lines in the file `lines` of its folder. It isolates far less than the real one.
 """
 
 import json
@@ -16,7 +16,7 @@ FLAGS = ("--rm", "--init", "--read-only")  # options without a value
 
 
 def installed(folder: Path, *, runtimes: str = "runc io.containerd.runc.v2", images: tuple[str, ...] = ()) -> str:
-    """Put it into the folder, and give the PATH by which it is found."""
+    """Install it into the folder; return the PATH that finds it."""
     folder.mkdir()
     (folder / "told.json").write_text(json.dumps({"runtimes": runtimes, "images": images}))
     program = folder / "docker"
@@ -26,12 +26,12 @@ def installed(folder: Path, *, runtimes: str = "runc io.containerd.runc.v2", ima
 
 
 def lines(folder: Path) -> list[list[str]]:
-    """What it was asked, in order."""
+    """The command lines it was called with, in order."""
     return [json.loads(line) for line in (folder / "lines").read_text().splitlines()]
 
 
 def answered(folder: Path, words: list[str]) -> int:
-    """Do what the words say."""
+    """Execute one command line; return its exit code."""
     told = json.loads((folder / "told.json").read_text())
     with (folder / "lines").open("a") as kept:
         kept.write(json.dumps(words) + "\n")
@@ -53,7 +53,7 @@ def answered(folder: Path, words: list[str]) -> int:
 
 
 def run(folder: Path, words: list[str]) -> int:
-    """Run what follows the image, in the folder that is mounted."""
+    """Run the command after the image, in the mounted folder."""
     options, line = parsed(words)
     volumes = [words[place + 1].split(":") for place, word in enumerate(words) if word == "--volume"]
     (source, *_), *others = volumes
@@ -70,7 +70,7 @@ def run(folder: Path, words: list[str]) -> int:
 
 
 def root() -> list[str]:
-    """What is at the top of this machine, in a root of its own where more can be mounted."""
+    """The options that mount this machine's top-level folders into a new root, where more can be mounted."""
     shown = ["--dev", "/dev", "--proc", "/proc"]
     for path in sorted(Path("/").iterdir()):
         if path.is_symlink():
@@ -81,7 +81,7 @@ def root() -> list[str]:
 
 
 def parsed(words: list[str]) -> tuple[dict[str, str], list[str]]:
-    """Options with their last values, and the rest from the image on."""
+    """The options with their last values, and the arguments from the image on."""
     options, place = {}, 0
     while words[place].startswith("--"):
         width = 1 if words[place] in FLAGS else 2
@@ -91,7 +91,7 @@ def parsed(words: list[str]) -> tuple[dict[str, str], list[str]]:
 
 
 def remove(state: Path) -> None:
-    """End a container that runs."""
+    """Kill a running container."""
     with suppress(FileNotFoundError, ProcessLookupError):
         os.kill(int(state.read_text()), signal.SIGKILL)
 

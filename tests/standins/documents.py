@@ -1,4 +1,4 @@
-"""Documents as people and their enemies make them, in bytes."""
+"""Documents in bytes, valid and malicious ones: zip, Word, OpenDocument, PDF."""
 
 import io
 import zipfile
@@ -14,7 +14,7 @@ OPEN_DOCUMENT_NAMESPACES = (
 
 
 def archive(members: Mapping[str, str]) -> bytes:
-    """A zip file of these."""
+    """A zip file with these members."""
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as file:
         for name, text in members.items():
@@ -39,7 +39,7 @@ def open_document(body: str) -> bytes:
 
 
 def pdf(*pages: str | bytes, tree: str = "") -> bytes:
-    """A PDF of these pages: text, or a compressed stream as it is. `tree` replaces the list of pages."""
+    """A PDF of these pages: text, or a compressed stream. `tree` replaces the list of pages."""
     kids = " ".join(f"{4 + 2 * number} 0 R" for number in range(len(pages)))
     objects = [
         b"<</Type/Catalog/Pages 2 0 R>>",
@@ -54,7 +54,7 @@ def pdf(*pages: str | bytes, tree: str = "") -> bytes:
 
 
 def compressed_stream(text: bytes, times: int) -> bytes:
-    """A compressed stream of the text, so many times."""
+    """The text `times` times, compressed."""
     packer = zlib.compressobj(9)
     return b"".join(packer.compress(text) for _ in range(times)) + packer.flush()
 

@@ -1,4 +1,4 @@
-"""Services that make pictures and sounds, on 127.0.0.1: OpenAI's, Stable Diffusion's WebUI, Hugging Face's."""
+"""Fake image and audio services on 127.0.0.1: OpenAI, Stable Diffusion WebUI, Hugging Face."""
 
 import asyncio
 import base64
@@ -17,7 +17,7 @@ PNG_BASE64 = base64.b64encode(PNG).decode()
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """An answer as it is; `body` is sent as JSON unless it is bytes. A status of 0 is no answer at all."""
+    """An HTTP answer; `body` is sent as JSON unless it is bytes. With status 0 no answer is sent."""
 
     body: object = b""
     status: int = 200
@@ -26,7 +26,7 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What was asked: JSON, the fields of a form, or bytes."""
+    """A recorded request: JSON, the fields of a form, or bytes."""
 
     path: str
     headers: Mapping[str, str]
@@ -49,7 +49,7 @@ DEFAULT_ANSWERS: dict[str, Answers] = {
 
 @dataclass(slots=True)
 class MediaStandIn:
-    """Gives what a test wrote for it, then what such a service usually gives; at the end `closing` is called."""
+    """Gives the answers that a test defined, then default ones; at the end `closing` is called."""
 
     url: str = ""
     asked: list[Asked] = field(default_factory=list)
@@ -59,7 +59,6 @@ class MediaStandIn:
     _over: asyncio.Event = field(default_factory=asyncio.Event)
 
     def answers(self, *answers: Answers) -> None:
-        """Give these in order, whatever is asked."""
         self._answers.extend(answers)
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
@@ -75,7 +74,7 @@ class MediaStandIn:
         return web.json_response(answer.body, status=answer.status or 503, headers=answer.headers)
 
     def close(self) -> None:
-        """Let go of everybody who still waits."""
+        """Release requests that still wait."""
         self._over.set()
 
 
@@ -94,7 +93,7 @@ async def _read(request: web.Request) -> Asked:
 
 @asynccontextmanager
 async def media_standin() -> AsyncIterator[MediaStandIn]:
-    """All of them on a free port, for as long as the context lasts."""
+    """Serve all of them on a free port inside a with-block."""
     standin, app = MediaStandIn(), web.Application(client_max_size=30 * 2**20)
     app.router.add_post("/{path:.*}", standin.answer)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)

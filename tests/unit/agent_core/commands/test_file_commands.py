@@ -191,7 +191,7 @@ async def test_a_search_can_be_cancelled(files: InMemoryFiles) -> None:
 @pytest.mark.parametrize(
     ("number", "last"),
     [
-        (400, "f/399 (1 bytes)"),
+        (400, "f/399 (1 byte)"),
         (401, "(1 more; name a folder, or find them by search_files.)"),
         (MAX_LISTED_FILES, "(at least 19,600 more; name a folder, or find them by search_files.)"),
     ],
