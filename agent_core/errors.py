@@ -73,10 +73,8 @@ class ChangedSinceShown(PersonError):
 
     def __init__(self, number: int, remark: str = "") -> None:
         self.number, self.remark = number, remark
-        what = remark or "What it would run is not what was shown there."
-        super().__init__(
-            f"Nothing was decided: turn {number} changed after what you used was shown. {what} Look again."
-        )
+        what = remark or "It would not run what was shown to you."
+        super().__init__(f"Nothing was decided: turn {number} changed after this was shown to you. {what} Look again.")
 
 
 class NotPossible(PersonError):

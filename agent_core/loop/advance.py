@@ -43,7 +43,7 @@ from agent_core.spending.helper_tree import budget_of, list_helpers_below, repor
 from agent_core.spending.spending_tracker import SpendingTracker
 
 NOTHING_SPENT: Mapping[CallKind, Usage] = {}
-PERMISSION_ENDED = "What let this run without asking ended before it started."
+PERMISSION_ENDED = "The permission to run this without asking ended before it started."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

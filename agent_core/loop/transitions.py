@@ -97,7 +97,7 @@ def with_recall(outcome: Outcome, seen: Recall, place: str, now: datetime) -> Ou
         changed = replace(changed, forgetful=seen.away)
     notices = outcome.notices
     if seen.away and not agent.forgetful:
-        said = f"Long-term memory cannot be used now: {seen.away} {agent.name} goes on without it, and it catches up."
+        said = f"Long-term memory is not available: {seen.away} {agent.name} continues without it and updates it later."
         notices = (*notices, Notice.to(agent, "waiting", said, now))
     return replace(outcome, agent=changed, notices=notices, seen=seen, place=place)
 

@@ -227,4 +227,4 @@ def text_of(result: Result) -> str:
 def changed_text(before: Preview | None, now: Preview | None) -> str:
     """What changed since people were shown a proposal, in two sentences."""
     what = before.target if before and before.target else now.target if now and now.target else ""
-    return f"{what or 'What this stands on'} changed since this was shown. This is how it is now."
+    return f"{what or 'Something it depends on'} changed since this was shown. This is the present state."

@@ -174,8 +174,8 @@ class AgentService(AgentLifecycle):
             self.require_may_grant(times)
             lease = grant(times, RISK_CLASSES, by=origin.by, at=self.clock.now())
             lease = lease.without_guarded() if agent.exposed else lease
-            commands = "1 command" if times == 1 else f"{times} commands"
-            self.announce(work, agent, "changed", f"{origin.by} lets it run {commands} unasked, of every class.")
+            commands = "command" if times == 1 else f"{times} commands"
+            self.announce(work, agent, "changed", f"{origin.by} approved its next {commands}, of every class.")
             return replace(agent, lease=lease)
 
         return await self.change(agent_id, origin, f"lent ×{times}", change)
@@ -189,7 +189,7 @@ class AgentService(AgentLifecycle):
 
         async def change(work: UnitOfWork, agent: Agent) -> Agent:
             if agent.lease is None:
-                raise NotPossible(f"{agent.name} holds no approval for more commands.")
+                raise NotPossible(f"{agent.name} has no approval for more commands.")
             if agent.lease.granted_by.id != origin.by.id:
                 require_may_decide(agent, origin.by, "revoke approvals here")
             self.announce(work, agent, "lease ended", f"{origin.by} revoked the approval of {agent.lease.granted_by}.")

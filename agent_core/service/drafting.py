@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 DRAFT_TIMEOUT_SECONDS = 25.0
 MAX_REPLY_TOKENS = 2_000
-NO_MODEL_DRAFT = "No model drafted this: the sentence stands as the goal."
+NO_MODEL_DRAFT = "No model drafted this: your sentence is the goal."
 
 
 @dataclass(frozen=True, slots=True)

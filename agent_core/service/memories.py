@@ -24,7 +24,7 @@ MAX_SEARCH_RESULTS = 10
 MAX_SCANNED_MEMORIES = 2_000
 MAX_ADDED_CHARACTERS = 20_000
 MAX_EXPORTED_MEMORIES = 100_000
-KEYWORD_SEARCH_NOTE = "Long-term memory cannot be asked for likeness now, so this is what holds your words."
+KEYWORD_SEARCH_NOTE = "Search by meaning is not available now. These memories contain your words."
 
 
 @dataclass(frozen=True, slots=True)

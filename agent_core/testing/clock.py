@@ -1,4 +1,4 @@
-"""A fake clock whose time stands still until a test moves it."""
+"""A fake clock: its time changes only when a test moves it."""
 
 import asyncio
 import heapq

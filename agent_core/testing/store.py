@@ -19,7 +19,7 @@ from agent_core.model.usage import Budget
 T = TypeVar("T")
 Said = TypeVar("Said", Note, Notice, AuditEntry)
 
-RECORD_EXISTS = "A record stands in the way."
+RECORD_EXISTS = "A record with this key exists."
 RECORD_CHANGED = "A record was saved elsewhere since it was read."
 
 

@@ -247,7 +247,7 @@ async def test_continuous_2_runs_two_commands_unasked_and_stops() -> None:
     desk = desk_of(WRITE, *MORE)
     assert await desk.sits(replace(CLERK, continuous=2), "never read") == 3
     assert [turn["state"] for turn in desk.records] == ["done", "done", "withdrawn"]
-    assert "lets it run 2 commands unasked, of every class." in desk.written
+    assert "approved its next 2 commands, of every class." in desk.written
     assert desk.lines
 
 

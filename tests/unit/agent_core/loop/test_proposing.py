@@ -195,7 +195,7 @@ async def test_an_agent_goes_on_without_its_memory_says_so_once_and_catches_up()
     agent = await stage.wait_until_settled(agent)
     said = [notice.text for notice in stage.shown.notices if "Long-term memory" in notice.text]
     assert len(said) == 1
-    assert "Clerk goes on without it, and it catches up." in said[0]
+    assert "Clerk continues without it and updates it later." in said[0]
     assert agent.forgetful == ""
     assert (await stage.memories.page(agent.channel, agent.id)).is_behind
     async with stage.ledger.open_tracker(agent) as tracker:
