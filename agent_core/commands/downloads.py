@@ -132,12 +132,12 @@ def _clone_text(cloned: Cloned, folder: str, written: int, why: str) -> str:
     lines += filter(None, [reached_hosts_text(cloned.hosts)])
     if why:
         lines.append(f"{len(cloned.files) - written:,} more were not written: {why}")
-    lines += _listed("Files", [path for path, _ in cloned.files[:written]], MAX_LISTED_FILES)
-    lines += _listed("Left out", cloned.left_out, MAX_LISTED_SKIPPED)
+    lines += _names_line("Files", [path for path, _ in cloned.files[:written]], MAX_LISTED_FILES)
+    lines += _names_line("Left out", cloned.left_out, MAX_LISTED_SKIPPED)
     return "\n".join(lines)
 
 
-def _listed(heading: str, names: "list[str] | tuple[str, ...]", most: int) -> list[str]:
+def _names_line(heading: str, names: "list[str] | tuple[str, ...]", most: int) -> list[str]:
     if not names:
         return []
     more = f", and {len(names) - most:,} more" if len(names) > most else ""

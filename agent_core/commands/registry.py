@@ -107,11 +107,11 @@ def declare(
     """A command from typed functions: name and description come from `run`, parameters from `given`."""
 
     async def carry_out(arguments: Arguments, context: CommandContext) -> CommandOutput:
-        produced = await run(_validated(given, arguments), context)
+        produced = await run(_validate(given, arguments), context)
         return produced if isinstance(produced, CommandOutput) else CommandOutput(text=produced)
 
     async def preview_call(arguments: Arguments, context: CommandContext) -> Preview | None:
-        return await preview(_validated(given, arguments), context) if preview else None
+        return await preview(_validate(given, arguments), context) if preview else None
 
     spec = CommandSpec(name=run.__name__, description=_docstring_of(run), parameters=_schema(given), **facts)
     return Command(spec=spec, run=carry_out, preview=preview_call, shows=_docstring_of(preview))
@@ -121,7 +121,7 @@ def _docstring_of(function: object) -> str:
     return " ".join((getattr(function, "__doc__", None) or "").split()) if function else ""
 
 
-def _validated(given: type[Given], arguments: Arguments) -> Given:
+def _validate(given: type[Given], arguments: Arguments) -> Given:
     try:
         return given.model_validate(arguments)
     except ValidationError as error:
@@ -152,13 +152,13 @@ class Commands:
     def register(self, command: Command) -> None:
         """Add a command; raise ValueError if its name or a synonym is taken."""
         for name in (command.spec.name, *command.spec.synonyms):
-            if self._found(name):
+            if self._find(name):
                 raise ValueError(f"There is a command {name} already.")
         self.by_name[command.spec.name] = command
 
     def get(self, name: str) -> Command:
         """The command of that name; raise UnusableReply if it is unknown or off."""
-        command = self._found(name)
+        command = self._find(name)
         if command is None:
             near = self._near(name)
             hint = f" Did you mean {near}?" if near else ""
@@ -171,12 +171,12 @@ class Commands:
 
     def finishes(self, name: str) -> bool:
         """Whether success of this command ends the agent's work."""
-        command = self._found(name)
+        command = self._find(name)
         return command is not None and command.spec.finishes
 
     def waits(self, name: str) -> bool:
         """Whether an agent waits for its helpers after this command."""
-        command = self._found(name)
+        command = self._find(name)
         return command is not None and command.spec.waits
 
     @property
@@ -194,7 +194,7 @@ class Commands:
             )
         return CommandCall(spec.name, arguments)
 
-    def _found(self, name: str) -> Command | None:
+    def _find(self, name: str) -> Command | None:
         if command := self.by_name.get(name):
             return command
         return next((command for command in self.by_name.values() if normalise_name(name) in _names(command)), None)
@@ -223,10 +223,10 @@ def _names(command: Command) -> list[str]:
 def argument_faults(spec: CommandSpec, arguments: Arguments) -> list[str]:
     """One sentence for each violation of the command's schema."""
     errors = _validator(json.dumps(spec.parameters)).iter_errors(dict(arguments))
-    return [f"{'.'.join(map(str, error.absolute_path)) or 'arguments'}: {_short(error.message)}." for error in errors]
+    return [f"{'.'.join(map(str, error.absolute_path)) or 'arguments'}: {_shorten(error.message)}." for error in errors]
 
 
-def _short(message: str) -> str:
+def _shorten(message: str) -> str:
     """The fault with the middle of a long value left out."""
     half = MAX_FAULT_CHARACTERS // 2
     return message if len(message) <= MAX_FAULT_CHARACTERS else f"{message[:half]} … {message[-half:]}"

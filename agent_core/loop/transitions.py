@@ -194,7 +194,7 @@ def _expose_to_result(agent: Agent, turn: Turn, now: datetime) -> tuple[Agent, t
 def _approve_or_ask(agent: Agent, turn: Turn, turn_context: TurnContext, granters: Granters, now: datetime) -> Outcome:
     if runs_unasked(agent, turn.risks, granters.owner):
         allowed = Approve(under="policy", granted_at=agent.created_at)
-        return _run_unasked(agent, turn.decide(allowed, by=agent.owner, at=now), now)
+        return _run_without_asking(agent, turn.decide(allowed, by=agent.owner, at=now), now)
     lease = agent.lease
     if lease is None:
         return _ask(agent, turn, now)
@@ -204,12 +204,12 @@ def _approve_or_ask(agent: Agent, turn: Turn, turn_context: TurnContext, granter
         asking, notices = end_lease(agent, why, now)
         return replace(_ask(asking, turn, now), notices=notices)
     covered = Approve(under="lease", granted_at=lease.granted_at)
-    return _run_unasked(agent, turn.decide(covered, by=lease.granted_by, at=now), now)
+    return _run_without_asking(agent, turn.decide(covered, by=lease.granted_by, at=now), now)
 
 
 def _ask(agent: Agent, turn: Turn, now: datetime) -> Outcome:
     return Outcome(agent=agent.become(Awaiting(), now), made=turn)
 
 
-def _run_unasked(agent: Agent, approved: Turn, now: datetime) -> Outcome:
+def _run_without_asking(agent: Agent, approved: Turn, now: datetime) -> Outcome:
     return Outcome(agent=agent.become(Acting(), now), made=approved)

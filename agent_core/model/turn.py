@@ -167,14 +167,14 @@ class Turn:
 
         An edited command becomes the proposal, with the preview that it started with, so that nothing else runs.
         """
-        self._must_be_interrupted()
+        self._require_interrupted()
         proposal = replace(self.proposal, call=self.call, preview=self.shown_preview)
         approvals = (Approval(by, at, Approve()),)
         return replace(self, state="approved", result=None, started_at=None, approvals=approvals, proposal=proposal)
 
     def settle(self, result: Result, by: Actor, at: datetime) -> Self:
         """After an interruption: a person said that this is the result."""
-        self._must_be_interrupted()
+        self._require_interrupted()
         return replace(self.finish(result, at), ended_by=by)
 
     def with_live_output(self, live: str) -> Self:
@@ -195,7 +195,7 @@ class Turn:
             return self
         return replace(self, result=replace(self.result, output=output, outside=outside))
 
-    def _must_be_interrupted(self) -> None:
+    def _require_interrupted(self) -> None:
         if self.state != "interrupted":
             raise self._already()
 

@@ -35,8 +35,8 @@ def parse_draft(reply: Reply) -> AgentDraft:
     if reply.finish_reason == "length":
         raise UnusableReply(CUT_OFF)
     match json_object(reply.text):
-        case {"name": str(name), "role": str(role), "goals": [*goals]} if any(map(_is_said, goals)):
-            kept = tuple(_line(goal, MAX_GOAL_CHARACTERS) for goal in goals if _is_said(goal))
+        case {"name": str(name), "role": str(role), "goals": [*goals]} if any(map(_is_filled, goals)):
+            kept = tuple(_line(goal, MAX_GOAL_CHARACTERS) for goal in goals if _is_filled(goal))
             return AgentDraft(
                 name=_line(name, MAX_NAME_CHARACTERS), role=_line(role, MAX_ROLE_CHARACTERS), goals=kept[:MAX_GOALS]
             )
@@ -44,7 +44,7 @@ def parse_draft(reply: Reply) -> AgentDraft:
             raise UnusableReply("it held no name, role and goals.")
 
 
-def _is_said(goal: object) -> bool:
+def _is_filled(goal: object) -> bool:
     return isinstance(goal, str) and bool(goal.strip())
 
 

@@ -28,7 +28,7 @@ def past_reply(turn: Turn) -> str:
 
 def shorten_arguments(arguments: Arguments) -> Mapping[str, object]:
     """The arguments, with their size in place of long values."""
-    return {name: _short(value) for name, value in arguments.items()}
+    return {name: _shorten(value) for name, value in arguments.items()}
 
 
 def outcome(turn: Turn) -> str:
@@ -104,7 +104,7 @@ def notes_read_by(turn: Turn, notes: Sequence[Note], readable: int) -> str:
     return truncate(notes_text(said), MAX_NOTES_CHARACTERS, readable, "notes") if said else ""
 
 
-def _short(value: object) -> object:
+def _shorten(value: object) -> object:
     size = len(value) if isinstance(value, str) else len(json.dumps(value, ensure_ascii=False))
     return f"({size:,} characters)" if size > MAX_ARGUMENT_CHARACTERS else value
 

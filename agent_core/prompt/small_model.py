@@ -79,7 +79,7 @@ def pack(situation: Situation, room: TokenRoom) -> tuple[Message, ...]:
     draft = PromptBuilder(situation, commands, Message("system", instructions(situation, commands)), room)
     wanted, first = min(MIN_STEPS, max(len(situation.turns) - 1, 0)), None
     for measure in LIMITS:
-        fitting = draft.fitting(measure)
+        fitting = draft.fit(measure)
         if fitting and fitting.steps >= wanted:
             return fitting.messages
         first = first or fitting
@@ -104,7 +104,7 @@ def objection(situation: Situation, call: CommandCall) -> str:
 def instructions(situation: Situation, commands: Sequence[CommandSpec]) -> str:
     """The system prompt."""
     agent = situation.agent
-    listed = "\n".join(_described(spec) for spec in commands)
+    listed = "\n".join(_command_line(spec) for spec in commands)
     return f"You are {agent.name}: {agent.role}.\n{RULES}\n\nCommands:\n{listed}\n\n{_examples(commands)}"
 
 
@@ -125,13 +125,13 @@ class PromptBuilder:
     system: Message
     room: TokenRoom
 
-    def fitting(self, measure: SmallModelLimits) -> SmallModelPrompt | None:
+    def fit(self, measure: SmallModelLimits) -> SmallModelPrompt | None:
         """The prompt with as many older steps as fit, found by bisection; None if it does not fit without any."""
         fewest, most = -1, len(self.situation.turns[:-1])
         found: tuple[Message, ...] = ()
         steps = most
         while fewest < steps:
-            messages = (self.system, Message("user", self.told(measure, steps)))
+            messages = (self.system, Message("user", self.user_text(measure, steps)))
             if TOKENS_PER_PROMPT + self.room.taken_by(messages) <= self.room.tokens:
                 fewest, found = steps, messages
             else:
@@ -139,11 +139,11 @@ class PromptBuilder:
             steps = (fewest + most + 1) // 2
         return SmallModelPrompt(found, fewest) if found else None
 
-    def told(self, measure: SmallModelLimits, steps: int) -> str:
+    def user_text(self, measure: SmallModelLimits, steps: int) -> str:
         """The user message with so many of the older steps."""
         parts = (
             _goals(self.situation),
-            self._done(measure, steps),
+            self._steps_text(measure, steps),
             _now(self.situation),
             _recalled(self.situation, measure.recalled),
             _notes_text(self.situation, measure.notes),
@@ -152,7 +152,7 @@ class PromptBuilder:
         )
         return "\n\n".join(part for part in parts if part)
 
-    def _done(self, measure: SmallModelLimits, steps: int) -> str:
+    def _steps_text(self, measure: SmallModelLimits, steps: int) -> str:
         older, newest = self.situation.turns[:-1], self.situation.turns[-1:]
         shown = older[len(older) - steps :]
         hidden = len(older) - len(shown)
@@ -160,11 +160,11 @@ class PromptBuilder:
         summary = indent(truncate(digest.summary, measure.summary, 0))
         lines = [f"Up to step {digest.upto}: {summary}"] if digest.upto else []
         lines += [f"({hidden} earlier {'step is' if hidden == 1 else 'steps are'} left out here.)"] if hidden else []
-        lines += [_step(turn, _one_line(_outcome_of_step(turn), measure.step)) for turn in shown]
-        lines += [_step(turn, self._whole(turn, measure.newest)) for turn in newest]
+        lines += [_step_line(turn, _one_line(_outcome_of_step(turn), measure.step)) for turn in shown]
+        lines += [_step_line(turn, self._newest_step_text(turn, measure.newest)) for turn in newest]
         return "\n".join(("Done so far:", *lines)) if lines else "Done so far: nothing."
 
-    def _whole(self, turn: Turn, most: int) -> str:
+    def _newest_step_text(self, turn: Turn, most: int) -> str:
         can_read_on = any(command.name == READ_TURN for command in self.commands)
         review = f"\nYour own review of it had said: {indent(turn.review)}" if turn.review else ""
         return truncate(f"{_outcome_of_step(turn)}{review}", most, turn.number if can_read_on else 0)
@@ -175,12 +175,12 @@ def _goals(situation: Situation) -> str:
     return "\n".join(("Goals:", *(f"- {goal}" for goal in goals))) if len(goals) > 1 else f"Goal: {''.join(goals)}"
 
 
-def _step(turn: Turn, came: str) -> str:
+def _step_line(turn: Turn, came: str) -> str:
     return f"{turn.number}. {_short_call(turn.call)}: {came}"
 
 
 def _short_call(call: CommandCall) -> str:
-    arguments = {name: _short(value) for name, value in call.arguments.items()}
+    arguments = {name: _shorten(value) for name, value in call.arguments.items()}
     return f"{call.name} {json.dumps(arguments, ensure_ascii=False)}"
 
 
@@ -257,7 +257,7 @@ def _now(situation: Situation) -> str:
     return f"It is {situation.now:%A, %d %B %Y, %H:%M} UTC.{spent}"
 
 
-def _described(spec: CommandSpec) -> str:
+def _command_line(spec: CommandSpec) -> str:
     properties = cast("Mapping[str, object]", spec.parameters.get("properties", {}))
     required = cast("Sequence[str]", spec.parameters.get("required", ()))
     names = ", ".join(f'"{name}"' if name in required else f'"{name}" (optional)' for name in properties)
@@ -280,7 +280,7 @@ def _meaning(spec: CommandSpec, arguments: Arguments) -> str:
     return CommandCall(spec.name, {**defaults_of(spec), **arguments}).canonical
 
 
-def _short(value: object) -> object:
+def _shorten(value: object) -> object:
     return _one_line(
         value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), MAX_ARGUMENT_CHARACTERS
     )
@@ -292,7 +292,7 @@ def _one_line(text: str, most: int) -> str:
 
 
 def _too_long(draft: PromptBuilder) -> str:
-    taken = TOKENS_PER_PROMPT + draft.room.taken_by((draft.system, Message("user", draft.told(LIMITS[-1], 0))))
+    taken = TOKENS_PER_PROMPT + draft.room.taken_by((draft.system, Message("user", draft.user_text(LIMITS[-1], 0))))
     return (
         f"The goals and what belongs to them take {taken:,} tokens, and the model's window leaves "
         f"{draft.room.tokens:,} for a prompt. Shorten the goals, or choose a model with a larger window."

@@ -66,25 +66,27 @@ def standing_prompt(agent: Agent, commands: Sequence[CommandSpec], machine: str 
             "You work on your goals step by step and choose every step yourself. Play to the strengths of a language "
             "model, and prefer simple ways that are within the law.\n"
             f"Commands run on {machine}.",
-            "Goals:\n" + _numbered(agent.goals),
-            "Constraints:\n" + _numbered(constraints),
-            "Commands:\n" + _listed(commands),
-            *(("Resources:\n" + _numbered(resources),) if resources else ()),
-            "Review of your work:\n" + _numbered(REVIEW),
+            "Goals:\n" + _numbered_lines(agent.goals),
+            "Constraints:\n" + _numbered_lines(constraints),
+            "Commands:\n" + _commands_text(commands),
+            *(("Resources:\n" + _numbered_lines(resources),) if resources else ()),
+            "Review of your work:\n" + _numbered_lines(REVIEW),
             FORMAT,
         )
     )
 
 
-def _listed(commands: Sequence[CommandSpec]) -> str:
+def _commands_text(commands: Sequence[CommandSpec]) -> str:
     """The numbered commands; the meaning of an argument that several commands share is given once, above them."""
     said = Counter(each for command in commands for each in _arguments(command).items())
     shared = {name: meaning for (name, meaning), times in reversed(said.most_common()) if times > 1}
     legend = "".join(f" {name}: {meaning}." for name, meaning in shared.items() if name != meaning)
-    return f"{OPTIONAL_ARGUMENT_MARK}{legend}\n" + _numbered(_described(command, shared) for command in commands)
+    return f"{OPTIONAL_ARGUMENT_MARK}{legend}\n" + _numbered_lines(
+        _command_text(command, shared) for command in commands
+    )
 
 
-def _described(command: CommandSpec, shared: Mapping[str, str]) -> str:
+def _command_text(command: CommandSpec, shared: Mapping[str, str]) -> str:
     required = cast("Sequence[str]", command.parameters.get("required", ()))
     arguments = (
         f"{name}{'' if name in required else '?'}{'' if meaning in (name, shared.get(name)) else f': {meaning}'}"
@@ -99,5 +101,5 @@ def _arguments(command: CommandSpec) -> Mapping[str, str]:
     return {name: str(argument.get("description", name)) for name, argument in arguments.items()}
 
 
-def _numbered(lines: Iterable[str]) -> str:
+def _numbered_lines(lines: Iterable[str]) -> str:
     return "\n".join(f"{number}. {line}" for number, line in enumerate(lines, 1))

@@ -25,12 +25,12 @@ def new_mark(text: str) -> str:
 def part_messages(question: str, text: str, number: int = 1, whole: int = 1) -> tuple[Message, ...]:
     """The prompt for one part of a page."""
     task = PART.format(number=number, whole=whole, words=MAX_NOTE_WORDS)
-    return _asked(question, task, text)
+    return _question_messages(question, task, text)
 
 
 def merge_messages(question: str, notes: Sequence[str]) -> tuple[Message, ...]:
     """The prompt that merges notes on several parts. The notes derive from untrusted text and are marked too."""
-    return _asked(question, MERGE.format(words=2 * MAX_NOTE_WORDS), "\n\n".join(notes))
+    return _question_messages(question, MERGE.format(words=2 * MAX_NOTE_WORDS), "\n\n".join(notes))
 
 
 def split_by_tokens(text: str, most: int, count: Callable[[str], int]) -> list[str]:
@@ -61,7 +61,7 @@ def _short_lines(text: str, most: int, count: Callable[[str], int]) -> list[str]
     return found
 
 
-def _asked(question: str, task: str, text: str) -> tuple[Message, ...]:
+def _question_messages(question: str, task: str, text: str) -> tuple[Message, ...]:
     mark = new_mark(text)
     user = f"The question: {question}\n\n{task}\n\n{mark}\n{text}\n{mark}"
     return Message("system", RULES.format(mark=mark)), Message("user", user)

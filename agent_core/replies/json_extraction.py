@@ -92,7 +92,7 @@ def _objects_in(said: str) -> tuple[ExtractedObject, ...]:
 def strict_object(text: str) -> dict[str, object] | None:
     """The object, if the whole text is one in valid JSON, else None."""
     try:
-        value, end = _strict(text, len(text) - len(text.lstrip(BLANK)))
+        value, end = _read_strict(text, len(text) - len(text.lstrip(BLANK)))
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) and not text[end:].strip(BLANK) else None
@@ -105,7 +105,7 @@ def _with_prose(one: ExtractedObject, before: str, after: str) -> ExtractedObjec
 def _object_at(text: str, start: int) -> tuple[ExtractedObject | None, int]:
     """The object that begins there, or None, and the offset after it; raise UnusableReply for an unreadable command."""
     try:
-        value, end = _strict(text, start)
+        value, end = _read_strict(text, start)
         return ExtractedObject(value=cast("dict[str, object]", value)), end
     except (ValueError, RecursionError):
         pass
@@ -133,7 +133,7 @@ def _skip_other_braces(text: str, start: int, problem: UnusableReply) -> int:
     raise problem
 
 
-def _strict(text: str, start: int) -> tuple[object, int]:
+def _read_strict(text: str, start: int) -> tuple[object, int]:
     value, end = DECODER.raw_decode(text, start)
     _require_shallow(value)
     return replace_lone_surrogates(value), end

@@ -42,7 +42,7 @@ class InMemoryFiles:
         others = [len(content) for other, (content, _) in self.contents.items() if other != name]
         must_fit(path, size=len(whole), other_bytes=sum(others), other_files=len(others), limits=self.limits)
         self.contents[name] = whole, self.clock.now()
-        self.folders |= {"", *_above(name)}
+        self.folders |= {"", *_parent_folders(name)}
 
     async def delete(self, path: str, *, expected: str | None = None) -> None:
         await self._check(path, expected)
@@ -50,7 +50,7 @@ class InMemoryFiles:
 
     async def list_files(self, folder: str = "") -> tuple[FileEntry, ...]:
         name = "/".join(parts_of(folder))
-        self._must_be_folders(*_above(name), name)
+        self._require_folders(*_parent_folders(name), name)
         if name and name not in self.folders:
             raise no_folder(folder)
         within = f"{name}/" if name else ""
@@ -79,12 +79,12 @@ class InMemoryFiles:
 
     def _file(self, path: str) -> str:
         name = "/".join(file_parts(path))
-        self._must_be_folders(*_above(name))
+        self._require_folders(*_parent_folders(name))
         if name in self.folders:
             raise is_folder(path)
         return name
 
-    def _must_be_folders(self, *names: str) -> None:
+    def _require_folders(self, *names: str) -> None:
         for name in names:
             if name in self.contents:
                 raise is_file(name)
@@ -108,6 +108,6 @@ class InMemoryWorkspaces:
         removed.folders.clear()
 
 
-def _above(name: str) -> list[str]:
+def _parent_folders(name: str) -> list[str]:
     parts = name.split("/")
     return ["/".join(parts[:depth]) for depth in range(1, len(parts))]

@@ -40,29 +40,29 @@ class InMemoryIndex:
         self._spaces = {} if spaces is None else spaces
 
     async def add(self, space: MemorySpace, place: str, memories: Sequence[tuple[Memory, Vector]]) -> None:
-        self._reach()
+        self._require_reachable()
         self._spaces.setdefault((space, place), {}).update({memory.id: vector for memory, vector in memories})
 
     async def nearest(
         self, space: MemorySpace, place: str, vector: Vector, most: int
     ) -> tuple[tuple[MemoryId, float], ...]:
-        self._reach()
+        self._require_reachable()
         held = self._spaces.get((space, place), {})
         found = sorted(((likeness(each, vector), key) for key, each in held.items()), reverse=True)
         return tuple((key, cosine) for cosine, key in found[:most])
 
     async def forget(self, space: MemorySpace, ids: Sequence[MemoryId]) -> None:
-        self._reach()
+        self._require_reachable()
         for (each, _), held in self._spaces.items():
             for memory_id in ids if each == space else ():
                 held.pop(memory_id, None)
 
     async def drop(self, space: MemorySpace) -> None:
-        self._reach()
+        self._require_reachable()
         for key in [key for key in self._spaces if key[0] == space]:
             del self._spaces[key]
 
-    def _reach(self) -> None:
+    def _require_reachable(self) -> None:
         if self.is_away:
             raise MemoryAway("The index in memory is away.")
 

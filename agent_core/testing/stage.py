@@ -108,15 +108,15 @@ class Stage:
 
     @property
     def shown(self) -> RecordingSurface:
-        return _the(RecordingSurface, self.surface)
+        return _require_kind(RecordingSurface, self.surface)
 
     @property
     def fake_clock(self) -> FakeClock:
-        return _the(FakeClock, self.clock)
+        return _require_kind(FakeClock, self.clock)
 
     @property
     def script(self) -> ScriptedModel:
-        return _the(ScriptedModel, self.model)
+        return _require_kind(ScriptedModel, self.model)
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
@@ -155,7 +155,7 @@ class Stage:
         return turn
 
 
-def _the(kind: type[T], port: object) -> T:
+def _require_kind(kind: type[T], port: object) -> T:
     if not isinstance(port, kind):
         raise TypeError(f"This stage was set with a {type(port).__name__}.")
     return port

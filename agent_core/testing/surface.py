@@ -33,24 +33,24 @@ class RecordingSurface:
     _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
 
     async def open_thread(self, agent: Agent) -> ThreadRef:
-        await self._happens()
+        await self._raise_fault()
         return self.threads.setdefault(agent.id, ThreadRef(agent.channel, agent.id))
 
     async def show(self, agent: Agent, turn: Turn, *, may_stand: bool) -> str:
-        await self._happens()
+        await self._raise_fault()
         self.cards[turn.id], self.agents[agent.id] = turn, agent
         self.sent.append((turn.id, turn.state, may_stand))
-        await self._tell()
+        await self._notify()
         return f"card/{turn.id}"
 
     async def notice(self, agent: Agent, notice: Notice, *, may_stand: bool) -> None:
-        await self._happens()
+        await self._raise_fault()
         self.notices.append(notice)
-        await self._tell()
+        await self._notify()
 
     async def status(self, agent: Agent) -> None:
         self.agents[agent.id] = agent
-        await self._tell()
+        await self._notify()
 
     async def announce_lost_thread(self, agent: Agent, reason: str) -> None:
         self.losses.append(reason)
@@ -70,10 +70,10 @@ class RecordingSurface:
         async with asyncio.timeout(seconds), self._changed:
             await self._changed.wait_for(lambda: happened(self))
 
-    async def _happens(self) -> None:
+    async def _raise_fault(self) -> None:
         if self.faults:
             raise self.faults.pop(0)
 
-    async def _tell(self) -> None:
+    async def _notify(self) -> None:
         async with self._changed:
             self._changed.notify_all()

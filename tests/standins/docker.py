@@ -1,6 +1,6 @@
 """A fake `docker` program: runs the container's command on this machine, in new namespaces, without images.
 
-It records its command lines in the file `lines` of its folder. It isolates far less than the real one.
+It records its command lines in the file `recorded_lines` of its folder. It isolates far less than the real one.
 """
 
 import json
@@ -15,7 +15,7 @@ BWRAP_OPTIONS = ("bwrap", "--unshare-pid", "--die-with-parent")
 FLAGS = ("--rm", "--init", "--read-only")  # options without a value
 
 
-def installed(folder: Path, *, runtimes: str = "runc io.containerd.runc.v2", images: tuple[str, ...] = ()) -> str:
+def install(folder: Path, *, runtimes: str = "runc io.containerd.runc.v2", images: tuple[str, ...] = ()) -> str:
     """Install it into the folder; return the PATH that finds it."""
     folder.mkdir()
     (folder / "told.json").write_text(json.dumps({"runtimes": runtimes, "images": images}))
@@ -25,12 +25,12 @@ def installed(folder: Path, *, runtimes: str = "runc io.containerd.runc.v2", ima
     return f"{folder}:{os.environ['PATH']}"
 
 
-def lines(folder: Path) -> list[list[str]]:
+def recorded_lines(folder: Path) -> list[list[str]]:
     """The command lines it was called with, in order."""
     return [json.loads(line) for line in (folder / "lines").read_text().splitlines()]
 
 
-def answered(folder: Path, words: list[str]) -> int:
+def execute(folder: Path, words: list[str]) -> int:
     """Execute one command line; return its exit code."""
     told = json.loads((folder / "told.json").read_text())
     with (folder / "lines").open("a") as kept:
@@ -54,7 +54,7 @@ def answered(folder: Path, words: list[str]) -> int:
 
 def run(folder: Path, words: list[str]) -> int:
     """Run the command after the image, in the mounted folder."""
-    options, line = parsed(words)
+    options, line = parse_options(words)
     volumes = [words[place + 1].split(":") for place, word in enumerate(words) if word == "--volume"]
     (source, *_), *others = volumes
     shown = [*root(), "--bind", source, source, "--chdir", source]
@@ -80,7 +80,7 @@ def root() -> list[str]:
     return shown
 
 
-def parsed(words: list[str]) -> tuple[dict[str, str], list[str]]:
+def parse_options(words: list[str]) -> tuple[dict[str, str], list[str]]:
     """The options with their last values, and the arguments from the image on."""
     options, place = {}, 0
     while words[place].startswith("--"):
@@ -97,4 +97,4 @@ def remove(state: Path) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(answered(Path(sys.argv[1]), sys.argv[2:]))
+    sys.exit(execute(Path(sys.argv[1]), sys.argv[2:]))

@@ -138,7 +138,7 @@ class OpenAIStandIn:
         is_packed = body.get("encoding_format") == "base64" and not self.only_floats
         vectors = [self.vectors.get(text) or letters(text) for text in body["input"]]
         listed = [
-            {"object": "embedding", "index": index, "embedding": packed(vector) if is_packed else list(vector)}
+            {"object": "embedding", "index": index, "embedding": to_base64(vector) if is_packed else list(vector)}
             for index, vector in enumerate(vectors)
         ]
         words = sum(len(text.split()) for text in body["input"])
@@ -187,7 +187,7 @@ def letters(text: str) -> tuple[float, ...]:
     return tuple((byte - 127.5) / 127.5 for byte in hashlib.sha256(text.encode()).digest()[:8])
 
 
-def packed(vector: Sequence[float]) -> str:
+def to_base64(vector: Sequence[float]) -> str:
     """The vector as base64 of 32-bit floats."""
     return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
 

@@ -276,7 +276,7 @@ async def test_continuous_1_runs_one_command() -> None:
     desk = desk_of(WRITE, *MORE)
     assert await desk.sits(replace(CLERK, continuous=1)) == 3
     assert [turn["state"] for turn in desk.records] == ["done", "withdrawn"]
-    assert "lets it run 1 command unasked" in desk.written
+    assert "approved its next command, of every class." in desk.written
 
 
 @pytest.mark.proves("lease:limit")
