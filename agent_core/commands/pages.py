@@ -170,9 +170,8 @@ def reached_hosts_text(hosts: Sequence[HostAddress]) -> str:
 
 
 def _heading(page: Page) -> str:
-    return "\n".join(
-        filter(None, (" ".join(page.title.split()), page.url, reached_hosts_text(page.hosts), page.remark))
-    )
+    parts = (" ".join(page.title.split()), page.url, reached_hosts_text(page.hosts), page.remark)
+    return "\n".join(filter(None, parts))
 
 
 def _links(links: Sequence[Link], most: int) -> str:

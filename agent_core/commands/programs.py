@@ -92,10 +92,8 @@ class ProgramCommands:
             raise CommandError(
                 f"There is no program {given.key!r}: list_processes without a key names those there are."
             )
-        return (
-            "\n\n".join(_background_text(each, full=each.key == given.key) for each in programs)
-            or "No programs were left running."
-        )
+        texts = (_background_text(each, full=each.key == given.key) for each in programs)
+        return "\n\n".join(texts) or "No programs were left running."
 
     async def end_process(self, given: Process, context: CommandContext) -> str:
         """End a program that was left running, with all that it started."""
@@ -111,9 +109,8 @@ class ProgramCommands:
 
     async def preview_shell(self, given: CommandLine, _context: CommandContext) -> Preview:
         """The exact line, and its limits."""
-        return Preview(
-            title=f"Shell {self._confined} · {UNAPPROVED_FILES_NOTE}", body=_require_no_null(given.command_line)
-        )
+        title = f"Shell {self._confined} · {UNAPPROVED_FILES_NOTE}"
+        return Preview(title=title, body=_require_no_null(given.command_line))
 
     async def preview_popen(self, given: CommandLine, _context: CommandContext) -> Preview:
         """The exact line, and its limits in the background."""
@@ -234,10 +231,8 @@ def _changes(before: FileStates, after: FileStates) -> str:
         f"{path} ({counted(size, 'byte')})" for path, (size, at) in after.items() if before.get(path) != (size, at)
     ]
     gone = [path for path in before if path not in after]
-    told = [
-        (f"{what}: {_names_text(names)}.") for what, names in (("Made or changed", changed), ("Deleted", gone)) if names
-    ]
-    return "\n".join(told)
+    parts = (("Made or changed", changed), ("Deleted", gone))
+    return "\n".join(f"{what}: {_names_text(names)}." for what, names in parts if names)
 
 
 def _names_text(names: Sequence[str]) -> str:

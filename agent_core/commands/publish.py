@@ -87,10 +87,8 @@ def weighted_length(text: str) -> int:
     plain = unicodedata.normalize("NFC", text)
     rest, links = LINK.subn("", plain)
     rest, emoji = EMOJI.subn("", rest)
-    letters = sum(
-        1 if any(first <= ord(letter) <= last for first, last in SINGLE_WEIGHT_RANGES) else 2 for letter in rest
-    )
-    return LINK_LENGTH * links + EMOJI_LENGTH * emoji + letters
+    single = sum(first <= ord(letter) <= last for letter in rest for first, last in SINGLE_WEIGHT_RANGES)
+    return LINK_LENGTH * links + EMOJI_LENGTH * emoji + 2 * len(rest) - single
 
 
 def _require_fit(text: str) -> int:

@@ -54,9 +54,8 @@ async def recall_memories(
         vectors = await memory.embed([each.text for each in fresh], tracker)
         placed = dict(zip(fresh, vectors, strict=True))
         await memory.make_findable(agent, placed)
-        found = (
-            await memory.nearest(agent, placed[_newest(fresh)], SEARCH_RESULTS) if _may_be_shown(memory, agent) else ()
-        )
+        is_useful, newest = _may_be_shown(memory, agent), placed[_newest(fresh)]
+        found = await memory.nearest(agent, newest, SEARCH_RESULTS) if is_useful else ()
     except MemoryAway as away:
         return Recall(upto=upto, fresh=fresh, away=str(away))
     hidden, offered = _out_of_sight(found, agent)
@@ -65,9 +64,8 @@ async def recall_memories(
 
 def _may_be_shown(memory: LongTermMemory, agent: Agent) -> bool:
     """Whether a search is useful: there are summarised turns, a semantic embedder, and room for another memory."""
-    return (
-        agent.digest.upto > 0 and memory.embedder.is_semantic and len(agent.recalled) < MAX_RECALLED_BETWEEN_SUMMARIES
-    )
+    has_room = len(agent.recalled) < MAX_RECALLED_BETWEEN_SUMMARIES
+    return agent.digest.upto > 0 and memory.embedder.is_semantic and has_room
 
 
 def _fresh(agent: Agent, turns: Sequence[Turn], notes: Sequence[Note]) -> tuple[Memory, ...]:

@@ -58,11 +58,8 @@ def propose(
         exposures=agent.exposures,
     )
     numbered = replace(agent, turns=turn.number, unusable=0, complaint="", unbilled=Usage())
-    outcome = (
-        _ask(numbered, turn, now)
-        if thought.spec.always_asks
-        else _approve_or_ask(numbered, turn, turn_context, granters, now)
-    )
+    asks = thought.spec.always_asks
+    outcome = _ask(numbered, turn, now) if asks else _approve_or_ask(numbered, turn, turn_context, granters, now)
     return replace(outcome, read=turn_context.waiting, notices=(*notices, *outcome.notices))
 
 
@@ -115,11 +112,9 @@ def move(agent: Agent, turn: Turn, status: AgentStatus, now: datetime) -> Outcom
 
 def stop_circling(agent: Agent, turn_context: TurnContext, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
     """End the lease of an agent that repeats itself, so that people are asked again."""
-    return (
-        end_lease(agent, f"it goes round in a circle: {turn_context.circling[:-1]}", now)
-        if turn_context.circling
-        else (agent, ())
-    )
+    if not turn_context.circling:
+        return agent, ()
+    return end_lease(agent, f"it goes round in a circle: {turn_context.circling[:-1]}", now)
 
 
 def conclude(agent: Agent, turn: Turn, earlier: Sequence[Turn], *, finishes: bool, now: datetime) -> Outcome:

@@ -281,9 +281,8 @@ def _meaning(spec: CommandSpec, arguments: Arguments) -> str:
 
 
 def _shorten(value: object) -> object:
-    return _one_line(
-        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), MAX_ARGUMENT_CHARACTERS
-    )
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return _one_line(text, MAX_ARGUMENT_CHARACTERS)
 
 
 def _one_line(text: str, most: int) -> str:

@@ -42,11 +42,8 @@ def extract_call(answer: Mapping[str, object]) -> CommandCall | None:
 def _call_in_thoughts(given: Mapping[str, object]) -> CommandCall | None:
     """The command of an answer that closes its thoughts one brace too late and holds nothing else."""
     match given:
-        case {"thoughts": {"command": {"name": str(), "args": dict()} as command}} if (len(given), len(command)) == (
-            1,
-            2,
-        ):
-            return _call(command)
+        case {"thoughts": {"command": {"name": str(), "args": dict()} as command}}:
+            return _call(command) if (len(given), len(command)) == (1, 2) else None
         case _:
             return None
 

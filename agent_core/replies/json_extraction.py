@@ -74,13 +74,8 @@ def _objects_in(said: str) -> tuple[ExtractedObject, ...]:
             one, at = _object_at(said, mark.start())
             tries += one not in found
             if one:
-                found.append(
-                    _with_prose(
-                        one,
-                        said[max(since, mark.start() - CONTEXT_CHARACTERS) : mark.start()],
-                        said[at : at + CONTEXT_CHARACTERS],
-                    )
-                )
+                before = said[max(since, mark.start() - CONTEXT_CHARACTERS) : mark.start()]
+                found.append(_with_prose(one, before, said[at : at + CONTEXT_CHARACTERS]))
                 last = since = at
             if tries > MAX_OBJECTS or len(found) > MAX_REPEATS:
                 raise UnusableReply("it held too many JSON objects. Give one.")

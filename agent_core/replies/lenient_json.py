@@ -104,11 +104,9 @@ class LenientJsonReader:
             return self._list()
         if letter in QUOTES:
             return self._string(within)
-        return (
-            _bare_value(self._bare())
-            if letter not in CLOSE + COMMA + COLON + CLOSE_LIST
-            else self._fail("a value is missing")
-        )
+        if letter in CLOSE + COMMA + COLON + CLOSE_LIST:
+            self._fail("a value is missing")
+        return _bare_value(self._bare())
 
     def _list(self) -> list[object]:
         self._open()

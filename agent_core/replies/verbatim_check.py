@@ -48,10 +48,8 @@ def _is_rest(rest: list[str], expected: list[str]) -> bool:
 def _is_in(string: str, text: str) -> bool:
     at = text.find(string) if string else -1
     while at >= 0:
-        before, after = (
-            text[max(at - CONTEXT_CHARACTERS, 0) : at],
-            text[at + len(string) : at + len(string) + CONTEXT_CHARACTERS],
-        )
+        end = at + len(string)
+        before, after = text[max(at - CONTEXT_CHARACTERS, 0) : at], text[end : end + CONTEXT_CHARACTERS]
         for opens, closes in (QUOTED, BARE) if string == string.strip() else (QUOTED,):
             if closes.match(after) and opens.search(before):
                 return True

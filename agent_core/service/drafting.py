@@ -44,10 +44,8 @@ class AgentDrafting:
             kind="draft", prompt=drafting_messages(said), schema=SCHEMA, max_tokens=MAX_REPLY_TOKENS
         )
         try:
-            async with (
-                asyncio.timeout(DRAFT_TIMEOUT_SECONDS),
-                self.ledger.open_channel_tracker(origin.channel) as tracker,
-            ):
+            spending = self.ledger.open_channel_tracker(origin.channel)
+            async with asyncio.timeout(DRAFT_TIMEOUT_SECONDS), spending as tracker:
                 reply = await self.metered_model.ask(question, "", tracker)
             return Drafted(parse_draft(reply))
         except (ModelError, TimeoutError) as fault:
