@@ -15,7 +15,7 @@ from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent, Awaiting
 from agent_core.model.decision import Approve, ApproveEdited, Decision, Reject
 from agent_core.model.ids import AgentId, TurnId
-from agent_core.model.seen_proposal import UNKNOWN, SeenProposal
+from agent_core.model.seen_proposal import UNKNOWN_PROPOSAL, SeenProposal
 from agent_core.model.turn import Turn
 from agent_core.service.agent_settings import AgentSettings
 from agent_core.service.agents import AgentService, NoteKept, QuestionAsked
@@ -99,7 +99,7 @@ class ActionDispatcher:
         seen = SeenProposal(hashes=(button.shown,) if button.shown else ())
         return await self.say(AgentId(button.subject), text, origin, seen)
 
-    async def say(self, agent_id: AgentId, text: str, origin: Origin, seen: SeenProposal = UNKNOWN) -> Answer:
+    async def say(self, agent_id: AgentId, text: str, origin: Origin, seen: SeenProposal = UNKNOWN_PROPOSAL) -> Answer:
         """Do what a line typed in the thread says: a `!verb`, or a reply.
 
         A line that begins with @ and a helper's name is for that helper. A line decides only on a proposal that its

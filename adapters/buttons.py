@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self, cast, get_args
 
 from agent_core.errors import InvalidInput
-from agent_core.model.command import DIGEST_LENGTH
+from agent_core.model.command import DIGEST_HEX_DIGITS
 
 Verb = Literal[
     "approve", "edit", "reject", "reply", "stop", "resume", "revoke", "review", "run again", "it ran", "skip"
@@ -28,7 +28,7 @@ LABELS: dict[Verb, str] = {
     "skip": "Skip",
 }
 CARRIED = re.compile(
-    rf"(?P<verb>[^:]+):(?P<subject>.+?):(?P<number>[0-9]+)(?::(?P<shown>[0-9a-f]{{{DIGEST_LENGTH}}}))?", re.DOTALL
+    rf"(?P<verb>[^:]+):(?P<subject>.+?):(?P<number>[0-9]+)(?::(?P<shown>[0-9a-f]{{{DIGEST_HEX_DIGITS}}}))?", re.DOTALL
 )
 # What only opens something, and is nothing that the service is asked to do.
 ViewVerb = Literal["show all", "show reply", "thoughts", "another number", "new agent", "open"]

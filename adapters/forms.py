@@ -10,8 +10,8 @@ from adapters.cards import as_text
 from adapters.visible_text import visible, without_marks
 from agent_core.errors import InvalidInput
 from agent_core.model.agent_policy import Policy
-from agent_core.model.command import RISK_CLASSES, Arguments, CommandSpec, in_whole_characters
-from agent_core.model.decision import FEWEST_TIMES, MOST_TIMES
+from agent_core.model.command import RISK_CLASSES, Arguments, CommandSpec, replace_lone_surrogates
+from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS
 from agent_core.model.draft import AgentDraft
 from agent_core.model.turn import Turn
 
@@ -81,7 +81,7 @@ def times_of(text: str) -> int:
     """The N of Approve ×N as somebody wrote it; whether so many may be granted is the service's to say."""
     number = text.strip()
     if not (number.isascii() and number.isdigit()):
-        raise InvalidInput({"times": f"Approve ×N: write a number from {FEWEST_TIMES} to {MOST_TIMES}."})
+        raise InvalidInput({"times": f"Approve ×N: write a number from {MIN_LEASE_COMMANDS} to {MAX_LEASE_COMMANDS}."})
     return int(number[:6])
 
 
@@ -118,7 +118,7 @@ def _value(name: str, text: str, before: object, spec: CommandSpec) -> object:
     if isinstance(before, str) or _takes_text(name, spec):
         return sent
     try:
-        return in_whole_characters(json.loads(sent))
+        return replace_lone_surrogates(json.loads(sent))
     except ValueError:
         raise InvalidInput({name: f"{name}: this is not valid JSON, such as 7, true or [1, 2]."}) from None
 

@@ -20,7 +20,7 @@ from agent_core.engines.local import LocalEngine
 from agent_core.loop.advance import AgentLoop
 from agent_core.loop.command_runner import CommandRunner, Hook
 from agent_core.loop.proposing import Proposer
-from agent_core.loop.summarising import HISTORY_TOKENS
+from agent_core.loop.summarising import MAX_HISTORY_TOKENS
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.memory.reindexing import Reindexer
 from agent_core.oversight.secrets import NO_SECRETS, Secrets
@@ -101,7 +101,7 @@ class CoreOptions:
     continuous_limit: int | None = None
     fast_model: str = ""
     profile: ProfileName = "auto"
-    history_tokens: int = HISTORY_TOKENS
+    history_tokens: int = MAX_HISTORY_TOKENS
     secrets: Secrets = NO_SECRETS
     hooks: tuple[Hook, ...] = ()
 

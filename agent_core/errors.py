@@ -1,43 +1,43 @@
-"""Every error raised on purpose, sorted by who has to act on it.
+"""The tree of errors, sorted by who has to act on them.
 
 SignoffError
-├── PersonError                the person at the surface reads it
-│   ├── InvalidInput           a field they filled
-│   ├── NotFound               what they asked for is not in this channel
-│   ├── NotAllowed             they may not
-│   ├── AlreadyDecided         somebody was faster
-│   ├── ChangedSinceShown      they pressed a card that shows something else than what would run
-│   └── NotPossible            the agent is in another state
+├── PersonError                the person who asked reads it
+│   ├── InvalidInput           a form field or argument is invalid
+│   ├── NotFound               the record is not in this channel
+│   ├── NotAllowed             they lack the right
+│   ├── AlreadyDecided         another decision was first
+│   ├── ChangedSinceShown      the card shows something else than what would run
+│   └── NotPossible            the state of the agent or turn does not allow it
 ├── ModelError                 the loop waits, pauses or tells the model
-│   ├── ModelUnavailable       try again, perhaps at a told time
-│   ├── ModelRefused           trying again will not help
+│   ├── ModelUnavailable       retry, after `retry_after` seconds if given
+│   ├── ModelRefused           a retry will not help
 │   ├── OverBudget             the call was not made
-│   └── UnusableReply          the model is told what was wrong
-├── MemoryAway                 the agent goes on without its long-term memory, which catches up
+│   └── UnusableReply          the message tells the model what was wrong
+├── MemoryAway                 the agent continues without long-term memory, which is updated later
 ├── CommandError               the model reads it as the command's result
 │   └── OutsideWorkspace       a path that leaves the agent's folder
 ├── SurfaceError               the loop shows it later or pauses the agent
-│   ├── SurfaceBusy            try again, perhaps at a told time
+│   ├── SurfaceBusy            retry, after `retry_after` seconds if given
 │   └── ThreadGone             the thread, the channel or the right to write is gone
-├── Conflict                   a unit of work is repeated
-├── DatabaseAway               it is tried again; what was not saved was not done
-├── Superseded                 another worker took the agent: this one stands back
-└── SettingsError              the operator reads one line and the process ends
+├── Conflict                   the unit of work is repeated
+├── DatabaseAway               the work is retried; nothing unsaved took effect
+├── Superseded                 another worker took the agent: this one stops
+└── SettingsError              the operator reads one line and the process exits
 """
 
 from datetime import datetime
 
 
 class SignoffError(Exception):
-    """Something Signoff expected could go wrong did."""
+    """Base class of the errors that Signoff raises on purpose."""
 
 
 class PersonError(SignoffError):
-    """What was asked cannot be done; the message is for the person who asked."""
+    """A request cannot be fulfilled; the message is for the person who made it."""
 
 
 class InvalidInput(PersonError):
-    """What was filled in cannot be used: `problems` maps each field to a sentence."""
+    """A form or argument is invalid: `problems` maps each field to a sentence."""
 
     def __init__(self, problems: dict[str, str]) -> None:
         self.problems = problems
@@ -45,7 +45,7 @@ class InvalidInput(PersonError):
 
 
 class NotFound(PersonError):
-    """There is no such thing in this channel."""
+    """There is no such record in this channel."""
 
     def __init__(self, kind: str, name: str) -> None:
         self.kind, self.name = kind, name
@@ -53,7 +53,7 @@ class NotFound(PersonError):
 
 
 class NotAllowed(PersonError):
-    """The person does not have the right; `why` completes the sentence."""
+    """The person does not have the right; `why` completes the sentence "you may not …"."""
 
     def __init__(self, why: str) -> None:
         self.why = why
@@ -61,7 +61,7 @@ class NotAllowed(PersonError):
 
 
 class AlreadyDecided(PersonError):
-    """Somebody decided the turn before: `verb` is what became of it (approved, rejected, withdrawn)."""
+    """Another decision was first: `verb` is what became of the turn (approved, rejected, withdrawn)."""
 
     def __init__(self, verb: str, by: str, at: datetime) -> None:
         self.verb, self.by, self.at = verb, by, at
@@ -69,26 +69,24 @@ class AlreadyDecided(PersonError):
 
 
 class ChangedSinceShown(PersonError):
-    """What was used shows another state of the turn, so nothing was decided. `remark` says what changed."""
+    """The control shows another state of the turn, so nothing was decided. `remark` says what changed."""
 
     def __init__(self, number: int, remark: str = "") -> None:
         self.number, self.remark = number, remark
-        what = remark or "What it would run is not what was shown there."
-        super().__init__(
-            f"Nothing was decided: turn {number} changed after what you used was shown. {what} Look again."
-        )
+        what = remark or "It would not run what was shown to you."
+        super().__init__(f"Nothing was decided: turn {number} changed after this was shown to you. {what} Look again.")
 
 
 class NotPossible(PersonError):
-    """The agent or turn is in a state in which this means nothing."""
+    """The agent or turn is in a state that does not allow this."""
 
 
 class ModelError(SignoffError):
-    """The language model did not give a reply that can be used."""
+    """The language model gave no usable reply."""
 
 
 class ModelUnavailable(ModelError):
-    """The endpoint asks to be tried again, after `retry_after` seconds if it said so."""
+    """The endpoint cannot answer now; retry after `retry_after` seconds if it said so."""
 
     def __init__(self, why: str, retry_after: float | None = None) -> None:
         self.retry_after = retry_after
@@ -96,15 +94,15 @@ class ModelUnavailable(ModelError):
 
 
 class ModelRefused(ModelError):
-    """The endpoint will not answer this however often it is asked: a wrong key, an unknown model."""
+    """The endpoint will not answer, also on a retry: a wrong key, an unknown model."""
 
 
 class OverBudget(ModelError):
-    """The call may cost more than a budget leaves, so it was not made; the message says what to do."""
+    """The call was not made because it may cost more than a budget leaves; the message says what to do."""
 
 
 class UnusableReply(ModelError):
-    """The reply holds no command that can be run; the message tells the model what was wrong, `brief` tells people."""
+    """The reply holds no runnable command; the message is for the model, `brief` for people."""
 
     def __init__(self, why: str, brief: str = "") -> None:
         self.brief = brief or why
@@ -112,11 +110,11 @@ class UnusableReply(ModelError):
 
 
 class MemoryAway(SignoffError):
-    """The index of long-term memory cannot be reached, or refuses; the message says why, without a key."""
+    """The index of long-term memory is unreachable or refuses; the message gives the reason, without keys."""
 
 
 class CommandError(SignoffError):
-    """A command could not do its work; the message is one sentence for the model."""
+    """A command failed; the message is one sentence for the model."""
 
 
 class OutsideWorkspace(CommandError):
@@ -128,11 +126,11 @@ class OutsideWorkspace(CommandError):
 
 
 class SurfaceError(SignoffError):
-    """The chat platform did not take what was to be shown."""
+    """The chat platform refused a message."""
 
 
 class SurfaceBusy(SurfaceError):
-    """The platform asks to be tried again, after `retry_after` seconds if it said so."""
+    """The platform cannot take a message now; retry after `retry_after` seconds if it said so."""
 
     def __init__(self, why: str, retry_after: float | None = None) -> None:
         self.retry_after = retry_after
@@ -140,19 +138,19 @@ class SurfaceBusy(SurfaceError):
 
 
 class ThreadGone(SurfaceError):
-    """The agent's thread cannot be written to any more; the message says why."""
+    """The agent's thread cannot be written to any more; the message gives the reason."""
 
 
 class Conflict(SignoffError):
-    """A record read in this unit of work was saved elsewhere since: nothing of the unit was saved."""
+    """A record read in this unit of work was saved by another one; nothing was saved."""
 
 
 class DatabaseAway(SignoffError):
-    """The database cannot be reached at the moment."""
+    """The database cannot be reached."""
 
 
 class Superseded(SignoffError):
-    """Another worker has taken the agent; what this one was about to save is void."""
+    """Another worker has taken the agent; nothing was saved."""
 
 
 class SettingsError(SignoffError):

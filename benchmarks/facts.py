@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from adapters.web.surface import WebSurface
-from agent_core.commands.memory import MOST_FOUND
+from agent_core.commands.memory import MAX_RECALLED
 from agent_core.model.agent import Agent
 from agent_core.model.agent_policy import Policy
 from agent_core.model.command import RISK_CLASSES
@@ -155,7 +155,7 @@ async def _worked(signoff: Signoff, goal: str) -> Kept:
     recalled = set()
     async with signoff.core.loop.ledger.open_tracker(agent) as tracker:
         for fact in FACTS:
-            found = await signoff.core.loop.proposer.memory.recall(agent, fact.asked, MOST_FOUND, tracker)
+            found = await signoff.core.loop.proposer.memory.recall(agent, fact.asked, MAX_RECALLED, tracker)
             if any(fact.kept in one.memory.text for one in found):
                 recalled.add(fact)
     files = signoff.core.uploads.workspaces.of(agent)

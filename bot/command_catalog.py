@@ -13,7 +13,7 @@ from agent_core.commands.media import MediaCommands
 from agent_core.commands.memory import MemoryCommands
 from agent_core.commands.programs import ProgramCommands
 from agent_core.commands.publish import PublishCommands
-from agent_core.commands.redaction import redacting
+from agent_core.commands.redaction import redact_output
 from agent_core.commands.registry import Command, Commands
 from agent_core.commands.web import WebCommands
 from agent_core.errors import SettingsError
@@ -48,7 +48,7 @@ class CommandCatalog:
         disabled = {*settings.disabled_commands, *settings.disabled_categories}
         secrets = Secrets.of(settings.secrets)
         kept = (each for each in every if not disabled & {each.spec.name, each.spec.category})
-        return Commands.of(*(redacting(each, secrets) for each in kept))
+        return Commands.of(*(redact_output(each, secrets) for each in kept))
 
     def every(self, parts: CommandParts) -> tuple[Command, ...]:
         """All there are, in the order in which models are told of them."""

@@ -1,4 +1,4 @@
-"""What holds for every test: no wait is a fault, and no test stays out unnoticed for want of a system package."""
+"""Settings for all tests: no Hypothesis deadlines, and a last line on tests that missing packages left out."""
 
 from collections.abc import Generator
 
@@ -8,7 +8,7 @@ from hypothesis import settings
 
 from tests.packages import NotInstalled, is_required, summary
 
-settings.register_profile("house", deadline=None)  # a busy machine is no fault of the code's
+settings.register_profile("house", deadline=None)  # tests must pass on a busy machine
 settings.load_profile("house")
 
 MISSING = "missing packages"
@@ -18,7 +18,7 @@ MISSING = "missing packages"
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Leave a test out whose packages are missing; in CI it is an error."""
+    """Report a test with missing system packages as skipped; with `CI` set it fails."""
     report = yield
     if call.excinfo and isinstance(call.excinfo.value, NotInstalled):
         report.user_properties.append((MISSING, call.excinfo.value.packages))
@@ -30,7 +30,7 @@ def pytest_runtest_makereport(
 
 @pytest.hookimpl(trylast=True)
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Say as the last line what did not run and the command that changes it."""
+    """Print as the last line which tests did not run, and the command that installs what they need."""
     reporter: TerminalReporter | None = config.pluginmanager.get_plugin("terminalreporter")
     if reporter is None:
         return

@@ -1,9 +1,9 @@
-"""System packages that some tests need. Without its packages a test does not run, and the suite's last line says so.
+"""System packages that some tests need. Tests whose packages are missing are skipped and counted at the end.
 
     need("git")
 
-stands in the helper that starts the program, so that every test with this helper is left out where git is missing and
-no other test is. With `CI` in the environment such a test fails.
+belongs into the helper that starts the program, so that exactly the tests with this helper are skipped without git.
+With `CI` in the environment such a test fails.
 """
 
 import os
@@ -17,7 +17,7 @@ from agent_core.providers.system_packages import install_command
 from agent_core.providers.web.browser_confinement import is_needed as is_confined
 from agent_core.providers.web.browser_pages import chromium
 
-# What each package is known by. Chromium has several names, and Playwright may have fetched one.
+# The programs of each package. Chromium has several names, and Playwright may have downloaded one.
 PROGRAMS = {
     "bubblewrap": ("bwrap",),
     "git": ("git",),
@@ -28,22 +28,21 @@ SANDBOX = ("bubblewrap", "util-linux")
 
 
 class NotInstalled(Exception):
-    """The machine lacks packages that the test needs."""
+    """The machine lacks system packages that the test needs."""
 
     def __init__(self, packages: tuple[str, ...]) -> None:
-        """Say which, and how to install them."""
         super().__init__(f"This test needs {', '.join(packages)}. Install: {install_command(*packages)}")
         self.packages = packages
 
 
 def need(*packages: str) -> None:
-    """Let the test go on where all of these are installed; raise NotInstalled elsewhere."""
+    """Raise NotInstalled unless all of these packages are installed."""
     if missing := tuple(package for package in packages if not is_installed(package)):
         raise NotInstalled(missing)
 
 
 def need_drawing() -> None:
-    """Let the test go on where pages can be drawn: root's Chromium is confined by bubblewrap."""
+    """Raise NotInstalled unless Chromium can run here: as root it also needs the sandbox's packages."""
     need("chromium", *(SANDBOX if is_confined() else ()))
 
 
@@ -56,7 +55,7 @@ def is_installed(package: str) -> bool:
 
 @cache
 def _starts(browser: str) -> bool:
-    """Whether there is this browser and it finds its libraries: the one that Playwright fetches comes without them."""
+    """Whether the browser exists and starts: Playwright downloads Chromium without its system libraries."""
     asked = (browser, "--version")
     return bool(browser) and subprocess.run(asked, capture_output=True, check=False).returncode == 0
 
@@ -67,7 +66,7 @@ def is_required() -> bool:
 
 
 def summary(left_out: Iterable[tuple[str, ...]]) -> str:
-    """One line on the tests that did not run: `left_out` has the missing packages of each."""
+    """One line on the tests that did not run; `left_out` has the missing packages of each."""
     every = list(left_out)
     counted = Counter(package for packages in every for package in packages)
     reasons = ", ".join(f"{package} ({count})" for package, count in sorted(counted.items()))

@@ -1,3 +1,3 @@
-"""How long tests wait for what will happen: only a test that fails waits this long, on however busy a machine."""
+"""How long tests wait for a condition. Only a failing test waits this long, also on a busy machine."""
 
 PATIENCE_SECONDS = 60.0

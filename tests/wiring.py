@@ -1,11 +1,11 @@
-"""What surfaces are handed, made of a stage."""
+"""Builds the objects that surfaces need, from a stage."""
 
 from adapters.actions import ActionDispatcher
 from agent_core.testing.stage import Stage
 
 
 def actions_of(stage: Stage) -> ActionDispatcher:
-    """What people press and type."""
+    """The dispatcher of what people press and type."""
     return ActionDispatcher(
         service=stage.service,
         views=stage.views,

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from adapters.thread_commands import is_thread_command
 from agent_core.errors import InvalidInput
-from agent_core.model.decision import FEWEST_TIMES, MOST_TIMES, Settlement
+from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS, Settlement
 from agent_core.model.note import is_question
 
 SETTLEMENTS: dict[str, Settlement] = {"r": "run again", "i": "it ran", "s": "skip"}
@@ -98,6 +98,6 @@ def settlement(line: str) -> Settlement:
 
 
 def _times(times: int) -> ApproveKey:
-    if not FEWEST_TIMES <= times <= MOST_TIMES:
-        raise InvalidInput({"times": f"y -N: a number from {FEWEST_TIMES} to {MOST_TIMES}, not {times}."})
+    if not MIN_LEASE_COMMANDS <= times <= MAX_LEASE_COMMANDS:
+        raise InvalidInput({"times": f"y -N: a number from {MIN_LEASE_COMMANDS} to {MAX_LEASE_COMMANDS}, not {times}."})
     return ApproveKey(times)

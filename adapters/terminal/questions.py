@@ -10,7 +10,7 @@ from adapters.terminal.render import one_line, value_text
 from adapters.terminal.streams import Read, Streams
 from agent_core.errors import InvalidInput
 from agent_core.model.command import Arguments
-from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, MOST_GOALS, AgentDraft
+from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, MAX_GOALS, AgentDraft
 
 HOW_TO_EDIT = """An empty line keeps a value. `<` alone begins one of several lines, which `.` alone ends.
 What is not text is typed as JSON.
@@ -73,9 +73,9 @@ async def ask_arguments(arguments: Arguments, schema: Mapping[str, object], stre
 
 
 async def _goals(streams: Streams) -> tuple[str, ...]:
-    streams.write(f"Goals, up to {MOST_GOALS}; an empty line ends them.\n")
+    streams.write(f"Goals, up to {MAX_GOALS}; an empty line ends them.\n")
     goals: list[str] = []
-    while len(goals) < MOST_GOALS:
+    while len(goals) < MAX_GOALS:
         goal = await _ask(streams, f"Goal {len(goals) + 1}: ", "goals")
         if not goal:
             break

@@ -24,7 +24,7 @@ from adapters.web.screens import NOTHING, FormState
 from agent_core.errors import InvalidInput
 from agent_core.model.ids import MemoryId
 from agent_core.service.memories import MemorySearchResult
-from agent_core.service.uploads import tidy_name
+from agent_core.service.uploads import safe_name
 
 MEMORY = f"{AGENT}/memory"
 MOST_BYTES = 500_000
@@ -86,7 +86,7 @@ class MemoryPages:
         file, origin = await upload_of(request, "file"), self.workspace.own(request)
         text = _text_of(file)
         pieces = await self.workspace.memories.ingest(
-            agent_id_of(request), tidy_name(file.name if file else ""), text, origin
+            agent_id_of(request), safe_name(file.name if file else ""), text, origin
         )
         return _did(request, f"kept={pieces}")
 

@@ -1,1 +1,1 @@
-"""What agents can do: a registry and one module for each family of commands. Commands get ports, never the service."""
+"""The commands of agents: a registry, and one module for each family. Commands get ports, never the services."""

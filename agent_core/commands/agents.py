@@ -1,57 +1,53 @@
-"""Commands that have other agents help."""
+"""Commands on helpers: start, message, list and delete other agents."""
 
 from dataclasses import dataclass
 from functools import partial
 
 from pydantic import BaseModel, Field
 
-from agent_core.commands.registry import Command, CommandContext, CommandOutput, declared
+from agent_core.commands.registry import Command, CommandContext, CommandOutput, NoArguments, declare
 from agent_core.errors import CommandError
 from agent_core.model.agent import Agent, Awaiting, Finished, Paused, Stopped, Thinking
 from agent_core.model.command import Preview
-from agent_core.model.draft import GOAL_LENGTH, NAME_LENGTH
+from agent_core.model.draft import MAX_GOAL_CHARACTERS, MAX_NAME_CHARACTERS
 from agent_core.ports.helpers import Helpers
 
-LONGEST = 10_000
-GO_ON = "When there is nothing else to do until it reports, use do_nothing: then you wait for it."
-KEY = {"agent": "key", "name": "key", "id": "key", "agent_key": "key"}
+MAX_TEXT_CHARACTERS = 10_000
+WAITING_HINT = "When there is nothing else to do until it reports, use do_nothing: then you wait for it."
+HELPER_ALIASES = {"agent": "key", "name": "key", "id": "key", "agent_key": "key"}
 
 
 class StartAgentArguments(BaseModel):
     """A helper to be."""
 
-    name: str = Field(description="name", min_length=1, max_length=NAME_LENGTH)
-    task: str = Field(description="what to do", min_length=1, max_length=GOAL_LENGTH)
-    prompt: str = Field(default="", description="what it must know", max_length=LONGEST)
+    name: str = Field(description="name", min_length=1, max_length=MAX_NAME_CHARACTERS)
+    task: str = Field(description="what to do", min_length=1, max_length=MAX_GOAL_CHARACTERS)
+    prompt: str = Field(default="", description="what it must know", max_length=MAX_TEXT_CHARACTERS)
 
 
 class MessageAgentArguments(BaseModel):
     """Something to tell a helper."""
 
-    key: str = Field(description="its name", min_length=1, max_length=NAME_LENGTH)
-    message: str = Field(description="message", min_length=1, max_length=LONGEST)
+    key: str = Field(description="its name", min_length=1, max_length=MAX_NAME_CHARACTERS)
+    message: str = Field(description="message", min_length=1, max_length=MAX_TEXT_CHARACTERS)
 
 
 class AgentArguments(BaseModel):
     """One helper."""
 
-    key: str = Field(description="its name", min_length=1, max_length=NAME_LENGTH)
-
-
-class Nothing(BaseModel):
-    """No arguments."""
+    key: str = Field(description="its name", min_length=1, max_length=MAX_NAME_CHARACTERS)
 
 
 @dataclass(frozen=True, slots=True)
 class AgentCommands:
-    """What an agent can do with helpers. A helper's report comes back as a note, marked as its words."""
+    """A helper's report comes back as a note, marked as written by an agent."""
 
     helpers: Helpers
 
     async def start_agent(self, given: StartAgentArguments, context: CommandContext) -> str:
         """Start a helper for one task; it shares your files, and reports."""
         helper = await self.helpers.start(context.agent, given.name, given.task, given.prompt)
-        return f"{helper.name} is started. {GO_ON}"
+        return f"{helper.name} is started. {WAITING_HINT}"
 
     async def message_agent(self, given: MessageAgentArguments, context: CommandContext) -> CommandOutput:
         """Write to a helper."""
@@ -61,9 +57,9 @@ class AgentCommands:
             state = " ".join(_state(helper).split())
             text = f"{helper.name} keeps this, but stands still: {state}. People resume it."
             return CommandOutput(text=text, outside=helper.is_tainted)
-        return CommandOutput(text=f"{helper.name} reads this at its next turn. {GO_ON}")
+        return CommandOutput(text=f"{helper.name} reads this at its next turn. {WAITING_HINT}")
 
-    async def list_agents(self, _given: Nothing, context: CommandContext) -> CommandOutput:
+    async def list_agents(self, _given: NoArguments, context: CommandContext) -> CommandOutput:
         """List your helpers."""
         helpers = await self.helpers.of(context.agent)
         lines = [
@@ -80,61 +76,60 @@ class AgentCommands:
         return f"{helper.name} is removed."
 
     async def preview_start(self, given: StartAgentArguments, context: CommandContext) -> Preview:
-        """Under which rules it will work."""
+        """The rules under which the helper will work."""
         helpers = await self.helpers.of(context.agent)
         said = f"A helper in this thread, beside {len(helpers)} others" if helpers else "A helper in this thread"
         body = "It shares the files, the budget and the policy. People approve each of its commands."
         return Preview(title=said, body=body, target=given.name)
 
     async def preview_message(self, given: MessageAgentArguments, context: CommandContext) -> Preview:
-        """Which helper reads it, and what that one does."""
+        """The helper that reads the message, and its state."""
         helper = await self._find(given.key, context)
         return Preview(title=f"To {helper.name}", body=_state(helper), target=f"helper {given.key}", basis=helper.id)
 
     async def preview_delete(self, given: AgentArguments, context: CommandContext) -> Preview:
-        """What would be lost."""
+        """The helper with its state and its number of turns."""
         helper = await self._find(given.key, context)
         title = f"{helper.name} · {helper.turns} turns will be removed; the decision log stays"
         return Preview(title=title, body=_state(helper), target=f"helper {given.key}", basis=helper.id)
 
     @property
     def commands(self) -> tuple[Command, ...]:
-        """Them all."""
-        spend = partial(declared, risks=("spend",), category="agents")
+        spend = partial(declare, risks=("spend",), category="agents")
         starting = {"agent": "name", "goal": "task", "instructions": "prompt", "message": "prompt"}
-        saying = {**KEY, "text": "message", "prompt": "message"}
-        listing = partial(declared, Nothing, self.list_agents, risks=("read",), category="agents")
+        saying = {**HELPER_ALIASES, "text": "message", "prompt": "message"}
+        listing = partial(declare, NoArguments, self.list_agents, risks=("read",), category="agents")
         return (
             spend(StartAgentArguments, self.start_agent, self.preview_start, label="Start helper", aliases=starting),
             spend(
                 MessageAgentArguments, self.message_agent, self.preview_message, label="Message helper", aliases=saying
             ),
             listing(label="List helpers", synonyms=("list_helpers",)),
-            declared(
+            declare(
                 AgentArguments,
                 self.delete_agent,
                 self.preview_delete,
                 label="Delete helper",
                 risks=("write",),
                 category="agents",
-                aliases=KEY,
+                aliases=HELPER_ALIASES,
                 always_asks=True,
             ),
         )
 
     async def _find(self, key: str, context: CommandContext) -> Agent:
-        return named(await self.helpers.of(context.agent), key)
+        return find_helper(await self.helpers.of(context.agent), key)
 
     async def _require_approved(self, key: str, context: CommandContext) -> Agent:
-        """The helper of that name or number; raise CommandError where it is another one than people were shown."""
+        """The helper of that name or number; raise CommandError if it is not the one that people approved."""
         helper = await self._find(key, context)
         if context.approved_basis not in (None, helper.id):
             raise CommandError(f"{key} is another helper than the one that was approved, so nothing was done.")
         return helper
 
 
-def named(helpers: tuple[Agent, ...], key: str) -> Agent:
-    """The helper of that id, name or number; raise CommandError that says which there are."""
+def find_helper(helpers: tuple[Agent, ...], key: str) -> Agent:
+    """The helper of that id, name or number; raise CommandError with the names of all helpers."""
     if by_id := next((helper for helper in helpers if helper.id == key), None):
         return by_id
     wanted = " ".join(key.split()).casefold().removeprefix("@")

@@ -1,4 +1,4 @@
-"""Arguments as a model gave them → arguments as a command names them. Nothing is guessed."""
+"""Converts a call's arguments to a command's own names and types. Guesses nothing."""
 
 import json
 import math
@@ -9,23 +9,26 @@ from typing import cast
 from agent_core.errors import UnusableReply
 from agent_core.model.command import Arguments, CommandSpec
 
-WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
+INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 NUMBER = re.compile(r"[+-]?\d{1,18}(\.\d{1,18})?([eE][+-]?\d{1,2})?", re.ASCII)
 
 
-def fitted(spec: CommandSpec, given: Arguments) -> Arguments:
-    """The arguments under their own names, in the types of the schema where their text says so.
+def fit_arguments(spec: CommandSpec, given: Arguments) -> Arguments:
+    """The arguments under their proper names, with numbers and booleans converted from text where the schema asks.
 
-    What is null and may be left out is left out. Raise UnusableReply when two names mean one argument and differ.
+    Optional arguments that are null are dropped. Raise UnusableReply if two names of one argument have different
+    values.
     """
     properties = _properties(spec)
-    names = {plain(alias): name for alias, name in spec.aliases.items()} | {plain(name): name for name in properties}
+    names = {normalise_name(alias): name for alias, name in spec.aliases.items()} | {
+        normalise_name(name): name for name in properties
+    }
     required = cast("Iterable[str]", spec.parameters.get("required", ()))
     meant: dict[str, object] = {}
     for name, value in given.items():
-        proper = name if name in properties else names.get(plain(name), name)
-        fitting = _fitting(value, _types(properties.get(proper, {})))
-        if proper in meant and _spelt(meant[proper]) != _spelt(fitting):
+        proper = name if name in properties else names.get(normalise_name(name), name)
+        fitting = _convert(value, _types(properties.get(proper, {})))
+        if proper in meant and _canonical(meant[proper]) != _canonical(fitting):
             raise UnusableReply(f'{spec.name}: "{proper}" was given under two names, with different content.')
         meant[proper] = fitting
     return {
@@ -33,15 +36,15 @@ def fitted(spec: CommandSpec, given: Arguments) -> Arguments:
     }
 
 
-def allowed(spec: CommandSpec) -> str:
-    """A sentence that names the arguments a command takes."""
+def allowed_arguments_text(spec: CommandSpec) -> str:
+    """A sentence that names the command's arguments."""
     required = cast("Iterable[str]", spec.parameters.get("required", ()))
     names = [name if name in required else f"{name} (may be left out)" for name in _properties(spec)]
     return f"Its arguments are: {', '.join(names)}." if names else "It takes no arguments."
 
 
-def plain(name: str) -> str:
-    """A name without what models write differently: capitals, hyphens, blanks, underscores."""
+def normalise_name(name: str) -> str:
+    """The name in lower case, without hyphens, white space and underscores, which models vary."""
     return re.sub(r"[\s_-]+", "", name).casefold()
 
 
@@ -62,11 +65,11 @@ def _types(schema: Mapping[str, object]) -> set[str]:
             return {"string"}
 
 
-def _fitting(value: object, types: set[str]) -> object:
+def _convert(value: object, types: set[str]) -> object:
     if not isinstance(value, str) or "string" in types:
         return value
     text = value.strip()
-    if types & {"integer", "number"} and WHOLE.fullmatch(text):
+    if types & {"integer", "number"} and INTEGER.fullmatch(text):
         return int(text)
     if "number" in types and NUMBER.fullmatch(text) and math.isfinite(float(text)):
         return float(text)
@@ -75,5 +78,5 @@ def _fitting(value: object, types: set[str]) -> object:
     return value
 
 
-def _spelt(value: object) -> str:
+def _canonical(value: object) -> str:
     return json.dumps(value, sort_keys=True)

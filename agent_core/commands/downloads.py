@@ -1,27 +1,28 @@
-"""Commands that bring files of the web into the agent's workspace."""
+"""Commands that save files from the web: download a file, clone a repository."""
 
 from dataclasses import dataclass
 from functools import partial
 
 from pydantic import Field
 
-from agent_core.commands.files import FILE
-from agent_core.commands.pages import URL, UrlArguments, reached
-from agent_core.commands.registry import Command, CommandContext, CommandOutput, declared
+from agent_core.commands.files import FILE_ALIASES
+from agent_core.commands.pages import URL_ALIASES, UrlArguments, reached_hosts_text
+from agent_core.commands.registry import Command, CommandContext, CommandOutput, declare
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
+from agent_core.model.lines import counted
 from agent_core.model.sites import SITES_KEY, Sites, parse_sites
 from agent_core.ports.database import Database
 from agent_core.ports.web import ClonedRepository, Web
 
-MOST_FILE = 25_000_000  # what one file of a workspace may hold
-MOST_REPOSITORY = 50_000_000
-TOLD_FILES, TOLD_LEFT_OUT, TELL_EVERY = 40, 20, 50
-FOLDER = ("path", "folder", "directory", "dir", "destination", "local_path", "clone_dir", "to")
-REPOSITORY = {
-    **URL,
+MAX_FILE_BYTES = 25_000_000  # the limit of a workspace file
+MAX_REPOSITORY_BYTES = 50_000_000
+MAX_LISTED_FILES, MAX_LISTED_SKIPPED, REPORT_INTERVAL_FILES = 40, 20, 50
+FOLDER_ALIASES = ("path", "folder", "directory", "dir", "destination", "local_path", "clone_dir", "to")
+REPOSITORY_ALIASES = {
+    **URL_ALIASES,
     **dict.fromkeys(("repository_url", "repo_url", "repository", "repo"), "url"),
-    **dict.fromkeys(FOLDER, "clone_path"),
+    **dict.fromkeys(FOLDER_ALIASES, "clone_path"),
 }
 
 
@@ -39,43 +40,44 @@ class UrlAndFolder(UrlArguments):
 
 @dataclass(frozen=True, slots=True)
 class DownloadCommands:
-    """What an agent can fetch. Files come from anybody, and nothing of them is ever run by fetching them."""
+    """The files are untrusted; no download runs any of them."""
 
     web: Web
     database: Database
 
     async def download_file(self, given: UrlAndFile, context: CommandContext) -> CommandOutput:
         """Download something into a file."""
-        fetched = await self.web.fetch(given.url, await self._sites(context), MOST_FILE)
+        fetched = await self.web.fetch(given.url, await self._sites(context), MAX_FILE_BYTES)
         await context.files.write(given.filename, fetched.data, expected=context.approved_basis)
         kind = f", said to be {fetched.kind[:60]}" if fetched.kind else ""
-        said = f"{given.filename} now holds {len(fetched.data):,} bytes{kind}, from {fetched.url}."
-        return CommandOutput(text="\n".join(filter(None, (said, reached(fetched.hosts)))), files=(given.filename,))
+        said = f"{given.filename} now holds {counted(len(fetched.data), 'byte')}{kind}, from {fetched.url}."
+        return CommandOutput(
+            text="\n".join(filter(None, (said, reached_hosts_text(fetched.hosts)))), files=(given.filename,)
+        )
 
     async def clone_repository(self, given: UrlAndFolder, context: CommandContext) -> str:
         """Copy the files of a git repository, without its history."""
         folder = await _new_folder(given.clone_path, context)
-        cloned = await self.web.clone(given.url, await self._sites(context), MOST_REPOSITORY)
+        cloned = await self.web.clone(given.url, await self._sites(context), MAX_REPOSITORY_BYTES)
         written, why = await _write(cloned, folder, context)
-        return _told(cloned, folder, written, why)
+        return _clone_text(cloned, folder, written, why)
 
     async def preview_download(self, given: UrlAndFile, context: CommandContext) -> Preview:
-        """Where it comes from, and whether a file is replaced."""
+        """The host, and whether a file is replaced."""
         basis = await context.files.fingerprint(given.filename)
         where = self.web.host_of(given.url, await self._sites(context))
         what = f"{'replaces' if basis else 'new file'} {given.filename}"
         return Preview(title=f"{where} · {what}", body="", target=given.filename, basis=basis)
 
     async def preview_clone(self, given: UrlAndFolder, context: CommandContext) -> Preview:
-        """Where it comes from and goes to."""
+        """The host, and the new folder."""
         folder = await _new_folder(given.clone_path, context)
         where = self.web.host_of(given.url, await self._sites(context))
         return Preview(title=f"{where} · new folder {folder}", body="", target=folder)
 
     @property
     def commands(self) -> tuple[Command, ...]:
-        """Both."""
-        fetch = partial(declared, risks=("network", "write"), category="web", outside=True)
+        fetch = partial(declare, risks=("network", "write"), category="web", outside=True)
         return (
             fetch(
                 UrlAndFile,
@@ -83,7 +85,7 @@ class DownloadCommands:
                 self.preview_download,
                 label="Download",
                 synonyms=("download", "fetch_file", "save_url", "wget", "curl"),
-                aliases={**URL, **FILE},
+                aliases={**URL_ALIASES, **FILE_ALIASES},
             ),
             fetch(
                 UrlAndFolder,
@@ -91,7 +93,7 @@ class DownloadCommands:
                 self.preview_clone,
                 label="Clone repository",
                 synonyms=("git_clone", "clone_repo", "clone"),
-                aliases=REPOSITORY,
+                aliases=REPOSITORY_ALIASES,
             ),
         )
 
@@ -101,8 +103,8 @@ class DownloadCommands:
 
 
 async def _new_folder(path: str, context: CommandContext) -> str:
-    """The folder's plain path; raise CommandError where it is none, or holds something."""
-    await context.files.fingerprint(f"{path}/any")  # says what is wrong with a path, also one through a file
+    """The normalised path; raise CommandError if it is invalid or already exists."""
+    await context.files.fingerprint(f"{path}/any")  # raises for an invalid path, also one below a file
     folder = "/".join(part for part in path.split("/") if part not in ("", "."))
     if not folder:
         raise CommandError("Name a new folder for the repository.")
@@ -112,30 +114,30 @@ async def _new_folder(path: str, context: CommandContext) -> str:
 
 
 async def _write(cloned: ClonedRepository, folder: str, context: CommandContext) -> tuple[int, str]:
-    """How many files were written, and why not all of them."""
+    """The number of files that were written, and the reason why the others were not."""
     for number, (path, data) in enumerate(cloned.files):
         try:
             await context.files.write(f"{folder}/{path}", data)
         except CommandError as fault:
             return number, str(fault)
-        if number % TELL_EVERY == 0:
+        if number % REPORT_INTERVAL_FILES == 0:
             context.report(f"{number:,} of {len(cloned.files):,} files written")
     return len(cloned.files), ""
 
 
-def _told(cloned: ClonedRepository, folder: str, written: int, why: str) -> str:
+def _clone_text(cloned: ClonedRepository, folder: str, written: int, why: str) -> str:
     size = sum(len(data) for _, data in cloned.files[:written])
-    number = "1 file" if written == 1 else f"{written:,} files"
-    lines = [f"{number} ({size:,} bytes) of commit {cloned.commit[:12]}, without .git, now in {folder}."]
-    lines += filter(None, [reached(cloned.hosts)])
+    number = f"{counted(written, 'file')} ({counted(size, 'byte')})"
+    lines = [f"{number} of commit {cloned.commit[:12]}, without .git, now in {folder}."]
+    lines += filter(None, [reached_hosts_text(cloned.hosts)])
     if why:
         lines.append(f"{len(cloned.files) - written:,} more were not written: {why}")
-    lines += _listed("Files", [path for path, _ in cloned.files[:written]], TOLD_FILES)
-    lines += _listed("Left out", cloned.left_out, TOLD_LEFT_OUT)
+    lines += _names_line("Files", [path for path, _ in cloned.files[:written]], MAX_LISTED_FILES)
+    lines += _names_line("Left out", cloned.left_out, MAX_LISTED_SKIPPED)
     return "\n".join(lines)
 
 
-def _listed(heading: str, names: "list[str] | tuple[str, ...]", most: int) -> list[str]:
+def _names_line(heading: str, names: "list[str] | tuple[str, ...]", most: int) -> list[str]:
     if not names:
         return []
     more = f", and {len(names) - most:,} more" if len(names) > most else ""

@@ -1,4 +1,4 @@
-"""Commands on the files of the agent's own workspace."""
+"""Commands on the files of the agent's workspace."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -6,23 +6,24 @@ from functools import partial
 from pydantic import BaseModel, Field
 
 from agent_core.commands.file_search import (
-    DIRECTORY,
-    SEARCH,
+    DIRECTORY_ALIASES,
+    SEARCH_ALIASES,
     DirectoryArguments,
     FileSearchArguments,
     list_files,
     search_files,
 )
-from agent_core.commands.registry import Command, CommandContext, declared
+from agent_core.commands.registry import Command, CommandContext, declare
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
 from agent_core.model.diffs import diff_of
-from agent_core.model.texts import is_utf8, unicode_text
+from agent_core.model.lines import counted
+from agent_core.model.texts import decode_unicode, is_utf8
 from agent_core.ports.documents import Documents, DocumentText
 
-MOST_TEXT = 20_000
-FILE = {"file": "filename", "path": "filename", "file_path": "filename"}
-TEXT = {**FILE, "content": "text", "contents": "text"}
+MAX_RESULT_CHARACTERS = 20_000
+FILE_ALIASES = {"file": "filename", "path": "filename", "file_path": "filename"}
+TEXT_ALIASES = {**FILE_ALIASES, "content": "text", "contents": "text"}
 
 
 class Filename(BaseModel):
@@ -45,44 +46,44 @@ class ReadFrom(Filename):
 
 @dataclass(frozen=True, slots=True)
 class PlainTexts:
-    """Reads what is Unicode, and nothing else."""
+    """A Documents port that reads Unicode text only."""
 
     async def text_of(self, name: str, data: bytes) -> DocumentText:
-        """The text as it stands there."""
-        text = unicode_text(data)
+        text = decode_unicode(data)
         if text is None:
-            raise CommandError(f"{name} is not a text file ({len(data):,} bytes).")
+            raise CommandError(f"{name} is not a text file ({counted(len(data), 'byte')}).")
         return DocumentText(text)
 
 
-PLAIN = PlainTexts()
+PLAIN_TEXTS = PlainTexts()
 
 
 @dataclass(frozen=True, slots=True)
 class FileCommands:
-    """What an agent can do with its files; `documents` reads those that are more than plain text."""
+    """`documents` extracts text from other formats, such as PDF."""
 
-    documents: Documents = PLAIN
+    documents: Documents = PLAIN_TEXTS
 
     async def write_to_file(self, given: FilenameAndText, context: CommandContext) -> str:
         """Replace the content of a file, or make the file."""
         if await context.files.fingerprint(given.filename):
-            _must_change(given, await context.files.read(given.filename))
+            _require_change(given, await context.files.read(given.filename))
         await context.files.write(given.filename, given.text.encode(), expected=context.approved_basis)
-        return f"{given.filename} now holds {len(given.text):,} characters."
+        return f"{given.filename} now holds {counted(len(given.text), 'character')}."
 
     async def append_to_file(self, given: FilenameAndText, context: CommandContext) -> str:
         """Add text at the end of a file, or make the file."""
         if await context.files.fingerprint(given.filename):
-            _must_extend(given, await context.files.read(given.filename))
+            _require_new_end(given, await context.files.read(given.filename))
         await context.files.write(given.filename, given.text.encode(), append=True, expected=context.approved_basis)
-        return f"{len(given.text):,} characters were added to {given.filename}."
+        verb = "was" if len(given.text) == 1 else "were"
+        return f"{counted(len(given.text), 'character')} {verb} added to {given.filename}."
 
     async def read_file(self, given: ReadFrom, context: CommandContext) -> str:
         """Read text, PDF, Word or OpenDocument."""
         reading = await self._read(given, context)
         text, note = reading.text, f"\n({reading.note})" if reading.note else ""
-        part = text[given.start : given.start + MOST_TEXT]
+        part = text[given.start : given.start + MAX_RESULT_CHARACTERS]
         rest = len(text) - given.start - len(part)
         more = f"\n({rest:,} more characters; read on with start={given.start + len(part)}.)" if rest > 0 else ""
         return f"{part}{note}{more}"
@@ -102,23 +103,26 @@ class FileCommands:
         return await search_files(entries, given.query, context.files) if given.query.strip() else list_files(entries)
 
     async def preview_read(self, given: Filename, context: CommandContext) -> None:
-        """Nothing to show, but a file that cannot be read is told before anybody is asked."""
+        """None, but a file that cannot be read is rejected before people are asked."""
         await self._read(given, context)
 
     @property
     def commands(self) -> tuple[Command, ...]:
-        """Them all."""
-        read = partial(declared, risks=("read",), category="files")
-        write = partial(declared, risks=("write",), category="files")
+        read = partial(declare, risks=("read",), category="files")
+        write = partial(declare, risks=("write",), category="files")
         adding, writing = ("append_file",), ("write_file", "create_file")
         replace, extend, delete = self.write_to_file, self.append_to_file, self.delete_file
         return (
-            write(FilenameAndText, replace, preview_write, label="Write to file", synonyms=writing, aliases=TEXT),
-            write(FilenameAndText, extend, preview_append, label="Append to file", synonyms=adding, aliases=TEXT),
-            read(ReadFrom, self.read_file, self.preview_read, label="Read file", aliases=FILE),
-            read(DirectoryArguments, self.list_files, preview_list, label="List files", aliases=DIRECTORY),
-            read(FileSearchArguments, self.search_files, preview_list, label="Search files", aliases=SEARCH),
-            write(Filename, delete, preview_delete, label="Delete file", aliases=FILE),
+            write(
+                FilenameAndText, replace, preview_write, label="Write to file", synonyms=writing, aliases=TEXT_ALIASES
+            ),
+            write(
+                FilenameAndText, extend, preview_append, label="Append to file", synonyms=adding, aliases=TEXT_ALIASES
+            ),
+            read(ReadFrom, self.read_file, self.preview_read, label="Read file", aliases=FILE_ALIASES),
+            read(DirectoryArguments, self.list_files, preview_list, label="List files", aliases=DIRECTORY_ALIASES),
+            read(FileSearchArguments, self.search_files, preview_list, label="Search files", aliases=SEARCH_ALIASES),
+            write(Filename, delete, preview_delete, label="Delete file", aliases=FILE_ALIASES),
         )
 
     async def _read(self, given: Filename, context: CommandContext) -> DocumentText:
@@ -126,55 +130,57 @@ class FileCommands:
 
 
 async def preview_write(given: FilenameAndText, context: CommandContext) -> Preview:
-    """The change as a unified diff; a write that would change nothing is refused."""
+    """A unified diff; a write that changes nothing is rejected."""
     basis = await context.files.fingerprint(given.filename)
     old = await context.files.read(given.filename) if basis else b""
     if basis:
-        _must_change(given, old)
+        _require_change(given, old)
     return _change(given.filename, old, given.text, basis)
 
 
 async def preview_append(given: FilenameAndText, context: CommandContext) -> Preview:
-    """The lines to be added, under the file's last ones; what stands there already is refused."""
+    """The added lines below the file's last ones; a text that the file already ends with is rejected."""
     basis = await context.files.fingerprint(given.filename)
     old = await context.files.read(given.filename) if basis else b""
     if basis:
-        _must_extend(given, old)
+        _require_new_end(given, old)
     return _change(given.filename, old, old.decode() + given.text, basis)
 
 
 async def preview_delete(given: Filename, context: CommandContext) -> Preview:
-    """What would be lost."""
+    """The file's size and its text."""
     basis = await context.files.fingerprint(given.filename)
     folder = given.filename.rpartition("/")[0] if basis else ""
     sizes = {entry.path: entry.size for entry in await context.files.list_files(folder)}
     size = sizes.get("/".join(part for part in given.filename.split("/") if part not in ("", ".")))
-    old = await context.files.read(given.filename) if size is None or size <= MOST_TEXT else b""
-    title = f"{given.filename} · {size or len(old):,} bytes will be deleted"
-    return Preview(title=title, body=unicode_text(old) or "", target=given.filename, basis=basis)
+    old = await context.files.read(given.filename) if size is None or size <= MAX_RESULT_CHARACTERS else b""
+    title = f"{given.filename} · {counted(size or len(old), 'byte')} will be deleted"
+    return Preview(title=title, body=decode_unicode(old) or "", target=given.filename, basis=basis)
 
 
 async def preview_list(given: DirectoryArguments, context: CommandContext) -> None:
-    """Nothing to show, but a folder that is not one is told before anybody is asked."""
+    """None, but a path that is not a folder is rejected before people are asked."""
     await context.files.list_files(given.directory)
 
 
 def _change(filename: str, data: bytes, new: str, basis: str) -> Preview:
     old = data.decode() if is_utf8(data) else ""
     change = diff_of(old, new)
-    state = "new file · " if not basis else f"{len(data):,} bytes that are no text · " if data and not old else ""
+    state = (
+        "new file · " if not basis else f"{counted(len(data), 'byte')} that are no text · " if data and not old else ""
+    )
     lines = len(new.splitlines())
-    title = f"{filename} · {state}{lines} {'line' if lines == 1 else 'lines'} · +{change.plus} −{change.minus}"
+    title = f"{filename} · {state}{counted(lines, 'line')} · +{change.plus} −{change.minus}"
     return Preview(title=title, body=change.body, kind="diff", target=filename, basis=basis)
 
 
-def _must_change(given: FilenameAndText, old: bytes) -> None:
+def _require_change(given: FilenameAndText, old: bytes) -> None:
     if given.text.encode() == old:
         raise CommandError(f"{given.filename} already holds exactly this; nothing would change.")
 
 
-def _must_extend(given: FilenameAndText, old: bytes) -> None:
-    """Raise CommandError where the text stands at the file's end: a repeated append would double it."""
+def _require_new_end(given: FilenameAndText, old: bytes) -> None:
+    """Raise CommandError if the file already ends with the text: models repeat appends by mistake."""
     if not given.text:
         raise CommandError(f"There is nothing to append; {given.filename} would stay as it is.")
     if not is_utf8(old):

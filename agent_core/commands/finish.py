@@ -1,17 +1,14 @@
-"""Doing nothing, and being done."""
+"""The commands do_nothing and task_complete."""
 
 from collections.abc import Sequence
 
 from pydantic import BaseModel, Field
 
-from agent_core.commands.registry import Command, CommandContext, declared
+from agent_core.commands.registry import Command, CommandContext, NoArguments, declare
 from agent_core.model.files import FileEntry
+from agent_core.model.lines import counted
 
-MOST_NAMED = 10
-
-
-class Nothing(BaseModel):
-    """No arguments."""
+MAX_NAMED_FILES = 10
 
 
 class Reason(BaseModel):
@@ -20,7 +17,7 @@ class Reason(BaseModel):
     reason: str = Field(description="what was reached", max_length=4000)
 
 
-async def do_nothing(_given: Nothing, _context: CommandContext) -> str:
+async def do_nothing(_given: NoArguments, _context: CommandContext) -> str:
     """Do nothing this turn."""
     return "Nothing was done."
 
@@ -31,16 +28,16 @@ async def task_complete(given: Reason, context: CommandContext) -> str:
 
 
 def _files(entries: Sequence[FileEntry]) -> str:
-    """The files that are left, the newest first."""
+    """The files of the workspace, newest first."""
     newest = sorted(entries, key=lambda entry: entry.changed_at, reverse=True)
-    named = ", ".join(f"{entry.path} ({entry.size:,} bytes)" for entry in newest[:MOST_NAMED])
-    more = f" and {len(entries) - MOST_NAMED:,} more" if len(entries) > MOST_NAMED else ""
+    named = ", ".join(f"{entry.path} ({counted(entry.size, 'byte')})" for entry in newest[:MAX_NAMED_FILES])
+    more = f" and {len(entries) - MAX_NAMED_FILES:,} more" if len(entries) > MAX_NAMED_FILES else ""
     return f"\nFiles: {named}{more}." if named else ""
 
 
 FINISH_COMMANDS: tuple[Command, ...] = (
-    declared(Nothing, do_nothing, label="Do nothing", risks=("read",), category="finish", waits=True),
-    declared(
+    declare(NoArguments, do_nothing, label="Do nothing", risks=("read",), category="finish", waits=True),
+    declare(
         Reason,
         task_complete,
         label="Task complete",

@@ -1,4 +1,4 @@
-"""Commands that a language model carries out by being a function: looking at code, bettering it, testing it."""
+"""Commands in which a language model acts as a function: analyse code, improve code, write tests."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,18 +6,19 @@ from functools import partial
 
 from pydantic import BaseModel, Field
 
-from agent_core.commands.files import FILE
-from agent_core.commands.registry import Command, CommandContext, declared
+from agent_core.commands.files import FILE_ALIASES
+from agent_core.commands.registry import Command, CommandContext, declare
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
-from agent_core.model.texts import unicode_text
+from agent_core.model.lines import counted
+from agent_core.model.texts import decode_unicode
 from agent_core.prompt.model_client import MeteredModel, ModelRequest
-from agent_core.prompt.model_functions import Function, function_messages, returned
-from agent_core.prompt.packing import A_PROMPT
+from agent_core.prompt.model_functions import Function, function_messages, parse_returned
+from agent_core.prompt.packing import TOKENS_PER_PROMPT
 
-LONGEST_CODE = 200_000
-LONGEST_WISH, MOST_WISHES = 2_000, 40
-CODE = {**FILE, "source": "code", "source_code": "code", "text": "code"}
+MAX_CODE_CHARACTERS = 200_000
+MAX_SUGGESTION_CHARACTERS, MAX_SUGGESTIONS = 2_000, 40
+CODE_ALIASES = {**FILE_ALIASES, "source": "code", "source_code": "code", "text": "code"}
 ANALYZE = Function(
     "def analyze_code(code: str) -> list[str]",
     "Returns what should be better in the code, worst first: faults, risks, unclear parts; each with what to do.",
@@ -35,7 +36,7 @@ TESTS = Function(
 class Code(BaseModel):
     """Code as it is, or a file that holds it."""
 
-    code: str = Field(default="", max_length=LONGEST_CODE, description="code, or name its file")
+    code: str = Field(default="", max_length=MAX_CODE_CHARACTERS, description="code, or name its file")
     filename: str = Field(default="", max_length=400, description="path inside the workspace")
 
 
@@ -48,12 +49,12 @@ class CodeAndSuggestions(Code):
 class CodeAndFocus(Code):
     """Code, and what its tests are for."""
 
-    focus: str = Field(default="", max_length=LONGEST_WISH, description="what to test above all")
+    focus: str = Field(default="", max_length=MAX_SUGGESTION_CHARACTERS, description="what to test above all")
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionCommands:
-    """What the fast model does with code. It sees the code and nothing else of the agent's work."""
+    """The model sees the code and nothing else of the agent's work."""
 
     metered_model: MeteredModel
 
@@ -63,7 +64,7 @@ class FunctionCommands:
 
     async def improve_code(self, given: CodeAndSuggestions, context: CommandContext) -> str:
         """Have a model rewrite it; nothing is saved."""
-        wishes = "\n".join(f"- {wish}" for wish in _wishes(given.suggestions))
+        wishes = "\n".join(f"- {wish}" for wish in _suggestions(given.suggestions))
         return await self._call_model(IMPROVE, {"suggestions": wishes, "code": await _code(given, context)}, context)
 
     async def write_tests(self, given: CodeAndFocus, context: CommandContext) -> str:
@@ -72,35 +73,34 @@ class FunctionCommands:
         return await self._call_model(TESTS, {"code": await _code(given, context), "focus": focus}, context)
 
     async def preview(self, given: Code, context: CommandContext) -> Preview:
-        """How much code goes to which model; what does not fit is told before anybody is asked."""
+        """How much code goes to which model; code that exceeds its window is rejected before people are asked."""
         code = await _code(given, context)
         if isinstance(given, CodeAndSuggestions):
-            _wishes(given.suggestions)
-        self._must_fit(ANALYZE, {"code": code}, context)
+            _suggestions(given.suggestions)
+        self._require_fit(ANALYZE, {"code": code}, context)
         number, name = len(code.splitlines()), self._name(context)
-        what = f"{number:,} {'line' if number == 1 else 'lines'} of {given.filename or 'code'}"
+        what = f"{counted(number, 'line')} of {given.filename or 'code'}"
         basis = await context.files.fingerprint(given.filename) if given.filename else ""
         return Preview(title=f"{what} are given to {name}", body="", target=given.filename, basis=basis)
 
     @property
     def commands(self) -> tuple[Command, ...]:
-        """Them all."""
-        spend = partial(declared, risks=("spend",), category="code", asks_models=True)
-        wishes = {**CODE, "suggestion": "suggestions", "improvements": "suggestions"}
+        spend = partial(declare, risks=("spend",), category="code", asks_models=True)
+        wishes = {**CODE_ALIASES, "suggestion": "suggestions", "improvements": "suggestions"}
         look, evaluate = self.analyze_code, ("evaluate_code",)
         return (
-            spend(Code, look, self.preview, label="Analyze code", synonyms=evaluate, aliases=CODE),
+            spend(Code, look, self.preview, label="Analyze code", synonyms=evaluate, aliases=CODE_ALIASES),
             spend(CodeAndSuggestions, self.improve_code, self.preview, label="Improve code", aliases=wishes),
-            spend(CodeAndFocus, self.write_tests, self.preview, label="Write tests", aliases=CODE),
+            spend(CodeAndFocus, self.write_tests, self.preview, label="Write tests", aliases=CODE_ALIASES),
         )
 
     def _name(self, context: CommandContext) -> str:
         return self.metered_model.name_for(context.agent.model, "function") or "the model"
 
-    def _must_fit(self, function: Function, arguments: Mapping[str, str], context: CommandContext) -> None:
+    def _require_fit(self, function: Function, arguments: Mapping[str, str], context: CommandContext) -> None:
         name = self.metered_model.name_for(context.agent.model, "function")
         room = self.metered_model.room(name)
-        tokens = A_PROMPT + room.taken_by(function_messages(function, arguments))
+        tokens = TOKENS_PER_PROMPT + room.taken_by(function_messages(function, arguments))
         if tokens > room.tokens:
             raise CommandError(
                 f"The code is too long for {name or 'the model'}: {tokens:,} tokens of at most {room.tokens:,}. "
@@ -108,10 +108,10 @@ class FunctionCommands:
             )
 
     async def _call_model(self, function: Function, arguments: Mapping[str, str], context: CommandContext) -> str:
-        self._must_fit(function, arguments, context)
+        self._require_fit(function, arguments, context)
         question = ModelRequest(kind="function", prompt=function_messages(function, arguments))
         reply = await self.metered_model.ask(question, context.agent.model, context.tracker)
-        text = returned(reply)
+        text = parse_returned(reply)
         if not text:
             raise CommandError("The model gave nothing back. Try again, or with less code.")
         cut = "\n(It was cut off here: a reply may be no longer. Give a part of the code.)"
@@ -119,27 +119,29 @@ class FunctionCommands:
 
 
 async def _code(given: Code, context: CommandContext) -> str:
-    """The code; raise CommandError unless there is some, from one place."""
+    """The code, from the argument or the file; raise CommandError for none or both."""
     if bool(given.code.strip()) == bool(given.filename):
         raise CommandError("Give either the code or the name of a file that holds it, and not both.")
     if not given.filename:
         return given.code
     await context.check_file(given.filename)
     data = await context.files.read(given.filename)
-    text = unicode_text(data)
+    text = decode_unicode(data)
     if text is None:
-        raise CommandError(f"{given.filename} is not a text file ({len(data):,} bytes).")
+        raise CommandError(f"{given.filename} is not a text file ({counted(len(data), 'byte')}).")
     if not text.strip():
         raise CommandError(f"{given.filename} is empty.")
     return text
 
 
-def _wishes(given: list[str] | str) -> list[str]:
-    """The suggestions, one in a line; raise CommandError where there are none, or too much."""
+def _suggestions(given: list[str] | str) -> list[str]:
+    """The suggestions, each on one line; raise CommandError for none, or too many or too long ones."""
     told = [" ".join(wish.split()) for wish in ([given] if isinstance(given, str) else given)]
     wishes = [wish for wish in told if wish]
     if not wishes:
         raise CommandError("Give at least one suggestion, in words.")
-    if len(wishes) > MOST_WISHES or any(len(wish) > LONGEST_WISH for wish in wishes):
-        raise CommandError(f"Give at most {MOST_WISHES} suggestions of at most {LONGEST_WISH:,} characters each.")
+    if len(wishes) > MAX_SUGGESTIONS or any(len(wish) > MAX_SUGGESTION_CHARACTERS for wish in wishes):
+        raise CommandError(
+            f"Give at most {MAX_SUGGESTIONS} suggestions of at most {MAX_SUGGESTION_CHARACTERS:,} characters each."
+        )
     return wishes

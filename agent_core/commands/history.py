@@ -1,4 +1,4 @@
-"""A command that reads past turns again: prompts show only the beginning of what was long."""
+"""The command read_turn: past turns in full, which prompts only show the beginning of."""
 
 import json
 from dataclasses import dataclass
@@ -6,13 +6,13 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from agent_core.commands.registry import Command, CommandContext, declared
+from agent_core.commands.registry import Command, CommandContext, declare
 from agent_core.errors import CommandError
 from agent_core.model.turn import Turn
 from agent_core.ports.database import Database, UnitOfWork
-from agent_core.prompt.history import outcome, people_wrote
+from agent_core.prompt.history import notes_text, outcome
 
-PAGE = 7_000
+PAGE_CHARACTERS = 7_000
 
 
 class TurnArguments(BaseModel):
@@ -25,7 +25,7 @@ class TurnArguments(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class HistoryCommands:
-    """What an agent can read of its own past, and of nobody else's."""
+    """Agents read only their own turns."""
 
     database: Database
 
@@ -36,15 +36,14 @@ class HistoryCommands:
             if not turns or turns[0].number != given.turn:
                 raise CommandError(f"There is no turn {given.turn}; the last one is {context.agent.turns}.")
             text = await _part(work, turns[0], given.part, context)
-        page = text[given.start : given.start + PAGE]
+        page = text[given.start : given.start + PAGE_CHARACTERS]
         rest = len(text) - given.start - len(page)
         more = f"\n({rest:,} more characters; read on with start={given.start + len(page)}.)" if rest > 0 else ""
         return f"{page}{more}" or "Nothing more."
 
     @property
     def commands(self) -> tuple[Command, ...]:
-        """The one there is."""
-        return (declared(TurnArguments, self.read_turn, label="Read a past turn", risks=("read",), category="memory"),)
+        return (declare(TurnArguments, self.read_turn, label="Read a past turn", risks=("read",), category="memory"),)
 
 
 async def _part(work: UnitOfWork, turn: Turn, part: str, context: CommandContext) -> str:
@@ -55,6 +54,6 @@ async def _part(work: UnitOfWork, turn: Turn, part: str, context: CommandContext
             return f"{thoughts.text}\n{turn.call.name} {arguments}"
         case "notes":
             said = [note for note in await work.notes.of(context.agent) if note.taken_into == turn.id]
-            return people_wrote(said) if said else "Nobody wrote anything before this turn."
+            return notes_text(said) if said else "Nobody wrote anything before this turn."
         case _:
             return outcome(turn)

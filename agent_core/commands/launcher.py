@@ -1,23 +1,23 @@
-"""The few lines of Python that start the sealed copy of a program in the sandbox.
+"""The constant Python code that starts the sealed copy of an approved program in the sandbox.
 
-They are constant, so an approval need not show them.
+As it is constant, approvals need not show it.
 
-The script and its modules come from `/sealed`, where nobody can change them. The program sees itself as the file of the
-workspace that it is. The workspace is not among the places where modules are looked for.
+The script and its modules are read from `/sealed`, which is read-only. The program sees itself as a file of the
+workspace, but modules are not imported from the workspace.
 """
 
 from collections.abc import Sequence
 
-SEALED = "/sealed"
-# -I: neither the environment nor the working directory adds places for modules. Nothing is imported here but what
-# Python has loaded by itself, as a module of the workspace could take its name.
-PYTHON = ("python3", "-I", "-B", "-u", "-c")
+SEALED_FOLDER = "/sealed"
+# -I: neither the environment nor the working directory extends sys.path. The launcher imports only modules that Python
+# has loaded at its start, because a module of the workspace could have the same name.
+PYTHON_COMMAND = ("python3", "-I", "-B", "-u", "-c")
 LAUNCHER = f"""
 def launch():
     import os, sys
     name = sys.argv[1]
     inner, _, _ = name.rpartition("/")
-    sealed, folder = os.path.join("{SEALED}", inner).rstrip("/"), os.path.join(os.getcwd(), inner).rstrip("/")
+    sealed, folder = os.path.join("{SEALED_FOLDER}", inner).rstrip("/"), os.path.join(os.getcwd(), inner).rstrip("/")
     class NotSealed:
         @staticmethod
         def find_spec(module, path=None, target=None):
@@ -37,13 +37,13 @@ def launch():
     own = sys.modules["__main__"].__dict__
     del own["launch"]
     own["__file__"], own["__cached__"] = os.path.join(os.getcwd(), name), None
-    with open(os.path.join("{SEALED}", name), "rb") as script:
+    with open(os.path.join("{SEALED_FOLDER}", name), "rb") as script:
         code = compile(script.read(), own["__file__"], "exec", dont_inherit=True)
     exec(code, own)
 launch()
 """
 
 
-def launching(script: str, arguments: Sequence[str]) -> tuple[str, ...]:
+def launch_command(script: str, arguments: Sequence[str]) -> tuple[str, ...]:
     """The command line that runs a sealed script."""
-    return (*PYTHON, LAUNCHER, script, *arguments)
+    return (*PYTHON_COMMAND, LAUNCHER, script, *arguments)

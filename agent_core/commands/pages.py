@@ -1,4 +1,4 @@
-"""Commands that read pages of the web: their text, an answer from it, their links."""
+"""Commands that read web pages: their text, an answer from them, their links."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from functools import partial
 
 from pydantic import BaseModel, Field
 
-from agent_core.commands.registry import Command, CommandContext, declared
+from agent_core.commands.registry import Command, CommandContext, declare
 from agent_core.errors import CommandError, OverBudget
 from agent_core.model.command import Preview
 from agent_core.model.messages import Message, Reply
@@ -15,31 +15,34 @@ from agent_core.ports.database import Database
 from agent_core.ports.web import ContactedHost as HostAddress
 from agent_core.ports.web import Link, Page, Web
 from agent_core.prompt.model_client import MeteredModel, ModelRequest
-from agent_core.prompt.packing import A_PROMPT
-from agent_core.prompt.untrusted_text import merge_messages, noted, part_messages, parts_of
+from agent_core.prompt.packing import TOKENS_PER_PROMPT
+from agent_core.prompt.untrusted_text import merge_messages, part_messages, split_by_tokens
 
-LONGEST_URL = 2_000
-AS_IT_IS = 6_000  # characters: a text this short is cheaper to give than to summarise
-MOST_PARTS, PART_TOKENS, LEAST_TOKENS = 8, 6_000, 100
-MOST_REPLY = 1_500  # tokens: a model that reasons spends some of them before it writes
-LINKS_OF_A_PAGE, MOST_LINKS, MOST_HOSTS = 15, 100, 10
-URL = {
+MAX_URL_CHARACTERS = 2_000
+MAX_UNSUMMARISED_CHARACTERS = 6_000  # a shorter text is cheaper to return than to summarise
+MAX_PARTS, MAX_PART_TOKENS, MIN_PART_TOKENS = 8, 6_000, 100
+MAX_REPLY_TOKENS = 1_500  # including the reasoning of models that reason
+MAX_LINKS_WITH_TEXT, MAX_LINKS, MAX_HOSTS = 15, 100, 10
+URL_ALIASES = {
     **dict.fromkeys(("link", "website", "website_url", "web_page", "webpage", "page", "page_url", "address"), "url"),
     **dict.fromkeys(("uri", "site", "href"), "url"),
 }
-QUESTION = {**URL, **dict.fromkeys(("query", "q", "information", "what", "goal"), "question")}
-BROWSE = (
+QUESTION_ALIASES = {**URL_ALIASES, **dict.fromkeys(("query", "q", "information", "what", "goal"), "question")}
+BROWSE_SYNONYMS = (
     *("browse", "browse_web", "browse_page", "open_website", "open_url", "open_page", "visit_website", "visit_url"),
     *("read_website", "read_webpage", "read_url", "fetch_url", "fetch_page", "scrape", "scrape_website", "scrape_url"),
 )
-SUMMARY = ("summarize_website", "summarize_url", "summarize_page", "scrape_text", "get_text", "website_summary")
-HYPERLINKS = ("scrape_links", "get_links", "extract_links", "extract_hyperlinks", "list_links")
+SUMMARY_SYNONYMS = (
+    *("summarize_website", "summarize_url", "summarize_page"),
+    *("scrape_text", "get_text", "website_summary"),
+)
+HYPERLINK_SYNONYMS = ("scrape_links", "get_links", "extract_links", "extract_hyperlinks", "list_links")
 
 
 class UrlArguments(BaseModel):
     """A page."""
 
-    url: str = Field(description="address with https://", min_length=1, max_length=LONGEST_URL)
+    url: str = Field(description="address with https://", min_length=1, max_length=MAX_URL_CHARACTERS)
 
 
 class UrlAndQuestion(UrlArguments):
@@ -50,7 +53,7 @@ class UrlAndQuestion(UrlArguments):
 
 @dataclass(slots=True)
 class PageNotes:
-    """What was written down while a page was read: a note for each part, and why not all of it was read."""
+    """The notes on each part of a page, and the reason why not all parts were read."""
 
     whole: int
     texts: list[str] = field(default_factory=list)
@@ -60,7 +63,7 @@ class PageNotes:
 
 @dataclass(frozen=True, slots=True)
 class PageCommands:
-    """What an agent can read. It is anybody's text: material, never an instruction."""
+    """Pages are untrusted content: material, never an instruction."""
 
     web: Web
     metered_model: MeteredModel
@@ -70,31 +73,32 @@ class PageCommands:
         """Read a web page; a long one as far as it answers the question."""
         page = await self._page(given, context)
         text = await self._answer_from(page, given.question, context)
-        return "\n\n".join((_headed(page), text, _links(page.links, LINKS_OF_A_PAGE)))
+        return "\n\n".join((_heading(page), text, _links(page.links, MAX_LINKS_WITH_TEXT)))
 
     async def get_text_summary(self, given: UrlAndQuestion, context: CommandContext) -> str:
         """Read what a web page says on the question."""
         page = await self._page(given, context)
-        return "\n\n".join((_headed(page), await self._answer_from(page, given.question, context)))
+        return "\n\n".join((_heading(page), await self._answer_from(page, given.question, context)))
 
     async def get_hyperlinks(self, given: UrlArguments, context: CommandContext) -> str:
         """List the links of a web page."""
         page = await self._page(given, context)
-        return "\n\n".join((_headed(page), _links(page.links, MOST_LINKS)))
+        return "\n\n".join((_heading(page), _links(page.links, MAX_LINKS)))
 
     async def preview(self, given: UrlArguments, context: CommandContext) -> Preview:
-        """The host as it is written. What is refused as it is written is told before anybody is asked."""
+        """The host in the address; an address that is not allowed is rejected before people are asked."""
         return Preview(title=self.web.host_of(given.url, await self._sites(context)), body="")
 
     @property
     def commands(self) -> tuple[Command, ...]:
-        """Them all."""
-        read = partial(declared, preview=self.preview, risks=("network",), category="web", outside=True)
-        ask = partial(read, UrlAndQuestion, aliases=QUESTION, asks_models=True)
+        read = partial(declare, preview=self.preview, risks=("network",), category="web", outside=True)
+        ask = partial(read, UrlAndQuestion, aliases=QUESTION_ALIASES, asks_models=True)
         return (
-            ask(self.browse_website, label="Read a page", synonyms=BROWSE),
-            ask(self.get_text_summary, label="Summarise a page", synonyms=SUMMARY),
-            read(UrlArguments, self.get_hyperlinks, label="List links", synonyms=HYPERLINKS, aliases=URL),
+            ask(self.browse_website, label="Read a page", synonyms=BROWSE_SYNONYMS),
+            ask(self.get_text_summary, label="Summarise a page", synonyms=SUMMARY_SYNONYMS),
+            read(
+                UrlArguments, self.get_hyperlinks, label="List links", synonyms=HYPERLINK_SYNONYMS, aliases=URL_ALIASES
+            ),
         )
 
     async def _sites(self, context: CommandContext) -> Sites:
@@ -105,24 +109,24 @@ class PageCommands:
         return await self.web.page(given.url, await self._sites(context))
 
     async def _answer_from(self, page: Page, question: str, context: CommandContext) -> str:
-        """The text as it is, or what it says on the question."""
-        if len(page.text) <= AS_IT_IS:
+        """The page's text if it is short, else what it says about the question."""
+        if len(page.text) <= MAX_UNSUMMARISED_CHARACTERS:
             return page.text or "The page holds no text."
         most, count = self._most(question, context)
-        parts = parts_of(page.text, most, count)
+        parts = split_by_tokens(page.text, most, count)
         notes = PageNotes(whole=len(parts))
-        if len(parts) > MOST_PARTS:
-            notes.remark = f"Only the first {MOST_PARTS} of {len(parts)} parts of the page were read."
-        await self._take(notes, parts[:MOST_PARTS], question, context)
+        if len(parts) > MAX_PARTS:
+            notes.remark = f"Only the first {MAX_PARTS} of {len(parts)} parts of the page were read."
+        await self._take(notes, parts[:MAX_PARTS], question, context)
         if not notes.texts:
-            return f"{page.text[:AS_IT_IS]}\n\n({notes.remark} This is the beginning as it is.)"
+            return f"{page.text[:MAX_UNSUMMARISED_CHARACTERS]}\n\n({notes.remark} This is the beginning as it is.)"
         several = "\n\n".join(notes.texts)
         if len(notes.texts) > 1 and count(several) < most and not notes.is_cut_short:
             several = await self._merge(notes, question, context) or several
         return f"{several}\n\n({notes.remark or 'The whole page was read.'})"
 
     async def _take(self, notes: PageNotes, parts: Sequence[str], question: str, context: CommandContext) -> None:
-        """Write a note on each part, for as long as the budget lasts."""
+        """Ask the model for a note on each part, until the budget is spent."""
         for number, part in enumerate(parts, 1):
             prompt = part_messages(question, part, number, notes.whole)
             try:
@@ -134,39 +138,40 @@ class PageCommands:
                     f"The budget ended the reading: {number - 1} of {notes.whole} parts of the page were read."
                 )
                 return
-            notes.texts += filter(None, [noted(reply)])
+            notes.texts += filter(None, [reply.answer])
             context.report(f"{number} of {len(parts)} parts read")
 
     async def _merge(self, notes: PageNotes, question: str, context: CommandContext) -> str:
         try:
-            return noted(await self._ask_model(merge_messages(question, notes.texts), context))
+            return (await self._ask_model(merge_messages(question, notes.texts), context)).answer
         except OverBudget:
             return ""
 
     async def _ask_model(self, prompt: Sequence[Message], context: CommandContext) -> Reply:
-        question = ModelRequest(kind="summary", prompt=prompt, most=MOST_REPLY)
+        question = ModelRequest(kind="summary", prompt=prompt, max_tokens=MAX_REPLY_TOKENS)
         return await self.metered_model.ask(question, context.agent.model, context.tracker)
 
     def _most(self, question: str, context: CommandContext) -> tuple[int, Callable[[str], int]]:
-        """How many tokens one part may have, and how they are counted."""
+        """The tokens that one part may have, and the counter of tokens."""
         room = self.metered_model.room(self.metered_model.name_for(context.agent.model, "summary"))
-        most = min(PART_TOKENS, room.tokens - A_PROMPT - room.taken_by(part_messages(question, "")))
-        if most < LEAST_TOKENS:
+        most = min(MAX_PART_TOKENS, room.tokens - TOKENS_PER_PROMPT - room.taken_by(part_messages(question, "")))
+        if most < MIN_PART_TOKENS:
             raise CommandError(
                 "The model's window is too small to read a page of this length with. Try get_hyperlinks."
             )
         return most, room.count
 
 
-def reached(hosts: Sequence[HostAddress]) -> str:
-    """The hosts that were asked, with the addresses that their names had: a line, or "" where none was a name."""
+def reached_hosts_text(hosts: Sequence[HostAddress]) -> str:
+    """The requested hosts with their IP addresses on one line, "" if none had a name."""
     named = [f"{each.host} → {each.ip}" for each in hosts if each.host != each.ip]
-    more = f", and {len(named) - MOST_HOSTS:,} more" if len(named) > MOST_HOSTS else ""
-    return f"Asked: {', '.join(named[:MOST_HOSTS])}{more}" if named else ""
+    more = f", and {len(named) - MAX_HOSTS:,} more" if len(named) > MAX_HOSTS else ""
+    return f"Asked: {', '.join(named[:MAX_HOSTS])}{more}" if named else ""
 
 
-def _headed(page: Page) -> str:
-    return "\n".join(filter(None, (" ".join(page.title.split()), page.url, reached(page.hosts), page.remark)))
+def _heading(page: Page) -> str:
+    parts = (" ".join(page.title.split()), page.url, reached_hosts_text(page.hosts), page.remark)
+    return "\n".join(filter(None, parts))
 
 
 def _links(links: Sequence[Link], most: int) -> str:

@@ -1,7 +1,7 @@
-"""Commands that run programs in the sandbox.
+"""Commands that run programs in the sandbox, in the foreground and in the background.
 
-A program that fails, or that a limit had to end, is a failed command. What programs print is made from the agent's
-folder, so it is untrusted content where that is (`agent_core/oversight/untrusted_content.py`).
+A program that fails or exceeds a limit is a failed command. Its output depends on the agent's folder, so it is
+untrusted content if the folder is tainted (`agent_core/oversight/untrusted_content.py`).
 """
 
 import shlex
@@ -12,20 +12,21 @@ from typing import TypeAlias
 
 from pydantic import BaseModel, Field
 
-from agent_core.commands.launcher import launching
-from agent_core.commands.registry import Command, CommandContext, declared
+from agent_core.commands.launcher import launch_command
+from agent_core.commands.registry import Command, CommandContext, declare
 from agent_core.commands.sealed_programs import read_program
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
 from agent_core.model.files import Background, ProgramRun
+from agent_core.model.lines import counted
 from agent_core.ports.sandbox import NOTHING_SEALED, Sandbox
 from agent_core.ports.world import Files
 
 SHELL = ("/bin/sh", "-c")
-LONGEST, LONGEST_LEFT = 120.0, 3_600.0
-MOST_NAMED, MOST_OVERHEARD = 20, 300
-LIVE_FILES = "files that it runs are not part of this approval"
-Seen: TypeAlias = Mapping[str, tuple[int, datetime]]
+RUN_TIMEOUT_SECONDS, BACKGROUND_TIMEOUT_SECONDS = 120.0, 3_600.0
+MAX_NAMED_FILES, MAX_OVERHEARD_CHARACTERS = 20, 300
+UNAPPROVED_FILES_NOTE = "files that it runs are not part of this approval"
+FileStates: TypeAlias = Mapping[str, tuple[int, datetime]]
 
 
 class PythonFile(BaseModel):
@@ -55,11 +56,11 @@ class Process(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramCommands:
-    """What an agent can run. `seconds` is the longest that it waits for a program, `left` that one is left running."""
+    """`seconds` is the timeout of a program in the foreground, `left` that of one in the background."""
 
     sandbox: Sandbox
-    seconds: float = LONGEST
-    left: float = LONGEST_LEFT
+    seconds: float = RUN_TIMEOUT_SECONDS
+    left: float = BACKGROUND_TIMEOUT_SECONDS
 
     async def execute_python_file(self, given: PythonFile, context: CommandContext) -> str:
         """Run a Python file of the workspace in a sandbox without network, and give what it prints."""
@@ -70,20 +71,19 @@ class ProgramCommands:
                 f"{program.script}, or a file that it imports, is not what was approved, so nothing was run. "
                 "Propose it again."
             )
-        return await self._run(launching(program.script, arguments), context, program.files)
+        return await self._run(launch_command(program.script, arguments), context, program.files)
 
     async def execute_shell(self, given: CommandLine, context: CommandContext) -> str:
         """Run a line in a shell, in a sandbox without network, and give what it prints."""
-        return await self._run((*SHELL, _whole(given.command_line)), context)
+        return await self._run((*SHELL, _require_no_null(given.command_line)), context)
 
     async def execute_shell_popen(self, given: CommandLine, context: CommandContext) -> str:
         """Start a line in a shell, in a sandbox without network, and leave it running."""
-        started = await self.sandbox.start((*SHELL, _whole(given.command_line)), context.agent)
+        started = await self.sandbox.start((*SHELL, _require_no_null(given.command_line)), context.agent)
         if started.exit_code:
-            raise CommandError(f"{_state(started)}\n{_printed(started.output)}")
-        return (
-            f"{_state(started)} Ask for more with list_processes, end it with end_process.\n{_printed(started.output)}"
-        )
+            raise CommandError(f"{_state(started)}\n{_output_text(started.output)}")
+        hint = "Ask for more with list_processes, end it with end_process."
+        return f"{_state(started)} {hint}\n{_output_text(started.output)}"
 
     async def list_processes(self, given: WhichProcess, context: CommandContext) -> str:
         """Tell of the programs that were left running: what they do and what they printed last."""
@@ -92,35 +92,34 @@ class ProgramCommands:
             raise CommandError(
                 f"There is no program {given.key!r}: list_processes without a key names those there are."
             )
-        return (
-            "\n\n".join(_told(each, full=each.key == given.key) for each in programs)
-            or "No programs were left running."
-        )
+        texts = (_background_text(each, full=each.key == given.key) for each in programs)
+        return "\n\n".join(texts) or "No programs were left running."
 
     async def end_process(self, given: Process, context: CommandContext) -> str:
         """End a program that was left running, with all that it started."""
         ended = await self.sandbox.end(context.agent, given.key)
-        return f"{given.key} is ended. {_printed(ended.output)}"
+        return f"{given.key} is ended. {_output_text(ended.output)}"
 
     async def preview_python(self, given: PythonFile, context: CommandContext) -> Preview:
-        """All of the program with the files that it imports, and what it may do. No other source ever runs."""
+        """The whole source of the program and its imports, and its limits. No other source runs."""
         program = await read_program(given.filename, context.files)
         _split(given.args)
         title = f"{program.script} · {program.size} · {self._confined}"
         return Preview(title=title, body=program.shown, target=program.script, basis=program.digest)
 
     async def preview_shell(self, given: CommandLine, _context: CommandContext) -> Preview:
-        """The exact line, and what it may do."""
-        return Preview(title=f"Shell {self._confined} · {LIVE_FILES}", body=_whole(given.command_line))
+        """The exact line, and its limits."""
+        title = f"Shell {self._confined} · {UNAPPROVED_FILES_NOTE}"
+        return Preview(title=title, body=_require_no_null(given.command_line))
 
     async def preview_popen(self, given: CommandLine, _context: CommandContext) -> Preview:
-        """The exact line, and that it goes on."""
-        limits = f"no network · for at most {self.left / 60:,.0f} minutes · {LIVE_FILES}"
+        """The exact line, and its limits in the background."""
+        limits = f"no network · for at most {self.left / 60:,.0f} minutes · {UNAPPROVED_FILES_NOTE}"
         title = f"Shell, left running in the sandbox · {limits}"
-        return Preview(title=title, body=_whole(given.command_line))
+        return Preview(title=title, body=_require_no_null(given.command_line))
 
     async def preview_end(self, given: Process, context: CommandContext) -> Preview:
-        """What would be ended."""
+        """The program that would be ended, and its state."""
         programs = await self.sandbox.list_background(context.agent)
         program = next((each for each in programs if each.key == given.key), None)
         if program is None:
@@ -129,8 +128,7 @@ class ProgramCommands:
 
     @property
     def commands(self) -> tuple[Command, ...]:
-        """All of them."""
-        return (*self._waited_for, *self._left_running)
+        return (*self._foreground, *self._background)
 
     @property
     def _confined(self) -> str:
@@ -142,15 +140,15 @@ class ProgramCommands:
         before = await _file_states(context.files)
         run = await self.sandbox.run(argv, context.agent, seconds=self.seconds, report=context.report, sealed=sealed)
         changes = _changes(before, await _file_states(context.files))
-        told = "\n".join(filter(None, (_ended(run), changes, _printed(run.output))))
+        told = "\n".join(filter(None, (_run_text(run), changes, _output_text(run.output))))
         if run.ended_because or run.exit_code != 0:
             raise CommandError(told)
         return told
 
     @property
-    def _waited_for(self) -> tuple[Command, ...]:
+    def _foreground(self) -> tuple[Command, ...]:
         return (
-            declared(
+            declare(
                 PythonFile,
                 self.execute_python_file,
                 self.preview_python,
@@ -160,7 +158,7 @@ class ProgramCommands:
                 synonyms=("execute_file", "run_python_file", "execute_python", "run_python"),
                 aliases={"file": "filename", "path": "filename", "file_path": "filename", "arguments": "args"},
             ),
-            declared(
+            declare(
                 CommandLine,
                 self.execute_shell,
                 self.preview_shell,
@@ -168,14 +166,14 @@ class ProgramCommands:
                 risks=("execute",),
                 category="shell",
                 synonyms=("execute_shell_command", "run_shell", "shell", "bash", "run_command"),
-                aliases=LINE,
+                aliases=COMMAND_LINE_ALIASES,
             ),
         )
 
     @property
-    def _left_running(self) -> tuple[Command, ...]:
+    def _background(self) -> tuple[Command, ...]:
         return (
-            declared(
+            declare(
                 CommandLine,
                 self.execute_shell_popen,
                 self.preview_popen,
@@ -183,18 +181,18 @@ class ProgramCommands:
                 risks=("execute",),
                 category="shell",
                 synonyms=("shell_popen", "run_in_background", "start_process"),
-                aliases=LINE,
+                aliases=COMMAND_LINE_ALIASES,
             ),
-            declared(
+            declare(
                 WhichProcess,
                 self.list_processes,
                 label="List processes",
                 risks=("read",),
                 category="shell",
                 synonyms=("read_process_output", "list_background_processes"),
-                aliases=KEY,
+                aliases=PROCESS_ALIASES,
             ),
-            declared(
+            declare(
                 Process,
                 self.end_process,
                 self.preview_end,
@@ -202,45 +200,47 @@ class ProgramCommands:
                 risks=("write",),
                 category="shell",
                 synonyms=("kill_process", "stop_process"),
-                aliases=KEY,
+                aliases=PROCESS_ALIASES,
             ),
         )
 
 
-LINE = {"command": "command_line", "cmd": "command_line", "line": "command_line", "shell_command": "command_line"}
-KEY = {"id": "key", "process": "key", "process_id": "key", "pid": "key"}
+COMMAND_LINE_ALIASES = dict.fromkeys(("command", "cmd", "line", "shell_command"), "command_line")
+PROCESS_ALIASES = dict.fromkeys(("id", "process", "process_id", "pid"), "key")
 
 
 def _split(args: str) -> list[str]:
     try:
-        return shlex.split(_whole(args))
+        return shlex.split(_require_no_null(args))
     except ValueError as error:
         raise CommandError(f"The arguments cannot be read: {str(error).lower()}.") from None
 
 
-def _whole(line: str) -> str:
+def _require_no_null(line: str) -> str:
     if "\0" in line:
         raise CommandError("A command line cannot hold a null character.")
     return line
 
 
-async def _file_states(files: Files) -> Seen:
+async def _file_states(files: Files) -> FileStates:
     return {entry.path: (entry.size, entry.changed_at) for entry in await files.list_files()}
 
 
-def _changes(before: Seen, after: Seen) -> str:
-    changed = [f"{path} ({size:,} bytes)" for path, (size, at) in after.items() if before.get(path) != (size, at)]
+def _changes(before: FileStates, after: FileStates) -> str:
+    changed = [
+        f"{path} ({counted(size, 'byte')})" for path, (size, at) in after.items() if before.get(path) != (size, at)
+    ]
     gone = [path for path in before if path not in after]
-    told = [(f"{what}: {_named(names)}.") for what, names in (("Made or changed", changed), ("Deleted", gone)) if names]
-    return "\n".join(told)
+    parts = (("Made or changed", changed), ("Deleted", gone))
+    return "\n".join(f"{what}: {_names_text(names)}." for what, names in parts if names)
 
 
-def _named(names: Sequence[str]) -> str:
-    more = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+def _names_text(names: Sequence[str]) -> str:
+    more = len(names) - MAX_NAMED_FILES
+    return ", ".join(names[:MAX_NAMED_FILES]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def _ended(run: ProgramRun) -> str:
+def _run_text(run: ProgramRun) -> str:
     if run.ended_because:
         return f"It was ended, because {run.ended_because}."
     return "It ended without an error." if run.exit_code == 0 else f"It failed with exit code {run.exit_code}."
@@ -255,18 +255,18 @@ def _state(program: Background) -> str:
     return f"{since} ended with exit code {program.exit_code}."
 
 
-def _told(program: Background, *, full: bool) -> str:
-    return f"{_state(program)} Its line: {_shortened(program.line)}\n{_printed(program.output, full=full)}"
+def _background_text(program: Background, *, full: bool) -> str:
+    return f"{_state(program)} Its line: {_shorten_line(program.line)}\n{_output_text(program.output, full=full)}"
 
 
-def _printed(output: str, *, full: bool = True) -> str:
+def _output_text(output: str, *, full: bool = True) -> str:
     text = output.rstrip("\n")
     if not text:
         return "It printed nothing."
-    if full or len(text) <= MOST_OVERHEARD:
+    if full or len(text) <= MAX_OVERHEARD_CHARACTERS:
         return f"It printed:\n{text}"
-    return f"It printed last:\n…{text[-MOST_OVERHEARD:]}"
+    return f"It printed last:\n…{text[-MAX_OVERHEARD_CHARACTERS:]}"
 
 
-def _shortened(line: str) -> str:
-    return line if len(line) <= MOST_OVERHEARD else f"{line[:MOST_OVERHEARD]}…"
+def _shorten_line(line: str) -> str:
+    return line if len(line) <= MAX_OVERHEARD_CHARACTERS else f"{line[:MAX_OVERHEARD_CHARACTERS]}…"

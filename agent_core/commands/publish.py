@@ -1,4 +1,4 @@
-"""Commands that speak to the public. What is sent is what people saw, to the letter."""
+"""The command send_tweet. The post is exactly what people approved."""
 
 import re
 import unicodedata
@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, Field
 
-from agent_core.commands.registry import Command, CommandContext, declared
+from agent_core.commands.registry import Command, CommandContext, declare
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
 from agent_core.ports.social_posts import PostPublisher
 
-LONGEST_POST = 280
-# How X counts: docs.x.com/fundamentals/counting-characters, with the ranges of twitter-text's configuration v3.
-LIGHT = ((0, 4351), (8192, 8205), (8208, 8223), (8242, 8247))
+MAX_POST_LENGTH = 280
+# docs.x.com/fundamentals/counting-characters; the ranges are those of twitter-text's configuration v3.
+SINGLE_WEIGHT_RANGES = ((0, 4351), (8192, 8205), (8208, 8223), (8242, 8247))
 LINK_LENGTH, EMOJI_LENGTH = 23, 2
 PICTOGRAM = (
     r"[\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u27bf\u2900-\u297f\u2b00-\u2bff\U0001f000-\U0001faff]"
@@ -22,13 +22,15 @@ EMOJI = re.compile(
     rf"[0-9#*]\ufe0f?\u20e3|[\U0001f1e6-\U0001f1ff]{{2}}"
     rf"|{PICTOGRAM}[\ufe0f\U0001f3fb-\U0001f3ff]*(?:\u200d{PICTOGRAM}[\ufe0f\U0001f3fb-\U0001f3ff]*)*"
 )
-USUAL_ENDS = "com|org|net|edu|gov|info|io|ai|dev|app|co|me|tv|eu|uk|de|fr|es|it|nl|ch|at|us|ca|jp|in|br|au"
+COMMON_TOP_LEVEL_DOMAINS = (
+    "com|org|net|edu|gov|info|io|ai|dev|app|co|me|tv|eu|uk|de|fr|es|it|nl|ch|at|us|ca|jp|in|br|au"
+)
 PATH = r"[/?#:](?:[!-~]*[\w/=#+&-])?"
 LINK = re.compile(
-    rf"https?://[\w-]+(?:\.[\w-]+)+(?:{PATH})?|(?<![\w@.-])(?:[a-z0-9-]+\.)+(?:{USUAL_ENDS})\b(?:{PATH})?",
+    rf"https?://[\w-]+(?:\.[\w-]+)+(?:{PATH})?|(?<![\w@.-])(?:[a-z0-9-]+\.)+(?:{COMMON_TOP_LEVEL_DOMAINS})\b(?:{PATH})?",
     re.IGNORECASE | re.ASCII,
 )
-NOT_SET = "no account is set."
+NO_ACCOUNT = "no account is set."
 
 
 class Post(BaseModel):
@@ -39,28 +41,27 @@ class Post(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class PublishCommands:
-    """What an agent can publish; without a publisher it is off for the reason `off`, a sentence."""
+    """Without a publisher the command is off; the sentence `off` says why."""
 
     publisher: PostPublisher | None = None
-    off: str = NOT_SET
+    off: str = NO_ACCOUNT
 
     async def send_tweet(self, given: Post, _context: CommandContext) -> str:
         """Post a text on X (Twitter), for everybody to read."""
         publisher = self._publisher()
-        _must_fit(given.text)
+        _require_fit(given.text)
         address = await publisher.post(given.text)
         return f"It is posted: {address}" if address else "It is posted; its address was not told."
 
     async def preview(self, given: Post, _context: CommandContext) -> Preview:
-        """The exact text and its length; what is too long never reaches people."""
+        """The exact text and its length; a text that is too long is rejected before people are asked."""
         publisher = self._publisher()
-        length = _must_fit(given.text)
-        return Preview(title=f"to everybody on {publisher.label} · {length} of {LONGEST_POST}", body=given.text)
+        length = _require_fit(given.text)
+        return Preview(title=f"to everybody on {publisher.label} · {length} of {MAX_POST_LENGTH}", body=given.text)
 
     @property
     def commands(self) -> tuple[Command, ...]:
-        """The one there is."""
-        tweet = declared(
+        tweet = declare(
             Post,
             self.send_tweet,
             self.preview,
@@ -79,24 +80,24 @@ class PublishCommands:
 
 
 def weighted_length(text: str) -> int:
-    """The characters of a post as X counts them: links 23, emoji 2, most writing of East Asia 2 a character.
+    """The length of a post as X counts it: a link 23, an emoji 2, most East Asian characters 2.
 
-    Of links without https:// those with a usual ending are known; X, which knows them all, has the last word.
+    Links without https:// are recognised by common top-level domains only; X knows more and decides.
     """
     plain = unicodedata.normalize("NFC", text)
     rest, links = LINK.subn("", plain)
     rest, emoji = EMOJI.subn("", rest)
-    letters = sum(1 if any(first <= ord(letter) <= last for first, last in LIGHT) else 2 for letter in rest)
-    return LINK_LENGTH * links + EMOJI_LENGTH * emoji + letters
+    single = sum(first <= ord(letter) <= last for letter in rest for first, last in SINGLE_WEIGHT_RANGES)
+    return LINK_LENGTH * links + EMOJI_LENGTH * emoji + 2 * len(rest) - single
 
 
-def _must_fit(text: str) -> int:
+def _require_fit(text: str) -> int:
     if not text.strip():
         raise CommandError("There is nothing to post.")
     length = weighted_length(text)
-    if length > LONGEST_POST:
+    if length > MAX_POST_LENGTH:
         raise CommandError(
-            f"The text is too long for a post: {length} of {LONGEST_POST} characters, of which a link takes "
+            f"The text is too long for a post: {length} of {MAX_POST_LENGTH} characters, of which a link takes "
             f"{LINK_LENGTH}, an emoji and most characters of East Asia two."
         )
     return length

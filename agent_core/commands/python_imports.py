@@ -1,7 +1,7 @@
-"""Which modules a Python file imports by statement, and which file each is in. Pure.
+"""Finds the modules that a Python file imports, and the files they may be in. Pure functions.
 
 Imports inside functions, classes and conditions count, and so do `import_module("name")` and `__import__("name")`.
-Names that a program puts together while it runs cannot be known.
+Names that a program computes at run time are not found.
 """
 
 import ast
@@ -14,102 +14,102 @@ from platform import python_version
 from typing import TypeAlias
 
 from agent_core.errors import CommandError
+from agent_core.model.lines import counted
 
-Parts: TypeAlias = tuple[str, ...]
+ModuleParts: TypeAlias = tuple[str, ...]
 PACKAGE = "__init__"
-BY_NAME = ("import_module", "__import__")
-LONGEST_FAULT = 200
-NO_NAME = frozenset("/\\\0")
-# Characters other than \n and \r\n that end a line or reset its indentation for Python, an editor or a browser, but not
-# for all of them. Source that holds one can run as code what people read as a comment or a string.
+IMPORT_FUNCTIONS = ("import_module", "__import__")
+MAX_FAULT_CHARACTERS = 200
+FORBIDDEN_IN_NAMES = frozenset("/\\\0")
+# Characters besides \n and \r\n that end a line or reset its indentation for some of Python, editors and browsers. With
+# one of them, Python can run as code what people read as a comment or a string.
 AMBIGUOUS_LINE_ENDS = re.compile("\r(?!\n)|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
-WRONG_ENCODING = "encoding problem"  # how CPython's message begins where a comment and the byte order mark disagree
+ENCODING_FAULT = "encoding problem"  # CPython, if a comment and the byte order mark disagree
 
 
 @dataclass(frozen=True, slots=True)
 class PythonImport:
-    """A module by the parts of its full name. `is_star` asks for all that a package holds."""
+    """A module's full name in parts. `is_star` means `from module import *`."""
 
-    parts: Parts
+    parts: ModuleParts
     is_star: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class PythonSource:
-    """A Python file: its text as people read it, and what Python makes of it."""
+    """A Python file: its text and its syntax tree."""
 
     text: str
     tree: ast.Module
 
     @classmethod
     def of(cls, data: bytes, path: str) -> "PythonSource":
-        """Read a file; raise CommandError where Python could not, or people would read something else."""
-        text = _decoded(data, path)
+        """Parse a file; raise CommandError for invalid Python and for source that is ambiguous to people."""
+        text = _decode(data, path)
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # what Python would say of the program belongs to its output
+                warnings.simplefilter("ignore")  # warnings about the program belong to its output
                 tree = ast.parse(python_bytes(text), path)
         except (SyntaxError, ValueError) as fault:
-            if isinstance(fault, SyntaxError) and fault.msg.startswith(WRONG_ENCODING):
-                raise not_utf8(path) from None
+            if isinstance(fault, SyntaxError) and fault.msg.startswith(ENCODING_FAULT):
+                raise not_utf8_error(path) from None
             line = f" in line {fault.lineno}" if isinstance(fault, SyntaxError) and fault.lineno else ""
             why = fault.msg if isinstance(fault, SyntaxError) else str(fault)
-            said = f"{path} is no valid Python {python_version()}{line}: {why[:LONGEST_FAULT]}."
+            said = f"{path} is no valid Python {python_version()}{line}: {why[:MAX_FAULT_CHARACTERS]}."
             raise CommandError(said) from None
         except (MemoryError, RecursionError):
             raise CommandError(f"{path} is nested too deeply to be read. Write it in smaller expressions.") from None
         return cls(text, tree)
 
-    def imports(self, package: Parts) -> Iterator[PythonImport]:
-        """Everything that it imports. `package` is where relative imports start: () for a script."""
+    def imports(self, package: ModuleParts) -> Iterator[PythonImport]:
+        """All imports. `package` is the base of relative imports: () for a script."""
         for node in ast.walk(self.tree):
             match node:
                 case ast.Import(names=names):
                     yield from (PythonImport(tuple(name.name.split("."))) for name in names)
                 case ast.ImportFrom():
-                    yield from _imported_from(node, package)
-                case ast.Call(args=[ast.Constant(value=str(name)), *_]) if _name_of(node.func) in BY_NAME:
-                    yield from _imported_by_name(name, package)
+                    yield from _imports_of_from(node, package)
+                case ast.Call(args=[ast.Constant(value=str(name)), *_]) if _name_of(node.func) in IMPORT_FUNCTIONS:
+                    yield from _imports_by_name(name, package)
 
 
-def module_files(parts: Parts) -> tuple[str, str]:
-    """The two files that a module can be, in the order in which Python looks for them."""
+def module_files(parts: ModuleParts) -> tuple[str, str]:
+    """The two files that a module can be, in Python's order: the package, then the module."""
     place = "/".join(parts)
     return f"{place}/{PACKAGE}.py", f"{place}.py"
 
 
-def package_of(parts: Parts, path: str) -> Parts:
-    """The package from which a module of that name in that file imports relatively."""
+def package_of(parts: ModuleParts, path: str) -> ModuleParts:
+    """The package that is the base of relative imports in this module's file."""
     return parts if path.endswith(f"/{PACKAGE}.py") else parts[:-1]
 
 
 def python_bytes(text: str) -> bytes:
-    """The source as Python is given it: with the byte order mark it reads UTF-8, or refuses what a comment declares."""
+    """The source for Python, with a byte order mark: Python then reads UTF-8 or rejects another declared encoding."""
     return codecs.BOM_UTF8 + text.encode()
 
 
-def not_utf8(path: str) -> CommandError:
-    """People and Python could read two different programs."""
+def not_utf8_error(path: str) -> CommandError:
     return CommandError(
         f"{path} is not in UTF-8, or declares another encoding in its first lines. Only UTF-8 is read alike by people "
         "and by Python: save it in UTF-8 and remove the declaration."
     )
 
 
-def _imported_from(node: ast.ImportFrom, package: Parts) -> Iterator[PythonImport]:
+def _imports_of_from(node: ast.ImportFrom, package: ModuleParts) -> Iterator[PythonImport]:
     start = package[: len(package) - node.level + 1] if node.level else ()
     if node.level > len(package):
-        return  # Python refuses it as well
+        return  # Python raises ImportError
     module = start + tuple((node.module or "").split(".") if node.module else ())
     yield PythonImport(module)
     for name in node.names:
         yield PythonImport(module, is_star=True) if name.name == "*" else PythonImport((*module, name.name))
 
 
-def _imported_by_name(name: str, package: Parts) -> Iterator[PythonImport]:
+def _imports_by_name(name: str, package: ModuleParts) -> Iterator[PythonImport]:
     level = len(name) - len(name.lstrip("."))
     parts = name[level:].split(".")
-    if level <= len(package) and all(part and not NO_NAME.intersection(part) for part in parts):
+    if level <= len(package) and all(part and not FORBIDDEN_IN_NAMES.intersection(part) for part in parts):
         start = package[: len(package) - level + 1] if level else ()
         yield PythonImport((*start, *parts))
 
@@ -122,14 +122,14 @@ def _name_of(function: ast.expr) -> str:
             return ""
 
 
-def _decoded(data: bytes, path: str) -> str:
-    """The text without a byte order mark; raise CommandError where it is not UTF-8 or its lines are ambiguous."""
+def _decode(data: bytes, path: str) -> str:
+    """The text without a byte order mark; raise CommandError if it is not UTF-8 or has ambiguous line ends."""
     if b"\0" in data:
-        raise CommandError(f"{path} is not a text file ({len(data):,} bytes).")
+        raise CommandError(f"{path} is not a text file ({counted(len(data), 'byte')}).")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise not_utf8(path) from None
+        raise not_utf8_error(path) from None
     if found := AMBIGUOUS_LINE_ENDS.search(text):
         line = text.count("\n", 0, found.start()) + 1
         raise CommandError(

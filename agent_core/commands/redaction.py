@@ -1,4 +1,4 @@
-"""Commands that give no secret away: not in a result, a preview, a fault, or what they show while they run."""
+"""Redacts the operator's secrets from everything a command returns, previews, raises or reports."""
 
 from dataclasses import replace
 
@@ -8,8 +8,8 @@ from agent_core.model.command import Arguments, Preview
 from agent_core.oversight.secrets import Secrets
 
 
-def redacting(command: Command, secrets: Secrets) -> Command:
-    """The same command, with the operator's secrets hidden in everything it says."""
+def redact_output(command: Command, secrets: Secrets) -> Command:
+    """The same command, with secrets redacted from its result, preview, errors and reports."""
 
     async def run(arguments: Arguments, context: CommandContext) -> CommandOutput:
         watched = replace(context, report=lambda text: context.report(secrets.redact(text)))

@@ -1,4 +1,4 @@
-"""Commands by name: declaring one, finding one, and checking that a call can run."""
+"""The command registry: declares commands, finds them by name, and checks calls against their schemas."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -7,9 +7,9 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from agent_core.commands.arguments import allowed, fitted, plain
+from agent_core.commands.arguments import allowed_arguments_text, fit_arguments, normalise_name
 from agent_core.errors import CommandError, UnusableReply
 from agent_core.model.agent import Agent
 from agent_core.model.command import Arguments, CommandCall, CommandSpec, Preview
@@ -21,19 +21,25 @@ if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
 
 Given = TypeVar("Given", bound=BaseModel)
-LONGEST_FAULT = 300
+MAX_FAULT_CHARACTERS = 300
+
+
+class NoArguments(BaseModel):
+    """No arguments."""
+
+    model_config = ConfigDict(title="Nothing")  # models are told the title, and prompts stay the same
 
 
 def ignore_report(_text: str) -> None:
-    """Where nobody watches a command run."""
+    """Discard the output so far of a command."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandContext:
-    """What a command may use: the agent it runs for, that agent's own files, and what it may spend on models.
+    """What a command may use: its agent, that agent's files, and the budget for model calls.
 
-    `report` shows people what a long run has given so far: each call replaces what the one before showed. `approved` is
-    the preview that the decision was checked against: a command that touches anything else than it stands on refuses.
+    `report` shows people the output so far of a long run; each call replaces the previous. `approved` is the preview
+    that people approved: a command refuses to touch anything that differs from it.
     """
 
     agent: Agent
@@ -44,20 +50,20 @@ class CommandContext:
 
     @property
     def approved_basis(self) -> str | None:
-        """What the approved preview stood on; None where there was no preview."""
+        """The basis of the approved preview; None if there was no preview."""
         return self.approved.basis if self.approved else None
 
     async def check_file(self, path: str) -> None:
-        """Raise CommandError where the file is not the one that the approved preview stood on."""
+        """Raise CommandError if the file is not the one that the approved preview was computed from."""
         if self.approved_basis is not None and await self.files.fingerprint(path) != self.approved_basis:
             raise CommandError(f"{path} changed after this was approved, so it was not used. Propose this again.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandOutput:
-    """What a command gave besides text: `files` of the workspace are offered in the thread, pictures shown.
+    """A command's output. `files` of the workspace are posted in the thread, pictures shown.
 
-    `outside` says that the text holds others' words although the command's spec does not say so of each of its runs.
+    `outside` marks untrusted content for a command whose spec does not mark all of its results.
     """
 
     text: str
@@ -69,53 +75,53 @@ Run: TypeAlias = Callable[[Arguments, CommandContext], Awaitable[CommandOutput]]
 PreviewFunction: TypeAlias = Callable[[Arguments, CommandContext], Awaitable[Preview | None]]
 
 
-async def nothing_to_show(_arguments: Arguments, _context: CommandContext) -> None:
-    """The preview of a command whose arguments say it all."""
+async def no_preview(_arguments: Arguments, _context: CommandContext) -> None:
+    """The preview of a command whose arguments show everything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """A spec with what carries it out. Both functions raise CommandError with a sentence for the model.
+    """A spec and its implementation. Both functions raise CommandError with a sentence for the model.
 
-    `preview` is worked out before people are asked and again before the command runs; it changes nothing. `shows`
-    says what people see of it. `off` says why no agent has it here and what would switch it on.
+    `preview` runs before people are asked and again before the command runs; it changes nothing. `shows` describes the
+    preview for the documentation. `off` says why the command is off and how to switch it on.
     """
 
     spec: CommandSpec
     run: Run
-    preview: PreviewFunction = nothing_to_show
+    preview: PreviewFunction = no_preview
     shows: str = ""
     off: str = ""
 
     def switched(self, off: str) -> "Command":
-        """The same command, off for this reason; on without one."""
+        """The command, off for this reason; "" means on."""
         return replace(self, off=off)
 
 
-def declared(
+def declare(
     given: type[Given],
     run: Callable[[Given, CommandContext], Awaitable[str | CommandOutput]],
     preview: Callable[[Given, CommandContext], Awaitable[Preview | None]] | None = None,
     **facts: Any,
 ) -> Command:
-    """A command from typed functions: its name and description are those of `run`, its parameters are `given`."""
+    """A command from typed functions: name and description come from `run`, parameters from `given`."""
 
     async def carry_out(arguments: Arguments, context: CommandContext) -> CommandOutput:
-        produced = await run(_validated(given, arguments), context)
+        produced = await run(_validate(given, arguments), context)
         return produced if isinstance(produced, CommandOutput) else CommandOutput(text=produced)
 
     async def preview_call(arguments: Arguments, context: CommandContext) -> Preview | None:
-        return await preview(_validated(given, arguments), context) if preview else None
+        return await preview(_validate(given, arguments), context) if preview else None
 
-    spec = CommandSpec(name=run.__name__, description=_said_of(run), parameters=_schema(given), **facts)
-    return Command(spec=spec, run=carry_out, preview=preview_call, shows=_said_of(preview))
+    spec = CommandSpec(name=run.__name__, description=_docstring_of(run), parameters=_schema(given), **facts)
+    return Command(spec=spec, run=carry_out, preview=preview_call, shows=_docstring_of(preview))
 
 
-def _said_of(function: object) -> str:
+def _docstring_of(function: object) -> str:
     return " ".join((getattr(function, "__doc__", None) or "").split()) if function else ""
 
 
-def _validated(given: type[Given], arguments: Arguments) -> Given:
+def _validate(given: type[Given], arguments: Arguments) -> Given:
     try:
         return given.model_validate(arguments)
     except ValidationError as error:
@@ -127,33 +133,32 @@ def _schema(given: type[BaseModel]) -> dict[str, object]:
     schema = given.model_json_schema()
     for argument in schema.get("properties", {}).values():
         argument.pop("title", None)
-    return {"type": "object", "properties": {}, **schema, "title": given.__name__, "additionalProperties": False}
+    return {"type": "object", "properties": {}, **schema, "additionalProperties": False}
 
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """The commands an agent may use. More can be registered while the process runs."""
+    """The registry. Commands can be registered while the process runs."""
 
     by_name: dict[str, Command] = field(default_factory=dict)
 
     @classmethod
     def of(cls, *commands: Command) -> "Commands":
-        """A registry of these commands."""
         registry = cls()
         for command in commands:
             registry.register(command)
         return registry
 
     def register(self, command: Command) -> None:
-        """Add a command; raise ValueError when its name or a synonym is taken."""
+        """Add a command; raise ValueError if its name or a synonym is taken."""
         for name in (command.spec.name, *command.spec.synonyms):
-            if self._found(name):
+            if self._find(name):
                 raise ValueError(f"There is a command {name} already.")
         self.by_name[command.spec.name] = command
 
     def get(self, name: str) -> Command:
-        """The command of that name; raise UnusableReply when there is none, or it is switched off."""
-        command = self._found(name)
+        """The command of that name; raise UnusableReply if it is unknown or off."""
+        command = self._find(name)
         if command is None:
             near = self._near(name)
             hint = f" Did you mean {near}?" if near else ""
@@ -165,68 +170,70 @@ class Commands:
         return command
 
     def finishes(self, name: str) -> bool:
-        """Whether success of the command of that name ends the agent's work."""
-        command = self._found(name)
+        """Whether success of this command ends the agent's work."""
+        command = self._find(name)
         return command is not None and command.spec.finishes
 
     def waits(self, name: str) -> bool:
-        """Whether an agent waits for its helpers after the command of that name."""
-        command = self._found(name)
+        """Whether an agent waits for its helpers after this command."""
+        command = self._find(name)
         return command is not None and command.spec.waits
 
     @property
     def specs(self) -> tuple[CommandSpec, ...]:
-        """Those that are on, as the model is told, in the order they were registered."""
+        """The specs of the commands that are on, in order of registration."""
         return tuple(command.spec for command in self.by_name.values() if not command.off)
 
     def checked(self, call: CommandCall) -> CommandCall:
-        """The call under its proper names; raise UnusableReply when it names no command or its arguments do not fit."""
+        """The call under proper names; raise UnusableReply if it is unknown or does not match the schema."""
         spec = self.get(call.name).spec
-        arguments = fitted(spec, call.arguments)
-        if faults := faults_of(spec, arguments):
-            raise UnusableReply(f"{spec.name}: {' '.join(faults)} {allowed(spec)}", f"{spec.name}: {faults[0]}")
+        arguments = fit_arguments(spec, call.arguments)
+        if faults := argument_faults(spec, arguments):
+            raise UnusableReply(
+                f"{spec.name}: {' '.join(faults)} {allowed_arguments_text(spec)}", f"{spec.name}: {faults[0]}"
+            )
         return CommandCall(spec.name, arguments)
 
-    def _found(self, name: str) -> Command | None:
+    def _find(self, name: str) -> Command | None:
         if command := self.by_name.get(name):
             return command
-        return next((command for command in self.by_name.values() if plain(name) in _names(command)), None)
+        return next((command for command in self.by_name.values() if normalise_name(name) in _names(command)), None)
 
     def _near(self, name: str) -> str:
         names = {other: command.spec.name for command in self.by_name.values() for other in _names(command)}
-        return next((names[other] for other in get_close_matches(plain(name[:80]), names, n=1)), "")
+        return next((names[other] for other in get_close_matches(normalise_name(name[:80]), names, n=1)), "")
 
 
-def brings_in_by_name(commands: Commands, name: str, agent: Agent) -> bool:
-    """Whether the result of the command of that name may contain untrusted content; of one that is gone it may."""
+def may_return_untrusted_by_name(commands: Commands, name: str, agent: Agent) -> bool:
+    """Whether the command's result may be untrusted content; True for an unknown command."""
     command = commands.by_name.get(name)
     return command is None or may_return_untrusted(command.spec, agent)
 
 
-def take_in_unseen(commands: Commands, name: str, agent: Agent) -> Agent:
-    """The agent after the command of that name was cut short; of one that is gone everything is assumed."""
+def expose_after_interruption(commands: Commands, name: str, agent: Agent) -> Agent:
+    """The agent after a command was interrupted that may have read untrusted content; an unknown one may have."""
     command = commands.by_name.get(name)
     return assume_exposed(agent, command.spec) if command else agent.expose()
 
 
 def _names(command: Command) -> list[str]:
-    return [plain(name) for name in (command.spec.name, *command.spec.synonyms)]
+    return [normalise_name(name) for name in (command.spec.name, *command.spec.synonyms)]
 
 
-def faults_of(spec: CommandSpec, arguments: Arguments) -> list[str]:
-    """What is wrong with the arguments, a sentence each, in the words of the command's schema."""
+def argument_faults(spec: CommandSpec, arguments: Arguments) -> list[str]:
+    """One sentence for each violation of the command's schema."""
     errors = _validator(json.dumps(spec.parameters)).iter_errors(dict(arguments))
-    return [f"{'.'.join(map(str, error.absolute_path)) or 'arguments'}: {_short(error.message)}." for error in errors]
+    return [f"{'.'.join(map(str, error.absolute_path)) or 'arguments'}: {_shorten(error.message)}." for error in errors]
 
 
-def _short(message: str) -> str:
-    """A fault without the middle of a value that it repeats."""
-    half = LONGEST_FAULT // 2
-    return message if len(message) <= LONGEST_FAULT else f"{message[:half]} … {message[-half:]}"
+def _shorten(message: str) -> str:
+    """The fault with the middle of a long value left out."""
+    half = MAX_FAULT_CHARACTERS // 2
+    return message if len(message) <= MAX_FAULT_CHARACTERS else f"{message[:half]} … {message[-half:]}"
 
 
 @lru_cache(maxsize=256)
 def _validator(parameters: str) -> "Draft202012Validator":
-    from jsonschema import Draft202012Validator  # a tenth of a second that a start does not need
+    from jsonschema import Draft202012Validator  # imported late: it takes 0.1 s of the start
 
     return Draft202012Validator(json.loads(parameters))

@@ -1,7 +1,7 @@
-"""Python programs as people approve them: the script with every module of the workspace that it imports.
+"""Sealed Python programs: a script with every workspace module that it imports, as people approved it.
 
-All of the source is shown, its digest is what the approval stands on, and a sealed copy of this text is what runs. The
-copy is made from the text and not from the bytes of the file, so Python reads what people read.
+The preview shows all of the source, its digest is the basis of the approval, and a sealed copy of the shown text runs.
+The copy is made from the text and not from the file's bytes, so that Python reads what people read.
 
     workspace ─► read once ─► text ─► shown (preview) ─► approved digest
                                └────► in UTF-8, compared with it, then run from /sealed
@@ -11,43 +11,51 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from agent_core.commands.python_imports import Parts, PythonImport, PythonSource, module_files, package_of, python_bytes
+from agent_core.commands.python_imports import (
+    ModuleParts,
+    PythonImport,
+    PythonSource,
+    module_files,
+    package_of,
+    python_bytes,
+)
 from agent_core.errors import CommandError, OutsideWorkspace
+from agent_core.model.lines import counted
 from agent_core.ports.world import Files
 
-MOST_CHARACTERS = 100_000  # of source: what cannot be shown cannot be approved
-MOST_MODULES, MOST_NAMES = 100, 2_000
+MAX_SOURCE_CHARACTERS = 100_000  # people must be able to read all of it
+MAX_MODULES, MAX_NAMES = 100, 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class SealedProgram:
-    """A script's path, and the texts of all its files by their paths in the workspace, the script first."""
+    """The script's path, and the texts of all files by their paths in the workspace, the script first."""
 
     script: str
     texts: Mapping[str, str]
 
     @property
     def files(self) -> Mapping[str, bytes]:
-        """What runs: the texts as people read them, in UTF-8 and marked as such."""
+        """The files as they run: UTF-8 with a byte order mark."""
         return {path: python_bytes(text) for path, text in self.texts.items()}
 
     @property
     def digest(self) -> str:
-        """What an approval stands on: the paths and the content of all files."""
+        """A SHA-256 over the paths and contents of all files: the basis of an approval."""
         lines = [f"{hashlib.sha256(data).hexdigest()} {path}" for path, data in sorted(self.files.items())]
         return hashlib.sha256("\n".join([self.script, *lines]).encode()).hexdigest()
 
     @property
     def size(self) -> str:
-        """How much there is to read, in a few words."""
+        """The number of lines and imported files, in words."""
         lines = sum(len(text.splitlines()) for text in self.texts.values())
         modules = len(self.texts) - 1
-        more = f" with {modules} imported {'file' if modules == 1 else 'files'}" if modules else ""
-        return f"{lines:,} {'line' if lines == 1 else 'lines'}{more}"
+        more = f" with {counted(modules, 'imported file')}" if modules else ""
+        return f"{counted(lines, 'line')}{more}"
 
     @property
     def shown(self) -> str:
-        """All of the source. With imported files a list of them comes first, and each file under its name."""
+        """All of the source; with imports, first a list of files, then each file under its name."""
         if len(self.texts) == 1:
             return self.texts[self.script]
         named = [f"{path} ({self._length(path)})" for path in self.texts]
@@ -56,18 +64,18 @@ class SealedProgram:
 
     def _length(self, path: str) -> str:
         lines = len(self.texts[path].splitlines())
-        return f"{len(self.texts[path].encode()):,} bytes, {lines:,} {'line' if lines == 1 else 'lines'}"
+        return f"{counted(len(self.texts[path].encode()), 'byte')}, {counted(lines, 'line')}"
 
 
 async def read_program(script: str, files: Files) -> SealedProgram:
-    """Read a script and what it imports, each file once.
+    """Read a script and its imports, each file once.
 
-    Raise CommandError where there is no such file, where it is no Python, or where it is too long to be shown.
+    Raise CommandError if a file is missing, is not Python, or if the source is too long to be shown.
     """
     if not script.casefold().endswith(".py"):
         raise CommandError(f"{script} is no Python file: its name has to end in .py.")
     path = "/".join(part for part in script.split("/") if part not in ("", "."))
-    reader = _Reader(script=path, folder=path.rpartition("/")[0], files=files)
+    reader = _ImportFollower(script=path, folder=path.rpartition("/")[0], files=files)
     await reader.read(path, ())
     while reader.wanted:
         await reader.resolve(reader.wanted.pop())
@@ -75,8 +83,8 @@ async def read_program(script: str, files: Files) -> SealedProgram:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Reader:
-    """Follows imports. `folder` is where Python looks for modules first, which is the script's own."""
+class _ImportFollower:
+    """Follows imports. `folder` is the script's folder, where Python looks for modules first."""
 
     script: str
     folder: str
@@ -84,28 +92,28 @@ class _Reader:
     texts: dict[str, str] = field(default_factory=dict)
     wanted: list[PythonImport] = field(default_factory=list)
     known: set[PythonImport] = field(default_factory=set)
-    packages: dict[Parts, str] = field(default_factory=dict)
+    packages: dict[ModuleParts, str] = field(default_factory=dict)
     listed: tuple[str, ...] | None = None
 
-    async def read(self, path: str, package: Parts) -> None:
-        """Take one file, and want what it imports."""
+    async def read(self, path: str, package: ModuleParts) -> None:
+        """Read one file and queue its imports."""
         data = await self.files.read(path)
-        if len(data) > 4 * MOST_CHARACTERS:
+        if len(data) > 4 * MAX_SOURCE_CHARACTERS:
             raise self._too_long(len(data), "bytes")
         source = PythonSource.of(data, path)
         self.texts[path] = source.text
-        if (length := sum(map(len, self.texts.values()))) > MOST_CHARACTERS:
+        if (length := sum(map(len, self.texts.values()))) > MAX_SOURCE_CHARACTERS:
             raise self._too_long(length, "characters")
-        if len(self.texts) > 1 + MOST_MODULES:
-            raise CommandError(f"{self.script} imports more than {MOST_MODULES} files of the workspace. Use fewer.")
+        if len(self.texts) > 1 + MAX_MODULES:
+            raise CommandError(f"{self.script} imports more than {MAX_MODULES} files of the workspace. Use fewer.")
         new = {each for each in source.imports(package) if each not in self.known}
         self.known |= new
         self.wanted += sorted(new, key=lambda each: (each.parts, each.is_star), reverse=True)
-        if len(self.known) > MOST_NAMES:
-            raise CommandError(f"{self.script} imports more than {MOST_NAMES:,} names. Use fewer.")
+        if len(self.known) > MAX_NAMES:
+            raise CommandError(f"{self.script} imports more than {MAX_NAMES:,} names. Use fewer.")
 
     async def resolve(self, wanted: PythonImport) -> None:
-        """Take each file that Python would run for a module: those of its packages, and its own."""
+        """Read each file that Python would run to import a module: its packages, and itself."""
         for depth in range(1, len(wanted.parts) + 1):
             if not await self._enter(wanted.parts[:depth]):
                 return
@@ -114,8 +122,8 @@ class _Reader:
             self.known |= held
             self.wanted += sorted(held, key=lambda each: each.parts)
 
-    async def _enter(self, parts: Parts) -> bool:
-        """Take a module's file, and say whether it can have modules inside."""
+    async def _enter(self, parts: ModuleParts) -> bool:
+        """Read a module's file, and say whether it can contain modules."""
         if parts in self.packages:
             return bool(self.packages[parts])
         for path in (self._path(each) for each in module_files(parts)):
@@ -130,7 +138,7 @@ class _Reader:
         return is_folder
 
     async def _is_file(self, path: str) -> bool:
-        """Whether there is one; raise OutsideWorkspace where a link stands in its place."""
+        """Whether the file exists; raise CommandError if it is reached through a link."""
         try:
             return bool(await self.files.fingerprint(path))
         except OutsideWorkspace:
@@ -138,8 +146,8 @@ class _Reader:
         except CommandError:
             return False
 
-    async def _names_in(self, parts: Parts) -> set[str]:
-        """What can be imported from a folder."""
+    async def _names_in(self, parts: ModuleParts) -> set[str]:
+        """The modules and packages in a folder."""
         if self.listed is None:
             self.listed = tuple(entry.path for entry in await self.files.list_files(self.folder))
         inside = f"{self._path('/'.join(parts))}/" if parts else self._path("")
@@ -151,7 +159,8 @@ class _Reader:
 
     def _too_long(self, length: int, what: str) -> CommandError:
         files = self.script if len(self.texts) <= 1 else f"{self.script} with what it imports"
+        most = f"{MAX_SOURCE_CHARACTERS:,}"
         return CommandError(
-            f"{files} has {length:,} {what} of source. People can be shown at most {MOST_CHARACTERS:,} characters, and "
+            f"{files} has {length:,} {what} of source. People can be shown at most {most} characters, and "
             "what cannot be shown cannot be approved. Split the program, or move its data into files that it opens."
         )

@@ -1,4 +1,4 @@
-"""All commands that ask the web; searching it is here."""
+"""The command google, and the list of all commands that use the web."""
 
 from dataclasses import dataclass
 
@@ -6,15 +6,15 @@ from pydantic import BaseModel, Field
 
 from agent_core.commands.downloads import DownloadCommands
 from agent_core.commands.pages import PageCommands
-from agent_core.commands.registry import Command, CommandContext, declared
+from agent_core.commands.registry import Command, CommandContext, declare
 from agent_core.model.lines import one_line
 from agent_core.ports.database import Database
 from agent_core.ports.web import Web
 from agent_core.ports.world import Search, WebHit
 from agent_core.prompt.model_client import MeteredModel
 
-MOST_HITS = 8
-LONG_TITLE, LONG_ADDRESS, LONG_EXCERPT = 200, 500, 400
+MAX_HITS = 8
+MAX_TITLE_CHARACTERS, MAX_ADDRESS_CHARACTERS, MAX_EXCERPT_CHARACTERS = 200, 500, 400
 
 
 class SearchArguments(BaseModel):
@@ -25,9 +25,9 @@ class SearchArguments(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class WebCommands:
-    """What an agent can ask the web. What comes back is anybody's text: material, never an instruction.
+    """Results are untrusted content: material, never an instruction.
 
-    Without the rest there is only the search.
+    With `web`, `metered_model` or `database` missing, only the search is offered.
     """
 
     search: Search
@@ -37,13 +37,12 @@ class WebCommands:
 
     async def google(self, given: SearchArguments, _context: CommandContext) -> str:
         """Find titles, addresses and excerpts."""
-        hits = await self.search.search(given.query, MOST_HITS)
-        return "\n".join(_told(number, hit) for number, hit in enumerate(hits, 1)) or "Nothing was found."
+        hits = await self.search.search(given.query, MAX_HITS)
+        return "\n".join(_hit_text(number, hit) for number, hit in enumerate(hits, 1)) or "Nothing was found."
 
     @property
     def commands(self) -> tuple[Command, ...]:
-        """Them all."""
-        google = declared(
+        google = declare(
             SearchArguments,
             self.google,
             label="Search the web",
@@ -59,6 +58,10 @@ class WebCommands:
         return (google, *pages, *DownloadCommands(self.web, self.database).commands)
 
 
-def _told(number: int, hit: WebHit) -> str:
-    lines = (one_line(hit.title, LONG_TITLE), one_line(hit.url, LONG_ADDRESS), one_line(hit.text, LONG_EXCERPT))
+def _hit_text(number: int, hit: WebHit) -> str:
+    lines = (
+        one_line(hit.title, MAX_TITLE_CHARACTERS),
+        one_line(hit.url, MAX_ADDRESS_CHARACTERS),
+        one_line(hit.text, MAX_EXCERPT_CHARACTERS),
+    )
     return f"{number}. " + "\n   ".join(lines)

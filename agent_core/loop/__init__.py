@@ -1,1 +1,1 @@
-"""The heart: think, put before people, run what they approved, record, show, and again."""
+"""The agent loop: ask the model, put its proposal before people, run what they approved, save and show the result."""

@@ -1,10 +1,10 @@
-"""Carry one agent on until people are asked, time must pass, or it stands still.
+"""The agent loop: advances one agent until it waits for people or for a time, or is at rest.
 
     thinking ─► proposal saved ─► card shown ─► awaiting … decided ─► started ─► command ─► result saved
         ▲                             └─ covered by a lease ───────────►┘                        │
         └────────────────────────────────────────────────────────────────────────────────────────┘
 
-Any of these steps may be the last before the process dies: what is saved says where to go on.
+The process may die after any step: the saved state says which step comes next.
 """
 
 import asyncio
@@ -15,6 +15,7 @@ from functools import partial
 
 from agent_core.errors import CommandError, NotFound, Superseded, SurfaceBusy, ThreadGone
 from agent_core.loop.answering import QuestionAnswerer
+from agent_core.loop.card_presenter import CardPresenter
 from agent_core.loop.claim import AgentClaim
 from agent_core.loop.command_runner import CommandRunner
 from agent_core.loop.live_output import LiveOutput
@@ -41,13 +42,13 @@ from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.spending.helper_tree import budget_of, list_helpers_below, report
 from agent_core.spending.spending_tracker import SpendingTracker
 
-NOTHING: Mapping[CallKind, Usage] = {}
-ALLOWED_NO_MORE = "What let this run without asking ended before it started."
+NOTHING_SPENT: Mapping[CallKind, Usage] = {}
+PERMISSION_ENDED = "The permission to run this without asking ended before it started."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentLoop:
-    """Advances agents. Holds nothing between two calls: the database knows where each of them is."""
+    """Advances agents. Keeps no state between calls: the status of each agent is in the database."""
 
     database: Database
     proposer: Proposer
@@ -59,9 +60,9 @@ class AgentLoop:
     write_priority: WritePriority = field(default_factory=WritePriority)
 
     async def advance(self, agent_id: AgentId) -> None:
-        """Carry the agent on. Harmless when it has nothing to do, was deleted, or another worker takes it."""
+        """Advance the agent. Does nothing if it has no work, was deleted, or was taken by another worker."""
         try:
-            await self._carry_on(await self._take(agent_id))
+            await self._run_steps(await self._claim(agent_id))
         except NotFound:
             await self.runner.stop_background(agent_id)
         except (Superseded, SurfaceBusy):
@@ -72,7 +73,10 @@ class AgentLoop:
             await self._surface_of(agent).announce_lost_thread(agent, reason)
 
     async def pause(self, agent_id: AgentId, reason: str, *, loses_thread: bool = False) -> Agent:
-        """Let the agent stand still and say why, whatever it was doing; return it as it is then."""
+        """Pause the agent with a reason for the thread, unless it is at rest already; return it as saved.
+
+        `loses_thread` also removes its thread, so that Resume opens another.
+        """
 
         async def act(work: UnitOfWork) -> Agent:
             agent = await work.agents.locate(agent_id)
@@ -87,15 +91,17 @@ class AgentLoop:
 
         return await in_one_unit(self.database, act)
 
-    async def _take(self, agent_id: AgentId) -> AgentClaim:
-        return await AgentClaim.take(
-            self.database,
-            self._surface_of,
-            agent_id,
-            write_priority=self.write_priority,
-            workspaces=self.runner.workspaces,
+    async def _claim(self, agent_id: AgentId) -> AgentClaim:
+        """Claim the agent, also from a worker that has it; raise NotFound when it was deleted."""
+        async with self.database.begin() as work:
+            agent = await work.agents.locate(agent_id)
+        presenter = CardPresenter(surface=self._surface_of(agent), workspaces=self.runner.workspaces, clock=self.clock)
+        return AgentClaim(
+            database=self.database,
             waker=self.waker,
-            clock=self.clock,
+            write_priority=self.write_priority,
+            presenter=presenter,
+            agent=agent,
         )
 
     @property
@@ -105,7 +111,7 @@ class AgentLoop:
     def _surface_of(self, agent: Agent) -> ChatSurface:
         return self.surfaces[agent.channel.surface]
 
-    async def _carry_on(self, claim: AgentClaim) -> None:
+    async def _run_steps(self, claim: AgentClaim) -> None:
         agent = await claim.catch_up()
         for question in claim.questions:
             agent = await self._answerer.answer(claim, agent, question)
@@ -137,10 +143,10 @@ class AgentLoop:
             case "approved":
                 return await self._start(claim, agent, turn)
             case "running" if turn.only_reads:
-                again = await claim.save(partial(self._restart, turn.id))
+                again = await claim.save_and_present(partial(self._save_restart, turn.id))
                 return await self._start(claim, again.agent, turn.restart())
             case "running":
-                return (await claim.save(partial(self._interrupt, turn.id))).agent
+                return (await claim.save_and_present(partial(self._save_interruption, turn.id))).agent
             case _:
                 raise Superseded(agent.id)
 
@@ -150,55 +156,57 @@ class AgentLoop:
         except CommandError as error:
             return await self._finish(claim, turn.id, Failed(str(error)))
         remark = "" if turn.proposal.still_holds(turn.call, preview) else changed_text(turn.proposal.preview, preview)
-        begun = await claim.save(partial(self._begin, turn.id, preview, remark))
-        if begun.changed and begun.changed.state == "running":
-            return await self._run(claim, begun.agent, turn, preview)
-        return begun.agent
+        started = await claim.save_and_present(partial(self._save_start, turn.id, preview, remark))
+        if started.changed and started.changed.state == "running":
+            return await self._run(claim, started.agent, turn, preview)
+        return started.agent
 
-    async def _begin(
+    async def _save_start(
         self, turn_id: TurnId, preview: Preview | None, remark: str, work: UnitOfWork, agent: Agent
     ) -> Outcome:
-        """Start the command, or ask anew where it changed or where what let it run unasked is over."""
+        """Start the command; ask people again if its preview changed, or if the lease or policy no longer covers it."""
         turn, now = await work.turns.get(agent.channel, turn_id), self.clock.now()
         if turn.state != "approved":
             raise Superseded(agent.id)
-        why = remark or ("" if is_still_allowed(agent, turn) else ALLOWED_NO_MORE)
-        if why:
-            asked = turn.show_again(preview, why, now)
+        reason = remark or ("" if is_still_allowed(agent, turn) else PERMISSION_ENDED)
+        if reason:
+            asked = turn.show_again(preview, reason, now)
             asked = replace(asked, exposed=agent.exposed, exposures=agent.exposures)
             return move(agent, asked, Awaiting(), now)
         started = turn.start(now, preview)
         return replace(move(agent, started, Acting(), now), audit=(AuditEntry.of_run(agent, started, now),))
 
-    async def _restart(self, turn_id: TurnId, work: UnitOfWork, agent: Agent) -> Outcome:
-        """Approve a command again that only reads and ran when the process died."""
+    async def _save_restart(self, turn_id: TurnId, work: UnitOfWork, agent: Agent) -> Outcome:
+        """Approve a read-only command again that was running when the process died."""
         turn, now = await work.turns.get(agent.channel, turn_id), self.clock.now()
         if turn.state != "running":
             raise Superseded(agent.id)
         restarted = move(agent, turn.restart(), Acting(), now)
         return replace(restarted, audit=(AuditEntry.of_crash(agent, turn, now),))
 
-    async def _interrupt(self, turn_id: TurnId, work: UnitOfWork, agent: Agent) -> Outcome:
-        """Put a command that may have run before people, and count what it may have brought in as brought in."""
+    async def _save_interruption(self, turn_id: TurnId, work: UnitOfWork, agent: Agent) -> Outcome:
+        """Ask people about a command that was running when the process died; treat its untrusted input as read."""
         turn, now = await work.turns.get(agent.channel, turn_id), self.clock.now()
         if turn.state != "running":
             raise Superseded(agent.id)
         cut = turn.interrupt()
-        exposed = self.runner.take_in_unseen(agent, turn.call)
+        exposed = self.runner.expose_after_interruption(agent, turn.call)
         return replace(move(exposed, cut, Awaiting(), now), audit=(AuditEntry.of_end(agent, cut, now),))
 
     async def _run(self, claim: AgentClaim, agent: Agent, turn: Turn, approved: Preview | None = None) -> Agent:
-        watch = LiveOutput(claim=claim, clock=self.clock, turn_id=turn.id)
+        live_output = LiveOutput(claim=claim, clock=self.clock, turn_id=turn.id)
         try:
-            run = partial(self.runner.run, report=watch.report, approved=approved)
-            return await self._carry_out(claim, agent, turn, lambda tracker: watch.run(run(agent, turn.call, tracker)))
-        except asyncio.CancelledError:  # of a stop, which has saved only what was shown last
-            if watch.newest:
-                outside = self.runner.may_bring_in(turn.call, agent)
-                await claim.keep_output(turn.id, watch.newest, outside=outside)
+            run = partial(self.runner.run, report=live_output.report, approved=approved)
+            return await self._run_and_pay(
+                claim, agent, turn, lambda tracker: live_output.run(run(agent, turn.call, tracker))
+            )
+        except asyncio.CancelledError:  # by Stop, which saved only the output shown last
+            if live_output.newest:
+                outside = self.runner.may_return_untrusted(turn.call, agent)
+                await claim.save_stopped_output(turn.id, live_output.newest, outside=outside)
             raise
 
-    async def _carry_out(
+    async def _run_and_pay(
         self, claim: AgentClaim, agent: Agent, turn: Turn, run: Callable[[SpendingTracker], Awaitable[Result]]
     ) -> Agent:
         if not self.runner.asks_models(turn.call):
@@ -209,7 +217,7 @@ class AgentLoop:
             return await self._finish(claim, turn.id, await run(tracker), tracker.spent)
 
     async def _finish(
-        self, claim: AgentClaim, turn_id: TurnId, result: Result, spent: Mapping[CallKind, Usage] = NOTHING
+        self, claim: AgentClaim, turn_id: TurnId, result: Result, spent: Mapping[CallKind, Usage] = NOTHING_SPENT
     ) -> Agent:
         async def finish(work: UnitOfWork, agent: Agent) -> Outcome:
             *earlier, turn = await work.turns.of(agent, last=2)
@@ -219,17 +227,17 @@ class AgentLoop:
             finishes = self.runner.commands.finishes(turn.call.name)
             paid, billed = bill(
                 agent,
-                turn.finish(self.runner.marked(turn.call, result, agent) if turn.started_at else result, now),
+                turn.finish(self.runner.mark_untrusted(turn.call, result, agent) if turn.started_at else result, now),
                 spent,
             )
             outcome = conclude(paid, billed, earlier, finishes=finishes, now=now)
             outcome = replace(outcome, spent=spent, audit=(AuditEntry.of_end(agent, billed, now),))
             return await self._wait_for_helpers(work, outcome, turn, now)
 
-        return (await claim.save(finish)).agent
+        return (await claim.save_and_present(finish)).agent
 
     async def _wait_for_helpers(self, work: UnitOfWork, outcome: Outcome, turn: Turn, now: datetime) -> Outcome:
-        """Let an agent that has nothing to do wait for its helpers at work, unless one has reported already."""
+        """After do_nothing, let the agent wait for its working helpers, unless a report has arrived already."""
         if not self.runner.commands.waits(turn.call.name) or await work.notes.list_waiting(outcome.agent):
             return outcome
         helpers = [each for each in await list_helpers_below(work, outcome.agent) if each.parent == outcome.agent.id]

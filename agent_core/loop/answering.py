@@ -1,7 +1,7 @@
-"""Answering what people ask about an agent: a model is asked, the thread is announce, and nothing is decided.
+"""Answers a person's question about an agent: asks the model and posts the answer in the thread. Decides nothing.
 
-A question is saved as a notice that the thread was not announce of yet; answering it is what tells it. So a question
-survives a crash, and is answered once.
+A question is saved as a notice that is marked as told together with its answer. So it survives a crash and is answered
+once.
 """
 
 import asyncio
@@ -15,33 +15,35 @@ from agent_core.model.lines import one_line
 from agent_core.model.note import Notice
 from agent_core.ports.database import UnitOfWork
 from agent_core.ports.world import Clock
-from agent_core.prompt.history import quoted
+from agent_core.prompt.history import quote
 from agent_core.prompt.model_client import MeteredModel, ModelRequest
-from agent_core.prompt.question_answering import MOST_REPLY, TURNS_SHOWN, answer_messages, answer_of
+from agent_core.prompt.question_answering import MAX_ANSWER_CHARACTERS, MAX_REPLY_TOKENS, SHOWN_TURNS, answer_messages
 from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.spending.helper_tree import budget_of
 from agent_core.spending.spending_tracker import SpendingTracker
 
 ANSWER_TIMEOUT_SECONDS = 60.0
-LONGEST_QUOTE = 150
-MARK = "Answered by the model; nothing was decided."
+MAX_QUOTE_CHARACTERS = 150
+ANSWER_FOOTER = "Answered by the model; nothing was decided."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionAnswerer:
-    """Asks the model that the agent thinks with, or the fast one; the agent pays."""
+    """Asks the fast model, or else the agent's own; the agent pays."""
 
     metered_model: MeteredModel
     ledger: BudgetLedger
     clock: Clock
 
     async def answer(self, claim: AgentClaim, agent: Agent, question: Notice) -> Agent:
-        """Tell the thread the answer, or why there is none; return the agent as it is then."""
+        """Post the answer, or the reason why there is none; return the agent as saved."""
         async with claim.database.begin() as work:
-            turns = await work.turns.of(agent, last=TURNS_SHOWN + 1)
+            turns = await work.turns.of(agent, last=SHOWN_TURNS + 1)
             own, shared = await budget_of(work, agent), await work.budgets.of(agent.channel)
         with self.ledger.track(agent, own, shared) as tracker:
-            prompt = ModelRequest(kind="answer", prompt=answer_messages(agent, turns, question.text), most=MOST_REPLY)
+            prompt = ModelRequest(
+                kind="answer", prompt=answer_messages(agent, turns, question.text), max_tokens=MAX_REPLY_TOKENS
+            )
             said = await self._ask(prompt, agent, tracker)
             spent = dict(tracker.spent)
 
@@ -49,21 +51,22 @@ class QuestionAnswerer:
                 notice = Notice.to(present, "answer", _answer_text(question, said), self.clock.now())
                 return Outcome(agent=present.pay(spent), notices=(notice,), spent=spent)
 
-            claim.told.append(question)
-            outcome = await claim.save(announce)
+            claim.presenter.told.append(question)
+            outcome = await claim.save_and_present(announce)
             tracker.settle()
         return outcome.agent
 
     async def _ask(self, prompt: ModelRequest, agent: Agent, tracker: SpendingTracker) -> str:
         try:
             async with asyncio.timeout(ANSWER_TIMEOUT_SECONDS):
-                said = answer_of(await self.metered_model.ask(prompt, agent.model, tracker))
+                reply = await self.metered_model.ask(prompt, agent.model, tracker)
         except ModelError as error:
             return f"There is no answer: {error}"
         except TimeoutError:
             return "There is no answer: the model did not reply in time. Ask again."
-        return f"{quoted(said)}\n{MARK}" if said else "There is no answer: the model said nothing. Ask again."
+        said = reply.answer[:MAX_ANSWER_CHARACTERS]
+        return f"{quote(said)}\n{ANSWER_FOOTER}" if said else "There is no answer: the model said nothing. Ask again."
 
 
 def _answer_text(question: Notice, said: str) -> str:
-    return f"{question.by or 'Somebody'} asked: “{one_line(question.text, LONGEST_QUOTE)}”\n{said}"
+    return f"{question.by or 'Somebody'} asked: “{one_line(question.text, MAX_QUOTE_CHARACTERS)}”\n{said}"

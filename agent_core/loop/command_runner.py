@@ -1,4 +1,4 @@
-"""Running an approved command: through an ordered chain of hooks, and always to a result."""
+"""Runs an approved command through a chain of hooks and turns every outcome, also an error, into a Result."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -6,7 +6,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
-from agent_core.commands.registry import CommandContext, Commands, brings_in_by_name, ignore_report, take_in_unseen
+from agent_core.commands.registry import (
+    CommandContext,
+    Commands,
+    expose_after_interruption,
+    ignore_report,
+    may_return_untrusted_by_name,
+)
 from agent_core.errors import CommandError, MemoryAway, ModelError, UnusableReply
 from agent_core.model.agent import Agent
 from agent_core.model.command import CommandCall, Preview
@@ -16,17 +22,17 @@ from agent_core.ports.sandbox import Sandbox
 from agent_core.ports.world import Workspaces
 from agent_core.spending.spending_tracker import SpendingTracker
 
-LONGEST_RUN = 600.0
-MOST_OUTPUT = 200_000
+COMMAND_TIMEOUT_SECONDS = 600.0
+MAX_OUTPUT_CHARACTERS = 200_000
 
-Report: TypeAlias = Callable[[str], None]
-Next: TypeAlias = Callable[[CommandCall, CommandContext], Awaitable[Result]]
-Hook: TypeAlias = Callable[[CommandCall, CommandContext, Next], Awaitable[Result]]
+ReportOutput: TypeAlias = Callable[[str], None]
+NextHook: TypeAlias = Callable[[CommandCall, CommandContext], Awaitable[Result]]
+Hook: TypeAlias = Callable[[CommandCall, CommandContext, NextHook], Awaitable[Result]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandRunner:
-    """Carries commands out. The first hook is the outermost; each may look, change, replace or refuse."""
+    """Runs commands. The first hook is the outermost; each hook may inspect, change, replace or refuse a call."""
 
     commands: Commands
     workspaces: Workspaces
@@ -34,14 +40,14 @@ class CommandRunner:
     hooks: tuple[Hook, ...] = ()
 
     async def preview_call(self, agent: Agent, call: CommandCall) -> Preview | None:
-        """The preview as it is now; raise CommandError when the command cannot run any more."""
+        """Compute the preview again; raise CommandError when the command cannot run any more."""
         try:
             return await self.commands.get(call.name).preview(call.arguments, self._context(agent, SpendingTracker()))
         except UnusableReply as gone:
             raise CommandError(str(gone)) from gone
 
     def asks_models(self, call: CommandCall) -> bool:
-        """Whether running it makes calls that the agent pays for."""
+        """Whether running it makes model calls that the agent pays for."""
         try:
             return self.commands.get(call.name).spec.asks_models
         except UnusableReply:
@@ -52,55 +58,55 @@ class CommandRunner:
         agent: Agent,
         call: CommandCall,
         tracker: SpendingTracker,
-        report: Report = ignore_report,
+        report: ReportOutput = ignore_report,
         approved: Preview | None = None,
     ) -> Result:
-        """Run the command; whatever goes wrong becomes a Failed that the model reads. Its calls to models are paid.
+        """Run the command; an error becomes a Failed for the model. Model calls are charged to `tracker`.
 
-        `report` is given what a long run has given so far. `approved` is the preview that the approval was checked
-        against, to which the command holds what it touches.
+        `report` receives the output so far of a long run. `approved` is the preview that people approved: the command
+        refuses to touch anything else.
         """
-        chain: Next = self._carry_out
+        chain: NextHook = self._run_command
         for hook in reversed(self.hooks):
-            chain = partial(_through, hook, chain)
+            chain = partial(_call_hook, hook, chain)
         return await chain(call, replace(self._context(agent, tracker), report=report, approved=approved))
 
-    def marked(self, call: CommandCall, result: Result, agent: Agent) -> Result:
-        """The result, marked where it may contain untrusted content by what the agent is now, after the run."""
-        return replace(result, outside=True) if self.may_bring_in(call, agent) else result
+    def mark_untrusted(self, call: CommandCall, result: Result, agent: Agent) -> Result:
+        """The result, marked `outside` if it may contain untrusted content. `agent` is its state after the run."""
+        return replace(result, outside=True) if self.may_return_untrusted(call, agent) else result
 
-    def may_bring_in(self, call: CommandCall, agent: Agent) -> bool:
-        """Whether what the command gives to this agent may contain untrusted content."""
-        return brings_in_by_name(self.commands, call.name, agent)
+    def may_return_untrusted(self, call: CommandCall, agent: Agent) -> bool:
+        """Whether the command's output may contain untrusted content."""
+        return may_return_untrusted_by_name(self.commands, call.name, agent)
 
-    def take_in_unseen(self, agent: Agent, call: CommandCall) -> Agent:
-        """The agent after a command of which nobody knows how far it came; one that is gone may have brought in all."""
-        return take_in_unseen(self.commands, call.name, agent)
+    def expose_after_interruption(self, agent: Agent, call: CommandCall) -> Agent:
+        """The agent after a command was interrupted and may have read untrusted content."""
+        return expose_after_interruption(self.commands, call.name, agent)
 
     async def stop_background(self, agent_id: AgentId) -> None:
-        """End whatever an agent left running: it stands still, or is gone."""
+        """End every background program of an agent that is at rest or deleted."""
         if self.sandbox:
             await self.sandbox.end_all(agent_id)
 
-    async def _carry_out(self, call: CommandCall, context: CommandContext) -> Result:
+    async def _run_command(self, call: CommandCall, context: CommandContext) -> Result:
         try:
             command = self.commands.get(call.name)
-            async with asyncio.timeout(LONGEST_RUN):
+            async with asyncio.timeout(COMMAND_TIMEOUT_SECONDS):
                 produced = await command.run(call.arguments, context)
         except TimeoutError:
-            return Failed(f"{call.name} was ended after {LONGEST_RUN:.0f} seconds.")
+            return Failed(f"{call.name} was ended after {COMMAND_TIMEOUT_SECONDS:.0f} seconds.")
         except (CommandError, MemoryAway, ModelError) as error:
-            return Failed(_capped(str(error)))
-        return Succeeded(_capped(produced.text), files=produced.files, outside=produced.outside)
+            return Failed(_truncate(str(error)))
+        return Succeeded(_truncate(produced.text), files=produced.files, outside=produced.outside)
 
     def _context(self, agent: Agent, tracker: SpendingTracker) -> CommandContext:
         return CommandContext(agent=agent, files=self.workspaces.of(agent), tracker=tracker)
 
 
-async def _through(hook: Hook, following: Next, call: CommandCall, context: CommandContext) -> Result:
+async def _call_hook(hook: Hook, following: NextHook, call: CommandCall, context: CommandContext) -> Result:
     return await hook(call, context, following)
 
 
-def _capped(output: str) -> str:
-    lost = len(output) - MOST_OUTPUT
-    return f"{output[:MOST_OUTPUT]}\n({lost:,} more characters are lost.)" if lost > 0 else output
+def _truncate(output: str) -> str:
+    lost = len(output) - MAX_OUTPUT_CHARACTERS
+    return f"{output[:MAX_OUTPUT_CHARACTERS]}\n({lost:,} more characters are lost.)" if lost > 0 else output

@@ -1,4 +1,4 @@
-"""Who allowed an agent to go on unasked, as their platform knows them now: rights may have changed since."""
+"""Looks up the people who let an agent run commands without asking: their rights may have changed since."""
 
 from dataclasses import dataclass
 
@@ -11,23 +11,23 @@ from agent_core.ports.surface import ChatSurface
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Granters:
-    """The owner, who chose the classes that need no approval, and who granted the lease; None where nobody can say."""
+    """`owner` chose the classes that need no approval, `granter` granted the lease; None if the platform cannot say."""
 
     owner: Actor | None = None
-    lender: Actor | None = None
+    granter: Actor | None = None
     lease: Lease | None = None
 
-    def lender_of(self, lease: Lease) -> Actor | None:
-        """Who granted it, as they are now; a lease that was granted after the look-up is by somebody with the right."""
+    def granter_of(self, lease: Lease) -> Actor | None:
+        """The granter as the platform knows them now; for a lease granted after the look-up, as they were then."""
         is_known = self.lease is not None and self.lease.granted_at == lease.granted_at
-        return self.lender if is_known else lease.granted_by
+        return self.granter if is_known else lease.granted_by
 
 
 async def look_up_granters(surface: ChatSurface, agent: Agent) -> Granters:
-    """Ask the platform about those whose permission the agent may use next, and about nobody else."""
+    """Ask the platform about the people whose permission the agent may use next, and about no others."""
     owner = await _look_up(surface, agent, agent.owner) if agent.policy.free else None
-    lender = await _look_up(surface, agent, agent.lease.granted_by) if agent.lease else None
-    return Granters(owner=owner, lender=lender, lease=agent.lease)
+    granter = await _look_up(surface, agent, agent.lease.granted_by) if agent.lease else None
+    return Granters(owner=owner, granter=granter, lease=agent.lease)
 
 
 async def _look_up(surface: ChatSurface, agent: Agent, person: Actor) -> Actor | None:

@@ -1,4 +1,4 @@
-"""What a long command has given so far, saved and shown now and then while it runs."""
+"""Shows the output of a running command on its card every two seconds."""
 
 import asyncio
 import logging
@@ -18,14 +18,14 @@ from agent_core.ports.world import Clock
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-INTERVAL_SECONDS = 2.0  # seconds; a message can be edited about once a second on Slack and on Discord
-MAX_SHOWN_CHARACTERS = 1_500  # characters that are shown while it runs
-MAX_KEPT_CHARACTERS = 200_000  # characters that are kept when it is stopped
+INTERVAL_SECONDS = 2.0  # Slack and Discord allow about one edit of a message per second
+MAX_SHOWN_CHARACTERS = 1_500
+MAX_KEPT_CHARACTERS = 200_000  # saved when a person stops the command
 
 
 @dataclass(slots=True, kw_only=True)
 class LiveOutput:
-    """Stands beside one run. A command that reports nothing costs nothing."""
+    """Accompanies one run. A command that reports nothing causes no saves."""
 
     claim: AgentClaim
     clock: Clock
@@ -37,13 +37,13 @@ class LiveOutput:
     pause: asyncio.Task[None] | None = field(default=None, repr=False)
 
     def report(self, text: str) -> None:
-        """Keep what there is now; it replaces what there was."""
+        """Replace the output so far."""
         self.newest = text[-MAX_KEPT_CHARACTERS:]
         if self.work is None and not self.is_over:
-            self.work = asyncio.create_task(self._show_now_and_then())
+            self.work = asyncio.create_task(self._show_periodically())
 
     async def run(self, run: Awaitable[T]) -> T:
-        """Wait for the run. What is being shown then is shown to its end, so that nothing comes after the result."""
+        """Await the run, then the save in progress, so that no output is shown after the result."""
         try:
             return await run
         finally:
@@ -53,15 +53,15 @@ class LiveOutput:
             if self.work:
                 await self.work
 
-    async def _show_now_and_then(self) -> None:
-        """Show it again and again. What cannot be shown now is left: the run and its result are what counts."""
+    async def _show_periodically(self) -> None:
+        """Show the newest output until the run ends. A failed update is logged and skipped."""
         with suppress(Superseded):
             while not self.is_over:
                 try:
                     await self._show()
                 except (DatabaseAway, SurfaceError) as fault:
                     logger.warning("live output not shown", extra={"turn": self.turn_id, "fault": type(fault).__name__})
-                if self.is_over:  # it ended meanwhile, and nobody waits for the pause
+                if self.is_over:  # the run ended during the save
                     return
                 self.pause = asyncio.create_task(self.clock.sleep(INTERVAL_SECONDS))
                 await asyncio.wait([self.pause])
@@ -69,10 +69,10 @@ class LiveOutput:
     async def _show(self) -> None:
         if (newest := self.newest[-MAX_SHOWN_CHARACTERS:]) != self.shown:
             self.shown = newest
-            await self.claim.save(self._as_it_goes)
+            await self.claim.save_and_present(self._live_outcome)
 
-    async def _as_it_goes(self, work: UnitOfWork, agent: Agent) -> Outcome:
+    async def _live_outcome(self, work: UnitOfWork, agent: Agent) -> Outcome:
         (turn,) = await work.turns.of(agent, last=1)
         if turn.id != self.turn_id or turn.state != "running":
             raise Superseded(agent.id)
-        return Outcome(agent=agent, changed=turn.going(self.shown))
+        return Outcome(agent=agent, changed=turn.with_live_output(self.shown))

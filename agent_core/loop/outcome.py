@@ -1,4 +1,4 @@
-"""What follows from one step of the loop, as a value: saved in one unit of work, then shown."""
+"""The outcome of one step of the loop, as a value: saved in one unit of work, then shown."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,10 +15,10 @@ from agent_core.spending.budget_ledger import charge
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The agent as it goes on, the turn made or changed, what the thread is told, and which notes were read.
+    """The agent's next state, the turn that was made or changed, notices for the thread, and the notes that were read.
 
-    `audit` goes into the decision log, and `seen` into long-term memory, in `place`. `spent` is what calls took, which
-    the agent has paid already.
+    `audit` goes into the decision log, and the memories of `seen` into the index `place`. `spent` is the usage of model
+    calls, which the agent has paid already.
     """
 
     agent: Agent
@@ -33,11 +33,10 @@ class Outcome:
 
     @property
     def turns(self) -> tuple[Turn, ...]:
-        """Turns whose cards are to be shown."""
         return tuple(turn for turn in (self.made, self.changed) if turn)
 
     def save(self, work: UnitOfWork) -> None:
-        """Queue all of it in a unit of work in which the agent and the changed turn were read."""
+        """Queue everything in the unit of work in which the agent and the changed turn were read."""
         work.agents.save(self.agent)
         if self.made:
             work.turns.add(self.made)

@@ -1,4 +1,4 @@
-"""One call to the model: from an agent's situation to a proposal, or to the reason why there is none."""
+"""Asks the model for the agent's next command: a prompt in, a proposal or the reason for none out."""
 
 import random
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from agent_core.commands.registry import CommandContext, Commands
 from agent_core.errors import CommandError, ModelRefused, ModelUnavailable, OverBudget, UnusableReply
-from agent_core.loop.summarising import HISTORY_TOKENS
+from agent_core.loop.summarising import MAX_HISTORY_TOKENS
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.agent import Agent, Thinking
 from agent_core.model.command import CommandCall, CommandSpec, Proposal, Thoughts
@@ -19,12 +19,12 @@ from agent_core.replies.repair import is_worth_repairing, parse_repaired, repair
 from agent_core.replies.reply_parser import parse
 from agent_core.spending.spending_tracker import SpendingTracker
 
-LONGEST_DELAY = 300.0
+MAX_DELAY_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True)
 class ProposedCommand:
-    """A command that can run, with what it is."""
+    """A command that can run, with its spec."""
 
     proposal: Proposal
     spec: CommandSpec
@@ -32,7 +32,7 @@ class ProposedCommand:
 
 @dataclass(frozen=True, slots=True)
 class UnusableAnswer:
-    """A reply without a command that can run: the model is told `problem`, and people `brief` with the whole reply."""
+    """A reply without a runnable command. The model reads `problem`; people read `brief` and the whole `reply`."""
 
     problem: str
     brief: str = ""
@@ -41,7 +41,7 @@ class UnusableAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """The endpoint asks to be asked later."""
+    """The endpoint asked to retry after `seconds`."""
 
     why: str
     seconds: float
@@ -49,7 +49,7 @@ class Delay:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """No call can be made, or none will be answered; people are told `why`."""
+    """The call was not made, or a retry cannot help. People read `why`."""
 
     why: str
 
@@ -59,7 +59,7 @@ Thought: TypeAlias = ProposedCommand | UnusableAnswer | Delay | Refusal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposer:
-    """Asks the model what an agent should do next. Saves nothing; what calls cost is in the tracker."""
+    """Asks the model what an agent should do next. Saves nothing; the cost of calls is in the tracker."""
 
     metered_model: MeteredModel
     memory: LongTermMemory
@@ -67,11 +67,11 @@ class Proposer:
     workspaces: Workspaces
     clock: Clock
     machine: str = "Linux"
-    history_tokens: int = HISTORY_TOKENS
+    history_tokens: int = MAX_HISTORY_TOKENS
     wanted_profile: ProfileName = "auto"
 
     def profile(self, agent: Agent) -> Profile:
-        """How prompts are made for the agent's model."""
+        """The prompt profile for the agent's model."""
         name = self.metered_model.name_for(agent.model)
         return profile_for(self.wanted_profile, name, self.metered_model.model.window(name))
 
@@ -83,7 +83,7 @@ class Proposer:
                 kind="chat",
                 prompt=profile.pack(situation, self.metered_model.room(self.metered_model.name_for(agent.model))),
                 schema=profile.schema(situation),
-                most=profile.most_reply,
+                max_tokens=profile.max_reply_tokens,
                 temperature=profile.temperature,
             )
             reply = await self.metered_model.ask(question, agent.model, tracker)
@@ -99,7 +99,7 @@ class Proposer:
         agent = situation.agent
         try:
             thoughts, given = await self._parse(agent, reply, tracker)
-            call = self._checked(situation, given)
+            call = self._require_runnable(situation, given)
             command = self.commands.get(call.name)
             context = CommandContext(agent=agent, files=self.workspaces.of(agent))
             preview = await command.preview(call.arguments, context)
@@ -109,15 +109,15 @@ class Proposer:
             return UnusableAnswer(str(problem), str(problem), reply.text)
         return ProposedCommand(Proposal(thoughts=thoughts, call=call, preview=preview), command.spec)
 
-    def _checked(self, situation: Situation, given: CommandCall) -> CommandCall:
-        """The call as it can run; raise UnusableReply when it cannot, or when the profile objects to it."""
+    def _require_runnable(self, situation: Situation, given: CommandCall) -> CommandCall:
+        """The call with its proper names; raise UnusableReply if it cannot run or the profile objects to it."""
         call = self.commands.checked(given)
         if why := self.profile(situation.agent).objection(situation, call):
             raise UnusableReply(why)
         return call
 
     async def _parse(self, agent: Agent, reply: Reply, tracker: SpendingTracker) -> tuple[Thoughts, CommandCall]:
-        """Read the reply, or have a fast model write the same as JSON: what it adds is not used."""
+        """Parse the reply, if necessary after a repair of its JSON by the fast model."""
         try:
             return parse(reply)
         except UnusableReply:
@@ -134,11 +134,8 @@ class Proposer:
 
 
 def _delay(agent: Agent, unavailable: ModelUnavailable) -> float:
-    """Seconds to wait: as told, else doubling from 2 up to five minutes.
-
-    Up to a quarter is added, so that not all agents come back at once.
-    """
+    """Seconds until the retry: Retry-After, else exponential backoff from 2 s to 5 minutes, plus up to 25 % jitter."""
     tries = agent.status.tries if isinstance(agent.status, Thinking) else 0
     told = unavailable.retry_after
-    seconds = told if told is not None else min(2.0 ** (tries + 1), LONGEST_DELAY)
+    seconds = told if told is not None else min(2.0 ** (tries + 1), MAX_DELAY_SECONDS)
     return seconds * (1 + random.random() / 4)  # noqa: S311 - spreads load, guards nothing

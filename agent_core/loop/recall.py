@@ -1,4 +1,4 @@
-"""Long-term memory around one thought: what is new goes in, and what is like it comes back where it is not in sight."""
+"""Long-term memory of one thought: embeds new events, and recalls similar ones that the prompt no longer shows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,22 +12,21 @@ from agent_core.model.note import Note
 from agent_core.model.turn import Turn
 from agent_core.spending.spending_tracker import SpendingTracker
 
-TURNS_PER_EMBEDDING_CALL = 3  # turns embedded by one call: the newest ones are in sight, where nothing has to find them
+TURNS_PER_EMBEDDING_CALL = 3  # the prompt shows the newest turns, so their vectors can wait
 SEARCH_RESULTS = 8
 MAX_RECALLED = 1
-MAX_RECALLED_BETWEEN_SUMMARIES = (
-    3  # from one summary to the next: a memory pasted into every prompt would cost more than it tells
-)
+MAX_RECALLED_BETWEEN_SUMMARIES = 3  # each recalled memory makes the prompt longer
 MIN_SIMILARITY_MARGIN = 0.1
 MIN_SIMILARITY = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recall:
-    """`fresh` are new rows and `placed` their vectors: both are saved with what follows. They tell turns up to `upto`.
+    """`fresh` are new memories and `placed` their vectors, to be saved with the outcome; they cover turns up to `upto`.
 
-    `hidden` is what is like the newest event and not in sight, nearest first; `offered` the part of it that is nearer
-    than everything in sight. `away` says why long-term memory could not be asked.
+    `hidden` are memories similar to the newest event that the prompt does not show, most similar first. `offered` are
+    those of them that are more similar than everything the prompt shows. `away` says why long-term memory could not be
+    reached.
     """
 
     upto: int = 0
@@ -41,9 +40,9 @@ class Recall:
 async def recall_memories(
     memory: LongTermMemory, agent: Agent, turns: Sequence[Turn], notes: Sequence[Note], tracker: SpendingTracker
 ) -> Recall:
-    """Embed what happened lately, in one call every third turn, and look for what is like the newest of it.
+    """Embed the events since the last call, every third turn, and search for memories similar to the newest.
 
-    What cannot be embedded now is kept all the same, to be placed later.
+    If the embedder cannot be reached, the new memories are returned without vectors and embedded later.
     """
     upto = turns[-1].number if turns else 0
     if upto - agent.remembered < TURNS_PER_EMBEDDING_CALL:
@@ -55,9 +54,8 @@ async def recall_memories(
         vectors = await memory.embed([each.text for each in fresh], tracker)
         placed = dict(zip(fresh, vectors, strict=True))
         await memory.add_to_index(agent, placed)
-        found = (
-            await memory.nearest(agent, placed[_newest(fresh)], SEARCH_RESULTS) if _may_be_shown(memory, agent) else ()
-        )
+        is_useful, newest = _may_be_shown(memory, agent), placed[_newest(fresh)]
+        found = await memory.nearest(agent, newest, SEARCH_RESULTS) if is_useful else ()
     except MemoryAway as away:
         return Recall(upto=upto, fresh=fresh, away=str(away))
     hidden, offered = _out_of_sight(found, agent)
@@ -65,14 +63,13 @@ async def recall_memories(
 
 
 def _may_be_shown(memory: LongTermMemory, agent: Agent) -> bool:
-    """Whether anything is out of sight, could be told by its meaning, and was not shown often enough."""
-    return (
-        agent.digest.upto > 0 and memory.embedder.is_semantic and len(agent.recalled) < MAX_RECALLED_BETWEEN_SUMMARIES
-    )
+    """Whether a search is useful: there are summarised turns, a semantic embedder, and room for another memory."""
+    has_room = len(agent.recalled) < MAX_RECALLED_BETWEEN_SUMMARIES
+    return agent.digest.upto > 0 and memory.embedder.is_semantic and has_room
 
 
 def _fresh(agent: Agent, turns: Sequence[Turn], notes: Sequence[Note]) -> tuple[Memory, ...]:
-    """What is not remembered yet, oldest first."""
+    """Memories of turns and notes that are not saved yet, oldest first."""
     new = [turn for turn in turns if turn.number > agent.remembered]
     read = {turn.id for turn in new}
     of_notes = [each for note in notes if note.taken_into in read for each in memories_of_note(note)]
@@ -81,12 +78,12 @@ def _fresh(agent: Agent, turns: Sequence[Turn], notes: Sequence[Note]) -> tuple[
 
 
 def _newest(fresh: Sequence[Memory]) -> Memory:
-    """What tells the newest turn first: its thought and its command."""
+    """The first memory of the newest turn: its thoughts and command."""
     return next(each for each in fresh if each.turn == fresh[-1].turn)
 
 
 def _out_of_sight(found: Sequence[Recalled], agent: Agent) -> tuple[tuple[Recalled, ...], tuple[Recalled, ...]]:
-    """What of it is hidden, and what of that is worth being shown now, once."""
+    """The memories that the prompt does not show, and those of them that are similar enough to be shown, once."""
     in_sight = [one.likeness for one in found if one.memory.turn > agent.digest.upto]
     hidden = tuple(one for one in found if one.memory.turn <= agent.digest.upto)
     least = max(MIN_SIMILARITY, max(in_sight, default=0.0) + MIN_SIMILARITY_MARGIN)

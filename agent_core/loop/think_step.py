@@ -1,7 +1,7 @@
-"""One thought of an agent, from what it has before it to what is saved of it.
+"""One thought of an agent: recall, summarise if due, ask the model, save the outcome.
 
-look back ─► fold older turns, when they take too much room ─► ask ─► save what follows
-(memory)     (a call and a save of its own, now and then)
+recall ─► summarise older turns, when they take too many tokens ─► ask ─► save the outcome
+(memory)  (a model call and a save of its own, now and then)
 """
 
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from agent_core.loop.outcome import Outcome
 from agent_core.loop.proposing import Delay, ProposedCommand, Proposer, Refusal, Thought, UnusableAnswer
 from agent_core.loop.recall import Recall, recall_memories
 from agent_core.loop.summarising import summarise_if_due
-from agent_core.loop.transitions import add_recalled, complain, delay, pause, propose, stop_circling, with_recall
+from agent_core.loop.transitions import complain, delay, expose_to_recalled, pause, propose, stop_circling, with_recall
 from agent_core.loop.turn_context import TurnContext
 from agent_core.model.agent import Agent, Digest, Thinking
 from agent_core.ports.database import UnitOfWork
@@ -25,7 +25,7 @@ from agent_core.spending.spending_tracker import SpendingTracker
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThinkStep:
-    """Takes one thought; all calls are paid from the tracker, and each save records what was spent until then."""
+    """Takes one thought. All model calls are charged to the tracker; each save records what was spent until then."""
 
     proposer: Proposer
     clock: Clock
@@ -34,7 +34,7 @@ class ThinkStep:
     tracker: SpendingTracker
 
     async def think(self, agent: Agent) -> Agent:
-        """The agent as it is afterwards."""
+        """Return the agent as saved."""
         seen = await recall_memories(
             self.proposer.memory, agent, self.turn_context.turns, self.turn_context.notes, self.tracker
         )
@@ -67,32 +67,32 @@ class ThinkStep:
         )
 
     async def _save(self, step: Step) -> Agent:
-        outcome = await self.claim.save(step)
+        outcome = await self.claim.save_and_present(step)
         self.tracker.settle()
         return outcome.agent
 
     async def _apply_summary(self, digest: Digest, seen: Recall, _work: UnitOfWork, agent: Agent) -> Outcome:
         changed = replace(agent.pay(self.tracker.spent), digest=digest, recalled=())
-        exposed, notices = add_recalled(changed, seen, digest, self.clock.now())
-        return self._seen(Outcome(agent=exposed, notices=notices), seen)
+        exposed, notices = expose_to_recalled(changed, seen, digest, self.clock.now())
+        return self._with_recall(Outcome(agent=exposed, notices=notices), seen)
 
     async def _save_thought(
         self, thought: Thought, seen: Recall, granters: Granters, _work: UnitOfWork, agent: Agent
     ) -> Outcome:
         paid = agent.pay(self.tracker.spent)
         if not isinstance(paid.status, Thinking):
-            return self._seen(Outcome(agent=paid), seen)
+            return self._with_recall(Outcome(agent=paid), seen)
         now = self.clock.now()
-        recalling, told = add_recalled(paid, seen, None, now)
+        recalling, told = expose_to_recalled(paid, seen, None, now)
         asked, notices = stop_circling(recalling, self.turn_context, now)
-        outcome = self._following(thought, asked, granters, now)
-        return self._seen(replace(outcome, notices=(*told, *notices, *outcome.notices)), seen)
+        outcome = self._outcome_of(thought, asked, granters, now)
+        return self._with_recall(replace(outcome, notices=(*told, *notices, *outcome.notices)), seen)
 
-    def _seen(self, outcome: Outcome, seen: Recall) -> Outcome:
+    def _with_recall(self, outcome: Outcome, seen: Recall) -> Outcome:
         paid = replace(outcome, spent=dict(self.tracker.spent))
         return with_recall(paid, seen, self.proposer.memory.index_key, self.clock.now())
 
-    def _following(self, thought: Thought, agent: Agent, granters: Granters, now: datetime) -> Outcome:
+    def _outcome_of(self, thought: Thought, agent: Agent, granters: Granters, now: datetime) -> Outcome:
         match thought:
             case ProposedCommand():
                 return propose(agent, thought, self.turn_context, granters, now)

@@ -1,4 +1,4 @@
-"""What a thought, a result or a fault makes of an agent. Pure functions from values to an Outcome."""
+"""The agent's transitions after a thought, a result or a fault: pure functions from values to an Outcome."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -36,9 +36,10 @@ MAX_WAIT = timedelta(days=1)
 def propose(
     agent: Agent, thought: ProposedCommand, turn_context: TurnContext, granters: Granters, now: datetime
 ) -> Outcome:
-    """Make the agent's next turn; it runs unasked where the policy or a lease says so.
+    """Make the agent's next turn. It runs without asking if the policy or a lease covers it; else people are asked.
 
-    One that goes on in a circle it was told of is no turn: the agent pauses, unless somebody wrote to it meanwhile.
+    If the agent was told that it repeats itself and proposes the same again, it pauses instead, unless a new note
+    waits.
     """
     if (
         turn_context.circling
@@ -47,7 +48,7 @@ def propose(
     ):
         why = f"{agent.name} goes round in a circle: {turn_context.circling} It was told, and proposed the same again."
         return pause(agent, f"{why} Write what to do differently, then Resume.", now)
-    agent, notices = _hear(agent, turn_context, now)
+    agent, notices = _expose_to_notes(agent, turn_context, now)
     turn = Turn(
         id=TurnId(new_id(now)),
         agent_id=agent.id,
@@ -61,22 +62,23 @@ def propose(
         exposures=agent.exposures,
     )
     numbered = replace(agent, turns=turn.number, unusable=0, complaint="", unbilled=Usage())
-    outcome = (
-        _ask(numbered, turn, now) if thought.spec.always_asks else _put(numbered, turn, turn_context, granters, now)
-    )
+    asks = thought.spec.always_asks
+    outcome = _ask(numbered, turn, now) if asks else _approve_or_ask(numbered, turn, turn_context, granters, now)
     return replace(outcome, read=turn_context.waiting, notices=(*notices, *outcome.notices))
 
 
-def add_recalled(agent: Agent, seen: Recall, digest: Digest | None, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
-    """The agent after long-term memory offered it something, which may claim what others wrote."""
+def expose_to_recalled(
+    agent: Agent, seen: Recall, digest: Digest | None, now: datetime
+) -> tuple[Agent, tuple[Notice, ...]]:
+    """The agent after its long-term memory offered something, which may be untrusted content."""
     is_offered = bool(seen.offered or (digest and digest.recalled))
     return expose(agent, "what its memory offered", now) if is_offered and has_tainted_memory(agent) else (agent, ())
 
 
 def complain(agent: Agent, thought: UnusableAnswer, now: datetime) -> Outcome:
-    """Have the model told what was wrong with its reply; after three in a row the agent pauses.
+    """Let the model know what was wrong with its reply; pause the agent after three unusable replies in a row.
 
-    People are told in a sentence, and can read the last reply whole.
+    People read one sentence, and can open the whole last reply.
     """
     told = replace(agent, unusable=agent.unusable + 1, complaint=thought.problem)
     if told.unusable < MAX_UNUSABLE_REPLIES:
@@ -88,7 +90,7 @@ def complain(agent: Agent, thought: UnusableAnswer, now: datetime) -> Outcome:
 
 
 def with_recall(outcome: Outcome, seen: Recall, index_key: str, now: datetime) -> Outcome:
-    """Add to what follows from a thought what it saw: what goes into memory, and what the thread is told of that."""
+    """Add what was recalled to an outcome: memories to save, and a notice when long-term memory becomes unreachable."""
     agent = outcome.agent
     shown = tuple(one.memory.id for one in seen.offered)
     changed = replace(agent, remembered=max(agent.remembered, seen.upto), recalled=(*agent.recalled, *shown))
@@ -96,37 +98,34 @@ def with_recall(outcome: Outcome, seen: Recall, index_key: str, now: datetime) -
         changed = replace(changed, forgetful=seen.away)
     notices = outcome.notices
     if seen.away and not agent.forgetful:
-        said = f"Long-term memory cannot be used now: {seen.away} {agent.name} goes on without it, and it catches up."
+        said = f"Long-term memory is not available: {seen.away} {agent.name} continues without it and updates it later."
         notices = (*notices, Notice.to(agent, "waiting", said, now))
     return replace(outcome, agent=changed, notices=notices, seen=seen, index_key=index_key)
 
 
 def delay(agent: Agent, thought: Delay, now: datetime) -> Outcome:
-    """Let the agent think again later."""
     tries = agent.status.tries + 1 if isinstance(agent.status, Thinking) else 1
     later = agent.become(Thinking(held_up=thought.why, tries=tries), now)
     return Outcome(agent=replace(later, wake_at=now + timedelta(seconds=thought.seconds)))
 
 
 def move(agent: Agent, turn: Turn, status: AgentStatus, now: datetime) -> Outcome:
-    """Go on with a turn that changed."""
+    """The outcome of a changed turn, with the agent in this status."""
     return Outcome(agent=agent if agent.status == status else agent.become(status, now), changed=turn)
 
 
 def stop_circling(agent: Agent, turn_context: TurnContext, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
-    """Let people be asked again when an agent goes round in a circle."""
-    return (
-        end_lease(agent, f"it goes round in a circle: {turn_context.circling[:-1]}", now)
-        if turn_context.circling
-        else (agent, ())
-    )
+    """End the lease of an agent that repeats itself, so that people are asked again."""
+    if not turn_context.circling:
+        return agent, ()
+    return end_lease(agent, f"it goes round in a circle: {turn_context.circling[:-1]}", now)
 
 
 def conclude(agent: Agent, turn: Turn, earlier: Sequence[Turn], *, finishes: bool, now: datetime) -> Outcome:
-    """Go on after a command ended: a lease falls when it ran, and the agent thinks again or is done."""
+    """Go on after a command ended: count it against the lease, then think again or finish."""
     spent = replace(agent, lease=agent.lease.spend()) if agent.lease and turn.started_at else agent
-    spent, exposures = _take_in(spent, turn, now)
-    offered = (*_offered(agent, turn, now), *exposures)
+    spent, exposures = _expose_to_result(spent, turn, now)
+    offered = (*_file_notices(agent, turn, now), *exposures)
     if not isinstance(agent.status, Acting):
         return Outcome(agent=spent, changed=turn, notices=offered)
     if finishes and isinstance(turn.result, Succeeded):
@@ -139,7 +138,7 @@ def conclude(agent: Agent, turn: Turn, earlier: Sequence[Turn], *, finishes: boo
 
 
 def wait_for(helpers: Sequence[str], outcome: Outcome, now: datetime) -> Outcome:
-    """Let the agent think only when one of these reports, when somebody writes to it, or after a day."""
+    """Let the agent wait until one of these helpers reports or a person writes, for one day at most."""
     agent = outcome.agent
     if not helpers or not isinstance(agent.status, Thinking):
         return outcome
@@ -148,19 +147,19 @@ def wait_for(helpers: Sequence[str], outcome: Outcome, now: datetime) -> Outcome
 
 
 def bill(agent: Agent, turn: Turn, spent: Mapping[CallKind, Usage]) -> tuple[Agent, Turn]:
-    """Have the agent pay for the calls that its command made, on that command's turn."""
+    """Charge the agent for the model calls of its command, and add them to the command's turn."""
     paid = agent.pay(spent)
     return replace(paid, unbilled=agent.unbilled), replace(turn, usage=turn.usage + sum(spent.values(), Usage()))
 
 
 def pause(agent: Agent, reason: str, now: datetime) -> Outcome:
-    """Let the agent stand still and tell the thread why."""
+    """Pause the agent and post the reason in the thread."""
     notice = Notice.to(agent, "paused", f"paused: {reason}", now)
     return Outcome(agent=agent.become(Paused(reason), now), notices=(notice,))
 
 
 def end_lease(agent: Agent, why: str, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
-    """Let people be asked again and tell the thread why; nothing where there is no lease."""
+    """End the agent's lease and post the reason; without a lease nothing changes."""
     if agent.lease is None:
         return agent, ()
     lease = agent.lease
@@ -168,48 +167,48 @@ def end_lease(agent: Agent, why: str, now: datetime) -> tuple[Agent, tuple[Notic
     return replace(agent, lease=None), (Notice.to(agent, "lease ended", said, now),)
 
 
-def _offered(agent: Agent, turn: Turn, now: datetime) -> tuple[Notice, ...]:
-    """The files that a command gave, each to be posted in the thread."""
+def _file_notices(agent: Agent, turn: Turn, now: datetime) -> tuple[Notice, ...]:
+    """A notice for each file that the command produced, which posts the file in the thread."""
     files = turn.result.files if isinstance(turn.result, Succeeded) else ()
     said = f"{agent.name} · turn {turn.number}"
     return tuple(Notice.to(agent, "file", f"{said}: {file}", now, file=file) for file in files)
 
 
-def _hear(agent: Agent, turn_context: TurnContext, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
-    """The agent after it read what waits: the words of somebody who may not decide are no reason to run programs."""
+def _expose_to_notes(agent: Agent, turn_context: TurnContext, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
+    """The agent after reading its notes: a note from a person who may not decide is untrusted content."""
     for note in turn_context.waiting:
         if note.by.kind != "bot" and not may_decide(agent, note.by):
             return expose(agent, f"the words of {note.by}", now)
     return agent, ()
 
 
-def _take_in(agent: Agent, turn: Turn, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
-    """The agent after a result: exposed by one from outside, its folder tainted by what the command left there."""
+def _expose_to_result(agent: Agent, turn: Turn, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
+    """The agent after a result: exposed by untrusted output, its folder tainted by what the command wrote."""
     notices: tuple[Notice, ...] = ()
     if is_from_outside(turn.result):
         agent, notices = expose(agent, f"{turn.call.name} (turn {turn.number})", now)
     return replace(agent, folder_tainted=agent.folder_tainted or taints_folder(agent, turn.risks)), notices
 
 
-def _put(agent: Agent, turn: Turn, turn_context: TurnContext, granters: Granters, now: datetime) -> Outcome:
+def _approve_or_ask(agent: Agent, turn: Turn, turn_context: TurnContext, granters: Granters, now: datetime) -> Outcome:
     if runs_without_approval(agent, turn.risks, granters.owner):
         allowed = Approve(under="policy", granted_at=agent.created_at)
-        return _unasked(agent, turn.decide(allowed, by=agent.owner, at=now), now)
+        return _run_without_asking(agent, turn.decide(allowed, by=agent.owner, at=now), now)
     lease = agent.lease
     if lease is None:
         return _ask(agent, turn, now)
     if why := why_not_covered(
-        replace(agent, budget=turn_context.own), turn, turn_context.turns, granters.lender_of(lease)
+        replace(agent, budget=turn_context.own), turn, turn_context.turns, granters.granter_of(lease)
     ):
         asking, notices = end_lease(agent, why, now)
         return replace(_ask(asking, turn, now), notices=notices)
     covered = Approve(under="lease", granted_at=lease.granted_at)
-    return _unasked(agent, turn.decide(covered, by=lease.granted_by, at=now), now)
+    return _run_without_asking(agent, turn.decide(covered, by=lease.granted_by, at=now), now)
 
 
 def _ask(agent: Agent, turn: Turn, now: datetime) -> Outcome:
     return Outcome(agent=agent.become(Awaiting(), now), made=turn)
 
 
-def _unasked(agent: Agent, approved: Turn, now: datetime) -> Outcome:
+def _run_without_asking(agent: Agent, approved: Turn, now: datetime) -> Outcome:
     return Outcome(agent=agent.become(Acting(), now), made=approved)

@@ -1,4 +1,4 @@
-"""What an agent has before it when it thinks: its newest turns, what people wrote, what the channel may spend."""
+"""Loads what an agent needs to think: its newest turns, unread notes, and budgets."""
 
 import asyncio
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ MAX_TURNS = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnContext:
-    """`turns` are the newest in order, `upto` the number of the last one that only the summary tells.
+    """`turns` are the newest in order; those up to number `upto` are covered by the summary.
 
-    `notes` are those that these turns read, and `waiting` those that the next one will. `circling` is what the agent
-    repeats that brings it no further, or "". `own` is what it may spend, `budget` what its channel may.
+    `notes` were read by these turns, `waiting` will be read by the next. `circling` describes a repetition, or is "".
+    `own` is the agent's budget, `budget` its channel's.
     """
 
     turns: tuple[Turn, ...]
@@ -33,7 +33,6 @@ class TurnContext:
 
 
 async def load_turn_context(work: UnitOfWork, agent: Agent) -> TurnContext:
-    """Read what the agent has before it."""
     upto = agent.digest.upto
     last = min(MAX_TURNS, max(LOOKBACK_TURNS, agent.turns - upto))
     turns, waiting, own, budget = await asyncio.gather(
@@ -42,14 +41,14 @@ async def load_turn_context(work: UnitOfWork, agent: Agent) -> TurnContext:
         budget_of(work, agent),
         work.budgets.of(agent.channel),
     )
-    notes = await work.notes.of(agent, since=_first_read(turns, upto))
+    notes = await work.notes.of(agent, since=_notes_since(turns, upto))
     read = tuple(note for note in notes if note.taken_into)
     circling = find_repetition(turns)
     return TurnContext(turns=turns, upto=upto, notes=read, waiting=waiting, own=own, budget=budget, circling=circling)
 
 
-def _first_read(turns: tuple[Turn, ...], upto: int) -> datetime | None:
-    """When the turn before the first shown one was proposed: what the shown ones read was written after that."""
+def _notes_since(turns: tuple[Turn, ...], upto: int) -> datetime | None:
+    """The time from which notes are loaded: the proposal of the turn before the first that the prompt shows."""
     if not turns or turns[0].number == 1:
         return None
     older = [turn for turn in turns if turn.number <= upto]

@@ -1,1 +1,1 @@
-"""The vocabulary: frozen values and what may become of them. No I/O, no third-party imports."""
+"""The domain model: frozen dataclasses and their state transitions. No I/O, no third-party imports."""

@@ -1,4 +1,4 @@
-"""Who does something, and where the request to do it came from."""
+"""People and agents as actors, and the origin of a request."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,7 +10,7 @@ ActorKind = Literal["member", "guest", "external", "bot"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actor:
-    """Somebody on a surface, as the surface vouches for them. `id` is the platform's, `display` is shown."""
+    """A person or bot of a surface, as the platform identified them. `id` is the platform's id, `display` is shown."""
 
     id: str
     display: str
@@ -23,9 +23,9 @@ class Actor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Who asks, in which channel, and the platform's own id of the event: taken from the platform, never from a button.
+    """Who asks, in which channel, and the platform's id of the event. Taken from the platform, never from a button.
 
-    The same `delivery` takes effect once; without one, every call counts.
+    A `delivery` takes effect once; without one, every call takes effect.
     """
 
     by: Actor

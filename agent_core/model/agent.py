@@ -1,4 +1,4 @@
-"""A persistent worker with a name, a role, goals, a budget and a thread."""
+"""The agent: a persistent worker with a name, a role, goals, a budget and a thread."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -15,9 +15,9 @@ from agent_core.model.usage import Budget, CallKind, Usage
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """The model is asked, or will be when `wake_at` comes: `held_up` says why not yet, after how many `tries`.
+    """The model is asked now, or at `wake_at`.
 
-    `waits_for` are the names of helpers whose work it waits for.
+    `held_up` is the reason for waiting after `tries` failed calls; `waits_for` are the names of helpers it waits for.
     """
 
     held_up: str = ""
@@ -28,21 +28,21 @@ class Thinking:
 
 @dataclass(frozen=True, slots=True)
 class Awaiting:
-    """People are asked."""
+    """The agent waits for people to decide."""
 
     kind: Literal["awaiting"] = "awaiting"
 
 
 @dataclass(frozen=True, slots=True)
 class Acting:
-    """An approved command runs, or is about to."""
+    """An approved command runs or is about to run."""
 
     kind: Literal["acting"] = "acting"
 
 
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """Signoff stopped it; `reason` is a sentence with what to do next."""
+    """Signoff paused the agent; `reason` is a sentence that says what to do next."""
 
     reason: str
     kind: Literal["paused"] = "paused"
@@ -50,7 +50,7 @@ class Paused:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """A person stopped it."""
+    """A person stopped the agent."""
 
     by: Actor
     kind: Literal["stopped"] = "stopped"
@@ -58,7 +58,7 @@ class Stopped:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """Its goals are reached, as it says."""
+    """The agent says that its goals are reached."""
 
     reason: str = ""
     kind: Literal["finished"] = "finished"
@@ -66,7 +66,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Digest:
-    """What stands in the prompt for the turns up to number `upto`: a summary, and what was recalled with it."""
+    """The summary that replaces the turns up to number `upto` in the prompt, with memories recalled with it."""
 
     upto: int = 0
     summary: str = ""
@@ -78,19 +78,19 @@ AgentStatus: TypeAlias = Thinking | Awaiting | Acting | Paused | Stopped | Finis
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
-    """An agent as it stands.
+    """An agent's state.
 
-    `turns` is the number of its last turn, `unusable` how many replies in a row could not be used, `complaint` what
-    was wrong with the last, and `unbilled` what calls took that belong to no turn yet. `fence` grows whenever a worker
-    takes the agent. `wake_at` is when it has work although nobody does anything. `usage` counts every call, `calls` by
-    their kind; the budget what they cost. `remembered` is the number of the last turn that went into long-term memory,
-    `recalled` what of it was shown since the last digest, `forgetful` why it cannot be reached now. `parent` is the
-    agent that started this one, `head` the one that people made, whose budget and files are its too, and `under` that
-    one's name.
+    `turns` is the number of its last turn. `unusable` counts consecutive unusable replies and `complaint` says what was
+    wrong with the last. `unbilled` is usage that belongs to no turn yet. `fence` is raised whenever a worker takes the
+    agent. `wake_at` is the time of its next work without an event. `usage` sums all calls, `calls` per kind, and the
+    budget sums their cost. `remembered` is the number of the last turn in long-term memory, `recalled` the memories
+    shown since the last digest, and `forgetful` the reason why long-term memory cannot be reached. `parent` is the
+    agent that started this one; `head` is the root agent, which people created and whose budget and files it uses;
+    `under` is the parent's name.
 
-    `exposed` says that it was given untrusted content, and that no person who was told of it approved anything since;
-    `exposures` counts how often it was given any. `tainted` says that it ever was, so that its memory may hold some,
-    and `folder_tainted` that its folder may.
+    `exposed` says that it read untrusted content and that no person who was shown this has approved anything since;
+    `exposures` counts how often it read such content. `tainted` says that it ever did, so its memory may contain some;
+    `folder_tainted` says that its folder may.
     """
 
     id: AgentId
@@ -129,43 +129,43 @@ class Agent:
 
     @property
     def title(self) -> str:
-        """Its name, after that of the agent it helps."""
+        """Its name, prefixed with the name of the agent it helps."""
         return f"{self.under} › {self.name}" if self.under else self.name
 
     @property
     def home(self) -> AgentId:
-        """Whose folder of files it works in: helpers share that of the agent they help."""
+        """The agent whose workspace folder it uses: helpers share the root agent's."""
         return self.head or self.id
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether it stands still until somebody resumes it."""
+        """Whether it does nothing until a person resumes it."""
         return isinstance(self.status, Paused | Stopped | Finished)
 
     @property
     def is_tainted(self) -> bool:
-        """Whether it was ever given untrusted content. Agents saved before 0.1 have only `exposed`."""
+        """Whether it ever read untrusted content. Agents saved before 0.1 have only `exposed`."""
         return self.tainted or self.exposed
 
     def expose(self) -> Self:
-        """The agent after it was given untrusted content: its lease covers no execute and publish any more."""
+        """The agent after it read untrusted content: its lease no longer covers execute and publish."""
         lease = self.lease.without_guarded() if self.lease else None
         return replace(self, exposed=True, exposures=self.exposures + 1, tainted=True, lease=lease)
 
     def clear_exposure(self, known: int) -> Self:
-        """The agent after a person approved who was told of the first `known` exposures; a later one stays.
+        """The agent after an approval by a person who was shown the first `known` exposures; a later one remains.
 
-        Its memory and folder stay tainted.
+        Its memory and folder remain tainted.
         """
         return replace(self, exposed=False, tainted=self.is_tainted) if known == self.exposures else self
 
     def become(self, status: AgentStatus, at: datetime) -> Self:
-        """The agent in another state, with no timer; at rest it holds no lease."""
+        """The agent in another status, with no timer; at rest it holds no lease."""
         changed = replace(self, status=status, since=at, wake_at=None)
         return replace(changed, lease=None) if changed.is_at_rest else changed
 
     def pay(self, spent: Mapping[CallKind, Usage]) -> Self:
-        """The agent after calls to models. The tokens of embeddings are counted apart, under their kind."""
+        """The agent after calls to models. Embedding tokens count only under their own kind, not in `usage`."""
         said = (usage for kind, usage in spent.items() if kind != "embedding")
         usage = sum(said, Usage(cost=spent["embedding"].cost) if "embedding" in spent else Usage())
         calls = {kind: self.calls.get(kind, Usage()) + spent.get(kind, Usage()) for kind in {**self.calls, **spent}}
@@ -180,7 +180,7 @@ class Agent:
 
 @dataclass(frozen=True, slots=True)
 class Headcount:
-    """How many agents of a channel are in a status, by the status's `kind`."""
+    """The number of agents of a channel in one status, named by the status's `kind`."""
 
     channel: ChannelScope
     status: str

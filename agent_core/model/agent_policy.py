@@ -1,4 +1,4 @@
-"""What people agreed about an agent: who may approve, and what needs no asking."""
+"""An agent's policy: who may approve its commands, and which risk classes need no approval."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -11,7 +11,7 @@ Verbosity = Literal["full", "brief"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """`free` classes run unasked; `anyone` is any full member of the channel."""
+    """Commands of the `free` classes run without asking; `anyone` means any full member of the channel."""
 
     approvers: Approvers = "anyone"
     free: tuple[RiskClass, ...] = ()

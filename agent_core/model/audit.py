@@ -1,4 +1,7 @@
-"""The decision log: who decided what and when, what they were shown, and what ran because of it. It only grows."""
+"""Entries of the decision log (audit log): who decided what and when, what they were shown, and what ran.
+
+The log is append-only.
+"""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -15,7 +18,7 @@ from agent_core.model.turn import Turn
 
 NO_AGENT = AgentId("")
 RAN, ENDED = "ran", "ended"
-LONGEST_DETAIL = 200
+MAX_DETAIL_CHARACTERS = 200
 
 Grant: TypeAlias = Literal["", "approve", "edit", "lease", "policy"]
 RunOutcome: TypeAlias = Literal["", "running", "done", "failed", "stopped", "interrupted", "not run"]
@@ -25,9 +28,9 @@ RunOutcome: TypeAlias = Literal["", "running", "done", "failed", "stopped", "int
 class AuditEntry:
     """One act of a person, the start of a command (`ran`), or its end (`ended`).
 
-    `shown_hash` stands for what the card showed, `run_hash` for what ran. `grant` says by which right a command ran and
-    `granted_at` since when; `by` is the person who gave it. `outcome` stands on the end of a command. An entry about a
-    channel has no `agent_id`.
+    `shown_hash` identifies what the card showed, `run_hash` what ran. `grant` names the permission under which a
+    command ran, `granted_at` its time, and `by` the person who gave it. Only the end of a command has an `outcome`. An
+    entry about a channel has no `agent_id`.
     """
 
     id: str
@@ -50,7 +53,7 @@ class AuditEntry:
 
     @classmethod
     def on(cls, agent: Agent, act: str, *, by: Actor, at: datetime, detail: str = "", turn: Turn | None = None) -> Self:
-        """A new entry about something done to the agent, or to a turn of it."""
+        """A new entry about an agent, or about one of its turns."""
         entry = cls(
             id=new_id(at),
             agent_id=agent.id,
@@ -74,12 +77,12 @@ class AuditEntry:
 
     @classmethod
     def in_channel(cls, channel: ChannelScope, act: str, *, by: Actor, at: datetime, detail: str = "") -> Self:
-        """A new entry about something settled for all agents of a channel."""
+        """A new entry about a setting of a channel."""
         return cls(id=new_id(at), channel=channel, by=by, at=at, act=act, detail=detail)
 
     @classmethod
     def of_run(cls, agent: Agent, turn: Turn, at: datetime) -> Self:
-        """The entry that is saved together with the start of a command."""
+        """The entry for the start of a command, saved in the same transaction."""
         approval = turn.approvals[-1]
         entry = cls.on(agent, RAN, by=approval.by, at=at, turn=turn)
         return replace(
@@ -92,12 +95,12 @@ class AuditEntry:
 
     @classmethod
     def of_crash(cls, agent: Agent, turn: Turn, at: datetime) -> Self:
-        """The end of a run that the death of the process cut short, where the command is run again unasked."""
+        """The end of a read-only command that a crash interrupted, and that runs again without asking."""
         return replace(cls.on(agent, ENDED, by=turn.approvals[-1].by, at=at, turn=turn), outcome="interrupted")
 
     @classmethod
     def of_end(cls, agent: Agent, turn: Turn, at: datetime) -> Self:
-        """The entry that is saved together with the end of a command, or with the reason why it did not run."""
+        """The entry for the end of a command, or for an approved command that did not run."""
         by = turn.ended_by or turn.approvals[-1].by
         entry = cls.on(agent, ENDED, by=by, at=at, turn=turn, detail=_detail_of(turn))
         return replace(entry, outcome=_outcome_of(turn))
@@ -135,4 +138,4 @@ def _outcome_of(turn: Turn) -> RunOutcome:
 def _detail_of(turn: Turn) -> str:
     if not isinstance(turn.result, Failed):
         return ""
-    return next(iter(turn.result.error.strip().splitlines()), "")[:LONGEST_DETAIL]
+    return next(iter(turn.result.error.strip().splitlines()), "")[:MAX_DETAIL_CHARACTERS]

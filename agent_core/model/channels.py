@@ -1,4 +1,4 @@
-"""Where people talk: the channel is the boundary that nothing of an agent crosses."""
+"""Surfaces, channels and threads. The channel is the isolation boundary of an agent."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,12 +18,12 @@ class ChannelScope:
 
     @property
     def key(self) -> str:
-        """`slack/T123/C456`: part of every key in the store."""
+        """`slack/T123/C456`, percent-encoded: part of every key in the store."""
         return _key(self.surface, self.workspace, self.channel)
 
     @classmethod
     def parse(cls, key: str) -> Self:
-        """Read a `key` back; raise ValueError for anything else."""
+        """Parse a `key`; raise ValueError for any other text."""
         surface, workspace, channel = (unquote(part) for part in key.split("/"))
         if surface not in get_args(SurfaceName):
             raise ValueError(f"{surface!r} is not a surface")
@@ -32,13 +32,13 @@ class ChannelScope:
 
 @lru_cache(maxsize=4096)
 def _key(*parts: str) -> str:
-    # It stands in every query, a dozen times a turn.
+    # Cached: used in every query, a dozen times per turn.
     return "/".join(quote(part, safe="") for part in parts)
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadRef:
-    """A thread in a channel, by the platform's own name for it."""
+    """A thread in a channel, by the platform's id."""
 
     channel: ChannelScope
     thread: str
@@ -48,6 +48,6 @@ class ThreadRef:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read back what `str` gave."""
+        """Parse the text that `str` gives."""
         channel, _, thread = text.rpartition("/")
         return cls(ChannelScope.parse(channel), unquote(thread))

@@ -1,4 +1,4 @@
-"""What a command is, what calling one means, and what people see of it before it runs."""
+"""Commands, calls of commands, previews and proposals."""
 
 import hashlib
 import json
@@ -10,17 +10,17 @@ RiskClass = Literal["read", "write", "network", "execute", "publish", "spend"]
 RISK_CLASSES: tuple[RiskClass, ...] = ("read", "write", "network", "execute", "publish", "spend")
 GUARDED_CLASSES: frozenset[RiskClass] = frozenset({"execute", "publish"})
 Arguments: TypeAlias = Mapping[str, object]
-DIGEST_LENGTH = 32  # of Discord's 100 characters for a button's id
+DIGEST_HEX_DIGITS = 32  # of the 100 characters that Discord allows in a button's custom_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandSpec:
-    """A command as the model is told of it. `parameters` is a JSON Schema of type object.
+    """A command as the model sees it. `parameters` is a JSON Schema of type object.
 
-    `risks` are all classes it falls under. `finishes` marks the command whose success ends the agent's work,
-    `asks_models` one whose run makes calls that the agent pays for, `waits` one after which it waits for its helpers,
-    and `outside` one whose result others wrote. `always_asks` marks one that no lease and no policy ever covers.
-    `synonyms` are other names, `aliases` other argument names (given → meant), under which models call it.
+    `risks` are all its risk classes. `finishes`: its success ends the agent's work. `asks_models`: it makes model calls
+    that the agent pays for. `waits`: the agent waits for its helpers afterwards. `outside`: its result is untrusted
+    content. `always_asks`: no lease and no policy covers it. `synonyms` are other names, `aliases` other argument names
+    (given → proper), under which models call it.
     """
 
     name: str
@@ -40,26 +40,26 @@ class CommandSpec:
 
 @dataclass(frozen=True, slots=True)
 class CommandCall:
-    """A command's name with its arguments, as the model or a person gave them."""
+    """A command's name and arguments, as the model or a person gave them."""
 
     name: str
     arguments: Arguments
 
     @property
     def canonical(self) -> str:
-        """The same text for the same call, whatever the order of its arguments."""
+        """JSON with sorted keys: equal calls give equal text."""
         return json.dumps([self.name, self.arguments], sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
     def with_arguments(self, arguments: Arguments) -> Self:
-        """The same command with other arguments."""
         return type(self)(self.name, arguments)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """What a command is about to do, worked out before people are asked.
+    """What a command would do, computed before people are asked.
 
-    `target` names the thing it touches and `basis` the state it stood on (an old file's hash, or that of all sources).
+    `target` names what it touches; `basis` is the state that this was computed from: a file's hash, or that of all
+    sources.
     """
 
     title: str
@@ -71,7 +71,7 @@ class Preview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thoughts:
-    """What the model says of its command. `plan` holds one step a line."""
+    """What the model says about its command. `plan` has one step per line."""
 
     text: str = ""
     reasoning: str = ""
@@ -82,7 +82,7 @@ class Thoughts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """Thoughts and one command call, put before people. `shown_hash` stands for all that they were shown of it."""
+    """Thoughts and one command call, shown to people. `shown_hash` identifies what they were shown."""
 
     thoughts: Thoughts
     call: CommandCall
@@ -90,13 +90,13 @@ class Proposal:
 
     @property
     def shown_hash(self) -> str:
-        """A digest of name, canonical arguments, and what the preview stood on: 32 hexadecimal digits."""
+        """A digest of the name, the canonical arguments and the preview's basis: 32 hexadecimal digits."""
         return call_digest(self.call, self.preview)
 
     def still_holds(self, call: CommandCall, now: Preview | None) -> bool:
-        """Say whether `call` may run on an approval of this proposal, its preview being `now`.
+        """Whether an approval of this proposal covers `call`, whose preview is `now`.
 
-        What a person changed by Edit is theirs, but the thing it touches must be as it was shown.
+        The arguments may have been edited by a person, but the target must be unchanged.
         """
         if call == self.call:
             return call_digest(call, now) == self.shown_hash
@@ -104,25 +104,25 @@ class Proposal:
         return not same_target or (self.preview is not None and now is not None and self.preview.basis == now.basis)
 
 
-def in_whole_characters(value: object) -> object:
-    """The value with halves of characters replaced, which JSON can spell and no file can hold."""
+def replace_lone_surrogates(value: object) -> object:
+    """The value with lone surrogates replaced: JSON can express them, and UTF-8 files cannot hold them."""
     match value:
         case str():
             return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         case dict():
-            return {in_whole_characters(name): in_whole_characters(item) for name, item in value.items()}
+            return {replace_lone_surrogates(name): replace_lone_surrogates(item) for name, item in value.items()}
         case list():
-            return [in_whole_characters(item) for item in value]
+            return [replace_lone_surrogates(item) for item in value]
         case _:
             return value
 
 
 def call_digest(call: CommandCall, preview: Preview | None) -> str:
-    """The first 128 bits of a SHA-256 over a call and what its preview stands on: what a button can carry."""
+    """The first 128 bits of a SHA-256 over a call and its preview's basis: short enough for a button."""
     stood_on = [preview.target, preview.basis] if preview else []
     return text_digest("\0".join([call.canonical, *stood_on]))
 
 
 def text_digest(text: str) -> str:
-    """The first 128 bits of a SHA-256, as hexadecimal digits."""
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:DIGEST_LENGTH]
+    """The first 128 bits of a SHA-256, as 32 hexadecimal digits."""
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:DIGEST_HEX_DIGITS]

@@ -1,4 +1,4 @@
-"""What people may answer to a proposal."""
+"""The decisions that people take on a proposal."""
 
 import json
 from dataclasses import dataclass
@@ -8,15 +8,15 @@ from typing import Literal, TypeAlias, assert_never
 from agent_core.model.actors import Actor
 from agent_core.model.command import Arguments
 
-FEWEST_TIMES, MOST_TIMES = 2, 50
+MIN_LEASE_COMMANDS, MAX_LEASE_COMMANDS = 2, 50
 
 
 @dataclass(frozen=True, slots=True)
 class Approve:
-    """Run it as shown. `times` above 1 grants a lease of which this command is the first.
+    """Run the command as shown. `times` above 1 grants a lease that counts this command as its first.
 
-    `under` says what approved it where nobody was asked: a lease, or the policy. `granted_at` says when a person
-    granted that.
+    `under` names the permission where no person was asked: a lease or the policy. `granted_at` is when a person granted
+    it.
     """
 
     times: int = 1
@@ -27,7 +27,7 @@ class Approve:
 
 @dataclass(frozen=True, slots=True)
 class ApproveEdited:
-    """Run it with these arguments instead."""
+    """Run the command with these arguments instead."""
 
     arguments: Arguments
     kind: Literal["edit"] = "edit"
@@ -35,7 +35,7 @@ class ApproveEdited:
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """Do not run it; the reason becomes the agent's result."""
+    """Do not run the command; the reason becomes the agent's result."""
 
     reason: str = ""
     kind: Literal["reject"] = "reject"
@@ -46,7 +46,7 @@ Decision: TypeAlias = Approve | ApproveEdited | Reject
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """A decision with who took it and when."""
+    """A decision, who took it, and when."""
 
     by: Actor
     at: datetime
@@ -57,7 +57,7 @@ Settlement = Literal["run again", "it ran", "skip"]
 
 
 def detail_of(decision: Decision) -> str:
-    """What a decision says besides its kind."""
+    """What the decision log says about a decision besides its kind."""
     match decision:
         case Approve(times):
             return f"×{times}" if times > 1 else ""

@@ -1,18 +1,18 @@
-"""What a write changes, as a unified diff; where two texts are too long to be compared, how much is replaced."""
+"""Unified diffs of file writes; for texts that are too long to compare, the number of replaced lines."""
 
 import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-MOST_COMPARED = 2_000  # lines of each side that differ: comparing takes up to the product of both
-MOST_SHOWN = 60_000  # characters; the new text stands whole in the command's arguments
-AROUND = 2
+MAX_COMPARED_LINES = 2_000  # per side; difflib takes up to the product of both
+MAX_DIFF_CHARACTERS = 60_000  # the command's arguments show the new text in full
+CONTEXT_LINES = 2
 
 
 @dataclass(frozen=True, slots=True)
 class TextDiff:
-    """The diff with how many lines come and go."""
+    """The diff, with the numbers of added and removed lines."""
 
     body: str
     plus: int
@@ -20,44 +20,46 @@ class TextDiff:
 
 
 def diff_of(old: str, new: str) -> TextDiff:
-    """From one text to another. What both begin and end with is not compared."""
+    """The diff from `old` to `new`. Common first and last lines are not compared."""
     before, after = old.splitlines(), new.splitlines()
-    start = _same(before, after)
-    end = _same(before[start:][::-1], after[start:][::-1])
+    start = _common_prefix_length(before, after)
+    end = _common_prefix_length(before[start:][::-1], after[start:][::-1])
     cut, added = before[start : len(before) - end], after[start : len(after) - end]
-    if max(len(cut), len(added)) > MOST_COMPARED:
+    if max(len(cut), len(added)) > MAX_COMPARED_LINES:
         said = (
             f"Too long to compare: {len(cut):,} lines, from line {start + 1:,} on, give way to {len(added):,} others."
         )
         return TextDiff(said, len(added), len(cut))
-    first, last = max(start - AROUND, 0), min(end, AROUND)
+    first, last = max(start - CONTEXT_LINES, 0), min(end, CONTEXT_LINES)
     parts = (before[first : len(before) - end + last], after[first : len(after) - end + last])
-    lines = [_moved(line, first) for line in list(difflib.unified_diff(*parts, lineterm="", n=AROUND))[2:]]
+    lines = [
+        _shift_hunk_header(line, first) for line in list(difflib.unified_diff(*parts, lineterm="", n=CONTEXT_LINES))[2:]
+    ]
     plus, minus = (sum(line.startswith(sign) for line in lines) for sign in "+-")
-    return TextDiff(_bounded(lines), plus, minus)
+    return TextDiff(_truncate(lines), plus, minus)
 
 
-def _same(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many lines at the beginning are the same."""
+def _common_prefix_length(one: Sequence[str], other: Sequence[str]) -> int:
+    """The number of equal lines at the beginning."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
-def _moved(line: str, by: int) -> str:
-    """The head of a hunk with the numbers of the whole text."""
+def _shift_hunk_header(line: str, by: int) -> str:
+    """A hunk header with its line numbers moved by `by`; any other line unchanged."""
     if not line.startswith("@@ ") or not by:
         return line
     old, new = line.split()[1:3]
-    return f"@@ {_later(old, by)} {_later(new, by)} @@"
+    return f"@@ {_shift_range(old, by)} {_shift_range(new, by)} @@"
 
 
-def _later(place: str, by: int) -> str:
+def _shift_range(place: str, by: int) -> str:
     start, comma, count = place[1:].partition(",")
     return f"{place[0]}{int(start) + by}{comma}{count}"
 
 
-def _bounded(lines: Sequence[str]) -> str:
+def _truncate(lines: Sequence[str]) -> str:
     body = "\n".join(lines)
-    if len(body) <= MOST_SHOWN:
+    if len(body) <= MAX_DIFF_CHARACTERS:
         return body
-    shown = body[:MOST_SHOWN].rpartition("\n")[0] or body[:MOST_SHOWN]
+    shown = body[:MAX_DIFF_CHARACTERS].rpartition("\n")[0] or body[:MAX_DIFF_CHARACTERS]
     return f"{shown}\n… {len(lines) - shown.count(chr(10)) - 1:,} more lines of the change"

@@ -1,4 +1,4 @@
-"""What a person fills in to make an agent, and what is wrong with it."""
+"""The form for a new agent and its validation."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -13,14 +13,14 @@ from agent_core.model.agent_policy import Policy
 from agent_core.model.ids import AgentId, new_id
 from agent_core.model.usage import Budget
 
-NAME_LENGTH, ROLE_LENGTH, GOAL_LENGTH, MOST_GOALS = 80, 1000, 2000, 5
+MAX_NAME_CHARACTERS, MAX_ROLE_CHARACTERS, MAX_GOAL_CHARACTERS, MAX_GOALS = 80, 1000, 2000, 5
 DEFAULT_NAME = "Helper"
 DEFAULT_ROLE = "an assistant that works on its goals one careful step at a time"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentDraft:
-    """The form of `/agent new`; an empty name and role take the defaults that the form shows."""
+    """The form of `/agent new`. An empty name and role get the defaults that the form shows."""
 
     name: str = ""
     role: str = ""
@@ -30,21 +30,21 @@ class AgentDraft:
     policy: Policy = Policy()
 
     def tidied(self) -> Self:
-        """The draft with blanks trimmed and defaults filled in; raise InvalidInput with every field at fault."""
+        """The draft with white space trimmed and defaults filled in; raise InvalidInput with all invalid fields."""
         draft = replace(
             self,
             name=" ".join(self.name.split()) or DEFAULT_NAME,
             role=" ".join(self.role.split()) or DEFAULT_ROLE,
-            goals=goals_of(self.goals),
+            goals=clean_goals(self.goals),
         )
-        if problems := problems_of(draft):
+        if problems := draft_problems(draft):
             raise InvalidInput(problems)
         return draft
 
     def like(self, last: Self | None) -> Self:
-        """The draft with the budget, model and policy of `last` where it has none of its own.
+        """The draft, with budget, model and policy taken from `last` where it has none.
 
-        Classes that need no approval are chosen by the person who makes the agent, and never taken from another draft.
+        Classes that need no approval are never copied: the person who creates the agent chooses them.
         """
         if last is None:
             return self
@@ -56,7 +56,7 @@ class AgentDraft:
         )
 
     def made(self, origin: Origin, at: datetime) -> Agent:
-        """The agent of a tidied draft; whoever asks owns it."""
+        """The agent of a tidied draft, owned by the person who asks."""
         return Agent(
             id=AgentId(new_id(at)),
             channel=origin.channel,
@@ -72,29 +72,33 @@ class AgentDraft:
         )
 
 
-def goals_of(lines: Iterable[str]) -> tuple[str, ...]:
-    """The goals that were written, without blanks around them."""
+def clean_goals(lines: Iterable[str]) -> tuple[str, ...]:
+    """The goals without surrounding white space and empty lines."""
     return tuple(goal for goal in (line.strip() for line in lines) if goal)
 
 
-def problem_of_goals(goals: Sequence[str]) -> str:
-    """What is wrong with them, or ""."""
+def goals_problem(goals: Sequence[str]) -> str:
+    """What is wrong with the goals, or ""."""
     if not goals:
         return "Goals: write at least one, one per line."
-    if len(goals) > MOST_GOALS:
-        return f"Goals: at most {MOST_GOALS}, one per line; there are {len(goals)}."
+    if len(goals) > MAX_GOALS:
+        return f"Goals: at most {MAX_GOALS}, one per line; there are {len(goals)}."
     longest = max(map(len, goals))
-    return f"Goals: at most {GOAL_LENGTH} characters each; the longest has {longest}." if longest > GOAL_LENGTH else ""
+    return (
+        f"Goals: at most {MAX_GOAL_CHARACTERS} characters each; the longest has {longest}."
+        if longest > MAX_GOAL_CHARACTERS
+        else ""
+    )
 
 
-def problems_of(draft: AgentDraft) -> dict[str, str]:
-    """A sentence for each field that cannot be used."""
+def draft_problems(draft: AgentDraft) -> dict[str, str]:
+    """A sentence for each invalid field."""
     problems = {}
-    if len(draft.name) > NAME_LENGTH:
-        problems["name"] = f"Name: at most {NAME_LENGTH} characters, this one has {len(draft.name)}."
-    if len(draft.role) > ROLE_LENGTH:
-        problems["role"] = f"Role: at most {ROLE_LENGTH} characters, this one has {len(draft.role)}."
-    if problem := problem_of_goals(draft.goals):
+    if len(draft.name) > MAX_NAME_CHARACTERS:
+        problems["name"] = f"Name: at most {MAX_NAME_CHARACTERS} characters, this one has {len(draft.name)}."
+    if len(draft.role) > MAX_ROLE_CHARACTERS:
+        problems["role"] = f"Role: at most {MAX_ROLE_CHARACTERS} characters, this one has {len(draft.role)}."
+    if problem := goals_problem(draft.goals):
         problems["goals"] = problem
     if draft.budget is not None and not (draft.budget.is_finite() and draft.budget > 0):
         problems["budget"] = "Budget: an amount in US dollars above 0, or nothing for no limit."

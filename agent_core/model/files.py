@@ -1,14 +1,14 @@
-"""Files of an agent's workspace, seen from outside."""
+"""Workspace files and sandboxed programs, as values."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
-MOST_LISTED = 20_000  # programs can make more files than anybody reads of
+MAX_LISTED_FILES = 20_000  # programs can create more files than a person or model reads
 
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """A file by its path inside the workspace, with its size in bytes."""
+    """A file's path inside the workspace, its size in bytes, and when it changed."""
 
     path: str
     size: int
@@ -17,10 +17,10 @@ class FileEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramRun:
-    """How a program in the sandbox ended. Its own failure is an exit code, not an error.
+    """How a program in the sandbox ended. A failure is an exit code, not an exception.
 
-    `output` is what it printed, both streams as they came, cut in the middle where it is too long. `ended_because`
-    completes "It was ended because …" where a limit ended it.
+    `output` is stdout and stderr in order, cut in the middle if too long. If a limit ended the program, `ended_because`
+    completes the sentence "It was ended because …".
     """
 
     exit_code: int
@@ -30,7 +30,7 @@ class ProgramRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Background:
-    """A program that an agent left running. `key` names it among the agent's own; no exit code means it runs."""
+    """A program that an agent left running. `key` is its id for the agent; no exit code means that it is running."""
 
     key: str
     line: str

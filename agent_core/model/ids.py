@@ -1,4 +1,4 @@
-"""Names of records: short texts that sort in the order they were made."""
+"""Record ids: short texts that sort by creation time."""
 
 import itertools
 import secrets
@@ -11,15 +11,15 @@ NoteId = NewType("NoteId", str)
 NoticeId = NewType("NoticeId", str)
 MemoryId = NewType("MemoryId", str)
 
-ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
-LENGTH = 24
-COUNT = itertools.count()
+CROCKFORD_BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"
+ID_CHARACTERS = 24
+COUNTER = itertools.count()
 
 
 def new_id(at: datetime) -> str:
-    """Return 24 characters in Crockford's base 32: 48 bits of milliseconds, 24 of a count, 48 of chance.
+    """24 characters of Crockford's base 32: 48 bits of milliseconds, 24 of a counter, 48 random.
 
-    The count keeps what one process makes within one millisecond in order.
+    The counter orders ids that one process creates within a millisecond.
     """
-    number = (int(at.timestamp() * 1000) << 72) | ((next(COUNT) & 0xFFFFFF) << 48) | secrets.randbits(48)
-    return "".join(ALPHABET[(number >> shift) & 31] for shift in range(5 * (LENGTH - 1), -1, -5))
+    number = (int(at.timestamp() * 1000) << 72) | ((next(COUNTER) & 0xFFFFFF) << 48) | secrets.randbits(48)
+    return "".join(CROCKFORD_BASE32[(number >> shift) & 31] for shift in range(5 * (ID_CHARACTERS - 1), -1, -5))

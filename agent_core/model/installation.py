@@ -1,4 +1,4 @@
-"""A workspace of a chat platform that let Signoff in, and what it gave to come in with."""
+"""An installation of Signoff in a workspace of a chat platform, with its encrypted tokens."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -8,7 +8,7 @@ from agent_core.model.channels import SurfaceName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installation:
-    """Signoff in one workspace. `sealed` holds its tokens, and only the surface that sealed them can open it."""
+    """Signoff in one workspace. `sealed` holds the tokens, encrypted by the surface that alone can decrypt them."""
 
     surface: SurfaceName
     workspace: str

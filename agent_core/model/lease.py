@@ -1,4 +1,4 @@
-"""A counted, visible, revocable permission to go on without asking."""
+"""The lease: a counted, visible, revocable permission to run commands without asking."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,10 @@ from agent_core.model.command import GUARDED_CLASSES, RISK_CLASSES, RiskClass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
-    """`left` of `total` commands of these classes may run; it falls only when a command ran, well or not."""
+    """`left` of `total` commands of these classes may run.
+
+    Each command that runs counts, whether it succeeds or fails.
+    """
 
     granted_by: Actor
     granted_at: datetime
@@ -20,18 +23,18 @@ class Lease:
     classes: tuple[RiskClass, ...]
 
     def covers(self, risks: tuple[RiskClass, ...]) -> bool:
-        """Whether every class of a command is among those granted."""
+        """Whether every class of a command is granted."""
         return set(risks) <= set(self.classes)
 
     def without_guarded(self) -> Self:
-        """The lease over what it covers except execute and publish."""
+        """The lease without execute and publish."""
         return replace(self, classes=tuple(risk for risk in self.classes if risk not in GUARDED_CLASSES))
 
     def spend(self) -> Self | None:
-        """The lease after one command ran, or None when that was the last."""
+        """The lease after one command ran, or None after the last."""
         return replace(self, left=self.left - 1) if self.left > 1 else None
 
 
 def covered_classes(risks: Sequence[RiskClass]) -> tuple[RiskClass, ...]:
-    """What Approve ×N covers: all but execute and publish, and those too where the command at hand is one."""
+    """What Approve ×N covers: all classes but execute and publish, and those too if this command has one."""
     return tuple(risk for risk in RISK_CLASSES if risk not in GUARDED_CLASSES or risk in risks)

@@ -1,7 +1,12 @@
-"""Texts on one line, for tables, notices and lists."""
+"""Texts on one line, and numbers with their nouns, for tables, notices and lists."""
 
 
 def one_line(text: str, most: int) -> str:
-    """The text with every run of white space as one space; cut to `most` characters, the last of them then "…"."""
+    """The text with white space collapsed, cut to `most` characters with "…" as the last."""
     line = " ".join(text.split())
     return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
+def counted(number: int, noun: str) -> str:
+    """The number and its noun: "1 byte", "2,000 bytes"."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -1,4 +1,4 @@
-"""What an agent can recall later, and from where it has it."""
+"""Long-term memories, their vectors, and the namespace of one agent's memories."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +14,7 @@ Vector = NewType("Vector", bytes)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """One thing to recall. `source` names the turn, file, page or person it came from; `turn` is 0 for none."""
+    """One memory. `source` names the turn, file, page or person it came from; `turn` is 0 for none."""
 
     id: MemoryId
     text: str
@@ -24,13 +24,13 @@ class Memory:
 
     @classmethod
     def of(cls, text: str, *, source: str, at: datetime, turn: int = 0) -> Self:
-        """A new one; ids sort in the order they were made."""
+        """A new memory."""
         return cls(id=MemoryId(new_id(at)), text=text, source=source, at=at, turn=turn)
 
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """A memory with how near it is to what was asked: a cosine, 1 for the same."""
+    """A memory with its cosine similarity to the query, 1 for identical."""
 
     memory: Memory
     likeness: float
@@ -38,14 +38,13 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class MemorySpace:
-    """The namespace of one agent's memories: nothing is found across it."""
+    """The namespace of one agent's memories: searches do not cross it."""
 
     channel: ChannelScope
     agent_id: AgentId
 
     @classmethod
     def of(cls, agent: Agent) -> Self:
-        """The agent's own."""
         return cls(agent.channel, agent.id)
 
     @property
@@ -56,7 +55,7 @@ class MemorySpace:
 
 @dataclass(frozen=True, slots=True)
 class MemoryChanges:
-    """How many vectors were recorded for an agent and how many were taken away again, ever: what a cache compares."""
+    """How many vectors were ever added and removed for an agent: a cache compares these."""
 
     added: int = 0
     removed: int = 0

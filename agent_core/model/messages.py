@@ -1,4 +1,4 @@
-"""What goes to a language model and what comes back."""
+"""Messages to a language model, and its reply."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -16,8 +16,13 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """A model's answer. `finish_reason` is `stop` for a whole one, `length` for one that was cut off."""
+    """A model's reply. `finish_reason` is `stop` for a complete one, `length` for one that was cut off."""
 
     text: str
     usage: Usage
     finish_reason: str = "stop"
+
+    @property
+    def answer(self) -> str:
+        """The text after the reasoning that some models put between <think> tags."""
+        return self.text.rpartition("</think>")[2].strip()

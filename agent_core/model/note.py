@@ -1,4 +1,4 @@
-"""What is said in a thread besides turns: by people, and by Signoff itself."""
+"""Notes that people write in a thread, and notices that Signoff posts there."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -23,12 +23,12 @@ NoticeKind = Literal[
     "question",
     "answer",
 ]
-QUESTION_MARKS = ("?", "？", "؟", "⸮", "\u037e")  # the last is the Greek one
+QUESTION_MARKS = ("?", "？", "؟", "⸮", "\u037e")  # the last is the Greek question mark
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """A reply a person wrote. `taken_into` is the turn whose thinking read it."""
+    """A reply that a person wrote. `taken_into` is the turn whose thinking read it."""
 
     id: NoteId
     agent_id: AgentId
@@ -46,9 +46,9 @@ class Note:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """Something Signoff tells the thread, once; `file` is the path of a file that is posted with it.
+    """A message of Signoff, posted in the thread once; `file` is the path of a file to post with it.
 
-    `by` is who asked a question. `reply` is what a model said where nothing could be made of it: people can read it.
+    `by` is the person who asked a question. `reply` is an unusable reply of the model, which people can open.
     """
 
     id: NoticeId
@@ -69,10 +69,10 @@ class Notice:
 
     @classmethod
     def question(cls, agent: Agent, text: str, *, by: Actor, at: datetime) -> Self:
-        """A question that the model answers in the agent's thread."""
+        """A question for the model to answer in the agent's thread."""
         return replace(cls.to(agent, "question", text, at), by=by)
 
 
 def is_question(text: str) -> bool:
-    """Whether what a person wrote ends with a question mark, of any script."""
+    """Whether the text ends with a question mark of any script."""
     return text.rstrip().endswith(QUESTION_MARKS)

@@ -1,4 +1,4 @@
-"""What became of a command."""
+"""The result of a command: succeeded, failed or interrupted."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -8,10 +8,10 @@ from agent_core.model.actors import Actor
 
 @dataclass(frozen=True, slots=True)
 class Succeeded:
-    """It ran and this is what it gave.
+    """The command ran and gave this output.
 
-    `files` of the workspace are offered in the thread, pictures shown. `outside` says that others than the agent and
-    its people wrote some of the output: it is material, and never an instruction.
+    `files` of the workspace are posted in the thread, pictures shown. `outside`: the output contains untrusted content,
+    which is material and never an instruction.
     """
 
     output: str
@@ -22,7 +22,7 @@ class Succeeded:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """It ran, or tried to, and this is what went wrong: one sentence for the model."""
+    """The command failed; `error` is one sentence for the model."""
 
     error: str
     outside: bool = False
@@ -31,7 +31,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """It may have run in part. `by` ended it; nobody did when the process died. `output` is what it gave until then."""
+    """The command may have run in part. `by` stopped it; None if the process died. `output` is its output so far."""
 
     by: Actor | None = None
     output: str = ""

@@ -1,6 +1,6 @@
-"""What bytes say as text where they tell it themselves: Unicode, by its mark or by being valid UTF-8."""
+"""Decoding of bytes as Unicode text, by byte order mark or as UTF-8."""
 
-MARKS = (
+BYTE_ORDER_MARKS = (
     (b"\xef\xbb\xbf", "utf-8-sig"),
     (b"\xff\xfe\0\0", "utf-32"),
     (b"\0\0\xfe\xff", "utf-32"),
@@ -9,9 +9,9 @@ MARKS = (
 )
 
 
-def unicode_text(data: bytes) -> str | None:
-    """The text, without its mark; None where the bytes are no Unicode, or hold what no text holds."""
-    encoding = next((name for mark, name in MARKS if data.startswith(mark)), "utf-8")
+def decode_unicode(data: bytes) -> str | None:
+    """The text without its byte order mark; None for bytes that are not Unicode or hold null characters."""
+    encoding = next((name for mark, name in BYTE_ORDER_MARKS if data.startswith(mark)), "utf-8")
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError:
@@ -20,7 +20,7 @@ def unicode_text(data: bytes) -> str | None:
 
 
 def is_utf8(data: bytes) -> bool:
-    """Whether text can be added at the end of these bytes."""
+    """Whether the bytes are UTF-8, so that text can be appended."""
     try:
         data.decode()
     except UnicodeDecodeError:

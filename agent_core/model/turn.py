@@ -1,4 +1,4 @@
-"""One proposal and everything that became of it: the unit of table, queue and card.
+"""The turn: one proposal, its decisions and its result. One row, one item of work, one card.
 
 proposed ──► approved ──► running ──► done
 │  ▲          │           │
@@ -26,16 +26,15 @@ TurnState = Literal["proposed", "approved", "running", "interrupted", "done", "r
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """A turn as it stands; every method returns the turn that follows.
+    """A turn's state; every method returns the next state.
 
-    `remark` tells people why a turn is shown in this state (it changed since it was shown), `review` what the model
-    holds against its own proposal, where somebody asked. `live` is what its running command has given so far.
-    `exposed` says that the agent was exposed when it proposed this, as the card shows; `exposures` is its count then.
-    `asked_at` is when people were asked again, because what the proposal stood on had changed. `run_preview` is the
-    preview of an edited command, made when it started.
+    `remark` tells people why the turn is shown again. `review` is the model's criticism of its own proposal, if
+    somebody asked for it. `live` is the output so far of its running command. `exposed` says that the agent was exposed
+    when it proposed this, as the card shows, with `exposures` its count then. `asked_at` is when people were asked
+    again because the preview had changed. `run_preview` is the preview of an edited command, made when it started.
 
-    `shown_as` is where its card stands once it was sent, `shown_at` when that was, and `shown_hash_on_card` which state
-    of the proposal the card shows.
+    `shown_as` is the surface's address of the card, `shown_at` when it was first sent, and `shown_hash_on_card` the
+    state of the proposal that the card shows.
     """
 
     id: TurnId
@@ -65,7 +64,7 @@ class Turn:
 
     @property
     def call(self) -> CommandCall:
-        """What runs: the proposed call, or the one a person changed it to."""
+        """The call that runs: as proposed, or as edited by a person."""
         for approval in reversed(self.approvals):
             if isinstance(approval.decision, ApproveEdited):
                 return self.proposal.call.with_arguments(approval.decision.arguments)
@@ -73,31 +72,31 @@ class Turn:
 
     @property
     def shown_hash(self) -> str:
-        """A digest of the proposal: for a command that nobody edited the `run_hash`."""
+        """A digest of the proposal; equals `run_hash` unless a person edited the command."""
         return self.proposal.shown_hash
 
     @property
     def control_hash(self) -> str:
-        """What every control of its card carries, and every decision is checked against.
+        """The hash that every button of its card carries and every decision is checked against.
 
-        It stands for this turn, for what would run, and for whether the card says that the agent is exposed.
+        It covers the turn's id, the call that would run, and whether the card says that the agent is exposed.
         """
         runs = self.run_hash if self.state == "interrupted" else self.shown_hash
         return text_digest("\0".join((self.id, runs, "exposed" if self.exposed else "")))
 
     @property
     def is_edited(self) -> bool:
-        """Whether a person changed the arguments that run, or are to run."""
+        """Whether a person changed the arguments."""
         return bool(self.approvals) and isinstance(self.approvals[-1].decision, ApproveEdited)
 
     @property
     def shown_preview(self) -> Preview | None:
-        """The preview of what runs: of an edited command there is none before it starts."""
+        """The preview of the call that runs; an edited command has none before it starts."""
         return self.run_preview if self.is_edited else self.proposal.preview
 
     @property
     def run_hash(self) -> str:
-        """A digest of what runs or ran: for a command that nobody edited the `shown_hash`."""
+        """A digest of the call that runs or ran; equals `shown_hash` unless a person edited it."""
         return call_digest(self.call, self.shown_preview)
 
     @property
@@ -107,14 +106,14 @@ class Turn:
 
     @property
     def is_open(self) -> bool:
-        """Whether people are being asked: to decide, or what became of a command."""
+        """Whether people are asked: to decide, or what became of an interrupted command."""
         return self.state in ("proposed", "interrupted")
 
     @property
     def stage(self) -> str:
         """What the card's looks depend on: a card shown at another stage is out of date.
 
-        To people an approved command runs: the moment before it does is no stage of its own.
+        An approved command is shown as running already.
         """
         state = "running" if self.state == "approved" else self.state
         live = f"/live {zlib.crc32(self.live.encode(errors='replace')):x}" if self.live else ""
@@ -122,7 +121,7 @@ class Turn:
         return f"{state}/{len(self.approvals)}{''.join(marks)}"
 
     def decide(self, decision: Decision, *, by: Actor, at: datetime) -> Self:
-        """Add a decision; raise AlreadyDecided when the turn is not open to one."""
+        """Add a decision; raise AlreadyDecided or NotPossible unless the turn is proposed."""
         if self.state != "proposed":
             raise self._already()
         decided = replace(self, approvals=(*self.approvals, Approval(by, at, decision)), remark="")
@@ -134,70 +133,69 @@ class Turn:
         assert_never(decision)
 
     def start(self, at: datetime, preview: Preview | None = None) -> Self:
-        """The command is about to run: once, whoever asks. Raise NotPossible for any other state.
+        """The command starts, once; raise NotPossible unless the turn is approved.
 
-        `preview` is what it stands on now; the card of an edited command shows it.
+        `preview` is its preview now, which is kept for an edited command.
         """
         if self.state != "approved":
             raise NotPossible(f"Turn {self.number} is {self.state}, not approved.")
         return replace(self, state="running", started_at=at, run_preview=preview if self.is_edited else None)
 
     def finish(self, result: Result, at: datetime) -> Self:
-        """The command came to an end."""
+        """The command ended with this result."""
         return replace(self, state="done", result=result, ended_at=at, remark="", live="")
 
     def stop(self, by: Actor, at: datetime, *, outside: bool = False) -> Self:
-        """A person stopped the agent: an open proposal is withdrawn, a running command ends with what it gave so far.
+        """A person stopped the agent: withdraw an open proposal, end a running command with its output so far.
 
-        `outside` says that others may have written some of that.
+        `outside` says that the output may contain untrusted content.
         """
         if self.state in ("running", "interrupted"):
             return replace(self.finish(Interrupted(by, self.live, outside and bool(self.live)), at), ended_by=by)
         return replace(self, state="withdrawn", ended_at=at, ended_by=by)
 
     def restart(self) -> Self:
-        """The process died while a command ran that only reads: it is approved as before, and starts once more."""
+        """After a crash during a read-only command: approved as before, so that it runs again."""
         return replace(self, state="approved", started_at=None, run_preview=None, live="")
 
     def interrupt(self) -> Self:
-        """The process died while the command ran: people say what became of it."""
+        """After a crash during a command: people are asked what became of it."""
         return replace(self, state="interrupted", result=Interrupted(), live="")
 
     def run_again(self, by: Actor, at: datetime) -> Self:
-        """Answer an interruption: the command that the card shows is approved anew.
+        """After an interruption: approve the command that the card shows once more.
 
-        An edited one is the proposal from here on, with the preview that it started with, so that nothing else runs.
+        An edited command becomes the proposal, with the preview that it started with, so that nothing else runs.
         """
-        self._must_be_interrupted()
+        self._require_interrupted()
         proposal = replace(self.proposal, call=self.call, preview=self.shown_preview)
         approvals = (Approval(by, at, Approve()),)
         return replace(self, state="approved", result=None, started_at=None, approvals=approvals, proposal=proposal)
 
     def settle(self, result: Result, by: Actor, at: datetime) -> Self:
-        """Answer an interruption: this is what became of it."""
-        self._must_be_interrupted()
+        """After an interruption: a person said that this is the result."""
+        self._require_interrupted()
         return replace(self.finish(result, at), ended_by=by)
 
-    def going(self, live: str) -> Self:
-        """Its command runs and has given this so far."""
+    def with_live_output(self, live: str) -> Self:
         return replace(self, live=live)
 
     def reviewed(self, review: str) -> Self:
-        """The turn with what the model holds against its own proposal."""
+        """The turn with the model's criticism of its own proposal."""
         return replace(self, review=review)
 
     def show_again(self, preview: Preview | None, remark: str, at: datetime) -> Self:
-        """Ask anew, because what the proposal stood on changed: the edited call, if there was one, is now proposed."""
+        """Ask people again because the preview changed; an edited call becomes the proposed one."""
         proposal = replace(self.proposal, call=self.call, preview=preview)
         return replace(self, state="proposed", approvals=(), proposal=proposal, remark=remark, asked_at=at)
 
     def keep_output(self, output: str, *, outside: bool) -> Self:
-        """The turn of a command that a person stopped, with all that it gave until then; any other as it is."""
+        """The turn of a command that a person stopped, with its whole output; any other turn unchanged."""
         if self.state != "done" or not isinstance(self.result, Interrupted) or self.result.by is None:
             return self
         return replace(self, result=replace(self.result, output=output, outside=outside))
 
-    def _must_be_interrupted(self) -> None:
+    def _require_interrupted(self) -> None:
         if self.state != "interrupted":
             raise self._already()
 
@@ -227,6 +225,6 @@ def text_of(result: Result) -> str:
 
 
 def changed_text(before: Preview | None, now: Preview | None) -> str:
-    """What changed under a proposal since people were shown it, in two sentences."""
+    """What changed since people were shown a proposal, in two sentences."""
     what = before.target if before and before.target else now.target if now and now.target else ""
-    return f"{what or 'What this stands on'} changed since this was shown. This is how it is now."
+    return f"{what or 'Something it depends on'} changed since this was shown. This is the present state."

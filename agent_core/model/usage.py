@@ -1,4 +1,4 @@
-"""What a call to a model took, and what an agent may spend."""
+"""Token usage of model calls, and budgets in US dollars."""
 
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -13,7 +13,7 @@ CallKind: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens of one or more calls, and US dollars. `cached` is the part of `prompt` billed as repeated."""
+    """Tokens of one or more calls, and US dollars. `cached` is the part of `prompt` that was billed as cached."""
 
     prompt: int = 0
     cached: int = 0
@@ -31,20 +31,19 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """US dollars an agent may spend and has spent. No limit is None."""
+    """The limit in US dollars, None for none, and what was spent."""
 
     limit: Decimal | None = None
     spent: Decimal = FREE
 
     def spend(self, cost: Decimal) -> Self:
-        """The budget after paying `cost`."""
         return replace(self, spent=self.spent + cost)
 
     def affords(self, estimate: Decimal) -> bool:
-        """Whether a call of about `estimate` stays within the limit."""
+        """Whether a call that costs `estimate` stays within the limit."""
         return self.limit is None or self.spent + estimate <= self.limit
 
     @property
     def nearly_spent(self) -> bool:
-        """Whether nine tenths are gone."""
+        """Whether 90 % is spent."""
         return self.limit is not None and self.spent >= self.limit * Decimal("0.9")

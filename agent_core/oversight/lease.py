@@ -7,7 +7,7 @@ from agent_core.errors import InvalidInput
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.command import RiskClass
-from agent_core.model.decision import FEWEST_TIMES, MOST_TIMES
+from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS
 from agent_core.model.lease import Lease, covered_classes
 from agent_core.model.result import Failed
 from agent_core.model.turn import Turn
@@ -20,8 +20,10 @@ MAX_FAILURES_IN_A_ROW = 2
 
 def require_approvable(times: int) -> None:
     """Raise InvalidInput unless the number of approved commands is from 2 to 50."""
-    if not FEWEST_TIMES <= times <= MOST_TIMES:
-        raise InvalidInput({"times": f"Approve ×N: a number from {FEWEST_TIMES} to {MOST_TIMES}, not {times}."})
+    if not MIN_LEASE_COMMANDS <= times <= MAX_LEASE_COMMANDS:
+        raise InvalidInput(
+            {"times": f"Approve ×N: a number from {MIN_LEASE_COMMANDS} to {MAX_LEASE_COMMANDS}, not {times}."}
+        )
 
 
 def require_within_limit(times: int, limit: int | None) -> None:

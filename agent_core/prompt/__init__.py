@@ -1,1 +1,1 @@
-"""What the model reads and how its answer is read: pure functions, and the one place from which it is asked."""
+"""Prompts: what language models read. Pure functions, and the metered client that calls the models."""

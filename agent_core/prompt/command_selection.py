@@ -1,7 +1,7 @@
-"""Which few commands a small model is offered, and the JSON Schema of a reply that takes one of them.
+"""Selects the few commands that a small model is offered, and builds the JSON Schema of its reply.
 
-A small model chooses well among few commands and badly among many. A grammar made of a schema forces a reply's shape
-but not its end, so that every string and list in it has a bound.
+Small models choose well among few commands and badly among many. A grammar made from a schema enforces the shape of a
+reply but not its end, so every string and list in the schema gets a bound.
 """
 
 import re
@@ -12,17 +12,18 @@ from agent_core.model.command import CommandCall, CommandSpec
 from agent_core.model.result import Succeeded
 from agent_core.prompt.packing import Situation
 
-MOST_OFFERED = 8
-RECENT = 5
-BASIC = ("write_to_file", "append_to_file", "read_file", "list_files", "do_nothing")
-MOST_LOOKED_AT = 20_000  # characters of what goals and people say
-LONG_TEXT, LONG_LINE, LONG_LIST = 900, 200, 8  # llama.cpp of 2025 and 2026 takes bounds up to 1000
-LONG_THOUGHT = 300
-IS_A_LINE = 500  # a string that the command itself bounds so is a name, a path or a query
-COMMON = frozenset(
+MAX_OFFERED_COMMANDS = 8
+RECENT_TURNS = 5
+BASIC_COMMANDS = ("write_to_file", "append_to_file", "read_file", "list_files", "do_nothing")
+MAX_SCANNED_CHARACTERS = 20_000  # of goals and notes
+MAX_TEXT_CHARACTERS = 900  # llama.cpp (2025, 2026) accepts bounds up to 1000
+MAX_LINE_CHARACTERS, MAX_LIST_ITEMS = 200, 8
+MAX_THOUGHT_CHARACTERS = 300
+LINE_BOUND_CHARACTERS = 500  # a string with a lower bound is a name, a path or a query
+COMMON_WORDS = frozenset(
     re.findall(r"\w+", "file files list read write text turn past with from your this that what find make code")
 )
-HINTS: Mapping[str, str] = {
+CATEGORY_HINTS: Mapping[str, str] = {
     "files": "file folder write save read note text document list report append csv json",
     "web": "web internet online search google look news site page url http www research latest current price browse",
     "memory": "memory memories memor remember recall remind forget forgot earlier",
@@ -32,7 +33,7 @@ HINTS: Mapping[str, str] = {
     "media": "image picture photo draw painting audio speech transcri tweet",
     "publish": "tweet twitter publish",
 }
-OF_COMMAND: Mapping[str, str] = {
+COMMAND_HINTS: Mapping[str, str] = {
     "delete_file": "delet remov clean erase",
     "read_turn": "turn",
     "search_files": "grep locate occur contain mention",
@@ -40,27 +41,27 @@ OF_COMMAND: Mapping[str, str] = {
 
 
 def select_commands(situation: Situation) -> tuple[CommandSpec, ...]:
-    """About eight commands in the order of the registry: the basic ones, and those that goals, notes or turns name.
+    """About eight commands in registry order: the basic ones, and those that goals, notes or recent turns suggest.
 
-    Where no word of them is understood, as in most languages, one command of each kind is offered.
+    If no word matches, as in most languages other than English, one command of each category is offered.
     """
-    able = _able(situation)
-    basic = [spec for spec in able if spec.name in BASIC or spec.finishes]
-    others = _fitting(situation, [spec for spec in able if spec not in basic])
-    chosen = {spec.name for spec in (*basic, *others[: max(MOST_OFFERED - len(basic), 0)])}
-    return tuple(spec for spec in able if spec.name in chosen) or tuple(able[:MOST_OFFERED])
+    able = _available(situation)
+    basic = [spec for spec in able if spec.name in BASIC_COMMANDS or spec.finishes]
+    others = _ranked(situation, [spec for spec in able if spec not in basic])
+    chosen = {spec.name for spec in (*basic, *others[: max(MAX_OFFERED_COMMANDS - len(basic), 0)])}
+    return tuple(spec for spec in able if spec.name in chosen) or tuple(able[:MAX_OFFERED_COMMANDS])
 
 
 def may_finish(situation: Situation) -> bool:
-    """Whether anything has succeeded that the work could be finished with, or there is nothing else to do."""
+    """Whether a command has succeeded, so that the work can be finished, or no other command exists."""
     agent, turns = situation.agent, situation.turns
     has_older = agent.digest.upto > 0 or agent.turns > len(turns)
     is_all = all(spec.finishes for spec in situation.commands)
     return has_older or is_all or any(isinstance(turn.result, Succeeded) for turn in turns)
 
 
-def just_done(situation: Situation) -> CommandCall | None:
-    """The newest call if it succeeded and nobody wrote anything since: the same again brings the agent no further."""
+def repeated_call(situation: Situation) -> CommandCall | None:
+    """The newest call if it succeeded and no note arrived since: the same call again would be pointless."""
     if not situation.turns or any(note.taken_into is None for note in situation.notes):
         return None
     newest = situation.turns[-1]
@@ -70,29 +71,30 @@ def just_done(situation: Situation) -> CommandCall | None:
 def schema(situation: Situation) -> Mapping[str, object]:
     """The JSON Schema of a reply: one short thought, then one of the offered commands with its own arguments."""
     choices = [
-        _object({"name": {"const": spec.name}, "args": bounded(spec.parameters)}) for spec in select_commands(situation)
+        _object({"name": {"const": spec.name}, "args": add_bounds(spec.parameters)})
+        for spec in select_commands(situation)
     ]
-    thoughts = _object({"text": {"type": "string", "maxLength": LONG_THOUGHT}})
+    thoughts = _object({"text": {"type": "string", "maxLength": MAX_THOUGHT_CHARACTERS}})
     return _object({"thoughts": thoughts, "command": {"anyOf": choices}})
 
 
-def bounded(schema: object) -> object:
-    """The schema with a bound on every string and list, and without patterns, which may have no end."""
+def add_bounds(schema: object) -> object:
+    """The schema with a bound on every string and list, and without patterns, which may be unbounded."""
     match schema:
         case dict():
-            kept = {name: _within(name, value) for name, value in schema.items() if name != "pattern"}
+            kept = {name: _bound_keyword(name, value) for name, value in schema.items() if name != "pattern"}
             return kept | _bounds(kept)
         case list() | tuple():
-            return [bounded(item) for item in schema]
+            return [add_bounds(item) for item in schema]
         case _:
             return schema
 
 
-def _within(name: str, value: object) -> object:
-    """What stands under a keyword; under `properties` and `$defs` the names are the command's own."""
+def _bound_keyword(name: str, value: object) -> object:
+    """The value of a keyword, with bounds; under `properties` and `$defs` the keys are names, not keywords."""
     if name in ("properties", "$defs") and isinstance(value, dict):
-        return {own: bounded(part) for own, part in value.items()}
-    return value if name in ("const", "default", "enum", "examples") else bounded(value)
+        return {own: add_bounds(part) for own, part in value.items()}
+    return value if name in ("const", "default", "enum", "examples") else add_bounds(value)
 
 
 def _bounds(schema: Mapping[str, object]) -> dict[str, object]:
@@ -101,15 +103,15 @@ def _bounds(schema: Mapping[str, object]) -> dict[str, object]:
     bounds: dict[str, object] = {}
     if "string" in kinds and not schema.keys() & {"enum", "const"}:
         own = schema.get("maxLength")
-        most = LONG_LINE if isinstance(own, int) and own <= IS_A_LINE else LONG_TEXT
+        most = MAX_LINE_CHARACTERS if isinstance(own, int) and own <= LINE_BOUND_CHARACTERS else MAX_TEXT_CHARACTERS
         bounds |= _bound(schema, "Length", most)
     if "array" in kinds:
-        bounds |= _bound(schema, "Items", LONG_LIST)
+        bounds |= _bound(schema, "Items", MAX_LIST_ITEMS)
     return bounds
 
 
 def _bound(schema: Mapping[str, object], part: str, most: int) -> dict[str, object]:
-    """The bounds of a part's size, none above `most`."""
+    """The keywords that bound a size, none above `most`."""
     bounds: dict[str, object] = {f"max{part}": most}
     for name in (f"min{part}", f"max{part}"):
         given = schema.get(name)
@@ -127,9 +129,9 @@ def _object(properties: Mapping[str, object]) -> dict[str, object]:
     }
 
 
-def _able(situation: Situation) -> list[CommandSpec]:
-    """The commands without what would finish too early or do again what was just done."""
-    finishes, done = may_finish(situation), just_done(situation)
+def _available(situation: Situation) -> list[CommandSpec]:
+    """The commands without those that would finish too early or repeat the newest call."""
+    finishes, done = may_finish(situation), repeated_call(situation)
     again = {done.name} if done and not done.arguments else set()
     return [
         spec
@@ -138,19 +140,19 @@ def _able(situation: Situation) -> list[CommandSpec]:
     ]
 
 
-def _fitting(situation: Situation, specs: Sequence[CommandSpec]) -> list[CommandSpec]:
-    """Those for which something speaks: first the best of each kind, then the rest."""
-    ranks = _ranks(situation, specs)
+def _ranked(situation: Situation, specs: Sequence[CommandSpec]) -> list[CommandSpec]:
+    """The commands with a score above 0: first the best of each category, then the rest."""
+    ranks = _scores(situation, specs)
     best = sorted((spec for spec in specs if ranks[spec.name]), key=lambda spec: -ranks[spec.name])
     firsts = list({spec.category: spec for spec in reversed(best)}.values())
     return sorted(best, key=lambda spec: spec not in firsts)
 
 
-def _ranks(situation: Situation, specs: Sequence[CommandSpec]) -> dict[str, int]:
-    """How much speaks for each command, 0 for nothing."""
-    words, used = _words(situation), {turn.call.name for turn in situation.turns[-RECENT:]}
-    ranks = {spec.name: 10 * (spec.name in used) + _named(spec, words) for spec in specs}
-    if any(ranks.values()) or _speaks(HINTS["files"].split(), words):
+def _scores(situation: Situation, specs: Sequence[CommandSpec]) -> dict[str, int]:
+    """A relevance score for each command, 0 for none."""
+    words, used = _words(situation), {turn.call.name for turn in situation.turns[-RECENT_TURNS:]}
+    ranks = {spec.name: 10 * (spec.name in used) + _score(spec, words) for spec in specs}
+    if any(ranks.values()) or _matches(CATEGORY_HINTS["files"].split(), words):
         return ranks
     first = {spec.category: spec.name for spec in reversed(specs)}
     return {spec.name: int(first[spec.category] == spec.name) for spec in specs}
@@ -158,23 +160,25 @@ def _ranks(situation: Situation, specs: Sequence[CommandSpec]) -> dict[str, int]
 
 def _words(situation: Situation) -> frozenset[str]:
     said = (*situation.agent.goals, *(note.text for note in reversed(situation.notes)))
-    return frozenset(re.findall(r"[a-z]{3,}", "\n".join(said)[:MOST_LOOKED_AT].casefold()))
+    return frozenset(re.findall(r"[a-z]{3,}", "\n".join(said)[:MAX_SCANNED_CHARACTERS].casefold()))
 
 
-def _named(spec: CommandSpec, words: frozenset[str]) -> int:
-    """Points for words of the command itself, and one for a word of its kind."""
-    own = {word for word in re.findall(r"[a-z]{4,}", f"{spec.name} {spec.label}".casefold()) if word not in COMMON}
-    hints = OF_COMMAND.get(spec.name, "").split()
-    kind = [] if hints else HINTS.get(spec.category, "").split()
-    return 2 * _speaks([*own, *hints], words) + _speaks(kind, words)
+def _score(spec: CommandSpec, words: frozenset[str]) -> int:
+    """2 for a word of the command itself, and 1 for a word of its category."""
+    own = {
+        word for word in re.findall(r"[a-z]{4,}", f"{spec.name} {spec.label}".casefold()) if word not in COMMON_WORDS
+    }
+    hints = COMMAND_HINTS.get(spec.name, "").split()
+    kind = [] if hints else CATEGORY_HINTS.get(spec.category, "").split()
+    return 2 * _matches([*own, *hints], words) + _matches(kind, words)
 
 
-def _speaks(hints: Iterable[str], words: frozenset[str]) -> bool:
-    """Whether a word begins with one of the hints."""
+def _matches(hints: Iterable[str], words: frozenset[str]) -> bool:
+    """Whether any word begins with one of the hints."""
     return any(word.startswith(tuple(hints)) for word in words)
 
 
 def defaults_of(spec: CommandSpec) -> Mapping[str, object]:
-    """What arguments are when they are left out."""
+    """The default values of optional arguments."""
     properties = cast("Mapping[str, Mapping[str, object]]", spec.parameters.get("properties", {}))
     return {name: schema["default"] for name, schema in properties.items() if "default" in schema}

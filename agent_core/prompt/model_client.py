@@ -1,4 +1,4 @@
-"""Every call to a language model on an agent's behalf: bounded, weighed before, priced and recorded after."""
+"""Calls language models for agents: bounds the reply, checks the budget before, records cost after."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,30 +8,28 @@ from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import CallKind, Usage
 from agent_core.oversight.secrets import NO_SECRETS, Secrets
 from agent_core.ports.models import LanguageModel, TokenCounters
-from agent_core.prompt.packing import A_PROMPT, TokenRoom
+from agent_core.prompt.packing import TOKENS_PER_PROMPT, TokenRoom
 from agent_core.spending.spending_tracker import SpendingTracker
 
 MAX_REPLY_TOKENS = 4_000
-REPLY_SHARE = 4  # of a window, a fourth is kept for the reply
-ESTIMATE_MARGIN_PERCENT = (
-    75  # percent: other tokenizers make up to a third more tokens of English and most European languages
-)
+REPLY_SHARE_OF_WINDOW = 4  # a fourth of the window is reserved for the reply
+ESTIMATED_ROOM_PERCENT = 75  # models split European languages into up to a third more tokens than our estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
-    """What is asked. `most` are tokens of the reply; None is as many as are kept for one."""
+    """A request to a model. `max_tokens` bounds the reply; None allows as many as the window reserves."""
 
     kind: CallKind
     prompt: Sequence[Message]
     schema: Mapping[str, object] | None = None
-    most: int | None = None
+    max_tokens: int | None = None
     temperature: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeteredModel:
-    """Asks the model an agent thinks with, or `fast_model` for summaries and repairs where the operator named one."""
+    """Calls the agent's own model, or `fast_model`, if set, for everything but turns."""
 
     model: LanguageModel
     tokens: TokenCounters
@@ -39,27 +37,27 @@ class MeteredModel:
     secrets: Secrets = NO_SECRETS
 
     def name_for(self, chosen: str, kind: CallKind = "chat") -> str:
-        """The model that is asked where an agent's own is `chosen`: only turns use that where there is a fast one."""
+        """The model for this kind of call, if the agent's own is `chosen`."""
         own = chosen or self.model.default_model
         return own if kind == "chat" else self.fast_model or own
 
-    def longest_reply(self, name: str) -> int:
-        """Tokens kept for a reply of this model."""
-        return min(MAX_REPLY_TOKENS, self.model.window(name) // REPLY_SHARE)
+    def max_reply_tokens(self, name: str) -> int:
+        """Tokens of the window that are reserved for the reply."""
+        return min(MAX_REPLY_TOKENS, self.model.window(name) // REPLY_SHARE_OF_WINDOW)
 
     def room(self, name: str) -> TokenRoom:
-        """Tokens left for a prompt to this model; fewer where another tokenizer than its own counts them."""
-        left, counter = self.model.window(name) - self.longest_reply(name), self.tokens.of(name)
-        return TokenRoom(left if counter.is_exact else left * ESTIMATE_MARGIN_PERCENT // 100, counter.count)
+        """Tokens left for the prompt, with a safety margin if the model's own tokenizer is not available."""
+        left, counter = self.model.window(name) - self.max_reply_tokens(name), self.tokens.of(name)
+        return TokenRoom(left if counter.is_exact else left * ESTIMATED_ROOM_PERCENT // 100, counter.count)
 
     async def ask(self, question: ModelRequest, chosen: str, tracker: SpendingTracker) -> Reply:
-        """The reply, paid for; raise OverBudget before the call, ModelUnavailable or ModelRefused after it.
+        """Return the reply and charge it; raise OverBudget before the call, ModelUnavailable or ModelRefused after it.
 
-        The operator's secrets go to no model, whoever wrote them into what is asked, and come from none.
+        The operator's secrets are redacted from the prompt and from the reply.
         """
         prompt = [replace(message, content=self.secrets.redact(message.content)) for message in question.prompt]
         name = self.name_for(chosen, question.kind)
-        limit = min(question.most or MAX_REPLY_TOKENS, self.longest_reply(name))
+        limit = min(question.max_tokens or MAX_REPLY_TOKENS, self.max_reply_tokens(name))
         with tracker.reserve(self._estimate(prompt, name, limit), name or "this model"):
             reply = await self.model.complete(
                 prompt,
@@ -74,5 +72,5 @@ class MeteredModel:
         return replace(reply, text=self.secrets.redact(reply.text), usage=usage)
 
     def _estimate(self, prompt: Sequence[Message], name: str, most: int) -> Decimal | None:
-        tokens = A_PROMPT + TokenRoom(0, self.tokens.of(name).count).taken_by(prompt)
+        tokens = TOKENS_PER_PROMPT + TokenRoom(0, self.tokens.of(name).count).taken_by(prompt)
         return self.model.price(Usage(prompt=tokens, completion=most), name)

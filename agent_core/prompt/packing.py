@@ -1,10 +1,10 @@
-"""What of an agent's work goes into a prompt: what never changes first, what only grows next, what changes last.
+"""Packs a prompt into the context window: constant parts first, growing parts next, changing parts last.
 
     [standing prompt] [summary] [turn] [turn] … [newest turn] | [rest of a long result] [memories] [time, budget, notes]
      the same bytes    rewritten  only grows                  | different every turn
                        at compaction
 
-Providers bill the beginning that a prompt shares with an earlier one at 10 to 50 % of its price.
+Providers bill a prefix that a prompt shares with an earlier one at 10 to 50 % of its price (prompt caching).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -20,29 +20,29 @@ from agent_core.model.note import Note
 from agent_core.model.turn import Turn
 from agent_core.oversight.untrusted_content import is_from_outside
 from agent_core.prompt.history import (
-    LONG_RESULT,
+    MAX_RESULT_CHARACTERS,
     READ_TURN,
-    beginning,
-    indented,
-    lean,
+    indent,
+    notes_read_by,
+    notes_text,
     outcome,
-    people_wrote,
-    quoted,
-    said_before,
+    past_reply,
+    quote,
+    truncate,
 )
 from agent_core.prompt.system import standing_prompt
 
-A_MESSAGE, A_PROMPT = 4, 3  # tokens besides its text, as OpenAI's chat format takes them
-WANTED_TURNS = 4
+TOKENS_PER_MESSAGE, TOKENS_PER_PROMPT = 4, 3  # besides the text, in OpenAI's chat format
+MIN_TURNS = 4
 NOTHING_YET = "You have done nothing yet."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """All that a prompt is made from. `turns` are those the summary does not tell, in order.
+    """Everything that a prompt is made from. `turns` are those that the summary does not cover, in order.
 
-    `notes` are all those that these turns read or the next one will, `recalled` what long-term memory offers now,
-    `circling` what the agent repeats that brings it no further.
+    `notes` were read by these turns or will be by the next, `recalled` are offered by long-term memory, and `circling`
+    describes a repetition, or is "".
     """
 
     agent: Agent
@@ -57,24 +57,24 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class TokenRoom:
-    """How many tokens a whole prompt may have, and how those of a text are counted."""
+    """The tokens that a whole prompt may take, and the counter of a text's tokens."""
 
     tokens: int
     count: Callable[[str], int]
 
     def taken_by(self, messages: Iterable[Message]) -> int:
-        """Tokens of these messages in a prompt."""
-        return sum(A_MESSAGE + self.count(message.content) for message in messages)
+        """The tokens that these messages take in a prompt."""
+        return sum(TOKENS_PER_MESSAGE + self.count(message.content) for message in messages)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackingLimits:
-    """Most characters of each part: the first that fits is taken."""
+    """The most characters of each part; the first limits that fit are used."""
 
     newest: int
     notes: int
     summary: int
-    result: int = LONG_RESULT
+    result: int = MAX_RESULT_CHARACTERS
     recalled: int = 700
 
 
@@ -88,13 +88,13 @@ LIMITS = (
 
 
 def pack(situation: Situation, room: TokenRoom) -> tuple[Message, ...]:
-    """The prompt, never more than the room: the oldest turns are left out first, and the newest is always there.
+    """The prompt, never larger than the room: the oldest turns are dropped first, the newest is always included.
 
-    Raise ModelRefused where not even that fits.
+    Raise ModelRefused if not even the smallest limits fit.
     """
-    wanted, first = min(WANTED_TURNS, len(situation.turns)), None
+    wanted, first = min(MIN_TURNS, len(situation.turns)), None
     for measure in LIMITS:
-        layout = _laid_out(situation, room, measure)
+        layout = _try_limits(situation, room, measure)
         if layout and layout.turns >= wanted:
             return layout.messages
         first = first or layout
@@ -103,36 +103,38 @@ def pack(situation: Situation, room: TokenRoom) -> tuple[Message, ...]:
     return first.messages
 
 
-def past(situation: Situation) -> tuple[Message, ...]:
-    """The part of the prompt that stays from turn to turn: standing prompt, summary, history."""
-    return (_standing(situation), _opening(situation, LIMITS[0].summary), *history(situation))
+def shared_prefix(situation: Situation) -> tuple[Message, ...]:
+    """The part of the prompt that consecutive prompts share: standing prompt, summary, history."""
+    return (_system_message(situation), _summary_message(situation, LIMITS[0].summary), *turn_messages(situation))
 
 
-def history(situation: Situation) -> tuple[Message, ...]:
-    """The turns that the summary does not tell, as they stand in every prompt."""
-    return tuple(message for turn in situation.turns for message in _told(turn, situation, LONG_RESULT))
+def turn_messages(situation: Situation) -> tuple[Message, ...]:
+    """The turns that the summary does not cover, as every prompt shows them."""
+    return tuple(
+        message for turn in situation.turns for message in _turn_messages(turn, situation, MAX_RESULT_CHARACTERS)
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class PackedPrompt:
-    """A prompt that fits, with how many turns it shows."""
+    """A prompt that fits, and the number of turns that it shows."""
 
     messages: tuple[Message, ...]
     turns: int
 
 
-def _laid_out(situation: Situation, room: TokenRoom, measure: PackingLimits) -> PackedPrompt | None:
+def _try_limits(situation: Situation, room: TokenRoom, measure: PackingLimits) -> PackedPrompt | None:
     older, newest = situation.turns[:-1], situation.turns[-1:]
-    first = (_standing(situation), _opening(situation, measure.summary))
-    told = (message for turn in newest for message in _told(turn, situation, measure.result))
-    last = (*told, _trigger(situation, measure))
-    left = room.tokens - A_PROMPT - room.taken_by((*first, *last))
+    first = (_system_message(situation), _summary_message(situation, measure.summary))
+    told = (message for turn in newest for message in _turn_messages(turn, situation, measure.result))
+    last = (*told, _closing_message(situation, measure))
+    left = room.tokens - TOKENS_PER_PROMPT - room.taken_by((*first, *last))
     if left < 0:
         return None
     older_told: list[Message] = []
     shown = len(newest)
     for turn in reversed(older):
-        messages = _told(turn, situation, LONG_RESULT)
+        messages = _turn_messages(turn, situation, MAX_RESULT_CHARACTERS)
         left -= room.taken_by(messages)
         if left < 0:
             break
@@ -141,41 +143,41 @@ def _laid_out(situation: Situation, room: TokenRoom, measure: PackingLimits) -> 
     return PackedPrompt((*first, *older_told, *last), shown)
 
 
-def _standing(situation: Situation) -> Message:
+def _system_message(situation: Situation) -> Message:
     return Message("system", standing_prompt(situation.agent, situation.commands, situation.machine))
 
 
-def _opening(situation: Situation, most: int) -> Message:
+def _summary_message(situation: Situation, most: int) -> Message:
     digest = situation.agent.digest
     if not digest.upto:
         return Message("user", NOTHING_YET)
-    told = f"What you did up to turn {digest.upto}, in short:\n{quoted(beginning(digest.summary, most, 0))}"
-    recalled = "".join(f"\n- {indented(text)}" for text in digest.recalled) if most >= LIMITS[0].summary else ""
+    told = f"What you did up to turn {digest.upto}, in short:\n{quote(truncate(digest.summary, most, 0))}"
+    recalled = "".join(f"\n- {indent(text)}" for text in digest.recalled) if most >= LIMITS[0].summary else ""
     return Message("user", f"{told}\n\nFrom your long-term memory:{recalled}" if recalled else told)
 
 
-def _told(turn: Turn, situation: Situation, most: int) -> tuple[Message, ...]:
+def _turn_messages(turn: Turn, situation: Situation, most: int) -> tuple[Message, ...]:
     readable = turn.number if _can_read_turns(situation) else 0
-    notes = said_before(turn, situation.notes, readable)
-    came = beginning(outcome(turn), most, readable)
+    notes = notes_read_by(turn, situation.notes, readable)
+    came = truncate(outcome(turn), most, readable)
     before = (Message("user", notes),) if notes else ()
-    return (*before, Message("assistant", lean(turn)), Message("user", came))
+    return (*before, Message("assistant", past_reply(turn)), Message("user", came))
 
 
 def _can_read_turns(situation: Situation) -> bool:
     return any(command.name == READ_TURN for command in situation.commands)
 
 
-def _trigger(situation: Situation, measure: PackingLimits) -> Message:
+def _closing_message(situation: Situation, measure: PackingLimits) -> Message:
     agent, waiting = situation.agent, [note for note in situation.notes if note.taken_into is None]
     budget = agent.budget
-    lines = [*_rest_of_newest(situation, measure), *_remembered(situation.recalled, measure.recalled)]
+    lines = [*_rest_of_newest(situation, measure), *_recalled_lines(situation.recalled, measure.recalled)]
     lines.append(f"It is {situation.now:%A, %d %B %Y, %H:%M} UTC. This will be turn {agent.turns + 1}.")
     if budget.limit is not None:
         lines.append(f"You have spent ${budget.spent:.2f} of your budget of ${budget.limit:.2f}.")
     if waiting:
         following = agent.turns + 1 if _can_read_turns(situation) else 0
-        lines.append(beginning(people_wrote(waiting), measure.notes, following, "notes"))
+        lines.append(truncate(notes_text(waiting), measure.notes, following, "notes"))
     if situation.circling:
         lines.append(f"You are going round in a circle: {situation.circling} Choose something else.")
     if agent.complaint:
@@ -185,7 +187,7 @@ def _trigger(situation: Situation, measure: PackingLimits) -> Message:
 
 
 def _rest_of_newest(situation: Situation, measure: PackingLimits) -> list[str]:
-    """What the history cuts off the newest result, shown this once."""
+    """The part of the newest result that the history cuts off; only one prompt shows it."""
     if not situation.turns:
         return []
     newest = situation.turns[-1]
@@ -195,21 +197,21 @@ def _rest_of_newest(situation: Situation, measure: PackingLimits) -> list[str]:
     mark = "> " if is_from_outside(newest.result) else ""
     return [
         "Where it was cut, the last result goes on, this once:",
-        mark + beginning(rest, measure.newest, readable, start=measure.result),
+        mark + truncate(rest, measure.newest, readable, start=measure.result),
         "",
     ]
 
 
-def _remembered(recalled: Sequence[Recalled], most: int) -> list[str]:
+def _recalled_lines(recalled: Sequence[Recalled], most: int) -> list[str]:
     if not recalled or not most:
         return []
     each = most // len(recalled)
-    lines = [f"- {one.memory.source}:\n{quoted(beginning(one.memory.text, each, 0))}" for one in recalled]
+    lines = [f"- {one.memory.source}:\n{quote(truncate(one.memory.text, each, 0))}" for one in recalled]
     return ["From your long-term memory, because it is like what you work on now:", *lines, ""]
 
 
 def _too_long(situation: Situation, room: TokenRoom) -> str:
-    standing = room.taken_by((_standing(situation),))
+    standing = room.taken_by((_system_message(situation),))
     return (
         f"The goals and commands alone take {standing:,} tokens, and the model's window leaves {room.tokens:,} for a "
         "prompt. Shorten the goals, switch commands off (DISABLED_CATEGORIES), or choose a model with a larger window."

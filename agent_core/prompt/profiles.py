@@ -1,4 +1,4 @@
-"""How a prompt is made for a model: the full profile, and a compact one for small models."""
+"""Prompt profiles: the full one, and a compact one for small models."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -13,17 +13,17 @@ from agent_core.replies.reply_parser import reply_schema
 
 ProfileName: TypeAlias = Literal["auto", "full", "compact"]
 
-SMALL_WINDOW = 6_000
-SMALL_MODEL = 4.0  # billions of parameters
-# `3b`, `1.5B` and `8x7b`; `e2b`, as Gemma 3n says it; `135m`. `1m` is a window.
-SIZE = re.compile(r"(?<![a-z0-9.])(?:(\d+)x)?e?(?:(\d+(?:\.\d+)?)b|(\d{3})m)(?![a-z0-9])")
+SMALL_WINDOW_TOKENS = 6_000
+SMALL_MODEL_BILLIONS = 4.0
+# Matches `3b`, `1.5B`, `8x7b`, Gemma 3n's `e2b` and `135m`, but not `1m`, which is a window.
+SIZE_IN_NAME = re.compile(r"(?<![a-z0-9.])(?:(\d+)x)?e?(?:(\d+(?:\.\d+)?)b|(\d{3})m)(?![a-z0-9])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """`folds` says whether older turns are summarised by a call; `most_reply` bounds a reply's tokens further.
+    """`folds` enables summaries by a model call; `max_reply_tokens` bounds a reply further.
 
-    `objection` says why a call that could run is not put before people, or "".
+    `objection` gives the reason why a runnable call is not shown to people, or "".
     """
 
     name: Literal["full", "compact"]
@@ -31,7 +31,7 @@ class Profile:
     schema: Callable[[Situation], Mapping[str, object]]
     folds: bool = True
     temperature: float | None = None
-    most_reply: int | None = None
+    max_reply_tokens: int | None = None
     objection: Callable[[Situation, CommandCall], str] = lambda _situation, _call: ""
 
 
@@ -46,21 +46,21 @@ COMPACT = Profile(
     schema=command_selection.schema,
     folds=False,
     temperature=small_model.TEMPERATURE,
-    most_reply=small_model.MOST_REPLY,
+    max_reply_tokens=small_model.MAX_REPLY_TOKENS,
     objection=small_model.objection,
 )
 
 
 def profile_for(wanted: ProfileName, model: str, window: int) -> Profile:
-    """The profile that the operator wants, or the one that suits the model by its window or the size in its name."""
+    """The profile that the operator chose, or the one that suits the model's window and size."""
     if wanted != "auto":
         return COMPACT if wanted == "compact" else FULL
-    is_small = (size_in(model) or SMALL_MODEL + 1) <= SMALL_MODEL
-    return COMPACT if is_small or window < SMALL_WINDOW else FULL
+    is_small = (billions_of_parameters(model) or SMALL_MODEL_BILLIONS + 1) <= SMALL_MODEL_BILLIONS
+    return COMPACT if is_small or window < SMALL_WINDOW_TOKENS else FULL
 
 
-def size_in(model: str) -> float | None:
-    """Billions of parameters, where a model's name states them; the largest that it states."""
+def billions_of_parameters(model: str) -> float | None:
+    """The largest parameter count that the model's name states, in billions, or None."""
     name = model.rpartition("/")[2].casefold()
-    sizes = [float(many or 1) * (float(b) if b else int(m) / 1000) for many, b, m in SIZE.findall(name)]
+    sizes = [float(many or 1) * (float(b) if b else int(m) / 1000) for many, b, m in SIZE_IN_NAME.findall(name)]
     return max(sizes, default=None)

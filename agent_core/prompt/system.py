@@ -1,6 +1,6 @@
-"""The standing prompt: the same bytes every turn until name, role, goals, commands or machine change.
+"""The standing (system) prompt: the same bytes until name, role, goals, commands or machine change.
 
-Providers bill a repeated beginning at a fraction of its price, so nothing that changes may stand in it.
+Providers bill a shared prefix at a fraction of its price (prompt caching), so it holds nothing that changes each turn.
 """
 
 from collections import Counter
@@ -37,7 +37,7 @@ REVIEW = (
     "Do not repeat a command that has given you what it can.",
     "When all goals are reached, use task_complete.",
 )
-HOW = "A ? marks an argument that may be left out."
+OPTIONAL_ARGUMENT_MARK = "A ? marks an argument that may be left out."
 FORMAT = """Reply with one JSON object that a program can parse, and with nothing before or after it:
 {
   "thoughts": {
@@ -52,7 +52,7 @@ FORMAT = """Reply with one JSON object that a program can parse, and with nothin
 
 
 def standing_prompt(agent: Agent, commands: Sequence[CommandSpec], machine: str = "Linux") -> str:
-    """Who the agent is, what it works toward, what it can do and how it answers. `machine` is the operating system."""
+    """Who the agent is, its goals, its commands, and the reply format. `machine` is the operating system."""
     categories, names = {command.category for command in commands}, {command.name for command in commands}
     constraints = (
         *CONSTRAINTS,
@@ -66,25 +66,27 @@ def standing_prompt(agent: Agent, commands: Sequence[CommandSpec], machine: str 
             "You work on your goals step by step and choose every step yourself. Play to the strengths of a language "
             "model, and prefer simple ways that are within the law.\n"
             f"Commands run on {machine}.",
-            "Goals:\n" + _numbered(agent.goals),
-            "Constraints:\n" + _numbered(constraints),
-            "Commands:\n" + _listed(commands),
-            *(("Resources:\n" + _numbered(resources),) if resources else ()),
-            "Review of your work:\n" + _numbered(REVIEW),
+            "Goals:\n" + _numbered_lines(agent.goals),
+            "Constraints:\n" + _numbered_lines(constraints),
+            "Commands:\n" + _commands_text(commands),
+            *(("Resources:\n" + _numbered_lines(resources),) if resources else ()),
+            "Review of your work:\n" + _numbered_lines(REVIEW),
             FORMAT,
         )
     )
 
 
-def _listed(commands: Sequence[CommandSpec]) -> str:
-    """The commands, numbered; what an argument of several of them is, is said once, above them."""
+def _commands_text(commands: Sequence[CommandSpec]) -> str:
+    """The numbered commands; the meaning of an argument that several commands share is given once, above them."""
     said = Counter(each for command in commands for each in _arguments(command).items())
     shared = {name: meaning for (name, meaning), times in reversed(said.most_common()) if times > 1}
     legend = "".join(f" {name}: {meaning}." for name, meaning in shared.items() if name != meaning)
-    return f"{HOW}{legend}\n" + _numbered(_described(command, shared) for command in commands)
+    return f"{OPTIONAL_ARGUMENT_MARK}{legend}\n" + _numbered_lines(
+        _command_text(command, shared) for command in commands
+    )
 
 
-def _described(command: CommandSpec, shared: Mapping[str, str]) -> str:
+def _command_text(command: CommandSpec, shared: Mapping[str, str]) -> str:
     required = cast("Sequence[str]", command.parameters.get("required", ()))
     arguments = (
         f"{name}{'' if name in required else '?'}{'' if meaning in (name, shared.get(name)) else f': {meaning}'}"
@@ -94,10 +96,10 @@ def _described(command: CommandSpec, shared: Mapping[str, str]) -> str:
 
 
 def _arguments(command: CommandSpec) -> Mapping[str, str]:
-    """What each argument is, by its name."""
+    """The description of each argument, by its name."""
     arguments = cast("Mapping[str, Mapping[str, object]]", command.parameters.get("properties", {}))
     return {name: str(argument.get("description", name)) for name, argument in arguments.items()}
 
 
-def _numbered(lines: Iterable[str]) -> str:
+def _numbered_lines(lines: Iterable[str]) -> str:
     return "\n".join(f"{number}. {line}" for number, line in enumerate(lines, 1))

@@ -1,1 +1,1 @@
-"""Reading what a model answers: JSON extraction, lenient JSON, the command, and the check that nothing was invented."""
+"""Parsing of model replies: JSON extraction, lenient JSON, the command, and the verbatim check."""

@@ -1,4 +1,4 @@
-"""The command in a reply's object, in whichever of the shapes that models use. Nothing is checked against a schema."""
+"""Finds the command in a reply's JSON object, in any shape that models use. Does not check the command's schema."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,60 +7,57 @@ from typing import cast
 from agent_core.errors import UnusableReply
 from agent_core.model.command import CommandCall
 from agent_core.replies.json_extraction import strict_object
-from agent_core.replies.json_values import plain, require_numbers
-from agent_core.replies.lenient_json import joined
+from agent_core.replies.json_values import require_numbers, strip_zero_width
+from agent_core.replies.lenient_json import merge_members
 
-COMMANDS = ("command", "tool_call", "tool_calls", "function_call", "action", "function", "tool")
-NAMES = ("name", "command_name", "tool_name", "function", "command", "action", "tool")
-ARGUMENTS = ("args", "arguments", "parameters", "params", "input", "action_input", "tool_input", "command_args")
-NOISE = ("type", "id", "index")
-NAME = re.compile(r"[A-Za-z_][\w.-]{0,79}")
+COMMAND_KEYS = ("command", "tool_call", "tool_calls", "function_call", "action", "function", "tool")
+NAME_KEYS = ("name", "command_name", "tool_name", "function", "command", "action", "tool")
+ARGUMENT_KEYS = ("args", "arguments", "parameters", "params", "input", "action_input", "tool_input", "command_args")
+IGNORED_KEYS = ("type", "id", "index")
+COMMAND_NAME = re.compile(r"[A-Za-z_][\w.-]{0,79}")
 NO_COMMAND = 'it held no "command" object.'
 TWO_COMMANDS = "it held two different commands. Give one."
 
 
-def is_whole(answer: Mapping[str, object]) -> bool:
-    """Whether the command is an object of its own inside the answer, so that nothing of it is left open outside."""
-    return isinstance(_first(_lowered(answer), COMMANDS), dict)
+def holds_whole_command(answer: Mapping[str, object]) -> bool:
+    """Whether the command is a complete object inside the answer, so that a missing last brace is harmless."""
+    return isinstance(_first_value(_with_lower_keys(answer), COMMAND_KEYS), dict)
 
 
 def extract_call(answer: Mapping[str, object]) -> CommandCall | None:
-    """The call that an object holds, or None; raise UnusableReply with what is wrong with it."""
-    given = _lowered(answer)
-    command = _first(given, COMMANDS)
+    """The call in an object, or None; raise UnusableReply if it is malformed."""
+    given = _with_lower_keys(answer)
+    command = _first_value(given, COMMAND_KEYS)
     if isinstance(command, str) and not command.lstrip().startswith("{"):
         return _named(command, given)
     if command is not None:
         return _call(command)
-    if "name" in given and any(name in given for name in ARGUMENTS):
+    if "name" in given and any(name in given for name in ARGUMENT_KEYS):
         return _call(given)
-    if set(given) & set(COMMANDS):
+    if set(given) & set(COMMAND_KEYS):
         raise UnusableReply(NO_COMMAND)
     return _call_in_thoughts(given)
 
 
 def _call_in_thoughts(given: Mapping[str, object]) -> CommandCall | None:
-    """The command of an answer that closes its thoughts one brace too late and holds nothing besides them."""
+    """The command of an answer that closes its thoughts one brace too late and holds nothing else."""
     match given:
-        case {"thoughts": {"command": {"name": str(), "args": dict()} as command}} if (len(given), len(command)) == (
-            1,
-            2,
-        ):
-            return _call(command)
+        case {"thoughts": {"command": {"name": str(), "args": dict()} as command}}:
+            return _call(command) if (len(given), len(command)) == (1, 2) else None
         case _:
             return None
 
 
-def _made(name: str, arguments: Mapping[str, object]) -> CommandCall:
-    """The call; raise UnusableReply for a word in it that is no number."""
+def _build_call(name: str, arguments: Mapping[str, object]) -> CommandCall:
+    """The call; raise UnusableReply for NaN and similar values."""
     require_numbers(dict(arguments))
-    return CommandCall(plain(name), arguments)
+    return CommandCall(strip_zero_width(name), arguments)
 
 
 def _named(name: str, given: Mapping[str, object]) -> CommandCall:
-    if not NAME.fullmatch(plain(name)):
+    if not COMMAND_NAME.fullmatch(strip_zero_width(name)):
         raise UnusableReply('"command" was not an object.')
-    return _made(name, _arguments(_only(given, ARGUMENTS)))
+    return _build_call(name, _arguments(_only_value(given, ARGUMENT_KEYS)))
 
 
 def _call(command: object) -> CommandCall:
@@ -71,15 +68,15 @@ def _call(command: object) -> CommandCall:
                 raise UnusableReply('"command" was not an object.')
             return _call(inner)
         case [*several]:
-            return one_of([_call(each) for each in several])
+            return require_same_call([_call(each) for each in several])
         case dict():
-            return _of_object(_lowered(cast("dict[str, object]", command)))
+            return _of_object(_with_lower_keys(cast("dict[str, object]", command)))
         case _:
             raise UnusableReply('"command" was not an object.')
 
 
-def one_of(calls: Sequence[CommandCall]) -> CommandCall:
-    """The call that all of them are; raise UnusableReply when they are two."""
+def require_same_call(calls: Sequence[CommandCall]) -> CommandCall:
+    """The call that all of these equal; raise UnusableReply if they differ or there is none."""
     if len({call.canonical for call in calls}) != 1:
         raise UnusableReply(TWO_COMMANDS if calls else NO_COMMAND)
     return calls[0]
@@ -88,14 +85,14 @@ def one_of(calls: Sequence[CommandCall]) -> CommandCall:
 def _of_object(given: Mapping[str, object]) -> CommandCall:
     if isinstance(wrapped := given.get("function"), dict):
         return _call(wrapped)
-    name = next((given[key] for key in NAMES if isinstance(given.get(key), str)), "")
-    if isinstance(name, str) and plain(name):
-        if any(key in given for key in ARGUMENTS):
-            return _made(name, _arguments(_only(given, ARGUMENTS)))
-        return _made(name, {key: given[key] for key in given if key not in (*NAMES, *NOISE)})
+    name = next((given[key] for key in NAME_KEYS if isinstance(given.get(key), str)), "")
+    if isinstance(name, str) and strip_zero_width(name):
+        if any(key in given for key in ARGUMENT_KEYS):
+            return _build_call(name, _arguments(_only_value(given, ARGUMENT_KEYS)))
+        return _build_call(name, {key: given[key] for key in given if key not in (*NAME_KEYS, *IGNORED_KEYS)})
     match list(given.items()):
-        case [(key, dict(arguments))] if key not in (*NAMES, *ARGUMENTS):
-            return _made(key, arguments)
+        case [(key, dict(arguments))] if key not in (*NAME_KEYS, *ARGUMENT_KEYS):
+            return _build_call(key, arguments)
         case _:
             raise UnusableReply('the command had no "name".')
 
@@ -112,15 +109,15 @@ def _arguments(given: object) -> Mapping[str, object]:
             raise UnusableReply('"args" of the command was not an object.')
 
 
-def _lowered(given: Mapping[str, object]) -> dict[str, object]:
-    """The object with its names as they are meant, whatever their case."""
-    return joined((plain(name).casefold().replace("-", "_"), value) for name, value in given.items())
+def _with_lower_keys(given: Mapping[str, object]) -> dict[str, object]:
+    """The object with normalised keys: lower case, underscores, no zero-width characters."""
+    return merge_members((strip_zero_width(name).casefold().replace("-", "_"), value) for name, value in given.items())
 
 
-def _first(given: Mapping[str, object], names: Sequence[str]) -> object:
+def _first_value(given: Mapping[str, object], names: Sequence[str]) -> object:
     return next((given[name] for name in names if given.get(name) not in (None, "", [])), None)
 
 
-def _only(given: Mapping[str, object], names: Sequence[str]) -> object:
-    """The value under one of the names; raise UnusableReply when two of them differ."""
-    return joined(("args", given[name]) for name in names if given.get(name) is not None).get("args")
+def _only_value(given: Mapping[str, object], names: Sequence[str]) -> object:
+    """The value under any of the names; raise UnusableReply if two of them differ."""
+    return merge_members(("args", given[name]) for name in names if given.get(name) is not None).get("args")

@@ -1,4 +1,4 @@
-"""The JSON objects in a model's text: past fences, prose and musings, read strictly or, failing that, loosely."""
+"""Extracts JSON objects from a model's text, past fences, prose and reasoning; strictly, else leniently."""
 
 import json
 import re
@@ -7,30 +7,36 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from agent_core.errors import UnusableReply
-from agent_core.model.command import in_whole_characters
-from agent_core.replies.html_escapes import BEGINS as BEGINS_ESCAPED
-from agent_core.replies.html_escapes import unescaped_html
-from agent_core.replies.json_values import ZERO_WIDTH, NoNumber
-from agent_core.replies.lenient_json import DEEPEST, NOT_JSON, LenientJsonReader, finite, joined, whole_number
-from agent_core.replies.mentions import NEAR, is_mention
+from agent_core.model.command import replace_lone_surrogates
+from agent_core.replies.html_escapes import ESCAPED_OBJECT_START, unescape_html
+from agent_core.replies.json_values import ZERO_WIDTH, InvalidNumber
+from agent_core.replies.lenient_json import (
+    MAX_DEPTH,
+    NOT_JSON,
+    LenientJsonReader,
+    merge_members,
+    parse_float,
+    parse_integer,
+)
+from agent_core.replies.mentions import CONTEXT_CHARACTERS, is_mention
 
-MOST_OBJECTS, MOST_REPEATS = 20, 200
+MAX_OBJECTS, MAX_REPEATS = 20, 200
 BLANK = ZERO_WIDTH + " \t\r\n"
-MARK = re.compile(r"<(think(?:ing)?)>|(</think(?:ing)?>)|[{\uff5b]", re.IGNORECASE)
-MUSED = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
-BEGINS = re.compile(
+THINK_TAG_OR_BRACE = re.compile(r"<(think(?:ing)?)>|(</think(?:ing)?>)|[{\uff5b]", re.IGNORECASE)
+THINK_END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
+OBJECT_START = re.compile(
     rf"""[{{\uff5b](?:[\s{ZERO_WIDTH}{{}}\uff5b\uff5d]{{0,40}}+(?:["'`“„‘«\uff02\\/#]|[A-Za-z_$][\w$-]{{0,80}}[\s{ZERO_WIDTH}]*+[:\uff1a]))"""
 )
-CALLS = re.compile(r"\b(?:command|tool_calls?|function(?:_call)?|name|action)\W{0,3}\s*+[:\uff1a]", re.IGNORECASE)
-HIDDEN = re.compile(f"[{ZERO_WIDTH}]")
+COMMAND_KEY = re.compile(r"\b(?:command|tool_calls?|function(?:_call)?|name|action)\W{0,3}\s*+[:\uff1a]", re.IGNORECASE)
+ZERO_WIDTH_CHARACTER = re.compile(f"[{ZERO_WIDTH}]")
 BRACES = re.compile(r"[{\uff5b]|([}\uff5d])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractedObject:
-    """An object in a text. `is_strict` says that it was JSON as it stood, `is_closed` that its last brace was there.
+    """A JSON object in a text. `is_strict`: it was valid JSON. `is_closed`: its last brace was there.
 
-    `is_mention`: the prose around it quotes it and does not give it as the answer.
+    `is_mention`: the prose around it quotes it as an example or refuses it.
     """
 
     value: dict[str, object]
@@ -40,62 +46,61 @@ class ExtractedObject:
 
 
 def extract_objects(text: str) -> tuple[ExtractedObject, ...]:
-    """All objects that the text says, without what a reasoning model only thought of.
+    """All objects in the text, without those inside a model's reasoning.
 
-    Raise UnusableReply when one that may hold a command cannot be read: what follows it may be a part of it.
+    Raise UnusableReply if an object that may hold a command cannot be read, because what follows may be part of it.
     """
-    first = BEGINS.search(text)
-    if (escaped := BEGINS_ESCAPED.search(text)) and not (first and first.start() < escaped.start()):
-        found = _objects_said(unescaped_html(text))
+    first = OBJECT_START.search(text)
+    if (escaped := ESCAPED_OBJECT_START.search(text)) and not (first and first.start() < escaped.start()):
+        found = _objects_in(unescape_html(text))
         if not all(one.is_strict for one in found):
             raise UnusableReply(f"{NOT_JSON}, and it was written with HTML escapes.")
         return found
-    return _objects_said(_unwrapped(text))
+    return _objects_in(_unwrap_string(text))
 
 
-def _objects_said(said: str) -> tuple[ExtractedObject, ...]:
-    in_musing, at, last, since, tries = False, 0, 0, 0, 0
+def _objects_in(said: str) -> tuple[ExtractedObject, ...]:
+    in_reasoning, at, last, since, tries = False, 0, 0, 0, 0
     found: list[ExtractedObject] = []
-    while mark := MARK.search(said, at):
+    while mark := THINK_TAG_OR_BRACE.search(said, at):
         at = mark.end()
         if mark[1]:
-            closed = None if in_musing else MUSED.search(said, at)
-            in_musing, at = not closed, closed.end() if closed else at
+            closed = None if in_reasoning else THINK_END.search(said, at)
+            in_reasoning, at = not closed, closed.end() if closed else at
             since = at
         elif mark[2]:
-            found, in_musing, since = [], False, at
-        elif BEGINS.match(said, mark.start()):
+            found, in_reasoning, since = [], False, at
+        elif OBJECT_START.match(said, mark.start()):
             one, at = _object_at(said, mark.start())
             tries += one not in found
             if one:
-                found.append(
-                    _with_prose(one, said[max(since, mark.start() - NEAR) : mark.start()], said[at : at + NEAR])
-                )
+                before = said[max(since, mark.start() - CONTEXT_CHARACTERS) : mark.start()]
+                found.append(_with_prose(one, before, said[at : at + CONTEXT_CHARACTERS]))
                 last = since = at
-            if tries > MOST_OBJECTS or len(found) > MOST_REPEATS:
+            if tries > MAX_OBJECTS or len(found) > MAX_REPEATS:
                 raise UnusableReply("it held too many JSON objects. Give one.")
-    if in_musing and said[last:].strip("` \t\r\n"):
-        return ()  # it never stopped musing, so nothing in it was said
+    if in_reasoning and said[last:].strip("` \t\r\n"):
+        return ()  # the reasoning never ended, so there is no answer
     return tuple(found)
 
 
 def strict_object(text: str) -> dict[str, object] | None:
-    """The object that the whole text is as JSON, or None."""
+    """The object, if the whole text is one in valid JSON, else None."""
     try:
-        value, end = _strict(text, len(text) - len(text.lstrip(BLANK)))
+        value, end = _read_strict(text, len(text) - len(text.lstrip(BLANK)))
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) and not text[end:].strip(BLANK) else None
 
 
 def _with_prose(one: ExtractedObject, before: str, after: str) -> ExtractedObject:
-    return replace(one, is_mention=is_mention(before, MARK.split(after)[0]))
+    return replace(one, is_mention=is_mention(before, THINK_TAG_OR_BRACE.split(after)[0]))
 
 
 def _object_at(text: str, start: int) -> tuple[ExtractedObject | None, int]:
-    """The object that begins there, if it is one, and where to go on; raise UnusableReply when it may be the one."""
+    """The object that begins there, or None, and the offset after it; raise UnusableReply for an unreadable command."""
     try:
-        value, end = _strict(text, start)
+        value, end = _read_strict(text, start)
         return ExtractedObject(value=cast("dict[str, object]", value)), end
     except (ValueError, RecursionError):
         pass
@@ -103,42 +108,42 @@ def _object_at(text: str, start: int) -> tuple[ExtractedObject | None, int]:
     try:
         value = reader.read()
     except UnusableReply as problem:
-        return None, _past_other_text(text, start, problem)
+        return None, _skip_other_braces(text, start, problem)
     following = text[reader.at :].lstrip(BLANK)[:1]
     if reader.is_mended and following and following in "\"'}],:":
         raise UnusableReply(f"{NOT_JSON}: quotes inside a string are not escaped.")
-    whole = cast("dict[str, object]", in_whole_characters(value))
+    whole = cast("dict[str, object]", replace_lone_surrogates(value))
     return ExtractedObject(value=whole, is_strict=False, is_closed=reader.is_closed), reader.at
 
 
-def _past_other_text(text: str, start: int, problem: UnusableReply) -> int:
-    """Where braces that are no JSON end; raise the problem with them when they may have been meant as a command."""
+def _skip_other_braces(text: str, start: int, problem: UnusableReply) -> int:
+    """The offset after braces that are not JSON; raise `problem` if they may hold a command."""
     depth = 0
     for brace in BRACES.finditer(text, start):
         depth += -1 if brace[1] else 1
         if depth == 0:
-            if CALLS.search(HIDDEN.sub("", text[start : brace.end()])):
+            if COMMAND_KEY.search(ZERO_WIDTH_CHARACTER.sub("", text[start : brace.end()])):
                 break
             return brace.end()
     raise problem
 
 
-def _strict(text: str, start: int) -> tuple[object, int]:
+def _read_strict(text: str, start: int) -> tuple[object, int]:
     value, end = DECODER.raw_decode(text, start)
     _require_shallow(value)
-    return in_whole_characters(value), end
+    return replace_lone_surrogates(value), end
 
 
 def _require_shallow(value: object) -> None:
     level: list[object] = [value]
-    for _ in range(DEEPEST + 1):
-        level = [inner for outer in level for inner in _inside(outer)]
+    for _ in range(MAX_DEPTH + 1):
+        level = [inner for outer in level for inner in _nested_values(outer)]
         if not level:
             return
     raise UnusableReply("it was nested too deeply.")
 
 
-def _inside(value: object) -> Iterator[object]:
+def _nested_values(value: object) -> Iterator[object]:
     match value:
         case dict():
             yield from value.values()
@@ -148,8 +153,8 @@ def _inside(value: object) -> Iterator[object]:
             pass
 
 
-def _unwrapped(text: str) -> str:
-    """What the text says where all of it is one JSON string, with its quotes or without."""
+def _unwrap_string(text: str) -> str:
+    """The content, if the whole text is one JSON string, with or without its quotes."""
     bare = text.strip(BLANK + "`")
     if bare.startswith('"'):
         quoted = bare
@@ -165,5 +170,9 @@ def _unwrapped(text: str) -> str:
 
 
 DECODER = json.JSONDecoder(
-    strict=False, object_pairs_hook=joined, parse_float=finite, parse_int=whole_number, parse_constant=NoNumber
+    strict=False,
+    object_pairs_hook=merge_members,
+    parse_float=parse_float,
+    parse_int=parse_integer,
+    parse_constant=InvalidNumber,
 )

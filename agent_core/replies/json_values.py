@@ -1,4 +1,4 @@
-"""What stands in models' JSON beside its values: zero-width characters in names, and words where numbers should be."""
+"""Irregular JSON values of models: zero-width characters in names, and NaN or Infinity as numbers."""
 
 from dataclasses import dataclass
 
@@ -8,8 +8,8 @@ ZERO_WIDTH = "\u00ad\u180e\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
 
 
 @dataclass(frozen=True, slots=True)
-class NoNumber:
-    """A word that stands where a number should and that JSON does not have: NaN, Infinity."""
+class InvalidNumber:
+    """A word in place of a number that JSON does not have: NaN, Infinity."""
 
     word: str
 
@@ -17,15 +17,15 @@ class NoNumber:
         return self.word
 
 
-def plain(name: str) -> str:
-    """A name without the zero-width characters and blanks that it was written with."""
+def strip_zero_width(name: str) -> str:
+    """The name without zero-width characters and surrounding white space."""
     return name.translate(dict.fromkeys(map(ord, ZERO_WIDTH))).strip()
 
 
 def require_numbers(value: object) -> None:
-    """Raise UnusableReply for a word in the value that is no number."""
+    """Raise UnusableReply if the value contains an InvalidNumber."""
     match value:
-        case NoNumber(word):
+        case InvalidNumber(word):
             raise UnusableReply(f"{word} is no number that JSON has.")
         case dict():
             require_numbers(list(value.values()))

@@ -1,9 +1,9 @@
-"""Reads an object that is JSON but for its spelling, where it can be read in one way only; refuses all else.
+"""A lenient JSON parser: accepts misspelt JSON that can be read in exactly one way, and rejects everything else.
 
-Nothing is completed and nothing dropped: every string is a piece of the text as it stands, and where the text ends
-inside the object it was cut off. Spellings taken: other quotes, bare names, quotes and line ends inside strings,
-trailing or missing commas, comments, Python's words, full-width punctuation, doubled braces, zero-width characters
-between tokens, thoughts that stand there twice.
+It neither completes nor drops anything: every string is a piece of the text, and a text that ends inside the object was
+cut off. It accepts other quotes, bare names, quotes and line ends inside strings, trailing or missing commas, comments,
+Python's literals, full-width punctuation, doubled braces, zero-width characters between tokens, and thoughts that occur
+twice.
 """
 
 import math
@@ -12,11 +12,11 @@ from collections.abc import Iterable
 from typing import Literal, NoReturn, TypeAlias
 
 from agent_core.errors import UnusableReply
-from agent_core.replies.json_values import ZERO_WIDTH, NoNumber, plain
+from agent_core.replies.json_values import ZERO_WIDTH, InvalidNumber, strip_zero_width
 
 CUT_OFF = "it was cut off before its end. Answer more briefly."
 NOT_JSON = "it was no valid JSON"
-DEEPEST, LONGEST, MOST_DIGITS = 40, 200_000, 40
+MAX_DEPTH, MAX_OBJECT_CHARACTERS, MAX_DIGITS = 40, 200_000, 40
 Within: TypeAlias = Literal["key", "member", "item"]
 
 # The second of each pair is the full-width one.
@@ -25,37 +25,37 @@ COMMA, COLON = ",\uff0c", ":\uff1a"
 CLOSERS = {'"': '"', "'": "'", "`": "`", "“": "”", "„": "“”", "‘": "’", "«": "»", "\uff02": "\uff02"}
 QUOTES, ANY_QUOTE = "".join(CLOSERS), "".join({*CLOSERS, *"".join(CLOSERS.values())})
 
-# Bounded, so that a thousand things that look like comments take no more than a thousand times 500 steps. A group that
-# is possessive around a lazy part matches too little before Python 3.11.5 (github.com/python/cpython/issues/106052).
+# Comments are bounded to 500 characters, so that many false starts stay cheap. Before Python 3.11.5 a possessive group
+# around a lazy part matches too little (github.com/python/cpython/issues/106052).
 SPACE = re.compile(
     rf"(?:[\s{ZERO_WIDTH}]++|(?://|\#)[^\n]{{0,500}}+(?=\n|\Z)|/\*(?s:.{{0,500}}?)\*/|<think>(?s:.{{0,500}}?)</think>)*"
 )
-ENDS = {quote: re.compile(rf"\\.|[{closers}]", re.DOTALL) for quote, closers in CLOSERS.items()}
-KEY = re.compile(rf"[{QUOTES}][^{ANY_QUOTE}\\\n]{{1,80}}[{ANY_QUOTE}][\s{ZERO_WIDTH}]*+[{COLON}]")
-LITERAL = re.compile(r'"(?:[^"\\\n]|\\.)*+"')
+QUOTE_ENDS = {quote: re.compile(rf"\\.|[{closers}]", re.DOTALL) for quote, closers in CLOSERS.items()}
+QUOTED_KEY = re.compile(rf"[{QUOTES}][^{ANY_QUOTE}\\\n]{{1,80}}[{ANY_QUOTE}][\s{ZERO_WIDTH}]*+[{COLON}]")
+STRICT_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*+"')
 BARE_KEY = re.compile(rf"[A-Za-z_$][\w$-]{{0,80}}[\s{ZERO_WIDTH}]*+[{COLON}]")
-BARE = re.compile(rf"[^\s{ANY_QUOTE}{COMMA}{COLON}{{}}\uff5b\uff5d\[\]\uff3b\uff3d]+")
+BARE_WORD = re.compile(rf"[^\s{ANY_QUOTE}{COMMA}{COLON}{{}}\uff5b\uff5d\[\]\uff3b\uff3d]+")
 NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
-MEANT = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\", '"': '"', "'": "'", "_": "_"}
-WORDS: dict[str, object] = {"true": True, "false": False, "null": None, "none": None, "undefined": None}
+ESCAPED_CHARACTERS = dict(zip("ntrbf", "\n\t\r\b\f", strict=True)) | {letter: letter for letter in "/\\\"'_"}
+LITERALS: dict[str, object] = {"true": True, "false": False, "null": None, "none": None, "undefined": None}
 
 
 class LenientJsonReader:
-    """Reads the object that begins at a place of a text. `at` is then where it ends.
+    """Reads the object that begins at an offset of a text. `at` is then the offset after it.
 
-    `is_closed` is False when all that is missing is the last brace of the outermost object; `is_mended` is True when
-    a string was told from what follows it by more than its quotes.
+    `is_closed` is False if only the last brace of the outermost object is missing; `is_mended` is True if the end of a
+    string was found by more than its quote.
     """
 
     def __init__(self, text: str, start: int) -> None:
-        if len(text) - start > LONGEST:
+        if len(text) - start > MAX_OBJECT_CHARACTERS:
             raise UnusableReply(f"{NOT_JSON}, and too long to find out what was meant.")
         self.text, self.at, self.depth, self.end = text, start, 0, len(text.rstrip("` \t\r\n"))
         self.is_closed, self.is_mended, self.is_in_thoughts = True, False, False
 
     def read(self) -> dict[str, object]:
-        """The object; raise UnusableReply when the text ends inside it or it can be read in two ways."""
+        """The object; raise UnusableReply if the text ends inside it or it can be read in two ways."""
         self._open()
         is_double = self._takes(OPEN)
         members: list[tuple[str, object]] = []
@@ -63,11 +63,11 @@ class LenientJsonReader:
             members.append(self._member())
             if not self._takes(COMMA) and self.depth == 1 and self._peek() == "":
                 self.is_closed = False
-                return joined(members)
+                return merge_members(members)
         if is_double and not self._takes(CLOSE):
             self._fail("a brace is missing")
         self.depth -= 1
-        return joined(members)
+        return merge_members(members)
 
     def _member(self) -> tuple[str, object]:
         key = self._string("key") if self._next() in QUOTES else self._bare()
@@ -76,7 +76,7 @@ class LenientJsonReader:
         self._next()
         if not self._takes(COLON):
             self._fail("a colon is missing")
-        if self.depth > 1 or plain(key).casefold() != "thoughts":
+        if self.depth > 1 or strip_zero_width(key).casefold() != "thoughts":
             return key, self._value("member")
         self._next()
         start, self.is_in_thoughts = self.at, True
@@ -86,7 +86,7 @@ class LenientJsonReader:
         return key, value
 
     def _skip_repeats(self, raw: str) -> bool:
-        """Skip what repeats the last value of the thoughts word for word; a name before a colon repeats nothing."""
+        """Skip verbatim repetitions of the last value; a name before a colon is not a repetition."""
         is_repeated = False
         while True:
             at = self._after_space(self.at)
@@ -104,11 +104,9 @@ class LenientJsonReader:
             return self._list()
         if letter in QUOTES:
             return self._string(within)
-        return (
-            _meaning(self._bare())
-            if letter not in CLOSE + COMMA + COLON + CLOSE_LIST
-            else self._fail("a value is missing")
-        )
+        if letter in CLOSE + COMMA + COLON + CLOSE_LIST:
+            self._fail("a value is missing")
+        return _bare_value(self._bare())
 
     def _list(self) -> list[object]:
         self._open()
@@ -125,12 +123,12 @@ class LenientJsonReader:
         if quote in "\"'" and self.text.startswith(quote * 3, self.at):
             return self._block(quote * 3)
         if self.is_in_thoughts and within == "member" and (raw := self._repeated()):
-            return _decoded(raw, quote)
+            return _decode_string(raw, quote)
         return self._quoted(quote, within)
 
     def _quoted(self, quote: str, within: Within) -> str:
         start, inner = self.at + 1, 0
-        for found in ENDS[quote].finditer(self.text, start, self.end):
+        for found in QUOTE_ENDS[quote].finditer(self.text, start, self.end):
             at = found.start()
             if found.group()[0] == "\\" or self._is_apostrophe(at):
                 continue
@@ -138,17 +136,17 @@ class LenientJsonReader:
                 if inner % 2 or (inner and within == "key"):
                     break
                 self.at, self.is_mended = at + 1, self.is_mended or bool(inner)
-                return _decoded(self.text[start:at], quote)
+                return _decode_string(self.text[start:at], quote)
             inner += 1
             if self.text[at + 1 if inner % 2 else at - 1].isspace():
-                break  # it does not open, or not close, a quotation
+                break  # neither an opening nor a closing quote of a quotation
         if not inner:
             raise UnusableReply(CUT_OFF)
         return self._fail("quotes inside a string are not escaped")
 
     def _repeated(self) -> str:
-        """What a string of the thoughts says that stands there twice, or more often; "" for any other."""
-        found, start = LITERAL.match(self.text, self.at, self.end), self.at
+        """The raw content of a string of the thoughts that occurs more than once in a row, or ""."""
+        found, start = STRICT_STRING.match(self.text, self.at, self.end), self.at
         self.at = found.end() if found else start
         if found and self._skip_repeats(found.group()):
             return found.group()[1:-1]
@@ -161,14 +159,14 @@ class LenientJsonReader:
         if end < 0:
             raise UnusableReply(CUT_OFF)
         self.at, self.is_mended = end + 3, True
-        return _decoded(self.text[start:end], quotes[0])
+        return _decode_string(self.text[start:end], quotes[0])
 
     def _is_apostrophe(self, at: int) -> bool:
         around = self.text[at - 1], self.text[at + 1 : at + 2]
         return self.text[at] in "'’" and all(letter.isalnum() for letter in around)
 
     def _closes(self, at: int, within: Within) -> bool:
-        """Whether a quote that ends before `at` is followed by what follows a string."""
+        """Whether a string can end before `at`, judged by what follows."""
         at = self._after_space(at)
         following = self.text[at : min(at + 1, self.end)]
         match within:
@@ -181,15 +179,15 @@ class LenientJsonReader:
             case "member":
                 if following in COMMA:
                     return self._begins_member(self._after_space(at + 1))
-                return following in CLOSE or KEY.match(self.text, at) is not None
+                return following in CLOSE or QUOTED_KEY.match(self.text, at) is not None
 
     def _begins_member(self, at: int) -> bool:
         if at >= self.end or self.text[at] in CLOSE:
             return True
-        return (KEY.match(self.text, at) or BARE_KEY.match(self.text, at)) is not None
+        return (QUOTED_KEY.match(self.text, at) or BARE_KEY.match(self.text, at)) is not None
 
     def _bare(self) -> str:
-        found = BARE.match(self.text, self.at, self.end)
+        found = BARE_WORD.match(self.text, self.at, self.end)
         if not found:
             self._fail("something is missing")
         self.at = found.end()
@@ -198,7 +196,7 @@ class LenientJsonReader:
     def _open(self) -> None:
         self.at += 1
         self.depth += 1
-        if self.depth > DEEPEST:
+        if self.depth > MAX_DEPTH:
             raise UnusableReply("it was nested too deeply.")
 
     def _takes(self, letters: str) -> bool:
@@ -223,8 +221,8 @@ class LenientJsonReader:
         raise UnusableReply(f"{NOT_JSON}: {why} near {near!r}.")
 
 
-def joined(members: Iterable[tuple[str, object]]) -> dict[str, object]:
-    """The members as an object; raise UnusableReply when two of one name differ."""
+def merge_members(members: Iterable[tuple[str, object]]) -> dict[str, object]:
+    """The members as an object; raise UnusableReply if two members of one name differ."""
     whole: dict[str, object] = {}
     for name, value in members:
         if name in whole and (type(whole[name]), whole[name]) != (type(value), value):
@@ -233,50 +231,52 @@ def joined(members: Iterable[tuple[str, object]]) -> dict[str, object]:
     return whole
 
 
-def finite(digits: str) -> float:
-    """The number; raise UnusableReply for one that JSON cannot hold."""
+def parse_float(digits: str) -> float:
+    """The number; raise UnusableReply if it is not finite."""
     number = float(digits)
     if not math.isfinite(number):
         raise UnusableReply(f"{digits[:20]} is no number that JSON has.")
     return number
 
 
-def whole_number(digits: str) -> int:
-    """The number; raise UnusableReply for one that nobody means."""
-    if len(digits) > MOST_DIGITS:
+def parse_integer(digits: str) -> int:
+    """The number; raise UnusableReply for more than 40 digits."""
+    if len(digits) > MAX_DIGITS:
         raise UnusableReply(f"a number of {len(digits)} digits is too long.")
     return int(digits)
 
 
-def unescaped(raw: str) -> str:
-    """The text with JSON's escapes resolved; other backslashes stay, but before an apostrophe or underscore."""
-    return ESCAPE.sub(lambda found: chr(int(found[1], 16)) if found[1] else MEANT.get(found[2], found[0]), raw)
+def unescape(raw: str) -> str:
+    r"""The text with JSON's escapes resolved; also \' and \_. Other backslashes stay."""
+    return ESCAPE.sub(
+        lambda found: chr(int(found[1], 16)) if found[1] else ESCAPED_CHARACTERS.get(found[2], found[0]), raw
+    )
 
 
-def _meaning(word: str) -> object:
+def _bare_value(word: str) -> object:
     if number := NUMBER.fullmatch(word):
-        return finite(word) if number[1] or number[2] else whole_number(word)
-    if word.casefold() in WORDS:
-        return WORDS[word.casefold()]
+        return parse_float(word) if number[1] or number[2] else parse_integer(word)
+    if word.casefold() in LITERALS:
+        return LITERALS[word.casefold()]
     if word.casefold().lstrip("+-") in ("nan", "inf", "infinity"):
-        return NoNumber(word)
+        return InvalidNumber(word)
     if not re.fullmatch(r"[A-Za-z_][\w./-]*", word):
         raise UnusableReply(f"{NOT_JSON}: quotes are missing around {word[:80]!r}.")
     return word
 
 
-def _decoded(raw: str, quote: str) -> str:
-    """What a string says, its escapes resolved.
+def _decode_string(raw: str, quote: str) -> str:
+    """The content of a string with its escapes resolved.
 
-    A backslash before a letter that is no escape stands for itself, as in a Windows path, but not beside a real
-    escape: then one of the two was meant otherwise.
+    A backslash before a letter that is not an escape stands for itself, as in a Windows path. Beside a real escape it
+    is ambiguous and raises UnusableReply.
     """
     escapes = list(ESCAPE.finditer(raw))
-    is_strange = any(found[2] and found[2].isalnum() and found[2] not in MEANT for found in escapes)
+    is_strange = any(found[2] and found[2].isalnum() and found[2] not in ESCAPED_CHARACTERS for found in escapes)
     is_plain = any(found[1] or found[2] in "ntrbf_'" for found in escapes)
     if (is_strange and is_plain) or (quote == '"' and re.search(r"'\\'|\\''", raw)):
         raise UnusableReply(f"{NOT_JSON}: a backslash can be read in two ways in {raw[:80]!r}.")
-    return unescaped(raw)
+    return unescape(raw)
 
 
 def _cut_off() -> NoReturn:

@@ -1,11 +1,11 @@
-"""Whether prose around a JSON object only mentions it: refuses it, gives it as an example, or goes on past it.
+"""Detects JSON objects that prose only mentions: as an example, in a refusal, or in the middle of a sentence.
 
-A mention that is not recognised is a proposal that people may reject. A proposal taken for a mention costs a retry.
+A mention that is missed becomes a proposal, which people may reject. A proposal taken for a mention costs a retry.
 """
 
 import re
 
-NEAR = 400  # characters of prose on each side that are looked at
+CONTEXT_CHARACTERS = 400  # of prose on each side
 TAG = re.compile(r"<[^<>]{0,80}>")
 FENCE = re.compile(r"```\w*\s*\Z")
 CLAUSE_END = re.compile(r"[.!?;:]\s|\n|\b(?:so|therefore|instead|hence)\b(?!\s+of)", re.IGNORECASE)
@@ -35,8 +35,8 @@ GOES_ON = re.compile(r"[ \t`'\"”’)]*[,;–—-]?[ \t]*([^\W\d_])")
 
 
 def is_mention(before: str, after: str) -> bool:
-    """Whether the object between these two pieces of prose is quoted in it and not given as the answer."""
-    lead, said = _lead(before), TAG.sub(" ", after[:NEAR])
+    """Whether the object between these two pieces of prose is only quoted and not the answer."""
+    lead, said = _leading_prose(before), TAG.sub(" ", after[:CONTEXT_CHARACTERS])
     clause = CLAUSE_END.split(lead.rstrip(".!?:"))[-1]
     is_negated = NEGATION.search(clause) is not None and not lead.endswith((".", "!", "?"))
     return (
@@ -48,9 +48,9 @@ def is_mention(before: str, after: str) -> bool:
     )
 
 
-def _lead(before: str) -> str:
-    """The prose that leads up to an object, without tags, the fence and what opens a quotation."""
-    prose = TAG.sub(" ", before[-NEAR:]).rstrip()
+def _leading_prose(before: str) -> str:
+    """The prose before an object, without tags, fence and opening quotes."""
+    prose = TAG.sub(" ", before[-CONTEXT_CHARACTERS:]).rstrip()
     return FENCE.sub("", prose).rstrip(" \t\r\n`*_-\"'“‘(")
 
 
@@ -60,7 +60,7 @@ def _is_refused(lead: str) -> bool:
 
 
 def _is_in_a_sentence(before: str, after: str) -> bool:
-    """Whether a sentence leads up to the object without a colon and goes on after it, or asks something after it."""
+    """Whether the sentence around the object continues after it, or a question follows."""
     line = before.rstrip(" \t`\"'“‘(").rpartition("\n")[2]
     if not IN_SENTENCE.search(line):
         return False

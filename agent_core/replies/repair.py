@@ -1,6 +1,6 @@
-"""The ladder's model step: a fast model spells an unreadable reply anew and is believed where it changed nothing.
+"""LLM-based JSON repair. Accepted only if the command and every argument occur unchanged in the original reply.
 
-These are functions only; whoever calls the model is elsewhere.
+Pure functions; the model is called elsewhere.
 """
 
 import re
@@ -13,8 +13,8 @@ from agent_core.replies.mentions import is_mention
 from agent_core.replies.reply_parser import parse
 from agent_core.replies.verbatim_check import accounts_for, is_verbatim
 
-MOST_TEXT = 20_000
-COMMAND = re.compile(r"\b(?:command|tool_calls?|function_call|action)\W{0,3}\s*+[:\uff1a]", re.IGNORECASE)
+MAX_REPAIR_CHARACTERS = 20_000
+COMMAND_KEY = re.compile(r"\b(?:command|tool_calls?|function_call|action)\W{0,3}\s*+[:\uff1a]", re.IGNORECASE)
 SYSTEM = """You mend the spelling of JSON. The user's message holds a text that was meant as one JSON object with \
 "thoughts" and "command", but is not valid JSON. Write the same object as valid JSON:
 - keep every name and every value as it is, letter for letter, in the same order;
@@ -25,11 +25,11 @@ Answer with the JSON object and nothing else."""
 
 
 def is_worth_repairing(reply: Reply) -> bool:
-    """Whether a reply that was not read has a whole command that only its spelling hides."""
+    """Whether the unreadable reply probably holds one whole command with misspelt JSON."""
     before, after = reply.text.partition("{")[0], reply.text.rpartition("}")[2]
     return (
-        len(reply.text) <= MOST_TEXT
-        and len(COMMAND.findall(reply.text)) == 1
+        len(reply.text) <= MAX_REPAIR_CHARACTERS
+        and len(COMMAND_KEY.findall(reply.text)) == 1
         and not is_mention(before, after)
         and _is_only_misspelt(reply)
     )
@@ -37,11 +37,11 @@ def is_worth_repairing(reply: Reply) -> bool:
 
 def repair_messages(text: str) -> tuple[Message, ...]:
     """The prompt that asks for the same content as one valid JSON object."""
-    return Message("system", SYSTEM), Message("user", f"<text>\n{text[:MOST_TEXT]}\n</text>")
+    return Message("system", SYSTEM), Message("user", f"<text>\n{text[:MAX_REPAIR_CHARACTERS]}\n</text>")
 
 
 def parse_repaired(repaired: Reply, original: Reply) -> tuple[Thoughts, CommandCall]:
-    """Read the mended reply; raise UnusableReply unless its command says exactly what the original says."""
+    """Parse the repaired reply; raise UnusableReply unless its command says exactly what the original says."""
     if not is_worth_repairing(original):
         raise UnusableReply(f"{NOT_JSON}.")
     thoughts, call = parse(repaired)
@@ -51,7 +51,7 @@ def parse_repaired(repaired: Reply, original: Reply) -> tuple[Thoughts, CommandC
 
 
 def _is_only_misspelt(reply: Reply) -> bool:
-    """Whether the text is unreadable for its spelling. With more brackets opened than closed it may be cut off."""
+    """Whether the text is misspelt and not cut off: it closes as many brackets as it opens."""
     if sum(map(reply.text.count, "{[\uff5b")) > sum(map(reply.text.count, "}]\uff5d")):
         return False
     try:

@@ -1,6 +1,6 @@
-"""From a model's text to thoughts and a command call, or to a sentence that tells it what was wrong.
+"""Parses a model's reply into thoughts and a command call, or raises a sentence for the model.
 
-A spelling may be mended but never a command completed: a reply that was cut off is not used.
+Misspelt JSON may be mended, but a reply that was cut off is never completed.
 """
 
 import json
@@ -9,30 +9,31 @@ from collections.abc import Mapping, Sequence
 from agent_core.errors import UnusableReply
 from agent_core.model.command import CommandCall, CommandSpec, Thoughts
 from agent_core.model.messages import Reply
-from agent_core.replies.command_extraction import extract_call, is_whole, one_of
+from agent_core.replies.command_extraction import extract_call, holds_whole_command, require_same_call
 from agent_core.replies.json_extraction import ExtractedObject, extract_objects
-from agent_core.replies.json_values import NoNumber, plain, require_numbers
+from agent_core.replies.json_values import InvalidNumber, require_numbers, strip_zero_width
 from agent_core.replies.lenient_json import CUT_OFF, NOT_JSON
 from agent_core.replies.verbatim_check import is_verbatim
 
 __all__ = ["CUT_OFF", "json_object", "parse", "reply_schema", "require_whole"]
 
 THOUGHTS = ("text", "reasoning", "plan", "criticism", "speak")
-WIDEST = 1000  # llama.cpp of 2025 and 2026 refuses a schema for one bound of 2000 (its issues 17473, 25746, 27087)
-MENTIONED = "its command was only quoted in a sentence. Give the JSON object of the next command and no prose."
+# llama.cpp (2025, 2026) rejects a schema with a bound of 2000 (its issues 17473, 25746, 27087).
+MAX_SCHEMA_BOUND = 1000
+ONLY_MENTIONED = "its command was only quoted in a sentence. Give the JSON object of the next command and no prose."
 BOUNDS = ("maxLength", "minLength", "maxItems", "minItems")
-CUT_SHORT = ("length", "content_filter")
+CUT_OFF_REASONS = ("length", "content_filter")
 
 
 def reply_schema(commands: Sequence[CommandSpec]) -> Mapping[str, object]:
     """The JSON Schema of a reply: five thoughts, and one of the commands with its own arguments.
 
-    Bounds that some servers cannot take are left out; a call is checked against all of them when it is read.
+    Bounds that some servers reject are left out; the call is checked against all of them later.
     """
     choices = [
         {
             "type": "object",
-            "properties": {"name": {"const": command.name}, "args": _narrow(command.parameters)},
+            "properties": {"name": {"const": command.name}, "args": _without_wide_bounds(command.parameters)},
             "required": ["name", "args"],
             "additionalProperties": False,
         }
@@ -40,7 +41,7 @@ def reply_schema(commands: Sequence[CommandSpec]) -> Mapping[str, object]:
     ]
     thoughts = {
         "type": "object",
-        "properties": {part: {"type": "string", "maxLength": WIDEST} for part in THOUGHTS},
+        "properties": {part: {"type": "string", "maxLength": MAX_SCHEMA_BOUND} for part in THOUGHTS},
         "required": list(THOUGHTS),
         "additionalProperties": False,
     }
@@ -53,27 +54,27 @@ def reply_schema(commands: Sequence[CommandSpec]) -> Mapping[str, object]:
 
 
 def parse(reply: Reply) -> tuple[Thoughts, CommandCall]:
-    """Read a reply; raise UnusableReply with a sentence for the model.
+    """Parse a reply; raise UnusableReply with a sentence for the model.
 
-    A reply is cut off when the endpoint says so, or when its text ends inside a string, inside the command or after
-    a comma. Only the last brace of the object around a whole command may be missing: it adds nothing to the command.
+    A reply is cut off if the endpoint says so, or if its text ends inside a string, inside the command or after a
+    comma. Only the last brace of the object around a whole command may be missing.
     """
     require_whole(reply)
     objects = extract_objects(reply.text)
     if not objects:
         raise UnusableReply("it held no JSON object.")
     calls = [call for found in objects if (call := _call_of(found, reply.text))]
-    return _thoughts_in(objects), one_of(calls)
+    return _thoughts_in(objects), require_same_call(calls)
 
 
 def require_whole(reply: Reply) -> None:
-    """Raise UnusableReply when the endpoint says that the reply was cut off."""
-    if reply.finish_reason in CUT_SHORT:
+    """Raise UnusableReply if the endpoint says that the reply was cut off."""
+    if reply.finish_reason in CUT_OFF_REASONS:
         raise UnusableReply(CUT_OFF)
 
 
 def json_object(text: str) -> Mapping[str, object]:
-    """The first JSON object in a text, read where nothing is to be guessed; raise UnusableReply for none."""
+    """The first JSON object in a text; raise UnusableReply for none, or one that is incomplete."""
     objects = extract_objects(text)
     if not objects:
         raise UnusableReply("it held no JSON object.")
@@ -86,8 +87,8 @@ def json_object(text: str) -> Mapping[str, object]:
 def _call_of(found: ExtractedObject, text: str) -> CommandCall | None:
     call = extract_call(found.value)
     if call and found.is_mention:
-        raise UnusableReply(MENTIONED)
-    if call and not found.is_closed and not is_whole(found.value):
+        raise UnusableReply(ONLY_MENTIONED)
+    if call and not found.is_closed and not holds_whole_command(found.value):
         raise UnusableReply(CUT_OFF)
     if call and not found.is_strict and not is_verbatim(call, text):
         raise UnusableReply(f"{NOT_JSON}, and it is not clear where its strings begin and end.")
@@ -95,9 +96,9 @@ def _call_of(found: ExtractedObject, text: str) -> CommandCall | None:
 
 
 def _thoughts_in(objects: Sequence[ExtractedObject]) -> Thoughts:
-    """The thoughts of the first object that has some, under their own name or beside the command."""
+    """The thoughts of the first object that has any, under "thoughts" or beside the command."""
     for found in objects:
-        given = {plain(name).casefold(): value for name, value in found.value.items()}
+        given = {strip_zero_width(name).casefold(): value for name, value in found.value.items()}
         thoughts = given.get("thoughts") or given.get("thought")
         if thoughts or any(part in given for part in THOUGHTS):
             return _thoughts(thoughts or given)
@@ -107,7 +108,7 @@ def _thoughts_in(objects: Sequence[ExtractedObject]) -> Thoughts:
 def _thoughts(given: object) -> Thoughts:
     if not isinstance(given, dict):
         return Thoughts(text=_as_text(given))
-    parts = {plain(str(name)).casefold(): value for name, value in given.items()}
+    parts = {strip_zero_width(str(name)).casefold(): value for name, value in given.items()}
     if "thoughts" in parts and not any(part in parts for part in THOUGHTS):
         return _thoughts(parts["thoughts"])
     return Thoughts(**{part: _as_text(parts.get(part)) for part in THOUGHTS})
@@ -119,7 +120,7 @@ def _as_text(part: object) -> str:
             return ""
         case str():
             return part.strip()
-        case NoNumber(word):
+        case InvalidNumber(word):
             return word
         case list():
             return "\n".join(f"- {_as_text(item)}" for item in part)
@@ -127,16 +128,16 @@ def _as_text(part: object) -> str:
             return json.dumps(part, ensure_ascii=False, default=str)
 
 
-def _narrow(schema: object) -> object:
+def _without_wide_bounds(schema: object) -> object:
     """The schema without its wide bounds."""
     match schema:
         case dict():
-            return {name: _narrow(value) for name, value in schema.items() if not _is_wide(name, value)}
+            return {name: _without_wide_bounds(value) for name, value in schema.items() if not _is_wide(name, value)}
         case list() | tuple():
-            return [_narrow(item) for item in schema]
+            return [_without_wide_bounds(item) for item in schema]
         case _:
             return schema
 
 
 def _is_wide(name: str, value: object) -> bool:
-    return name in BOUNDS and isinstance(value, int) and value > WIDEST
+    return name in BOUNDS and isinstance(value, int) and value > MAX_SCHEMA_BOUND

@@ -1,39 +1,39 @@
-"""Whether a call that was not read from plain JSON says what the text says: nothing added, lost or joined."""
+"""The verbatim check: a leniently parsed call must say exactly what the text says, nothing added, lost or joined."""
 
 import re
 from collections.abc import Iterator
 
-from agent_core.model.command import CommandCall, in_whole_characters
-from agent_core.replies.command_extraction import ARGUMENTS
+from agent_core.model.command import CommandCall, replace_lone_surrogates
+from agent_core.replies.command_extraction import ARGUMENT_KEYS
 from agent_core.replies.json_values import ZERO_WIDTH
-from agent_core.replies.lenient_json import ANY_QUOTE, KEY, SPACE, unescaped
+from agent_core.replies.lenient_json import ANY_QUOTE, QUOTED_KEY, SPACE, unescape
 
 WORD = re.compile(r"""\w+|[^\w\s"'`\\{}\[\]:,]""")
-NEAR = 600  # characters around a string in which its delimiters are looked for
+CONTEXT_CHARACTERS = 600  # on each side of a string, to find its delimiters
 QUOTE = rf"(?:[{ANY_QUOTE}]{{3}}|[{ANY_QUOTE}])"
 OPENS = rf"(?:[:\uff1a\[\uff3b{{\uff5b,\uff0c\n]|\*/)[\s{ZERO_WIDTH}]*"
-CLOSES = rf"{SPACE.pattern}(?:[:\uff1a,\uff0c}}\]\uff5d\uff3d]|{KEY.pattern})"
+CLOSES = rf"{SPACE.pattern}(?:[:\uff1a,\uff0c}}\]\uff5d\uff3d]|{QUOTED_KEY.pattern})"
 QUOTED = re.compile(rf"{OPENS}{QUOTE}\Z"), re.compile(rf"{QUOTE}{CLOSES}")
 BARE = re.compile(rf"{OPENS}\Z"), re.compile(CLOSES)
 
 
 def is_verbatim(call: CommandCall, text: str) -> bool:
-    """Whether every string of the arguments stands in the text from delimiter to delimiter, blanks and all.
+    """Whether every string of the arguments occurs in the text from delimiter to delimiter, including white space.
 
-    JSON's escapes may be resolved once, or twice for JSON inside a string. The end of the text delimits nothing.
+    JSON escapes may be resolved once, or twice for JSON inside a string. The end of the text is not a delimiter.
     """
-    once = unescaped(text)
-    readings = [str(in_whole_characters(reading)) for reading in (text, once, unescaped(once))]
-    return all(any(_stands(string, reading) for reading in readings) for string in _strings(dict(call.arguments)))
+    once = unescape(text)
+    readings = [str(replace_lone_surrogates(reading)) for reading in (text, once, unescape(once))]
+    return all(any(_is_in(string, reading) for reading in readings) for string in _strings(dict(call.arguments)))
 
 
 def accounts_for(call: CommandCall, text: str) -> bool:
-    """Whether the text from the command's name on, to its end or to the thoughts, says what the call says and no more.
+    """Whether the text from the command's name to its end, or to the thoughts, says what the call says and no more.
 
-    Quotes, blanks, backslashes and JSON's own punctuation do not count: where strings end is for `is_verbatim`.
+    Quotes, white space, backslashes and JSON punctuation are ignored: `is_verbatim` checks where strings end.
     """
-    wanted, told = _words(call.name), _words(unescaped(text))
-    expected = [word for name, value in call.arguments.items() for word in (*_words(name), *_told(value))]
+    wanted, told = _words(call.name), _words(unescape(text))
+    expected = [word for name, value in call.arguments.items() for word in (*_words(name), *_expected_words(value))]
     return any(
         told[at : at + len(wanted)] == wanted and _is_rest(told[at + len(wanted) :], expected)
         for at in range(len(told))
@@ -41,14 +41,15 @@ def accounts_for(call: CommandCall, text: str) -> bool:
 
 
 def _is_rest(rest: list[str], expected: list[str]) -> bool:
-    after_label = rest[1:] if rest and rest[0] in ARGUMENTS else rest
+    after_label = rest[1:] if rest and rest[0] in ARGUMENT_KEYS else rest
     return after_label[: len(expected)] == expected and after_label[len(expected) :][:1] in ([], ["thoughts"])
 
 
-def _stands(string: str, text: str) -> bool:
+def _is_in(string: str, text: str) -> bool:
     at = text.find(string) if string else -1
     while at >= 0:
-        before, after = text[max(at - NEAR, 0) : at], text[at + len(string) : at + len(string) + NEAR]
+        end = at + len(string)
+        before, after = text[max(at - CONTEXT_CHARACTERS, 0) : at], text[end : end + CONTEXT_CHARACTERS]
         for opens, closes in (QUOTED, BARE) if string == string.strip() else (QUOTED,):
             if closes.match(after) and opens.search(before):
                 return True
@@ -70,12 +71,12 @@ def _strings(value: object) -> Iterator[str]:
             pass
 
 
-def _told(value: object) -> list[str]:
+def _expected_words(value: object) -> list[str]:
     match value:
         case dict():
-            return [word for name, inner in value.items() for word in (*_words(name), *_told(inner))]
+            return [word for name, inner in value.items() for word in (*_words(name), *_expected_words(inner))]
         case list():
-            return [word for inner in value for word in _told(inner)]
+            return [word for inner in value for word in _expected_words(inner)]
         case _:
             return _words(str(value))
 

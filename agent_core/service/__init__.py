@@ -1,1 +1,1 @@
-"""The inbound port: one method for each thing a person can do or look at, on any surface."""
+"""The service layer: everything a person can do or look at, one method each, for every surface."""

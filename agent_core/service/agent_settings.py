@@ -1,4 +1,4 @@
-"""What people settle about an agent while it lives: its goals, what it may spend, and which sites it may reach."""
+"""Settings of agents and channels that people change: goals, budgets and allowed web sites."""
 
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -8,7 +8,7 @@ from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
 from agent_core.model.audit import AuditEntry
 from agent_core.model.channels import ChannelScope
-from agent_core.model.draft import goals_of, problem_of_goals
+from agent_core.model.draft import clean_goals, goals_problem
 from agent_core.model.ids import AgentId
 from agent_core.model.sites import SITES_KEY, Sites, parse_sites, serialise_sites
 from agent_core.model.usage import Budget
@@ -16,17 +16,17 @@ from agent_core.oversight.policy import require_may_decide
 from agent_core.ports.database import UnitOfWork
 from agent_core.service.transactional import TransactionalService
 
-MOST = 1_000_000_000
+MAX_BUDGET_USD = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSettings(TransactionalService):
-    """Changes that an agent's next thought is the first to know."""
+    """Changes take effect at the agent's next thought."""
 
     async def set_goals(self, agent_id: AgentId, goals: tuple[str, ...], origin: Origin) -> Agent:
-        """Set what the agent works toward; raise NotAllowed, or InvalidInput for goals that cannot be used."""
-        kept = goals_of(goals)
-        if problem := problem_of_goals(kept):
+        """Replace the agent's goals; raise NotAllowed, InvalidInput."""
+        kept = clean_goals(goals)
+        if problem := goals_problem(kept):
             raise InvalidInput({"goals": problem})
         listed = " ".join(f"{number}. {goal}" for number, goal in enumerate(kept, 1))
 
@@ -38,8 +38,8 @@ class AgentSettings(TransactionalService):
         return await self.change(agent_id, origin, "set the goals", change, listed)
 
     async def set_budget(self, agent_id: AgentId, limit: Decimal | None, origin: Origin) -> Agent:
-        """Set what the agent may spend in US dollars; None is no limit."""
-        _must_be_usable(limit)
+        """Set the agent's budget in US dollars, None for no limit; raise NotAllowed, InvalidInput, NotPossible."""
+        _require_usable_limit(limit)
 
         async def change(work: UnitOfWork, agent: Agent) -> Agent:
             require_may_decide(agent, origin.by, "set budgets here")
@@ -51,10 +51,10 @@ class AgentSettings(TransactionalService):
         return await self.change(agent_id, origin, "set the budget", change, _limit_text(limit))
 
     async def set_channel_budget(self, limit: Decimal | None, origin: Origin) -> Budget:
-        """Set what all agents of the channel may spend together; full members of the channel may."""
+        """Set the budget that all agents of the channel share; raise NotAllowed for others than full members."""
         if origin.by.kind != "member":
             raise NotAllowed("set budgets here: a full member of the channel does.")
-        _must_be_usable(limit)
+        _require_usable_limit(limit)
 
         async def act(work: UnitOfWork) -> Budget:
             budget = await work.budgets.of(origin.channel)
@@ -66,12 +66,11 @@ class AgentSettings(TransactionalService):
         return await self.save(act)
 
     async def channel_budget(self, channel: ChannelScope) -> Budget:
-        """What the channel may spend and has spent."""
         async with self.database.begin() as work:
             return await work.budgets.of(channel)
 
     async def set_sites(self, sites: Sites, origin: Origin) -> Sites:
-        """Set which sites the agents of the channel may reach; full members of the channel may."""
+        """Set which web sites the channel's agents may reach; raise NotAllowed for others than full members."""
         if origin.by.kind != "member":
             raise NotAllowed("set sites here: a full member of the channel does.")
 
@@ -89,13 +88,13 @@ class AgentSettings(TransactionalService):
             return parse_sites(await work.preferences.get(channel, SITES_KEY))
 
     def _record(self, work: UnitOfWork, origin: Origin, act: str, detail: str) -> None:
-        """Write into the decision log what was settled for all agents of the channel."""
+        """Append an entry about the channel to the decision log."""
         at = self.clock.now()
         work.audit.append(AuditEntry.in_channel(origin.channel, act, by=origin.by, at=at, detail=detail))
 
 
-def _must_be_usable(limit: Decimal | None) -> None:
-    if limit is not None and not (limit.is_finite() and 0 < limit < MOST):
+def _require_usable_limit(limit: Decimal | None) -> None:
+    if limit is not None and not (limit.is_finite() and 0 < limit < MAX_BUDGET_USD):
         raise InvalidInput({"budget": "Budget: an amount in US dollars above 0, or nothing for no limit."})
 
 

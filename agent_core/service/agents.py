@@ -1,6 +1,7 @@
-"""What people do: make an agent, decide, write, stop, resume. Each call is one short transaction and then a wake.
+"""What people do with agents: decide, reply, ask, settle, grant and revoke leases.
 
-The rights of the person are checked here at every call, whatever a button showed. No model and no platform is called.
+Each call is one short transaction followed by a wake. It checks the person's rights, whatever the card offered, and
+calls no model and no chat platform.
 """
 
 import asyncio
@@ -15,21 +16,21 @@ from agent_core.model.command import RISK_CLASSES
 from agent_core.model.decision import Decision, Reject, Settlement
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.note import Note, Notice, is_question
-from agent_core.model.seen_proposal import UNKNOWN, SeenProposal
+from agent_core.model.seen_proposal import UNKNOWN_PROPOSAL, SeenProposal
 from agent_core.model.turn import Turn
 from agent_core.oversight.lease import grant, require_within_limit
 from agent_core.oversight.policy import may_decide, require_may_decide, require_may_speak
 from agent_core.ports.database import UnitOfWork
-from agent_core.service.decisions import record_decision, require_as_shown, settle_turn, validated
+from agent_core.service.decisions import record_decision, require_as_shown, settle_turn, validate_decision
 from agent_core.service.lifecycle import AgentLifecycle, newest_turn
 from agent_core.spending.helper_tree import resume_thinking
 
-MOST_NOTE = 20_000
+MAX_NOTE_CHARACTERS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class StepRejected:
-    """A reply that answered an open proposal."""
+    """The reply rejected an open proposal."""
 
     agent: Agent
     turn: Turn
@@ -37,7 +38,7 @@ class StepRejected:
 
 @dataclass(frozen=True, slots=True)
 class NoteKept:
-    """A reply kept as a note for the agent's next turn."""
+    """The reply was saved as a note for the agent's next turn."""
 
     agent: Agent
     note: Note
@@ -45,7 +46,7 @@ class NoteKept:
 
 @dataclass(frozen=True, slots=True)
 class QuestionAsked:
-    """A question: the model answers it in the thread, and nothing is decided."""
+    """The reply was a question: the model answers it in the thread, and nothing is decided."""
 
     agent: Agent
     question: Notice
@@ -56,18 +57,18 @@ ReplyOutcome: TypeAlias = StepRejected | NoteKept | QuestionAsked
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentService(AgentLifecycle):
-    """Everything people can do to agents. A platform event delivered twice takes effect once.
+    """Everything people can do to agents. An event that the platform delivers twice takes effect once.
 
-    `continuous_limit` is the most commands that one approval may let run; None is no limit.
+    `continuous_limit` is the highest number of commands that one approval may cover; None is no limit.
     """
 
     continuous_limit: int | None = None
 
     async def decide(self, turn_id: TurnId, decision: Decision, origin: Origin, *, shown: str) -> tuple[Agent, Turn]:
-        """Approve, edit or reject an open proposal, of which the control that was used carried the hash `shown`.
+        """Approve, edit or reject an open proposal; `shown` is the hash that the pressed control carried.
 
-        Raise NotAllowed, AlreadyDecided, ChangedSinceShown, or InvalidInput for edited arguments or a number that
-        cannot be used.
+        Raise NotAllowed, AlreadyDecided, ChangedSinceShown, or InvalidInput for edited arguments or a number that is
+        out of range.
         """
 
         async def act(work: UnitOfWork) -> tuple[Agent, Turn]:
@@ -80,19 +81,21 @@ class AgentService(AgentLifecycle):
             if turn.state == "proposed":
                 require_may_decide(agent, origin.by)
                 require_as_shown(turn, shown)
-            usable = validated(decision, turn, self.commands, self.continuous_limit)
+            usable = validate_decision(decision, turn, self.commands, self.continuous_limit)
             return record_decision(work, agent, turn, usable, by=origin.by, at=self.clock.now())
 
         agent, turn = await self.save(act)
         self.waker.wake(agent.id)
         return agent, turn
 
-    async def reply(self, agent_id: AgentId, text: str, origin: Origin, seen: SeenProposal = UNKNOWN) -> ReplyOutcome:
-        """Say something to the agent: the rejection of an open proposal from someone who may decide, else a note.
+    async def reply(
+        self, agent_id: AgentId, text: str, origin: Origin, seen: SeenProposal = UNKNOWN_PROPOSAL
+    ) -> ReplyOutcome:
+        """Reply to the agent: rejects an open proposal if the person may decide, else is kept as a note.
 
-        A text that ends with a question mark rejects nothing: it is a question about the proposal. What was written
-        before its writer had `seen` the proposal as it is now is a note too. A word from somebody who may not decide is
-        an objection: it ends a lease.
+        A text that ends with a question mark is a question about the proposal and rejects nothing. A reply is also a
+        note if its writer had not `seen` the proposal as it is now. A reply from a person who may not decide is an
+        objection and ends a lease.
         """
         said = _usable_text(text)
         require_may_speak(origin.by, "reply here")
@@ -104,7 +107,7 @@ class AgentService(AgentLifecycle):
             answers = turn is not None and turn.state == "proposed" and seen.follows(turn)
             if turn and answers and may_decide(agent, origin.by) and not repeated:
                 if is_question(said):
-                    return self._asked(work, agent, said, origin)
+                    return self._save_question(work, agent, said, origin)
                 return StepRejected(
                     *record_decision(work, agent, turn, Reject(said), by=origin.by, at=self.clock.now())
                 )
@@ -112,7 +115,7 @@ class AgentService(AgentLifecycle):
             if repeated:
                 return NoteKept(agent, note)
             work.notes.add(note)
-            heard = resume_thinking(self._objected(work, agent, origin), self.clock.now())
+            heard = resume_thinking(self._end_lease_on_objection(work, agent, origin), self.clock.now())
             if heard != agent:
                 work.agents.save(heard)
             return NoteKept(heard, note)
@@ -122,7 +125,7 @@ class AgentService(AgentLifecycle):
         return outcome
 
     async def ask(self, agent_id: AgentId, text: str, origin: Origin) -> QuestionAsked:
-        """Have the model answer a question about the agent in its thread; raise NotAllowed, InvalidInput."""
+        """Let the model answer a question about the agent in its thread; raise NotAllowed, InvalidInput."""
         said = _usable_text(text)
 
         async def act(work: UnitOfWork) -> QuestionAsked:
@@ -130,7 +133,7 @@ class AgentService(AgentLifecycle):
             require_may_decide(agent, origin.by, "ask the model here")
             if await self.is_repeated(work, origin):
                 return QuestionAsked(agent, Notice.question(agent, said, by=origin.by, at=self.clock.now()))
-            return self._asked(work, agent, said, origin)
+            return self._save_question(work, agent, said, origin)
 
         outcome = await self.save(act)
         self.waker.wake(agent_id)
@@ -139,7 +142,7 @@ class AgentService(AgentLifecycle):
     async def settle(
         self, turn_id: TurnId, settlement: Settlement, origin: Origin, *, shown: str
     ) -> tuple[Agent, Turn]:
-        """Say what became of a command that may have run when the process died; `shown` as in `decide`."""
+        """Say what became of a command that was running when the process died; `shown` as in `decide`."""
 
         async def act(work: UnitOfWork) -> tuple[Agent, Turn]:
             turn = await work.turns.get(origin.channel, turn_id)
@@ -161,9 +164,9 @@ class AgentService(AgentLifecycle):
         return agent, turn
 
     async def grant_lease(self, agent_id: AgentId, times: int, origin: Origin) -> Agent:
-        """Grant a lease over every class for the next `times` commands, any number within the operator's limit.
+        """Grant a lease over every class for the next `times` commands.
 
-        Raise NotAllowed, InvalidInput.
+        Raise NotAllowed, or InvalidInput for more than the operator's limit.
         """
 
         async def change(work: UnitOfWork, agent: Agent) -> Agent:
@@ -171,22 +174,22 @@ class AgentService(AgentLifecycle):
             self.require_may_grant(times)
             lease = grant(times, RISK_CLASSES, by=origin.by, at=self.clock.now())
             lease = lease.without_guarded() if agent.exposed else lease
-            commands = "1 command" if times == 1 else f"{times} commands"
-            self.announce(work, agent, "changed", f"{origin.by} lets it run {commands} unasked, of every class.")
+            commands = "command" if times == 1 else f"{times} commands"
+            self.announce(work, agent, "changed", f"{origin.by} approved its next {commands}, of every class.")
             return replace(agent, lease=lease)
 
         return await self.change(agent_id, origin, f"lent ×{times}", change)
 
     def require_may_grant(self, times: int) -> None:
-        """Raise InvalidInput for more commands than the operator's limit allows."""
+        """Raise InvalidInput for more commands than the operator's limit."""
         require_within_limit(times, self.continuous_limit)
 
     async def revoke(self, agent_id: AgentId, origin: Origin) -> Agent:
-        """End the agent's lease; raise NotPossible when it holds none."""
+        """End the agent's lease; raise NotPossible if it has none."""
 
         async def change(work: UnitOfWork, agent: Agent) -> Agent:
             if agent.lease is None:
-                raise NotPossible(f"{agent.name} holds no approval for more commands.")
+                raise NotPossible(f"{agent.name} has no approval for more commands.")
             if agent.lease.granted_by.id != origin.by.id:
                 require_may_decide(agent, origin.by, "revoke approvals here")
             self.announce(work, agent, "lease ended", f"{origin.by} revoked the approval of {agent.lease.granted_by}.")
@@ -194,12 +197,12 @@ class AgentService(AgentLifecycle):
 
         return await self.change(agent_id, origin, "revoked", change)
 
-    def _asked(self, work: UnitOfWork, agent: Agent, text: str, origin: Origin) -> QuestionAsked:
+    def _save_question(self, work: UnitOfWork, agent: Agent, text: str, origin: Origin) -> QuestionAsked:
         question = Notice.question(agent, text, by=origin.by, at=self.clock.now())
         work.notes.announce(question)
         return QuestionAsked(agent, question)
 
-    def _objected(self, work: UnitOfWork, agent: Agent, origin: Origin) -> Agent:
+    def _end_lease_on_objection(self, work: UnitOfWork, agent: Agent, origin: Origin) -> Agent:
         if agent.lease is None or may_decide(agent, origin.by):
             return agent
         text = f"{origin.by} objected, so the approval of {agent.lease.granted_by} ended."
@@ -209,6 +212,8 @@ class AgentService(AgentLifecycle):
 
 def _usable_text(text: str) -> str:
     said = text.strip()
-    if not said or len(said) > MOST_NOTE:
-        raise InvalidInput({"text": f"Reply: between 1 and {MOST_NOTE:,} characters, this one has {len(said):,}."})
+    if not said or len(said) > MAX_NOTE_CHARACTERS:
+        raise InvalidInput(
+            {"text": f"Reply: between 1 and {MAX_NOTE_CHARACTERS:,} characters, this one has {len(said):,}."}
+        )
     return said

@@ -1,4 +1,4 @@
-"""What limits the making of agents: rights that the operator grants, and how many there may be."""
+"""Limits on creating agents: who may, and how many a channel and a person may have."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from agent_core.ports.database import UnitOfWork
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreationLimits:
-    """As the operator set them. Helpers count in the channel, and for nobody."""
+    """Set by the operator. Helpers count towards their channel's limit and towards no person's."""
 
     guests_may_create: bool = False
     agents_per_channel: int = 200
@@ -21,7 +21,7 @@ DEFAULT_LIMITS = CreationLimits()
 
 
 async def require_room(work: UnitOfWork, origin: Origin, limits: CreationLimits) -> None:
-    """Raise NotPossible where the channel, or the person in this workspace, has as many agents as there may be."""
+    """Raise NotPossible if the channel, or the person in this workspace, has reached the limit."""
     here = len(await work.agents.of(origin.channel))
     if here >= limits.agents_per_channel:
         raise NotPossible(f"This channel has {here} agents, which is the most. Delete one first: /agent delete.")
@@ -34,6 +34,6 @@ async def require_room(work: UnitOfWork, origin: Origin, limits: CreationLimits)
 
 
 def created_text(agent: Agent) -> str:
-    """What the decision log says of a new agent: role, goals, and what runs without asking."""
+    """What the decision log says about a new agent: role, goals, and classes that need no approval."""
     free = f" · runs without asking: {', '.join(agent.policy.free)}" if agent.policy.free else ""
     return f"{agent.role} · {'; '.join(agent.goals)}{free}"

@@ -1,4 +1,4 @@
-"""The decision log of a channel as people read it: newest first, the end of each command told on its start."""
+"""Reads the decision log (audit log) of a channel, newest first, with the start and end of a command as one row."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
@@ -14,7 +14,7 @@ from agent_core.ports.database import Database, UnitOfWork
 
 PAGE_ROWS = 50
 CHUNK_ENTRIES = 200
-MOST_ENTRIES_PER_PAGE = 2_000
+MAX_ENTRIES_PER_PAGE = 2_000
 FOLLOWING_ENTRIES = 20
 NOT_RUN = "not run"
 Ends: TypeAlias = dict[TurnId | None, AuditEntry]
@@ -22,9 +22,9 @@ Ends: TypeAlias = dict[TurnId | None, AuditEntry]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogFilter:
-    """Which rows are wanted; an empty field wants all. `agent` is a name, `agent_id` finds one agent by the index.
+    """Selects rows; an empty field matches all. `agent` is a name, `agent_id` selects by the index.
 
-    A person is found by the name that is shown or by the platform's id, whatever the case; an agent is no person.
+    A person matches by display name or platform id, ignoring case; agents and other bots never match.
     """
 
     agent: str = ""
@@ -35,7 +35,6 @@ class LogFilter:
     outcome: str = ""
 
     def admits(self, entry: AuditEntry) -> bool:
-        """Whether the row is wanted."""
         person = self.person.strip().removeprefix("@").casefold()
         return (
             (not self.agent or " ".join(self.agent.split()).casefold() == entry.agent_name.casefold())
@@ -52,7 +51,7 @@ EVERY_ROW = LogFilter()
 
 @dataclass(frozen=True, slots=True)
 class LogRow:
-    """What was done; of a command with its outcome. `card` is where its card stands on the surface, "" for none."""
+    """An entry, for a command with its outcome. `card` is the surface's address of its card, or ""."""
 
     entry: AuditEntry
     card: str = ""
@@ -60,9 +59,9 @@ class LogRow:
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """Rows, newest first; `earlier` is from where the log goes on, "" at its end.
+    """Rows, newest first; `earlier` is the entry to continue before, "" at the end of the log.
 
-    A page that looks for something rare may hold few rows or none, and still go on.
+    With a filter that matches rarely, a page may have few rows or none although the log continues.
     """
 
     rows: tuple[LogRow, ...] = ()
@@ -71,15 +70,15 @@ class LogPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionLog:
-    """Reads the log in chunks, each in a unit of work of its own. Whoever can read the channel can read its log."""
+    """Reads the log in chunks, each in its own unit of work. Everyone who can read the channel may read its log."""
 
     database: Database
 
     async def page(self, origin: Origin, wanted: LogFilter = EVERY_ROW, *, before: str = "") -> LogPage:
-        """The newest rows that are wanted, or those before an entry; raise NotAllowed for bots."""
+        """The newest matching rows, or those before an entry; raise NotAllowed for bots."""
         reading = self._reading(origin, wanted, before)
         found: list[AuditEntry] = []
-        async with aclosing(reading.rows(MOST_ENTRIES_PER_PAGE)) as rows:
+        async with aclosing(reading.rows(MAX_ENTRIES_PER_PAGE)) as rows:
             async for entry in rows:
                 found.append(entry)
                 if len(found) > PAGE_ROWS:
@@ -88,25 +87,26 @@ class DecisionLog:
         return LogPage(await self.with_cards(found[:PAGE_ROWS]), earlier)
 
     def rows(self, origin: Origin, wanted: LogFilter = EVERY_ROW) -> AsyncGenerator[AuditEntry, None]:
-        """Every row that is wanted, newest first; raise NotAllowed for bots."""
+        """Every matching row, newest first; raise NotAllowed for bots."""
         return self._reading(origin, wanted, "").rows(None)
 
     async def with_cards(self, entries: Sequence[AuditEntry]) -> tuple[LogRow, ...]:
-        """The rows with where the cards of their turns stand."""
+        """The rows with the addresses of their cards."""
         async with self.database.begin() as work:
             return tuple([LogRow(entry, await _card_of(work, entry)) for entry in entries])
 
-    def _reading(self, origin: Origin, wanted: LogFilter, before: str) -> "_Reading":
+    def _reading(self, origin: Origin, wanted: LogFilter, before: str) -> "_LogReader":
         require_may_speak(origin.by, "read the decision log here")
-        return _Reading(database=self.database, origin=origin, wanted=wanted, earlier=before, is_within=bool(before))
+        return _LogReader(database=self.database, origin=origin, wanted=wanted, earlier=before, is_within=bool(before))
 
 
 @dataclass(slots=True, kw_only=True)
-class _Reading:
-    """One way through the log, from its newest entry or from within it.
+class _LogReader:
+    """Reads the log backwards, from its newest entry or from a given one.
 
-    An agent runs one command at a time. So a start whose end is newer than where the reading began is rare, and its
-    end is looked for among the agent's next entries. `earlier` is the last entry that was read, "" at the log's end.
+    An agent runs one command at a time, so it is rare that a command's end is newer than the entry where reading began;
+    then its end is looked up among the agent's next entries. `earlier` is the last entry that was read, "" at the end
+    of the log.
     """
 
     database: Database
@@ -117,7 +117,7 @@ class _Reading:
     ends: Ends = field(default_factory=dict)
 
     async def rows(self, most: int | None) -> AsyncGenerator[AuditEntry, None]:
-        """The rows that are wanted, after reading no more than `most` entries."""
+        """The matching rows among the next `most` entries."""
         read = 0
         while most is None or read < most:
             chunk = await self._chunk()
@@ -138,7 +138,7 @@ class _Reading:
             )
 
     async def _row_of(self, entry: AuditEntry) -> AuditEntry | None:
-        """The row that an entry makes; the end of a command that ran makes none, as it is told on its start."""
+        """The row for an entry; None for the end of a command, which is merged into the row of its start."""
         if entry.act == ENDED and entry.outcome != NOT_RUN:
             self.ends.setdefault(entry.turn_id, entry)
             return None
@@ -150,7 +150,7 @@ class _Reading:
         return replace(entry, outcome=end.outcome, detail=end.detail) if end else entry
 
     async def _end_of(self, start: AuditEntry) -> AuditEntry | None:
-        """The newest end of a command before its turn ran again, or None while it runs."""
+        """The end of a command before its turn was run again, or None while it runs."""
         last, end = start, None
         while True:
             async with self.database.begin() as work:
@@ -170,7 +170,7 @@ def _is_person(actor: Actor, wanted: str) -> bool:
 
 
 async def _card_of(work: UnitOfWork, entry: AuditEntry) -> str:
-    """Where the card of a turn stands; "" for what is about no turn, and for a turn that went with its agent."""
+    """The address of a turn's card; "" for an entry without a turn, and for a turn that was deleted."""
     if entry.turn_id is None:
         return ""
     try:

@@ -1,9 +1,9 @@
-"""What a decision makes of a turn and its agent."""
+"""Applies decisions to a turn and its agent."""
 
 from dataclasses import replace
 from datetime import datetime
 
-from agent_core.commands.registry import Commands, faults_of
+from agent_core.commands.registry import Commands, argument_faults
 from agent_core.errors import ChangedSinceShown, InvalidInput, UnusableReply
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Acting, Agent, Awaiting, Thinking
@@ -16,8 +16,8 @@ from agent_core.oversight.policy import require_may_decide
 from agent_core.ports.database import UnitOfWork
 
 
-def validated(decision: Decision, turn: Turn, commands: Commands, limit: int | None) -> Decision:
-    """The decision; raise InvalidInput for arguments that the command does not take or a number above `limit`."""
+def validate_decision(decision: Decision, turn: Turn, commands: Commands, limit: int | None) -> Decision:
+    """Return the decision; raise InvalidInput for invalid arguments or a number above `limit`."""
     if isinstance(decision, Approve) and decision.times > 1:
         require_within_limit(decision.times, limit)
     if isinstance(decision, ApproveEdited):
@@ -25,7 +25,7 @@ def validated(decision: Decision, turn: Turn, commands: Commands, limit: int | N
             spec = commands.get(turn.proposal.call.name).spec
         except UnusableReply as gone:
             raise InvalidInput({"arguments": f"It cannot run any more: {gone}"}) from gone
-        if faults := faults_of(spec, decision.arguments):
+        if faults := argument_faults(spec, decision.arguments):
             raise InvalidInput({"arguments": " ".join(faults)})
     return decision
 
@@ -33,13 +33,13 @@ def validated(decision: Decision, turn: Turn, commands: Commands, limit: int | N
 def record_decision(
     work: UnitOfWork, agent: Agent, turn: Turn, decision: Decision, *, by: Actor, at: datetime
 ) -> tuple[Agent, Turn]:
-    """Save a decision with what follows from it; raise NotAllowed or AlreadyDecided.
+    """Save a decision and its effects on turn, agent and decision log; raise NotAllowed, AlreadyDecided.
 
-    An approval clears the exposures that the card showed, and no later one; a rejection clears none.
+    An approval clears the exposures that the card showed, and no later ones; a rejection clears none.
     """
     require_may_decide(agent, by)
     answered = turn.decide(decision, by=by, at=at)
-    changed = agent.become(FOLLOWING[answered.state], at)
+    changed = agent.become(STATUS_AFTER[answered.state], at)
     if turn.exposed and not isinstance(decision, Reject):
         changed = changed.clear_exposure(turn.exposures)
     match decision:
@@ -58,7 +58,7 @@ def record_decision(
 
 
 def require_as_shown(turn: Turn, shown: str) -> None:
-    """Raise ChangedSinceShown unless the control that was used carried the hash of the turn as it stands now."""
+    """Raise ChangedSinceShown unless `shown` is the hash of the turn as it is now."""
     if shown != turn.control_hash:
         raise ChangedSinceShown(turn.number, turn.remark)
 
@@ -74,7 +74,7 @@ def settle_turn(turn: Turn, settlement: Settlement, *, by: Actor, at: datetime) 
             return turn.settle(Interrupted(by), by, at)
 
 
-FOLLOWING: dict[TurnState, Acting | Awaiting | Thinking] = {
+STATUS_AFTER: dict[TurnState, Acting | Awaiting | Thinking] = {
     "proposed": Awaiting(),
     "approved": Acting(),
     "rejected": Thinking(),

@@ -1,14 +1,14 @@
-"""Agents that other agents start: made, told, listed and removed, each in one short transaction."""
+"""Helpers: agents that other agents start, message, list and delete. Each call is one short transaction."""
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from agent_core.commands.agents import named
+from agent_core.commands.agents import find_helper
 from agent_core.errors import CommandError, MemoryAway
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.agent import Agent, Finished, Thinking
 from agent_core.model.audit import AuditEntry
-from agent_core.model.draft import DEFAULT_NAME, NAME_LENGTH, ROLE_LENGTH
+from agent_core.model.draft import DEFAULT_NAME, MAX_NAME_CHARACTERS, MAX_ROLE_CHARACTERS
 from agent_core.model.ids import AgentId, new_id
 from agent_core.model.lines import one_line
 from agent_core.model.note import Note
@@ -19,27 +19,27 @@ from agent_core.service.lifecycle import record_end_of_deleted
 from agent_core.service.transactional import TransactionalService
 from agent_core.spending.helper_tree import as_actor, list_helpers_below
 
-MOST_HELPERS = 5
-SHORT = 200
+MAX_HELPERS = 5
+MAX_QUOTE_CHARACTERS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentHelpers(TransactionalService):
-    """See `Helpers` in the ports. Two generations below the agent that people made, and five agents in all.
+    """See `Helpers` in the ports. At most two generations below the root agent, and five helpers in all.
 
-    Taint goes along: to a new helper, with each message, and back with its report. No class is free for a helper.
+    Taint passes to a new helper, with each message, and back with its report. No class is free for a helper.
     """
 
     memory: LongTermMemory
 
     async def start(self, agent: Agent, name: str, task: str, prompt: str) -> Agent:
-        """Make a helper and let it work."""
+        """Create a helper and let it work."""
 
         async def act(work: UnitOfWork) -> Agent:
             head = await work.agents.get(agent.channel, agent.home)
-            _must_be_few(agent, len(await list_helpers_below(work, head)))
+            _require_room(agent, len(await list_helpers_below(work, head)))
             present = await work.agents.get(agent.channel, agent.id)
-            helper = self._made(present, head, await _free(work, agent, name), " ".join(task.split()))
+            helper = self._new_helper(present, head, await _free_name(work, agent, name), " ".join(task.split()))
             work.agents.add(helper)
             if prompt.strip():
                 work.notes.add(Note.to(helper, prompt.strip(), by=as_actor(agent), at=self.clock.now()))
@@ -47,13 +47,13 @@ class AgentHelpers(TransactionalService):
             self.announce(work, agent, "helper", f"{agent.name} started {helper.name}: {task}")
             return helper
 
-        return self._woken(await self.save(act), agent)
+        return self._wake_both(await self.save(act), agent)
 
     async def message(self, agent: Agent, key: str, text: str) -> Agent:
-        """Write to a helper; one that is done goes on."""
+        """Write to a helper; a finished one continues."""
 
         async def act(work: UnitOfWork) -> Agent:
-            told = helper = named(await _list_started(work, agent), key)
+            told = helper = find_helper(await _list_started(work, agent), key)
             present, now = await work.agents.get(agent.channel, agent.id), self.clock.now()
             work.notes.add(Note.to(helper, text, by=as_actor(agent), at=now))
             if present.is_tainted:
@@ -64,20 +64,22 @@ class AgentHelpers(TransactionalService):
                 helper = helper.become(Thinking(), now)
             if helper != told:
                 work.agents.save(helper)
-            self.announce(work, agent, "helper", f"{agent.name} to {helper.name}: {one_line(text, SHORT)}")
+            self.announce(
+                work, agent, "helper", f"{agent.name} to {helper.name}: {one_line(text, MAX_QUOTE_CHARACTERS)}"
+            )
             return helper
 
-        return self._woken(await self.save(act), agent)
+        return self._wake_both(await self.save(act), agent)
 
     async def of(self, agent: Agent) -> tuple[Agent, ...]:
-        """Those the agent started, oldest first."""
+        """The helpers that the agent started, oldest first."""
         async with self.database.begin() as work:
             return await _list_started(work, agent)
 
     async def delete(self, agent: Agent, key: str) -> Agent:
-        """Remove a helper and those that it started."""
+        """Delete a helper and the helpers it started."""
         async with self.database.begin() as work:
-            found = named(await _list_started(work, agent), key)
+            found = find_helper(await _list_started(work, agent), key)
             gone = (found, *await list_helpers_below(work, found))
         try:
             for each in gone:
@@ -100,20 +102,20 @@ class AgentHelpers(TransactionalService):
                 await self.memory.empty_index(each)
         return found
 
-    def _woken(self, helper: Agent, agent: Agent) -> Agent:
-        """Wake both: the thread is told of it by the agent's own next step."""
+    def _wake_both(self, helper: Agent, agent: Agent) -> Agent:
+        """Wake both: the agent's own next step posts the notice in the thread."""
         self.waker.wake(helper.id)
         self.waker.wake(agent.id)
         return helper
 
-    def _made(self, agent: Agent, head: Agent, name: str, task: str) -> Agent:
+    def _new_helper(self, agent: Agent, head: Agent, name: str, task: str) -> Agent:
         now = self.clock.now()
         return Agent(
             id=AgentId(new_id(now)),
             channel=agent.channel,
             thread=head.thread,
             name=name,
-            role=f"a helper of {agent.name}, whose goal is: {agent.goals[0]}"[:ROLE_LENGTH],
+            role=f"a helper of {agent.name}, whose goal is: {agent.goals[0]}"[:MAX_ROLE_CHARACTERS],
             goals=(task,),
             owner=agent.owner,
             created_at=now,
@@ -137,16 +139,16 @@ async def _list_started(work: UnitOfWork, agent: Agent) -> tuple[Agent, ...]:
     return tuple(each for each in await work.agents.of(agent.channel) if each.parent == agent.id)
 
 
-async def _free(work: UnitOfWork, agent: Agent, wanted: str) -> str:
-    """The name, with a number where another agent of the channel has it."""
-    name = " ".join(wanted.split())[: NAME_LENGTH - 4] or DEFAULT_NAME
+async def _free_name(work: UnitOfWork, agent: Agent, wanted: str) -> str:
+    """The name, numbered if another agent of the channel has it."""
+    name = " ".join(wanted.split())[: MAX_NAME_CHARACTERS - 4] or DEFAULT_NAME
     taken = {each.name.casefold() for each in await work.agents.of(agent.channel)}
     numbered = (name, *(f"{name} {number}" for number in range(2, len(taken) + 3)))
     return next(each for each in numbered if each.casefold() not in taken)
 
 
-def _must_be_few(agent: Agent, helpers: int) -> None:
+def _require_room(agent: Agent, helpers: int) -> None:
     if agent.parent != agent.head:
         raise CommandError("You are a helper's helper: do this yourself, or report what you need.")
-    if helpers >= MOST_HELPERS:
+    if helpers >= MAX_HELPERS:
         raise CommandError(f"There are {helpers} helpers already, which is the most. delete_agent removes one.")

@@ -1,4 +1,4 @@
-"""What a channel remembers of the last agent made in it, to offer it again."""
+"""The settings of a channel's last new agent, offered as defaults for the next one."""
 
 import json
 from decimal import Decimal
@@ -8,11 +8,11 @@ from agent_core.model.channels import ChannelScope
 from agent_core.model.draft import AgentDraft
 from agent_core.ports.database import UnitOfWork
 
-KEY = "last draft"
+LAST_DRAFT_KEY = "last draft"
 
 
 def save_last_draft(work: UnitOfWork, channel: ChannelScope, draft: AgentDraft) -> None:
-    """Keep a draft as the channel's last, but for the classes that need no approval: each person chooses those."""
+    """Save a draft without the classes that need no approval, which each person chooses."""
     policy = draft.policy
     kept = {
         "name": draft.name,
@@ -22,12 +22,12 @@ def save_last_draft(work: UnitOfWork, channel: ChannelScope, draft: AgentDraft) 
         "model": draft.model,
         "policy": {"approvers": policy.approvers, "verbosity": policy.verbosity},
     }
-    work.preferences.put(channel, KEY, json.dumps(kept))
+    work.preferences.put(channel, LAST_DRAFT_KEY, json.dumps(kept))
 
 
 async def load_last_draft(work: UnitOfWork, channel: ChannelScope) -> AgentDraft | None:
-    """The draft of the channel's last agent, or None in a new channel."""
-    text = await work.preferences.get(channel, KEY)
+    """The draft of the channel's last agent, or None."""
+    text = await work.preferences.get(channel, LAST_DRAFT_KEY)
     if text is None:
         return None
     kept = json.loads(text)

@@ -1,6 +1,6 @@
-"""The life of an agent from its making to its end: make, stop, resume, delete. Each is one short transaction.
+"""Creates, stops, resumes and deletes agents. Each call is one short transaction.
 
-No model and no platform is called; long-term memory is emptied before an agent is removed.
+No model and no chat platform is called; long-term memory is emptied before an agent is deleted.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
-from agent_core.commands.registry import Commands, brings_in_by_name, take_in_unseen
+from agent_core.commands.registry import Commands, expose_after_interruption, may_return_untrusted_by_name
 from agent_core.errors import InvalidInput, MemoryAway, NotPossible
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.actors import Actor, Origin
@@ -30,7 +30,7 @@ from agent_core.spending.helper_tree import list_helpers_below, report, taint_sh
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentLifecycle(TransactionalService):
-    """What begins, halts and ends agents."""
+    """The part of AgentService that creates and ends agents. `default_budget` is in US dollars."""
 
     commands: Commands
     workspaces: Workspaces
@@ -39,16 +39,16 @@ class AgentLifecycle(TransactionalService):
     limits: CreationLimits = DEFAULT_LIMITS
 
     async def load_offered_draft(self, origin: Origin) -> AgentDraft | None:
-        """The channel's last settings, to be offered again; raise NotAllowed for whoever may not make agents here."""
+        """The channel's last settings, for the form; raise NotAllowed for persons who may not create agents."""
         require_may_create(origin.by, guests_may=self.limits.guests_may_create)
         async with self.database.begin() as work:
             return await load_last_draft(work, origin.channel)
 
     async def create(self, draft: AgentDraft, origin: Origin) -> Agent:
-        """Make an agent and let it think; raise InvalidInput with every field at fault, the name taken among them.
+        """Create an agent and let it think; raise InvalidInput with all invalid fields, also for a taken name.
 
-        Raise NotAllowed for anybody but full members, NotPossible where the channel or the person has too many. What a
-        guest makes, where the operator allows it, asks for every command, and nothing of it is offered again.
+        Raise NotAllowed for persons who may not create agents, NotPossible when a limit is reached. An agent of a
+        guest, where the operator permits these, asks for every command, and its settings are not offered again.
         """
         tidy = draft.tidied()
         if tidy.budget is None:
@@ -76,7 +76,7 @@ class AgentLifecycle(TransactionalService):
         return agent
 
     async def stop(self, agent_id: AgentId, origin: Origin) -> Agent:
-        """Withdraw an open proposal, end a running command, void the lease: it stands still until `resume`."""
+        """Withdraw an open proposal, end a running command, and end the lease; the agent rests until `resume`."""
         require_may_speak(origin.by, "stop agents here")
 
         async def change(work: UnitOfWork, agent: Agent) -> Agent:
@@ -97,23 +97,23 @@ class AgentLifecycle(TransactionalService):
         return agent
 
     async def resume(self, agent_id: AgentId, origin: Origin) -> Agent:
-        """Let an agent that stands still think anew; raise NotPossible when it does not stand still."""
+        """Let an agent at rest think again; raise NotPossible if it is at work."""
 
         async def change(work: UnitOfWork, agent: Agent) -> Agent:
             require_may_decide(agent, origin.by, "resume agents here")
             if not agent.is_at_rest:
                 raise NotPossible(f"{agent.name} is at work already.")
             turn = await newest_turn(work, agent)
-            status = _status_for(turn)
+            status = _status_after(turn)
             self.announce(work, agent, "resumed", f"resumed by {origin.by}.")
             return replace(agent.become(status, self.clock.now()), unusable=0, complaint="")
 
         return await self.change(agent_id, origin, "resumed", change)
 
     async def delete(self, agent_id: AgentId, origin: Origin) -> Agent:
-        """Remove the agent with its helpers, history, memory and files; what it runs is ended. The decision log stays.
+        """Delete the agent with its helpers, history, memory and files. The decision log remains.
 
-        Raise NotPossible while its long-term memory cannot be reached: nothing of it may be left there.
+        Raise NotPossible while its long-term memory cannot be reached, because nothing may remain there.
         """
         async with self.database.begin() as work:
             found = await work.agents.get(origin.channel, agent_id)
@@ -139,7 +139,7 @@ class AgentLifecycle(TransactionalService):
             self.waker.interrupt(each.id)
         await self.workspaces.remove(family[0])
         with suppress(MemoryAway):
-            await self._forget(family)  # what they may have remembered meanwhile
+            await self._forget(family)  # memories that were saved since the first call
         return family[0]
 
     async def _forget(self, agents: Sequence[Agent]) -> None:
@@ -147,7 +147,7 @@ class AgentLifecycle(TransactionalService):
             await self.memory.empty_index(each)
 
     async def _stop_helpers(self, work: UnitOfWork, agent: Agent, origin: Origin) -> list[Agent]:
-        """Stop all that work for the agent, in the same transaction."""
+        """Stop all helpers of the agent in the same transaction."""
         at_work = [helper for helper in await list_helpers_below(work, agent) if not helper.is_at_rest]
         for helper in at_work:
             work.agents.save(await self._stop(work, helper, origin))
@@ -158,7 +158,9 @@ class AgentLifecycle(TransactionalService):
         now = self.clock.now()
         turn = await newest_turn(work, agent)
         if turn and turn.state in ("proposed", "approved", "running", "interrupted"):
-            ended = turn.stop(origin.by, now, outside=brings_in_by_name(self.commands, turn.call.name, agent))
+            ended = turn.stop(
+                origin.by, now, outside=may_return_untrusted_by_name(self.commands, turn.call.name, agent)
+            )
             work.turns.save(ended)
             if ended.state == "done":
                 work.audit.append(AuditEntry.of_end(agent, ended, now))
@@ -166,17 +168,17 @@ class AgentLifecycle(TransactionalService):
         return agent.become(Stopped(origin.by), now)
 
     async def _expose_cut_short(self, work: UnitOfWork, agent: Agent, turn: Turn) -> Agent:
-        """The agent after its command was ended: nobody can tell what that had brought in."""
+        """The agent after its command was stopped, which may have read untrusted content."""
         if turn.state not in ("running", "interrupted"):
             return agent
-        exposed = take_in_unseen(self.commands, turn.call.name, agent)
+        exposed = expose_after_interruption(self.commands, turn.call.name, agent)
         if exposed.folder_tainted and not agent.folder_tainted:
             await taint_shared_folder(work, exposed)
         return exposed
 
 
-def _status_for(turn: Turn | None) -> Awaiting | Acting | Thinking:
-    """Where an agent goes on: what people were asked is asked, and what they approved is carried out."""
+def _status_after(turn: Turn | None) -> Awaiting | Acting | Thinking:
+    """The status in which a resumed agent continues: an open proposal is asked, an approved command runs."""
     match turn.state if turn else "":
         case "proposed" | "interrupted":
             return Awaiting()
@@ -187,7 +189,7 @@ def _status_for(turn: Turn | None) -> Awaiting | Acting | Thinking:
 
 
 async def record_end_of_deleted(work: UnitOfWork, agent: Agent, by: Actor, at: datetime) -> None:
-    """Write into the decision log that deleting the agent ends the command it runs."""
+    """Append to the decision log that deleting the agent ends its running command."""
     turn = await newest_turn(work, agent)
     if turn and turn.state in ("running", "interrupted"):
         work.audit.append(AuditEntry.of_end(agent, turn.stop(by, at), at))

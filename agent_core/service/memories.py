@@ -1,4 +1,4 @@
-"""What people can do with an agent's long-term memory: look through it, search, add, forget, take it along."""
+"""What people do with an agent's long-term memory: page, search, add, forget, export."""
 
 import json
 from collections.abc import Sequence
@@ -19,17 +19,20 @@ from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.ports.world import Clock
 from agent_core.spending.budget_ledger import BudgetLedger
 
-PAGE = 20
-MOST_FOUND = 10
-MOST_SCANNED = 2_000
-MOST_ADDED = 20_000
-MOST_EXPORTED = 100_000
-BY_WORDS = "Long-term memory cannot be asked for likeness now, so this is what holds your words."
+MEMORIES_PER_PAGE = 20
+MAX_SEARCH_RESULTS = 10
+MAX_SCANNED_MEMORIES = 2_000
+MAX_ADDED_CHARACTERS = 20_000
+MAX_EXPORTED_MEMORIES = 100_000
+KEYWORD_SEARCH_NOTE = "Search by meaning is not available now. These memories contain your words."
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryPage:
-    """A page of memories, newest first, with how many there are and the id to go on from, None at the end."""
+    """Memories, newest first; `total` counts all, `earlier` is the id to continue before, None at the end.
+
+    `is_behind` says that some are not in the vector index yet.
+    """
 
     memories: tuple[Memory, ...]
     total: int
@@ -39,7 +42,7 @@ class MemoryPage:
 
 @dataclass(frozen=True, slots=True)
 class MemorySearchResult:
-    """What a search found; `said` tells people where it is not by likeness."""
+    """What a search found; `said` tells people if it was a keyword search."""
 
     recalled: tuple[Recalled, ...]
     said: str = ""
@@ -47,7 +50,7 @@ class MemorySearchResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentMemories:
-    """Everything stays within the agent and its channel. Raises NotAllowed, NotFound, NotPossible, InvalidInput."""
+    """Every call stays within the agent and its channel. Raises NotAllowed, NotFound, NotPossible, InvalidInput."""
 
     database: Database
     memory: LongTermMemory
@@ -58,38 +61,39 @@ class AgentMemories:
         """The newest memories, or those before one."""
         async with self.database.begin() as work:
             agent = await work.agents.get(channel, agent_id)
-            found = await work.memories.of(agent, most=PAGE + 1, before=before)
+            found = await work.memories.of(agent, most=MEMORIES_PER_PAGE + 1, before=before)
             total = await work.memories.count(agent)
             behind = await work.memories.list_unindexed(agent, self.memory.index_key, most=1)
-        page = found[:PAGE]
-        return MemoryPage(page, total, page[-1].id if len(found) > PAGE else None, bool(behind))
+        page = found[:MEMORIES_PER_PAGE]
+        return MemoryPage(page, total, page[-1].id if len(found) > MEMORIES_PER_PAGE else None, bool(behind))
 
     async def search(self, agent_id: AgentId, words: str, origin: Origin) -> MemorySearchResult:
-        """What is like these words, or holds them while likeness cannot be asked. The agent pays for it."""
+        """Search by similarity, or by keywords while the index cannot be reached. The agent pays."""
         require_may_speak(origin.by, "search here")
         agent, said = await self._agent(agent_id, origin), words.strip()
         if not said:
             raise InvalidInput({"words": "Search: write what to look for."})
         try:
             async with self.ledger.open_tracker(agent) as tracker:
-                return MemorySearchResult(await self.memory.recall(agent, said[:2_000], MOST_FOUND, tracker))
+                return MemorySearchResult(await self.memory.recall(agent, said[:2_000], MAX_SEARCH_RESULTS, tracker))
         except MemoryAway:
-            return MemorySearchResult(await self._scan(agent, said), BY_WORDS)
+            return MemorySearchResult(await self._scan(agent, said), KEYWORD_SEARCH_NOTE)
 
     async def add(self, agent_id: AgentId, text: str, origin: Origin) -> int:
-        """Keep what a person wrote; return in how many pieces."""
+        """Save a text that a person wrote; return the number of chunks."""
         agent, said = await self._require_decider(agent_id, origin, "add to memory here"), text.strip()
-        if not said or len(said) > MOST_ADDED:
-            raise InvalidInput({"text": f"Memory: between 1 and {MOST_ADDED:,} characters, not {len(said):,}."})
+        if not said or len(said) > MAX_ADDED_CHARACTERS:
+            raise InvalidInput(
+                {"text": f"Memory: between 1 and {MAX_ADDED_CHARACTERS:,} characters, not {len(said):,}."}
+            )
         return await self._remember(agent, said, str(origin.by), origin, "added to memory")
 
     async def ingest(self, agent_id: AgentId, filename: str, text: str, origin: Origin) -> int:
-        """Keep a text file that a person gave, in overlapping pieces; return in how many."""
+        """Save a person's text file in overlapping chunks; return their number."""
         agent = await self._require_decider(agent_id, origin, "add to memory here")
         return await self._remember(agent, text, filename, origin, "added a file to memory")
 
     async def forget(self, agent_id: AgentId, memory_id: MemoryId, origin: Origin) -> Memory:
-        """Remove one memory."""
         agent = await self._require_decider(agent_id, origin, "remove memories here")
         async with self.database.begin() as work:
             found = await work.memories.get_many(agent, [memory_id])
@@ -98,28 +102,28 @@ class AgentMemories:
         try:
             await self.memory.forget(agent, [memory_id])
         except MemoryAway as away:
-            raise _not_now(away) from away
+            raise _to_not_possible(away) from away
         await self._audit(agent, origin, "removed a memory", found[0].text[:200])
         return found[0]
 
     async def forget_all(self, agent_id: AgentId, origin: Origin) -> int:
-        """Remove all memories of the agent; return how many there were."""
+        """Delete all memories of the agent; return their number."""
         agent = await self._require_decider(agent_id, origin, "remove memories here")
         async with self.database.begin() as work:
             number = await work.memories.count(agent)
         try:
             await self.memory.clear(agent)
         except MemoryAway as away:
-            raise _not_now(away) from away
+            raise _to_not_possible(away) from away
         await self._audit(agent, origin, "removed all memories", f"{number:,}")
         return number
 
     async def export(self, channel: ChannelScope, agent_id: AgentId) -> str:
-        """All memories as JSON, a line each, oldest first: id, at, source, turn, text."""
+        """All memories as JSON Lines, oldest first: id, at, source, turn, text."""
         async with self.database.begin() as work:
             agent = await work.agents.get(channel, agent_id)
-            newest = await work.memories.of(agent, most=MOST_EXPORTED)
-        return "".join(f"{json.dumps(_exported(memory), ensure_ascii=False)}\n" for memory in reversed(newest))
+            newest = await work.memories.of(agent, most=MAX_EXPORTED_MEMORIES)
+        return "".join(f"{json.dumps(_as_json(memory), ensure_ascii=False)}\n" for memory in reversed(newest))
 
     async def _agent(self, agent_id: AgentId, origin: Origin) -> Agent:
         async with self.database.begin() as work:
@@ -142,10 +146,10 @@ class AgentMemories:
 
     async def _scan(self, agent: Agent, words: str) -> tuple[Recalled, ...]:
         async with self.database.begin() as work:
-            newest: Sequence[Memory] = await work.memories.of(agent, most=MOST_SCANNED)
+            newest: Sequence[Memory] = await work.memories.of(agent, most=MAX_SCANNED_MEMORIES)
         wanted = words.casefold().split()
         held = (memory for memory in newest if all(word in memory.text.casefold() for word in wanted))
-        return tuple(Recalled(memory, 0.0) for memory, _ in zip(held, range(MOST_FOUND), strict=False))
+        return tuple(Recalled(memory, 0.0) for memory, _ in zip(held, range(MAX_SEARCH_RESULTS), strict=False))
 
     async def _is_repeated(self, origin: Origin, now: datetime) -> bool:
         async def act(work: UnitOfWork) -> bool:
@@ -162,10 +166,10 @@ class AgentMemories:
         await in_one_unit(self.database, save)
 
 
-def _not_now(away: MemoryAway) -> NotPossible:
+def _to_not_possible(away: MemoryAway) -> NotPossible:
     return NotPossible(f"Nothing was removed: long-term memory cannot be reached. {away} Try again later.")
 
 
-def _exported(memory: Memory) -> dict[str, object]:
+def _as_json(memory: Memory) -> dict[str, object]:
     place = {"source": memory.source, "turn": memory.turn} if memory.turn else {"source": memory.source}
     return {"id": memory.id, "at": memory.at.isoformat(), **place, "text": memory.text}

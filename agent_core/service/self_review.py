@@ -1,4 +1,4 @@
-"""Self-review: the model criticises its own proposal on the card, for people and for the agent's next thought."""
+"""Self-review: the model criticises its own proposal, for people and for the agent's next thought."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -15,15 +15,15 @@ from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.ports.engine import Waker
 from agent_core.ports.world import Clock
 from agent_core.prompt.model_client import MeteredModel, ModelRequest
-from agent_core.prompt.self_review import MOST_REPLY, review_messages, review_of
+from agent_core.prompt.self_review import MAX_REPLY_TOKENS, MAX_REVIEW_CHARACTERS, review_messages
 from agent_core.spending.budget_ledger import BudgetLedger
 
-PATIENCE = 60.0
+REVIEW_TIMEOUT_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelfReview:
-    """One more call to a model, paid by the agent. The proposal stays open, and people still decide."""
+    """One more model call, paid by the agent. The proposal stays open."""
 
     database: Database
     metered_model: MeteredModel
@@ -33,9 +33,9 @@ class SelfReview:
     under_way: WeakValueDictionary[TurnId, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def review(self, turn_id: TurnId, origin: Origin) -> tuple[Agent, Turn]:
-        """Put a criticism on the card of an open proposal; raise NotAllowed or NotPossible with a sentence.
+        """Put a criticism on the card of an open proposal; raise NotAllowed or NotPossible.
 
-        Two people who ask at once get the same one.
+        Two simultaneous requests get the same criticism.
         """
         async with self.under_way.setdefault(turn_id, asyncio.Lock()):
             return await self._save_review(turn_id, origin)
@@ -45,7 +45,7 @@ class SelfReview:
             turn = await work.turns.get(origin.channel, turn_id)
             agent = await work.agents.get(origin.channel, turn.agent_id)
         require_may_decide(agent, origin.by, "ask for a self-review here")
-        _must_be_open(turn)
+        _require_open(turn)
         said = turn.review or await self._ask_model(agent, turn)
 
         async def act(work: UnitOfWork) -> tuple[Agent, Turn]:
@@ -62,19 +62,19 @@ class SelfReview:
         return reviewed
 
     async def _ask_model(self, agent: Agent, turn: Turn) -> str:
-        question = ModelRequest(kind="review", prompt=review_messages(agent, turn), most=MOST_REPLY)
+        question = ModelRequest(kind="review", prompt=review_messages(agent, turn), max_tokens=MAX_REPLY_TOKENS)
         try:
-            async with asyncio.timeout(PATIENCE), self.ledger.open_tracker(agent) as tracker:
-                said = review_of(await self.metered_model.ask(question, agent.model, tracker))
+            async with asyncio.timeout(REVIEW_TIMEOUT_SECONDS), self.ledger.open_tracker(agent) as tracker:
+                reply = await self.metered_model.ask(question, agent.model, tracker)
         except ModelError as error:
             raise NotPossible(f"No self-review: {error}") from error
         except TimeoutError:
             raise NotPossible("No self-review: the model did not answer in time.") from None
-        if not said:
+        if not reply.answer:
             raise NotPossible("No self-review: the model said nothing.")
-        return said
+        return reply.answer[:MAX_REVIEW_CHARACTERS]
 
 
-def _must_be_open(turn: Turn) -> None:
+def _require_open(turn: Turn) -> None:
     if turn.state != "proposed":
         raise NotPossible(f"Turn {turn.number} is {turn.state}: only what waits for a decision can be reviewed.")

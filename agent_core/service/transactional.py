@@ -1,4 +1,4 @@
-"""How what people do is saved: in one short transaction, once however often it is delivered, and then a wake."""
+"""Base of the services: saves a person's action in one short transaction, once per delivery, and wakes the agent."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ Change: TypeAlias = Callable[[UnitOfWork, Agent], Awaitable[Agent]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionalService:
-    """Where it is saved, and who is woken."""
+    """The ports that every service needs, and the ways to save with them."""
 
     database: Database
     waker: Waker
@@ -28,9 +28,9 @@ class TransactionalService:
     write_priority: WritePriority = field(default_factory=WritePriority)
 
     async def change(self, agent_id: AgentId, origin: Origin, what: str, change: Change, detail: str = "") -> Agent:
-        """Save what a change makes of the agent, with `what` and `detail` in the decision log.
+        """Apply a change to the agent and append `what` and `detail` to the decision log.
 
-        A second delivery changes nothing.
+        A repeated delivery changes nothing.
         """
 
         async def act(work: UnitOfWork) -> Agent:
@@ -47,20 +47,20 @@ class TransactionalService:
         return agent
 
     async def save(self, act: Callable[[UnitOfWork], Awaitable[T]]) -> T:
-        """Save it before any work of agents: somebody waits for it."""
+        """Run a unit of work before those of agents, because a person waits for it."""
         with self.write_priority.foreground():
             return await in_one_unit(self.database, act)
 
     def announce(self, work: UnitOfWork, agent: Agent, kind: NoticeKind, text: str) -> None:
-        """Have the thread told."""
+        """Post a notice in the agent's thread."""
         work.notes.announce(Notice.to(agent, kind, text, self.clock.now()))
 
     def audit(self, work: UnitOfWork, agent: Agent, origin: Origin, act: str, detail: str = "") -> None:
-        """Record who did it."""
+        """Append an entry to the decision log."""
         work.audit.append(AuditEntry.on(agent, act, by=origin.by, at=self.clock.now(), detail=detail))
 
     async def is_repeated(self, work: UnitOfWork, origin: Origin) -> bool:
-        """Claim the platform's delivery; True when it has taken effect before."""
+        """Claim the platform's delivery; True if it has taken effect before."""
         if origin.delivery is None:
             return False
         return not await work.deliveries.first_time(origin.delivery, self.clock.now())

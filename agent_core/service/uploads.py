@@ -1,4 +1,4 @@
-"""Files that people hand to an agent."""
+"""Uploads: files that people put into an agent's workspace."""
 
 import asyncio
 import re
@@ -13,21 +13,22 @@ from agent_core.errors import CommandError, InvalidInput, NotFound
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId
+from agent_core.model.lines import counted
 from agent_core.model.note import Note
 from agent_core.oversight.policy import require_may_decide
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.ports.engine import Waker
 from agent_core.ports.world import Clock, Workspaces
 
-MOST_BYTES = 20 * 2**20
-LONGEST_NAME = 100
-NO_FILE = ""  # the fingerprint of a path without a file
-UNFIT = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]+')
+MAX_UPLOAD_BYTES = 20 * 2**20
+MAX_NAME_CHARACTERS = 100
+NO_FILE_FINGERPRINT = ""
+UNSAFE_CHARACTERS = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]+')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileUploads:
-    """Puts what people drop into an agent's workspace, never in place of what is there."""
+    """Saves uploaded files under free names, never over existing files."""
 
     database: Database
     workspaces: Workspaces
@@ -36,29 +37,30 @@ class FileUploads:
     locks: WeakValueDictionary[AgentId, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def receive(self, agent_id: AgentId, filename: str, data: bytes, origin: Origin) -> str:
-        """Keep the file and tell the agent by a note; return its path, or "" where the delivery took effect before.
+        """Save the file and tell the agent by a note; return its path, or "" for a repeated delivery.
 
-        Raise NotAllowed, InvalidInput for a file over 20 MB, CommandError when the workspace does not take it.
+        Raise NotAllowed, InvalidInput for a file over 20 MB, CommandError if the workspace refuses it.
         """
-        if len(data) > MOST_BYTES:
+        if len(data) > MAX_UPLOAD_BYTES:
             raise too_large(filename)
         async with self.database.begin() as work:
             agent = await work.agents.get(origin.channel, agent_id)
         require_may_decide(agent, origin.by, "add files here")
         async with self.locks.setdefault(agent_id, asyncio.Lock()):
-            return await self._keep(agent, filename, data, origin)
+            return await self._write_and_note(agent, filename, data, origin)
 
-    async def _keep(self, agent: Agent, filename: str, data: bytes, origin: Origin) -> str:
-        """Write the file first: a unit of work may be repeated, so that it only reads and saves."""
+    async def _write_and_note(self, agent: Agent, filename: str, data: bytes, origin: Origin) -> str:
+        """Write the file outside the unit of work, because a unit of work may be repeated."""
         files = self.workspaces.of(agent)
         async with self.database.begin() as work:
-            if not await self._is_first(work, origin):
+            if not await self._claim_delivery(work, origin):
                 return ""
-        path = free_name(tidy_name(filename), (entry.path for entry in await files.list_files()))
-        await files.write(path, data, expected=NO_FILE)
+        path = free_name(safe_name(filename), (entry.path for entry in await files.list_files()))
+        await files.write(path, data, expected=NO_FILE_FINGERPRINT)
         try:
-            is_told = await self._tell(agent, f"I put {path} ({len(data):,} bytes) into your workspace.", origin)
-        except NotFound:  # the agent was deleted meanwhile, perhaps before the file was written
+            text = f"I put {path} ({counted(len(data), 'byte')}) into your workspace."
+            is_told = await self._add_note(agent, text, origin)
+        except NotFound:  # the agent was deleted in the meantime
             with suppress(CommandError):
                 await files.delete(path)
             raise
@@ -67,30 +69,29 @@ class FileUploads:
         self.waker.wake(agent.id)
         return path if is_told else ""
 
-    async def _tell(self, agent: Agent, text: str, origin: Origin) -> bool:
+    async def _add_note(self, agent: Agent, text: str, origin: Origin) -> bool:
         async def act(work: UnitOfWork) -> bool:
             present = await work.agents.get(origin.channel, agent.id)
-            if not await self._is_first(work, origin):
+            if not await self._claim_delivery(work, origin):
                 return False
             work.notes.add(Note.to(present, text, by=origin.by, at=self.clock.now()))
             return True
 
         return await in_one_unit(self.database, act)
 
-    async def _is_first(self, work: UnitOfWork, origin: Origin) -> bool:
+    async def _claim_delivery(self, work: UnitOfWork, origin: Origin) -> bool:
         return not origin.delivery or await work.deliveries.first_time(origin.delivery, self.clock.now())
 
 
 def too_large(filename: str) -> InvalidInput:
-    """What is said of a file that is not taken for its size."""
-    return InvalidInput({"file": f"{filename} is larger than {MOST_BYTES // 2**20} MB, so it was not taken."})
+    return InvalidInput({"file": f"{filename} is larger than {MAX_UPLOAD_BYTES // 2**20} MB, so it was not taken."})
 
 
-def tidy_name(filename: str) -> str:
-    """A name that every file system takes, of what a person called a file."""
-    name = UNFIT.sub("_", filename).strip(". ")
+def safe_name(filename: str) -> str:
+    """The file name without characters that some file systems refuse, at most 100 characters long."""
+    name = UNSAFE_CHARACTERS.sub("_", filename).strip(". ")
     stem, suffix = PurePosixPath(name or "file").stem, PurePosixPath(name or "file").suffix
-    return f"{stem[: LONGEST_NAME - len(suffix[:20])]}{suffix[:20]}"
+    return f"{stem[: MAX_NAME_CHARACTERS - len(suffix[:20])]}{suffix[:20]}"
 
 
 def free_name(name: str, taken: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""What people look at: channels, agents, threads, files, what waits for them. Nothing is changed here."""
+"""What people look at: channels, agents, threads, files, open proposals. Read-only."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,16 +24,16 @@ from agent_core.service.decisions import require_as_shown
 from agent_core.service.lifecycle import newest_turn
 from agent_core.spending.helper_tree import list_helpers_below
 
-PAGE = 50
-MOST_ASKING = 100
+TURNS_PER_PAGE = 50
+MAX_WAITING_AGENTS = 100
 Entry: TypeAlias = Turn | Note | Notice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadPage:
-    """A page of an agent's thread, oldest entry first; `earlier` tells whether turns come before it.
+    """A page of an agent's thread, with the entries of its helpers, oldest first.
 
-    What its helpers do stands in it too.
+    `earlier` is the turn number to continue before, None at the beginning of the thread.
     """
 
     agent: Agent
@@ -43,17 +43,15 @@ class ThreadPage:
 
     @property
     def turns(self) -> dict[TurnId, Turn]:
-        """The turns of the page by their ids."""
         return {entry.id: entry for entry in self.entries if isinstance(entry, Turn)}
 
     def whose(self, entry: Entry) -> Agent:
-        """The agent that an entry belongs to."""
         return next((helper for helper in self.helpers if helper.id == entry.agent_id), self.agent)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentViews:
-    """Everything people can look at. What belongs to a channel is only found in it."""
+    """Read access for people. Records are found only in their own channel; others raise NotFound."""
 
     database: Database
     commands: Commands
@@ -61,7 +59,7 @@ class AgentViews:
     clock: Clock
 
     async def census(self) -> tuple[Headcount, ...]:
-        """How many agents of each status each channel of each surface has."""
+        """The number of agents in each status, for every channel of every surface."""
         async with self.database.begin() as work:
             return await work.agents.census()
 
@@ -71,22 +69,19 @@ class AgentViews:
             return await work.agents.of(channel)
 
     async def agent(self, channel: ChannelScope, agent_id: AgentId) -> Agent:
-        """One agent; raise NotFound."""
         async with self.database.begin() as work:
             return await work.agents.get(channel, agent_id)
 
     async def find_by_name(self, channel: ChannelScope, name: str) -> Agent | None:
-        """The channel's agent of that name."""
         async with self.database.begin() as work:
             return await work.agents.find_by_name(channel, name)
 
     async def in_thread(self, thread: ThreadRef) -> Agent | None:
-        """The agent whose thread this is."""
         async with self.database.begin() as work:
             return await work.agents.in_thread(thread)
 
     async def list_by_owner(self, surface: SurfaceName, workspace: str, person: str) -> tuple[Agent, ...]:
-        """What a person made in any channel of a workspace, oldest first."""
+        """The agents that a person made in any channel of a workspace, oldest first."""
         async with self.database.begin() as work:
             return await work.agents.list_by_owner(surface, workspace, person)
 
@@ -98,10 +93,10 @@ class AgentViews:
     async def open_to(
         self, by: Actor, channel: ChannelScope, turn_id: TurnId, shown: str | None = None
     ) -> tuple[Agent, Turn]:
-        """A turn on which this person may decide now, for the form that comes before a decision.
+        """A turn that this person may decide now, for the form before a decision.
 
-        Raise NotAllowed or AlreadyDecided, as nobody fills in a form for nothing, and ChangedSinceShown where the
-        control that opens the form carries another hash than the turn has.
+        Raise NotAllowed or AlreadyDecided before the person fills in the form, and ChangedSinceShown if the control's
+        hash is not the turn's.
         """
         agent, turn = await self.turn(channel, turn_id)
         require_may_decide(agent, by)
@@ -111,7 +106,6 @@ class AgentViews:
         return agent, turn
 
     async def turn(self, channel: ChannelScope, turn_id: TurnId) -> tuple[Agent, Turn]:
-        """One turn with its agent; raise NotFound."""
         async with self.database.begin() as work:
             turn = await work.turns.get(channel, turn_id)
             return await work.agents.get(channel, turn.agent_id), turn
@@ -122,16 +116,16 @@ class AgentViews:
             return await newest_turn(work, await work.agents.get(channel, agent_id))
 
     async def thread(self, channel: ChannelScope, agent_id: AgentId, *, before: int | None = None) -> ThreadPage:
-        """The newest page of the thread, or the one that ends before a turn's number."""
+        """The newest page of the thread, or the page before a turn's number."""
         async with self.database.begin() as work:
             agent = await work.agents.get(channel, agent_id)
-            turns = await work.turns.of(agent, last=PAGE + 1, before=before)
+            turns = await work.turns.of(agent, last=TURNS_PER_PAGE + 1, before=before)
             helpers = await list_helpers_below(work, agent)
             entries = [
-                *await _list_said(work, agent),
-                *[entry for each in helpers for entry in await _list_turns(work, each)],
+                *await _list_notes_and_notices(work, agent),
+                *[entry for each in helpers for entry in await _entries_of_helper(work, each)],
             ]
-        more, page = len(turns) > PAGE, turns[-PAGE:]
+        more, page = len(turns) > TURNS_PER_PAGE, turns[-TURNS_PER_PAGE:]
         first = page[0].id if more else ""
         last = page[-1].id if before is not None and page else "~"
         shown = (entry for entry in [*page, *entries] if first <= entry.id <= last)
@@ -139,30 +133,29 @@ class AgentViews:
         return ThreadPage(agent=agent, entries=ordered, earlier=page[0].number if more else None, helpers=helpers)
 
     async def list_waiting(self) -> tuple[tuple[Agent, Turn], ...]:
-        """Agents that ask people something, with the open turn, longest waiting first; at most a hundred."""
+        """Agents that wait for a decision, with the open turn, longest waiting first; at most a hundred."""
         async with self.database.begin() as work:
-            asking = sorted(await work.agents.list_awaiting_people(MOST_ASKING), key=lambda agent: agent.since)
+            asking = sorted(await work.agents.list_awaiting_people(MAX_WAITING_AGENTS), key=lambda agent: agent.since)
             found = [(agent, await newest_turn(work, agent)) for agent in asking]
         return tuple((agent, turn) for agent, turn in found if turn)
 
     async def files(self, channel: ChannelScope, agent_id: AgentId) -> tuple[FileEntry, ...]:
-        """The files of the agent's workspace, by path."""
         return await self.workspaces.of(await self.agent(channel, agent_id)).list_files()
 
     async def file(self, channel: ChannelScope, agent_id: AgentId, path: str) -> bytes:
-        """A file's content; raise CommandError when it cannot be read."""
+        """A file's content; raise CommandError if it cannot be read."""
         return await self.workspaces.of(await self.agent(channel, agent_id)).read(path)
 
     async def file_to_share(
         self, by: Actor, channel: ChannelScope, agent_id: AgentId, path: str
     ) -> tuple[Agent, bytes]:
-        """A file that this person may put before everybody in the channel; raise NotAllowed, CommandError."""
+        """A file that this person may post in the channel; raise NotAllowed, CommandError."""
         agent = await self.agent(channel, agent_id)
         require_may_decide(agent, by, "upload files here")
         return agent, await self.workspaces.of(agent).read(path)
 
     async def reply(self, channel: ChannelScope, notice_id: NoticeId) -> tuple[Agent, Notice]:
-        """A notice with a reply of the model that could not be used, with its agent; raise NotFound."""
+        """A notice that has an unusable reply of the model, with its agent; raise NotFound."""
         async with self.database.begin() as work:
             notice = await work.notes.notice(channel, notice_id)
             if not notice.reply:
@@ -171,33 +164,32 @@ class AgentViews:
 
     @property
     def log(self) -> DecisionLog:
-        """The decision log of each channel."""
         return DecisionLog(database=self.database)
 
     async def audit(self, channel: ChannelScope, agent_id: AgentId) -> tuple[AuditEntry, ...]:
-        """What people did to the agent, oldest first."""
+        """The agent's entries of the decision log, oldest first."""
         async with self.database.begin() as work:
             return await work.audit.of(await work.agents.get(channel, agent_id))
 
     def spec(self, command: str) -> CommandSpec:
-        """What a command is, also one that is switched off; of one that is gone only the name is known."""
+        """The spec of a command, also of one that is switched off; an unknown command has only a name."""
         known = self.commands.by_name.get(command)
-        return known.spec if known else _gone(command)
+        return known.spec if known else _unknown_command(command)
 
     async def family(self, channel: ChannelScope, agent_id: AgentId) -> tuple[Agent, ...]:
-        """All helpers that work for an agent, oldest first."""
+        """All helpers of an agent, oldest first."""
         async with self.database.begin() as work:
             return await list_helpers_below(work, await work.agents.get(channel, agent_id))
 
 
-async def _list_said(work: UnitOfWork, agent: Agent) -> list[Entry]:
+async def _list_notes_and_notices(work: UnitOfWork, agent: Agent) -> list[Entry]:
     return [*await work.notes.of(agent), *await work.notes.notices(agent)]
 
 
-async def _list_turns(work: UnitOfWork, helper: Agent) -> list[Entry]:
-    return [*await work.turns.of(helper, last=PAGE), *await _list_said(work, helper)]
+async def _entries_of_helper(work: UnitOfWork, helper: Agent) -> list[Entry]:
+    return [*await work.turns.of(helper, last=TURNS_PER_PAGE), *await _list_notes_and_notices(work, helper)]
 
 
-def _gone(command: str) -> CommandSpec:
+def _unknown_command(command: str) -> CommandSpec:
     none: dict[str, object] = {"type": "object", "properties": {}}
     return CommandSpec(name=command, label=command, description="", parameters=none, risks=(), category="")

@@ -1,1 +1,1 @@
-"""Doubles that keep the ports' contracts, and example values: for our tests and for those of plugin authors."""
+"""Test doubles (fakes) that keep the ports' contracts, and example values; also for authors of plugins."""

@@ -1,4 +1,4 @@
-"""Deliveries, the decision log and preferences of the database in memory."""
+"""The in-memory database's deliveries, decision log and preferences."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -18,7 +18,6 @@ class MemoryDeliveries:
         self._claimed: set[str] = set()
 
     async def first_time(self, delivery: str, at: datetime) -> bool:
-        """Claim it, unless it has taken effect or is claimed here already."""
         if delivery in self._claimed or delivery in self._buffer.committed.deliveries:
             return False
         self._claimed.add(delivery)
@@ -26,7 +25,6 @@ class MemoryDeliveries:
         return True
 
     def forget(self, before: datetime) -> None:
-        """Delete older ones at commit."""
         self._buffer.queue(lambda store: store.forget(before))
 
 
@@ -37,17 +35,14 @@ class MemoryAudit:
         self._buffer = buffer
 
     async def of(self, agent: Agent) -> tuple[AuditEntry, ...]:
-        """The agent's entries."""
         return tuple(entry for entry in await self.in_channel(agent.channel) if entry.agent_id == agent.id)
 
     async def in_channel(self, channel: ChannelScope) -> tuple[AuditEntry, ...]:
-        """All entries of the channel."""
         return _ordered(row.value for row in self._buffer.committed.audit.values() if row.value.channel == channel)
 
     async def page(
         self, channel: ChannelScope, *, last: int, before: str = "", agent_id: AgentId | None = None
     ) -> tuple[AuditEntry, ...]:
-        """The newest entries, newest first."""
         entries = await self.in_channel(channel)
         ids = [entry.id for entry in entries]
         upto = ids.index(before) if before in ids else 0 if before else len(ids)
@@ -55,14 +50,12 @@ class MemoryAudit:
         return tuple(reversed(found))[:last]
 
     async def list_after(self, entry: AuditEntry, *, first: int) -> tuple[AuditEntry, ...]:
-        """What comes after it, of the same agent."""
         place = entry.at, entry.id
         entries = await self.in_channel(entry.channel)
         found = [each for each in entries if each.agent_id == entry.agent_id and (each.at, each.id) > place]
         return tuple(found[:first])
 
     def append(self, entry: AuditEntry) -> None:
-        """Insert it at commit."""
         self._buffer.queue(lambda store: store.insert_entry(entry))
 
 
@@ -73,11 +66,9 @@ class MemoryPreferences:
         self._buffer = buffer
 
     async def get(self, channel: ChannelScope, key: str) -> str | None:
-        """The text that is committed."""
         return self._buffer.committed.preferences.get((channel.key, key))
 
     def put(self, channel: ChannelScope, key: str, text: str) -> None:
-        """Insert or overwrite it at commit."""
         self._buffer.queue(lambda store: store.preferences.update({(channel.key, key): text}))
 
 

@@ -1,4 +1,4 @@
-"""Time that stands still until a test moves it."""
+"""A fake clock: its time changes only when a test moves it."""
 
 import asyncio
 import heapq
@@ -18,11 +18,10 @@ class FakeClock:
         self._fell_asleep = asyncio.Event()
 
     def now(self) -> datetime:
-        """The time it was last set to."""
         return self._now
 
     async def sleep(self, seconds: float) -> None:
-        """Wait until the clock was moved that far; return at once for none or less."""
+        """Wait until the clock has moved that far; return at once for 0 or less."""
         if seconds <= 0:
             return
         woken = asyncio.get_running_loop().create_future()
@@ -31,11 +30,11 @@ class FakeClock:
         await woken
 
     def advance(self, seconds: float) -> None:
-        """Move on and wake every sleeper whose time has come."""
+        """Move forward and wake every sleeper whose time has come."""
         self.set(self._now + timedelta(seconds=seconds))
 
     def set(self, now: datetime) -> None:
-        """Move to a time, also back; wake every sleeper whose time has come."""
+        """Set the time, also backwards; wake every sleeper whose time has come."""
         self._now = now
         while self._sleepers and self._sleepers[0][0] <= now:
             _, _, woken = heapq.heappop(self._sleepers)
@@ -44,11 +43,11 @@ class FakeClock:
 
     @property
     def sleeping(self) -> int:
-        """How many wait."""
+        """The number of waiting sleepers."""
         return sum(not woken.done() for _, _, woken in self._sleepers)
 
     async def until_sleeping(self, sleepers: int = 1) -> None:
-        """Return once that many wait."""
+        """Return once that many sleepers wait."""
         while self.sleeping < sleepers:
             self._fell_asleep.clear()
             await self._fell_asleep.wait()

@@ -1,4 +1,4 @@
-"""The `Database` port in memory: the same contract as the real one, with values kept as values."""
+"""The `Database` port in memory, with the contract of the SQL databases."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -30,19 +30,17 @@ class InMemoryUnitOfWork:
         self._buffer = buffer
 
     async def commit(self) -> None:
-        """Save everything."""
         self._buffer.commit()
 
 
 class InMemoryDatabase:
-    """See `Database` in the ports. It is gone with the process."""
+    """See `Database` in the ports. Nothing is persisted."""
 
     def __init__(self) -> None:
         self._store = Store()
 
     @asynccontextmanager
     async def begin(self) -> AsyncIterator[InMemoryUnitOfWork]:
-        """Open a unit of work."""
         buffer = StoreBuffer(self._store)
         try:
             yield InMemoryUnitOfWork(buffer)

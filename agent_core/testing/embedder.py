@@ -1,4 +1,4 @@
-"""An embedder for tests: quick, and the same every time."""
+"""A fast, deterministic embedder for tests."""
 
 import hashlib
 import math
@@ -12,11 +12,11 @@ from agent_core.model.usage import FREE, Usage
 from agent_core.ports.models import Embedding
 from agent_core.providers.llm.token_estimates import EstimatedTokens
 
-DIMENSION = 64
+VECTOR_DIMENSION = 64
 
 
 class WordEmbedder:
-    """Texts that share words are near. Keeps what it was given; errors put into `faults` are raised, one each call."""
+    """Texts with common words are similar. Records its inputs; each call raises the next of `faults`, if any."""
 
     def __init__(self, *, name: str = "words", is_semantic: bool = True, price: Decimal | None = FREE) -> None:
         self.name, self.is_semantic, self._price = name, is_semantic, price
@@ -24,7 +24,6 @@ class WordEmbedder:
         self.faults: list[Exception] = []
 
     async def embed(self, texts: Sequence[str]) -> Embedding:
-        """A vector of hashed words for each."""
         if self.faults:
             raise self.faults.pop(0)
         self.calls.append(tuple(texts))
@@ -32,17 +31,17 @@ class WordEmbedder:
         return Embedding(tuple(map(vector_of, texts)), Usage(prompt=tokens))
 
     def price(self, usage: Usage) -> Decimal | None:
-        """So much for a thousand tokens."""
+        """A fixed price per thousand tokens."""
         return None if self._price is None else self._price * usage.prompt / 1000
 
 
 def vector_of(text: str) -> Vector:
     """The unit vector of a text's words."""
-    numbers = [0.0] * DIMENSION
+    numbers = [0.0] * VECTOR_DIMENSION
     for word in re.findall(r"\w+", text.casefold()) or [""]:
         digest = hashlib.sha256(word.encode(errors="replace")).digest()
-        numbers[digest[0] % DIMENSION] += 1.0 if digest[1] & 1 else -1.0
+        numbers[digest[0] % VECTOR_DIMENSION] += 1.0 if digest[1] & 1 else -1.0
     length = math.sqrt(sum(number * number for number in numbers)) or 1.0
     if length == 1.0 and not any(numbers):
         numbers[0] = 1.0
-    return Vector(struct.pack(f"<{DIMENSION}f", *(number / length for number in numbers)))
+    return Vector(struct.pack(f"<{VECTOR_DIMENSION}f", *(number / length for number in numbers)))

@@ -1,4 +1,4 @@
-"""Values to begin a test with; each takes the fields that matter to it."""
+"""Example values for tests; each function takes the fields that matter to the test."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -22,7 +22,7 @@ BEN = Actor(id="u-ben", display="ben", workspace="local")
 
 
 def an_agent(**changes: Any) -> Agent:
-    """Ada, who thinks; her owner is Ana."""
+    """Ada, who thinks; Ana is her owner."""
     agent = Agent(
         id=AgentId("agent-ada"),
         channel=CHANNEL,
@@ -37,7 +37,7 @@ def an_agent(**changes: Any) -> Agent:
 
 
 def a_turn(agent: Agent, **changes: Any) -> Turn:
-    """A proposal of the agent to write a file; `number` is in its id too."""
+    """A proposal to write a file; `number` is also in its id."""
     number = changes.get("number", 1)
     turn = Turn(
         id=TurnId(f"turn-{agent.id}-{number:04}"),
@@ -56,13 +56,13 @@ def a_turn(agent: Agent, **changes: Any) -> Turn:
 
 
 def a_note(agent: Agent, **changes: Any) -> Note:
-    """What Ana replied in the agent's thread."""
+    """A reply of Ana in the agent's thread."""
     note = Note(id=NoteId("note-1"), agent_id=agent.id, channel=agent.channel, by=ANA, at=NOON, text="Make it rhyme.")
     return replace(note, **changes)
 
 
 def a_notice(agent: Agent, **changes: Any) -> Notice:
-    """What Signoff tells the agent's thread."""
+    """A notice of Signoff in the agent's thread."""
     notice = Notice(
         id=NoticeId("notice-1"), agent_id=agent.id, channel=agent.channel, at=NOON, kind="paused", text="Paused."
     )
@@ -70,13 +70,13 @@ def a_notice(agent: Agent, **changes: Any) -> Notice:
 
 
 def an_entry(agent: Agent, **changes: Any) -> AuditEntry:
-    """An act of Ana's."""
+    """An entry of the decision log about an act of Ana."""
     entry = AuditEntry(id="entry-1", agent_id=agent.id, channel=agent.channel, by=ANA, at=NOON, act="approved")
     return replace(entry, **changes)
 
 
 async def keep(database: Database, *values: Agent | Turn | Note | Notice | AuditEntry) -> None:
-    """Save new values in one unit of work; an agent goes before what belongs to it."""
+    """Save new values in one unit of work, in the given order: an agent before its turns and notes."""
     async with database.begin() as work:
         for value in values:
             match value:

@@ -25,7 +25,7 @@ from agent_core.testing.clock import FakeClock
 
 @dataclass(slots=True)
 class InMemoryFiles:
-    """One agent's workspace. There are no links in it."""
+    """One agent's workspace, without links."""
 
     limits: Limits = LIMITS
     clock: Clock = field(default_factory=FakeClock)
@@ -33,28 +33,24 @@ class InMemoryFiles:
     folders: set[str] = field(default_factory=set)
 
     async def read(self, path: str) -> bytes:
-        """The whole file."""
         return self.contents[self._existing(path)][0]
 
     async def write(self, path: str, data: bytes, *, append: bool = False, expected: str | None = None) -> None:
-        """Replace or extend the file."""
         name = self._file(path)
         await self._check(path, expected)
         whole = self._data(name) + data if append else data
         others = [len(content) for other, (content, _) in self.contents.items() if other != name]
         require_fits(path, size=len(whole), other_bytes=sum(others), other_files=len(others), limits=self.limits)
         self.contents[name] = whole, self.clock.now()
-        self.folders |= {"", *_above(name)}
+        self.folders |= {"", *_parent_folders(name)}
 
     async def delete(self, path: str, *, expected: str | None = None) -> None:
-        """Remove the file."""
         await self._check(path, expected)
         del self.contents[self._existing(path)]
 
     async def list_files(self, folder: str = "") -> tuple[FileEntry, ...]:
-        """Every file in the folder and below, by path."""
         name = "/".join(split_path(folder))
-        self._must_be_folders(*_above(name), name)
+        self._require_folders(*_parent_folders(name), name)
         if name and name not in self.folders:
             raise no_folder_error(folder)
         within = f"{name}/" if name else ""
@@ -65,7 +61,6 @@ class InMemoryFiles:
         )
 
     async def fingerprint(self, path: str) -> str:
-        """A digest of the file's content, or "" when there is none."""
         name = self._file(path)
         return hashlib.sha256(self._data(name)).hexdigest() if name in self.contents else ""
 
@@ -84,12 +79,12 @@ class InMemoryFiles:
 
     def _file(self, path: str) -> str:
         name = "/".join(split_file_path(path))
-        self._must_be_folders(*_above(name))
+        self._require_folders(*_parent_folders(name))
         if name in self.folders:
             raise is_folder_error(path)
         return name
 
-    def _must_be_folders(self, *names: str) -> None:
+    def _require_folders(self, *names: str) -> None:
         for name in names:
             if name in self.contents:
                 raise is_file_error(name)
@@ -97,23 +92,22 @@ class InMemoryFiles:
 
 @dataclass(slots=True)
 class InMemoryWorkspaces:
-    """The workspaces of all agents."""
+    """See `Workspaces` in the ports."""
 
     limits: Limits = LIMITS
     clock: Clock = field(default_factory=FakeClock)
     by_agent: dict[AgentId, InMemoryFiles] = field(default_factory=dict)
 
     def of(self, agent: Agent) -> InMemoryFiles:
-        """The agent's own; a helper's is that of the agent it helps."""
         return self.by_agent.setdefault(agent.home, InMemoryFiles(self.limits, self.clock))
 
     async def remove(self, agent: Agent) -> None:
-        """Delete it with all its files; what was given out before holds none of them any more."""
+        """Delete the workspace; files objects that were returned before are emptied too."""
         removed = InMemoryFiles() if agent.head else self.by_agent.pop(agent.id, InMemoryFiles())
         removed.contents.clear()
         removed.folders.clear()
 
 
-def _above(name: str) -> list[str]:
+def _parent_folders(name: str) -> list[str]:
     parts = name.split("/")
     return ["/".join(parts[:depth]) for depth in range(1, len(parts))]

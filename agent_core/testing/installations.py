@@ -1,4 +1,4 @@
-"""The installations of the database in memory."""
+"""The in-memory database's installations."""
 
 from agent_core.model.channels import SurfaceName
 from agent_core.model.installation import Installation
@@ -12,20 +12,16 @@ class MemoryInstallations:
         self._buffer = buffer
 
     async def get(self, surface: SurfaceName, workspace: str) -> Installation | None:
-        """The one that is committed."""
         return self._buffer.committed.installations.get((surface, workspace))
 
     async def of(self, surface: SurfaceName) -> tuple[Installation, ...]:
-        """Those that are committed."""
         kept = self._buffer.committed.installations
         return tuple(kept[place] for place in sorted(kept) if place[0] == surface)
 
     def put(self, installation: Installation, *, replacing: str | None = None) -> None:
-        """Insert or overwrite it at commit, or update it if it is still as it was."""
         key = ("installation", installation.surface, installation.workspace)
         self._buffer.queue(lambda store: store.put_installation(installation, replacing), key=key)
 
     def remove(self, surface: SurfaceName, workspace: str) -> None:
-        """Delete it at commit."""
         place = (surface, workspace)
         self._buffer.queue(lambda store: store.remove_installation(place), key=("installation", *place))

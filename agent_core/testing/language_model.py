@@ -1,4 +1,4 @@
-"""A language model that says what a test wrote for it."""
+"""A language model that gives scripted replies."""
 
 import asyncio
 import json
@@ -15,7 +15,7 @@ Scripted: TypeAlias = str | Reply | Exception
 
 
 def reply_text(command: str, args: Mapping[str, object] | None = None, text: str = "I take the next step.") -> str:
-    """A whole reply as a model would write it: five thoughts and the command."""
+    """A complete reply in JSON: five thoughts and the command."""
     thoughts = {
         "text": text,
         "reasoning": "It serves the goal.",
@@ -27,9 +27,9 @@ def reply_text(command: str, args: Mapping[str, object] | None = None, text: str
 
 
 class ScriptedModel:
-    """Plays its replies in order, raises those that are exceptions, and keeps what it was asked with each prompt.
+    """Gives its replies in order, raises those that are exceptions, and records its prompts.
 
-    Without a reply left it refuses, or waits for `say` when it is made with `waits`. Every call costs `cost`.
+    Without a reply left it raises ModelRefused, or waits for `say` if made with `waits`. Every call costs `cost`.
     """
 
     def __init__(
@@ -51,13 +51,12 @@ class ScriptedModel:
         self.say(*replies)
 
     def say(self, *replies: Scripted) -> None:
-        """Add replies at the end."""
         for reply in replies:
             self._replies.put_nowait(reply)
 
     @property
     def left(self) -> int:
-        """How many replies were not asked for yet."""
+        """The number of replies that are left."""
         return self._replies.qsize()
 
     async def complete(
@@ -69,7 +68,6 @@ class ScriptedModel:
         max_tokens: int,
         temperature: float | None = None,
     ) -> Reply:
-        """The next reply."""
         self.prompts.append(tuple(messages))
         self.models.append(model or self.default_model)
         self.schemas.append(schema)
@@ -83,11 +81,9 @@ class ScriptedModel:
                 raise error
 
     def window(self, model: str) -> int:
-        """What was configured, whatever the model."""
         return self._window
 
     def price(self, usage: Usage, model: str) -> Decimal | None:
-        """What was configured, whatever was used."""
         return self.cost
 
     async def _next(self) -> Scripted:

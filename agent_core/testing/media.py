@@ -1,4 +1,4 @@
-"""Pictures, sounds and words that cost what a test says and are always the same."""
+"""Fake image, speech and transcription services with constant results and configurable prices."""
 
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -6,16 +6,16 @@ from decimal import Decimal
 from agent_core.model.usage import FREE, Usage
 from agent_core.ports.media import GeneratedFile, Shape, Transcription
 
-PNG = bytes.fromhex(  # one blue dot
+PNG = bytes.fromhex(  # one blue pixel
     "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000"
     "000c49444154789c63308bbc090002310169c3484f360000000049454e44ae426082"
 )
-MP3 = b"ID3\x04\0\0\0\0\0\0" + b"\xff\xfb\x90\0" + bytes(413)  # a tag and a frame of silence
+MP3 = b"ID3\x04\0\0\0\0\0\0" + b"\xff\xfb\x90\0" + bytes(413)  # an ID3 tag and a frame of silence
 
 
 @dataclass(slots=True)
-class DrawnImages:
-    """Gives the same picture whatever is asked for, and keeps what that was."""
+class FakeImages:
+    """Returns the same image for every prompt, and records the prompts."""
 
     data: bytes = PNG
     cost: Decimal | None = FREE
@@ -23,18 +23,16 @@ class DrawnImages:
     asked: list[tuple[str, Shape]] = field(default_factory=list)
 
     def price(self, prompt: str, shape: Shape) -> Decimal | None:
-        """What was configured."""
         return self.cost
 
     async def draw(self, prompt: str, shape: Shape) -> GeneratedFile:
-        """The picture."""
         self.asked.append((prompt, shape))
         return GeneratedFile(data=self.data, usage=Usage(cost=self.cost or FREE))
 
 
 @dataclass(slots=True)
-class HeardWords:
-    """Hears the same words in every sound, and keeps the names of those."""
+class FakeTranscriber:
+    """Hears the same words in every sound, and records the file names."""
 
     text: str = "Hello."
     cost: Decimal | None = FREE
@@ -42,18 +40,16 @@ class HeardWords:
     asked: list[tuple[str, bytes]] = field(default_factory=list)
 
     def price(self, size: int) -> Decimal | None:
-        """What was configured."""
         return self.cost
 
     async def transcribe(self, name: str, data: bytes) -> Transcription:
-        """The words."""
         self.asked.append((name, data))
         return Transcription(text=self.text, usage=Usage(cost=self.cost or FREE))
 
 
 @dataclass(slots=True)
-class SpokenSounds:
-    """Gives the same sound for every text, and keeps those."""
+class FakeSpeech:
+    """Returns the same sound for every text, and records the texts."""
 
     data: bytes = MP3
     cost: Decimal | None = FREE
@@ -61,10 +57,8 @@ class SpokenSounds:
     asked: list[str] = field(default_factory=list)
 
     def price(self, text: str) -> Decimal | None:
-        """What was configured."""
         return self.cost
 
     async def speak(self, text: str) -> GeneratedFile:
-        """The sound."""
         self.asked.append(text)
         return GeneratedFile(data=self.data, usage=Usage(cost=self.cost or FREE))

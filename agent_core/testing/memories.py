@@ -1,4 +1,4 @@
-"""The memories and the budgets of the database in memory."""
+"""The in-memory database's memories and budgets."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,7 +10,7 @@ from agent_core.model.ids import AgentId, MemoryId
 from agent_core.model.memory import Memory, MemoryChanges, Vector
 from agent_core.model.usage import Budget
 from agent_core.persistence.budgets import from_nanodollars, to_nanodollars
-from agent_core.testing.store import KeptMemory, Store, StoreBuffer
+from agent_core.testing.store import Store, StoreBuffer, StoredMemory
 
 
 class MemoryMemories:
@@ -20,47 +20,38 @@ class MemoryMemories:
         self._buffer = buffer
 
     async def of(self, agent: Agent, *, most: int, before: MemoryId | None = None) -> tuple[Memory, ...]:
-        """The newest that are committed."""
         kept = [each.memory for each in self._theirs(agent) if before is None or each.memory.id < before]
         return tuple(kept[::-1][:most])
 
     async def get_many(self, agent: Agent, ids: Sequence[MemoryId]) -> tuple[Memory, ...]:
-        """Those that are committed."""
         kept = {each.memory.id: each.memory for each in self._theirs(agent)}
         return tuple(kept[each] for each in ids if each in kept)
 
     async def count(self, agent: Agent) -> int:
-        """How many are committed."""
         return len(self._theirs(agent))
 
     async def list_unindexed(self, agent: Agent, index_key: str, *, most: int) -> tuple[Memory, ...]:
-        """Those that are nowhere or elsewhere."""
         return tuple(each.memory for each in self._theirs(agent) if each.index_key != index_key)[:most]
 
     async def vectors(
         self, agent: Agent, index_key: str, *, after: MemoryId | None = None, most: int
     ) -> tuple[tuple[MemoryId, Vector], ...]:
-        """A page of vectors for the index key."""
         kept = [each for each in self._theirs(agent) if each.index_key == index_key]
         found = [(each.memory.id, each.vector) for each in kept if after is None or each.memory.id > after]
         return tuple((memory_id, vector) for memory_id, vector in found if vector is not None)[:most]
 
     async def changes(self, agent: Agent) -> MemoryChanges:
-        """The counts that are committed."""
         return self._buffer.committed.memory_changes.get((agent.id, agent.channel), MemoryChanges())
 
     async def list_agents_unindexed(self, index_key: str, *, most: int) -> tuple[AgentId, ...]:
-        """Agents with anything nowhere or elsewhere."""
         kept = self._buffer.committed.memories.values()
         return tuple(sorted({each.agent_id for each in kept if each.index_key != index_key})[:most])
 
     def add(self, agent: Agent, memories: Sequence[Memory]) -> None:
-        """Insert them at commit, if the agent is there."""
-        kept = [KeptMemory(memory, agent.id, agent.channel) for memory in memories]
+        kept = [StoredMemory(memory, agent.id, agent.channel) for memory in memories]
         self._buffer.queue(lambda store: store.insert_memories(kept))
 
     def put(self, agent: Agent, index_key: str, vectors: Mapping[MemoryId, Vector]) -> None:
-        """Count and update those that are there at commit."""
 
         def change(store: Store) -> None:
             for each in store.memories_of(agent):
@@ -70,7 +61,6 @@ class MemoryMemories:
         self._buffer.queue(change)
 
     def remove(self, agent: Agent, ids: Sequence[MemoryId]) -> None:
-        """Count and delete those that are there at commit."""
 
         def change(store: Store) -> None:
             for each in store.memories_of(agent):
@@ -80,7 +70,6 @@ class MemoryMemories:
         self._buffer.queue(change)
 
     def clear(self, agent: Agent) -> None:
-        """Count and delete what is there at commit."""
 
         def change(store: Store) -> None:
             for each in store.memories_of(agent):
@@ -88,7 +77,7 @@ class MemoryMemories:
 
         self._buffer.queue(change)
 
-    def _theirs(self, agent: Agent) -> list[KeptMemory]:
+    def _theirs(self, agent: Agent) -> list[StoredMemory]:
         return sorted(self._buffer.committed.memories_of(agent), key=lambda each: each.memory.id)
 
 
@@ -99,15 +88,12 @@ class MemoryBudgets:
         self._buffer = buffer
 
     async def of(self, channel: ChannelScope) -> Budget:
-        """The one that is committed."""
         return self._buffer.committed.budgets.get(channel, Budget())
 
     def set_limit(self, channel: ChannelScope, limit: Decimal | None) -> None:
-        """Insert or overwrite it at commit."""
         kept = None if limit is None else from_nanodollars(to_nanodollars(limit))
         self._buffer.queue(lambda store: store.change_budget(channel, lambda budget: replace(budget, limit=kept)))
 
     def add_spending(self, channel: ChannelScope, cost: Decimal) -> None:
-        """Insert it or add to it at commit."""
         kept = from_nanodollars(to_nanodollars(cost))
         self._buffer.queue(lambda store: store.change_budget(channel, lambda budget: budget.spend(kept)))

@@ -1,4 +1,4 @@
-"""Vectors to try things with, and an index of memories that is as simple as can be."""
+"""A brute-force vector index in memory, and vectors for tests."""
 
 import math
 import struct
@@ -11,26 +11,26 @@ from agent_core.model.memory import Memory, MemorySpace, Vector
 
 
 def a_vector(*coordinates: float) -> Vector:
-    """The vector of length 1 in this direction."""
+    """The unit vector in this direction."""
     length = math.hypot(*coordinates)
     return Vector(struct.pack(f"<{len(coordinates)}f", *(each / length for each in coordinates)))
 
 
 def some_vector(seed: object, dimension: int = 8) -> Vector:
-    """A vector in a direction of chance, the same one for the same seed."""
+    """A pseudorandom unit vector, the same one for the same seed."""
     chance = shake_256(repr(seed).encode(errors="surrogatepass")).digest(2 * dimension)
     return a_vector(*struct.unpack(f"<{dimension}h", chance))
 
 
 def likeness(one: Vector, other: Vector) -> float:
-    """The cosine of two vectors."""
+    """The cosine similarity of two unit vectors."""
     return math.fsum(a * b for a, b in zip(_coordinates(one), _coordinates(other), strict=True))
 
 
 class InMemoryIndex:
-    """See `MemoryIndex` in the ports. Indexes given the same `spaces` are one, as clients of one service are.
+    """See `MemoryIndex` in the ports. Indexes with the same `spaces` share their content, like clients of one service.
 
-    While `is_away` it cannot be reached.
+    While `is_away` is True every call raises MemoryAway.
     """
 
     name = "in memory"
@@ -40,33 +40,29 @@ class InMemoryIndex:
         self._spaces = {} if spaces is None else spaces
 
     async def add(self, space: MemorySpace, index_key: str, memories: Sequence[tuple[Memory, Vector]]) -> None:
-        """Hold these too."""
-        self._reach()
+        self._require_reachable()
         self._spaces.setdefault((space, index_key), {}).update({memory.id: vector for memory, vector in memories})
 
     async def nearest(
         self, space: MemorySpace, index_key: str, vector: Vector, most: int
     ) -> tuple[tuple[MemoryId, float], ...]:
-        """Compare with every one."""
-        self._reach()
+        self._require_reachable()
         held = self._spaces.get((space, index_key), {})
         found = sorted(((likeness(each, vector), key) for key, each in held.items()), reverse=True)
         return tuple((key, cosine) for cosine, key in found[:most])
 
     async def forget(self, space: MemorySpace, ids: Sequence[MemoryId]) -> None:
-        """Let go of these."""
-        self._reach()
+        self._require_reachable()
         for (each, _), held in self._spaces.items():
             for memory_id in ids if each == space else ():
                 held.pop(memory_id, None)
 
     async def drop(self, space: MemorySpace) -> None:
-        """Let go of all of the space."""
-        self._reach()
+        self._require_reachable()
         for key in [key for key in self._spaces if key[0] == space]:
             del self._spaces[key]
 
-    def _reach(self) -> None:
+    def _require_reachable(self) -> None:
         if self.is_away:
             raise MemoryAway("The index in memory is away.")
 

@@ -1,4 +1,4 @@
-"""The repositories of the database in memory."""
+"""The in-memory database's agents, turns, notes and notices."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -26,14 +26,12 @@ class MemoryAgents:
         self._pending: IdentityMap[Agent] = IdentityMap("agent", buffer.check_open)
 
     async def get(self, channel: ChannelScope, agent_id: AgentId) -> Agent:
-        """The agent, as it is to be saved here or else as it is committed."""
         agent = await self.locate(agent_id)
         if agent.channel != channel:
             raise self._pending.missing(agent_id)
         return agent
 
     async def locate(self, agent_id: AgentId) -> Agent:
-        """The same, wherever it is."""
         if agent := self._pending.find(agent_id):
             return agent
         if agent_id not in self._buffer.committed.agents:
@@ -41,45 +39,37 @@ class MemoryAgents:
         return self._read([self._buffer.committed.agents[agent_id]])[0]
 
     async def find_by_name(self, channel: ChannelScope, name: str) -> Agent | None:
-        """The agent that is committed under this name, as it is to be saved here."""
         rows = self._buffer.committed.agents.values()
         found = self._read(row for row in rows if name_key(row.value) == (channel, name.casefold()))
         return self._pending.latest(found[0]) if found else None
 
     async def of(self, channel: ChannelScope) -> tuple[Agent, ...]:
-        """The channel's agents."""
         return self._read(row for row in self._buffer.committed.agents.values() if row.value.channel == channel)
 
     async def in_thread(self, thread: ThreadRef) -> Agent | None:
-        """The agent that is committed with this thread, as it is to be saved here."""
         rows = self._buffer.committed.agents.values()
         found = self._read(row for row in rows if _is_in(row.value, thread) and not row.value.parent)
         return self._pending.latest(found[-1]) if found else None
 
     async def list_by_owner(self, surface: SurfaceName, workspace: str, person: str) -> tuple[Agent, ...]:
-        """What the person made in the workspace."""
         rows = self._buffer.committed.agents.values()
-        return self._read(row for row in rows if _made(row.value) == (surface, workspace, person))
+        return self._read(row for row in rows if _owner_key(row.value) == (surface, workspace, person))
 
     async def list_with_thread(self, surface: SurfaceName, since: datetime) -> tuple[Agent, ...]:
-        """Agents in whose thread a reply matters."""
         rows = self._buffer.committed.agents.values()
         here = (row for row in rows if _has_thread(row.value, surface))
         return self._read(row for row in here if not row.value.is_at_rest or row.value.since >= since)
 
     async def census(self) -> tuple[Headcount, ...]:
-        """Counts by channel and status."""
         rows = self._buffer.committed.agents.values()
         counts = Counter((row.value.channel.key, row.value.status.kind) for row in rows)
         return tuple(Headcount(ChannelScope.parse(key), status, counts[key, status]) for key, status in sorted(counts))
 
     async def list_awaiting_people(self, most: int) -> tuple[Agent, ...]:
-        """Agents that ask something."""
         rows = self._buffer.committed.agents.values()
         return self._read(row for row in rows if isinstance(row.value.status, Awaiting))[:most]
 
     async def due(self, surfaces: Sequence[SurfaceName], now: datetime) -> tuple[AgentId, ...]:
-        """Agents with work to do."""
         store = self._buffer.committed
         due = {row.value.id for row in store.agents.values() if _has_work(row.value, now)}
         due |= {row.value.agent_id for row in store.turns.values() if row.shown != row.value.stage}
@@ -87,12 +77,10 @@ class MemoryAgents:
         return tuple(sorted(each for each in due if store.agents[each].value.channel.surface in surfaces))
 
     def add(self, agent: Agent) -> None:
-        """Insert it at commit."""
         self._pending.add(agent)
         self._insert(agent)
 
     def save(self, agent: Agent) -> None:
-        """Update it at commit, if it is still as it was read."""
         read = self._pending.save(agent)
         if read is None:
             self._insert(agent)
@@ -100,7 +88,6 @@ class MemoryAgents:
             self._buffer.queue(lambda store: store.update_agent(agent, read), key=("agent", agent.id))
 
     def remove(self, agent: Agent) -> None:
-        """Delete it at commit with what belongs to it."""
         self._pending.remove(agent)
         self._buffer.queue(lambda store: store.remove(agent))
 
@@ -120,7 +107,6 @@ class MemoryTurns:
         self._pending: IdentityMap[Turn] = IdentityMap("turn", buffer.check_open)
 
     async def get(self, channel: ChannelScope, turn_id: TurnId) -> Turn:
-        """The turn, as it is to be saved here or else as it is committed."""
         if turn := self._pending.find(turn_id, channel):
             return turn
         row = self._buffer.committed.turns.get(turn_id)
@@ -129,23 +115,19 @@ class MemoryTurns:
         return self._read([row])[0]
 
     async def of(self, agent: Agent, *, last: int, before: int | None = None) -> tuple[Turn, ...]:
-        """The newest turns, by number."""
-        rows = _theirs(self._buffer.committed.turns, agent)
+        rows = _rows_of(self._buffer.committed.turns, agent)
         rows = sorted((row for row in rows if before is None or row.value.number < before), key=_number)
         return self._read(rows[max(0, len(rows) - last) :])
 
     async def list_unshown(self, agent: Agent) -> tuple[Turn, ...]:
-        """Turns whose card is out of date."""
-        rows = _theirs(self._buffer.committed.turns, agent)
+        rows = _rows_of(self._buffer.committed.turns, agent)
         return self._read(sorted((row for row in rows if row.shown != row.value.stage), key=_number))
 
     def add(self, turn: Turn) -> None:
-        """Insert it at commit."""
         self._pending.add(turn)
         self._insert(turn)
 
     def save(self, turn: Turn) -> None:
-        """Update it at commit, if it is still as it was read; where its card stands stays."""
         read = self._pending.save(turn)
         if read is None:
             self._insert(turn)
@@ -153,7 +135,6 @@ class MemoryTurns:
             self._buffer.queue(lambda store: store.update_turn(turn, read), key=("turn", turn.id))
 
     def mark_shown(self, turn: Turn, address: str, at: datetime) -> None:
-        """Update where the card stands and what it shows, whatever else became of the turn."""
         self._buffer.queue(lambda store: store.mark_shown(turn, address, at))
 
     def _insert(self, turn: Turn) -> None:
@@ -170,42 +151,33 @@ class MemoryNotes:
         self._buffer = buffer
 
     async def of(self, agent: Agent, *, since: datetime | None = None) -> tuple[Note, ...]:
-        """The agent's notes."""
-        return _said(_theirs(self._buffer.committed.notes, agent), since)
+        return _values(_rows_of(self._buffer.committed.notes, agent), since)
 
     async def list_waiting(self, agent: Agent) -> tuple[Note, ...]:
-        """Notes that no turn's thinking has read."""
         return tuple(note for note in await self.of(agent) if note.taken_into is None)
 
     async def notices(self, agent: Agent, *, since: datetime | None = None) -> tuple[Notice, ...]:
-        """The agent's notices."""
-        return _said(_theirs(self._buffer.committed.notices, agent), since)
+        return _values(_rows_of(self._buffer.committed.notices, agent), since)
 
     async def notice(self, channel: ChannelScope, notice_id: NoticeId) -> Notice:
-        """The notice that is committed."""
         row = self._buffer.committed.notices.get(notice_id)
         if row is None or row.value.channel != channel:
             raise NotFound("notice", notice_id)
         return row.value
 
     async def list_untold(self, agent: Agent) -> tuple[Notice, ...]:
-        """Notices that the thread was not told."""
-        return _said([row for row in _theirs(self._buffer.committed.notices, agent) if not row.shown])
+        return _values([row for row in _rows_of(self._buffer.committed.notices, agent) if not row.shown])
 
     def add(self, note: Note) -> None:
-        """Insert it at commit."""
         self._buffer.queue(lambda store: store.insert_said(store.notes, note))
 
     def take(self, notes: Sequence[Note], turn_id: TurnId) -> None:
-        """Update who read them."""
         self._buffer.queue(lambda store: store.take(notes, turn_id))
 
     def announce(self, notice: Notice) -> None:
-        """Insert it at commit."""
         self._buffer.queue(lambda store: store.insert_said(store.notices, notice))
 
     def mark_told(self, notice: Notice) -> None:
-        """Update that the thread was told."""
         self._buffer.queue(lambda store: store.mark_told(notice))
 
 
@@ -221,7 +193,7 @@ def _is_in(agent: Agent, thread: ThreadRef) -> bool:
     return agent.channel == thread.channel and agent.thread is not None and agent.thread.thread == thread.thread
 
 
-def _made(agent: Agent) -> tuple[SurfaceName, str, str]:
+def _owner_key(agent: Agent) -> tuple[SurfaceName, str, str]:
     return agent.channel.surface, agent.channel.workspace, agent.owner.id
 
 
@@ -229,10 +201,10 @@ def _number(row: StoredRow[Turn]) -> int:
     return row.value.number
 
 
-def _theirs(rows: Rows[B], agent: Agent) -> list[StoredRow[B]]:
+def _rows_of(rows: Rows[B], agent: Agent) -> list[StoredRow[B]]:
     return [row for row in rows.values() if (row.value.agent_id, row.value.channel) == (agent.id, agent.channel)]
 
 
-def _said(rows: Iterable[StoredRow[Said]], since: datetime | None = None) -> tuple[Said, ...]:
+def _values(rows: Iterable[StoredRow[Said]], since: datetime | None = None) -> tuple[Said, ...]:
     said = (row.value for row in rows if since is None or row.value.at >= since)
     return tuple(sorted(said, key=lambda each: (each.at, each.id)))

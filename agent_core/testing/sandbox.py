@@ -1,4 +1,4 @@
-"""A sandbox that runs nothing: it records what it was asked to run and answers as a test says."""
+"""A sandbox that runs nothing: it records programs and gives the results that a test defines."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,21 +15,21 @@ from agent_core.testing.clock import FakeClock
 from agent_core.testing.files import InMemoryWorkspaces
 
 Program: TypeAlias = Callable[[Sequence[str], Files], Awaitable[ProgramRun]]
-MOST_LEFT = 4
-KILLED = 137
+MAX_BACKGROUND = 4
+KILLED_EXIT_CODE = 137
 
 
 async def silent(_argv: Sequence[str], _files: Files) -> ProgramRun:
-    """A program that does nothing and succeeds."""
+    """A program that prints nothing and succeeds."""
     return ProgramRun(exit_code=0, output="")
 
 
 @dataclass(slots=True, kw_only=True)
 class RecordingSandbox:
-    """A Sandbox in which every program is `program`, a function that may change the agent's files.
+    """A Sandbox in which every program is the function `program`, which may change the agent's files.
 
-    What is left running runs until it is ended; `ran` and `started` hold what was asked for, `sealed` the sealed files
-    of each run, `fault` is what the self-test says.
+    Background programs run until they are ended. `ran` and `started` record the command lines, `sealed` the sealed
+    files of each run, and `fault` is the result of the self-test.
     """
 
     program: Program = silent
@@ -43,7 +43,6 @@ class RecordingSandbox:
     _keys: "count[int]" = field(default_factory=lambda: count(1))
 
     async def self_test(self) -> str:
-        """What the test says."""
         return self.fault
 
     async def run(
@@ -55,7 +54,7 @@ class RecordingSandbox:
         report: Callable[[str], None],
         sealed: Mapping[str, bytes] = NOTHING_SEALED,
     ) -> ProgramRun:
-        """Call the program; what it printed is reported once."""
+        """Call the program and report its output once."""
         self.ran.append(tuple(argv))
         self.sealed.append(dict(sealed))
         run = await self.program(argv, self.workspaces.of(agent))
@@ -63,9 +62,8 @@ class RecordingSandbox:
         return run
 
     async def start(self, argv: Sequence[str], agent: Agent) -> Background:
-        """Call the program, and say that it goes on."""
         left = self._left.setdefault(agent.id, [])
-        if len(left) >= MOST_LEFT:
+        if len(left) >= MAX_BACKGROUND:
             raise CommandError(f"{len(left)} programs run already; end one with end_process first.")
         self.started.append(tuple(argv))
         run = await self.program(argv, self.workspaces.of(agent))
@@ -74,22 +72,18 @@ class RecordingSandbox:
         return told
 
     async def list_background(self, agent: Agent) -> tuple[Background, ...]:
-        """What the agent started."""
         return tuple(self._left.get(agent.id, ()))
 
     async def end(self, agent: Agent, key: str) -> Background:
-        """Forget one."""
         left = self._left.get(agent.id, [])
         for program in left:
             if program.key == key:
                 left.remove(program)
-                return replace(program, exit_code=KILLED)
+                return replace(program, exit_code=KILLED_EXIT_CODE)
         raise CommandError(f"There is no program {key!r}: list_processes names those there are.")
 
     async def end_all(self, agent_id: AgentId) -> None:
-        """Forget all of the agent's."""
         self._left.pop(agent_id, None)
 
     async def close(self) -> None:
-        """Forget all."""
         self._left.clear()

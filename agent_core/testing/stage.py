@@ -1,4 +1,4 @@
-"""A whole Signoff on doubles: service, views, loop and engine over one in-memory database."""
+"""All of Signoff on test doubles: services, views, loop and engine over one in-memory database."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -15,7 +15,7 @@ from agent_core.commands.registry import Commands
 from agent_core.engines.local import LocalEngine
 from agent_core.loop.advance import AgentLoop
 from agent_core.loop.command_runner import Hook
-from agent_core.loop.summarising import HISTORY_TOKENS
+from agent_core.loop.summarising import MAX_HISTORY_TOKENS
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent
@@ -50,7 +50,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True, kw_only=True)
 class Stage:
-    """Put other ports in to test them; `run` keeps the engine going inside a with-block."""
+    """Replace a port to test with another one; `run` keeps the engine running inside a with-block."""
 
     model: LanguageModel = field(default_factory=ScriptedModel)
     database: Database = field(default_factory=InMemoryDatabase)
@@ -62,7 +62,7 @@ class Stage:
     index: MemoryIndex = field(default_factory=InMemoryIndex)
     hooks: tuple[Hook, ...] = ()
     fast_model: str = ""
-    history_tokens: int = HISTORY_TOKENS
+    history_tokens: int = MAX_HISTORY_TOKENS
     profile: ProfileName = "auto"
     core: Core = field(init=False)
     engine: LocalEngine = field(init=False)
@@ -108,22 +108,18 @@ class Stage:
 
     @property
     def shown(self) -> RecordingSurface:
-        """What was shown, where the surface records it."""
-        return _the(RecordingSurface, self.surface)
+        return _require_kind(RecordingSurface, self.surface)
 
     @property
     def fake_clock(self) -> FakeClock:
-        """The clock, where a test moves it."""
-        return _the(FakeClock, self.clock)
+        return _require_kind(FakeClock, self.clock)
 
     @property
     def script(self) -> ScriptedModel:
-        """The model's script, where it has one."""
-        return _the(ScriptedModel, self.model)
+        return _require_kind(ScriptedModel, self.model)
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """Keep the engine going."""
         task = asyncio.create_task(self.engine.run(self.loop.advance))
         try:
             yield
@@ -132,23 +128,21 @@ class Stage:
             await asyncio.gather(task, return_exceptions=True)
 
     def origin(self, by: Actor = ANA, delivery: str | None = None) -> Origin:
-        """A request from somebody in the channel."""
         return Origin(by=by, channel=CHANNEL, delivery=delivery)
 
     async def create(self, *goals: str, **draft: Any) -> Agent:
-        """An agent of Ana's, made and advanced until it asks or rests."""
+        """Create an agent of Ana's, and advance it until it asks people or is at rest."""
         agent = await self.service.create(
             AgentDraft(name="Clerk", goals=goals or ("Write a file",), **draft), self.origin()
         )
         return await self.wait_until_settled(agent)
 
     async def wait_until_settled(self, agent: Agent) -> Agent:
-        """Advance the agent in this task until it asks or rests, and return it as it is then."""
+        """Advance the agent in this task until it asks people or is at rest; return it as saved."""
         await self.loop.advance(agent.id)
         return await self.views.agent(agent.channel, agent.id)
 
     async def decide(self, agent: Agent, decision: Decision, by: Actor = ANA) -> Turn:
-        """Decide the agent's newest turn as it is shown now."""
         turn = await self.turn(agent)
         _, decided = await self.service.decide(turn.id, decision, self.origin(by), shown=turn.control_hash)
         return decided
@@ -161,7 +155,7 @@ class Stage:
         return turn
 
 
-def _the(kind: type[T], port: object) -> T:
+def _require_kind(kind: type[T], port: object) -> T:
     if not isinstance(port, kind):
         raise TypeError(f"This stage was set with a {type(port).__name__}.")
     return port

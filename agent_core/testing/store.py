@@ -1,4 +1,4 @@
-"""What the database in memory holds, and how a unit of work changes it."""
+"""The data of the in-memory database, and the buffered changes of a unit of work."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -19,13 +19,13 @@ from agent_core.model.usage import Budget
 T = TypeVar("T")
 Said = TypeVar("Said", Note, Notice, AuditEntry)
 
-IN_THE_WAY = "A record stands in the way."
-CHANGED = "A record was saved elsewhere since it was read."
+RECORD_EXISTS = "A record with this key exists."
+RECORD_CHANGED = "A record was saved elsewhere since it was read."
 
 
 @dataclass(frozen=True, slots=True)
 class StoredRow(Generic[T]):
-    """A record, how often it was saved, and what of it the thread was shown."""
+    """A record, its revision for optimistic locking, and the stage that the thread was shown."""
 
     value: T
     revision: int = 1
@@ -33,8 +33,8 @@ class StoredRow(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class KeptMemory:
-    """A memory, whose it is, and where it can be found by which vector."""
+class StoredMemory:
+    """A memory with its agent, its vector and the index that holds it."""
 
     memory: Memory
     agent_id: AgentId
@@ -48,7 +48,7 @@ Rows: TypeAlias = dict[str, StoredRow[T]]
 
 @dataclass(slots=True)
 class Store:
-    """Everything that is committed."""
+    """All committed data."""
 
     agents: Rows[Agent] = field(default_factory=dict)
     turns: Rows[Turn] = field(default_factory=dict)
@@ -58,12 +58,12 @@ class Store:
     deliveries: dict[str, datetime] = field(default_factory=dict)
     preferences: dict[tuple[str, str], str] = field(default_factory=dict)
     installations: dict[tuple[str, str], Installation] = field(default_factory=dict)
-    memories: dict[str, KeptMemory] = field(default_factory=dict)
+    memories: dict[str, StoredMemory] = field(default_factory=dict)
     memory_changes: dict[tuple[AgentId, ChannelScope], MemoryChanges] = field(default_factory=dict)
     budgets: dict[ChannelScope, Budget] = field(default_factory=dict)
 
     def change(self, changes: tuple["Change", ...]) -> None:
-        """Make every change, or none when one of them raises Conflict."""
+        """Apply all changes, or none if one of them raises Conflict."""
         changed = Store(**{each.name: getattr(self, each.name).copy() for each in fields(self)})
         for change in changes:
             change(changed)
@@ -71,18 +71,15 @@ class Store:
             setattr(self, each.name, getattr(changed, each.name))
 
     def insert_agent(self, agent: Agent) -> None:
-        """Add a new agent."""
-        self._must_be_free(agent)
+        self._require_free_name(agent)
         _insert(self.agents, agent.id, StoredRow(agent))
 
     def update_agent(self, agent: Agent, revision: int) -> None:
-        """Replace an agent that is as it was read."""
-        row = _as_read(self.agents, agent.id, revision)
-        self._must_be_free(agent)
+        row = _require_revision(self.agents, agent.id, revision)
+        self._require_free_name(agent)
         self.agents[agent.id] = replace(row, value=agent, revision=revision + 1)
 
     def remove(self, agent: Agent) -> None:
-        """Drop an agent and what belongs to it."""
         row = self.agents.get(agent.id)
         if row is None or row.value.channel != agent.channel:
             return
@@ -94,15 +91,13 @@ class Store:
         self.memory_changes.pop((agent.id, agent.channel), None)
 
     def insert_turn(self, turn: Turn) -> None:
-        """Add a new turn."""
-        self._must_be_there(turn.agent_id)
+        self._require_agent(turn.agent_id)
         if any((row.value.agent_id, row.value.number) == (turn.agent_id, turn.number) for row in self.turns.values()):
-            raise Conflict(IN_THE_WAY)
+            raise Conflict(RECORD_EXISTS)
         _insert(self.turns, turn.id, StoredRow(turn))
 
     def update_turn(self, turn: Turn, revision: int) -> None:
-        """Replace a turn that is as it was read; where its card stands stays."""
-        row = _as_read(self.turns, turn.id, revision)
+        row = _require_revision(self.turns, turn.id, revision)
         shown = row.value
         value = replace(
             turn,
@@ -113,67 +108,56 @@ class Store:
         self.turns[turn.id] = replace(row, value=value, revision=revision + 1)
 
     def mark_shown(self, turn: Turn, address: str, at: datetime) -> None:
-        """Change where a turn's card stands and what it shows."""
         if row := self.turns.get(turn.id):
             value = replace(row.value, shown_as=address, shown_at=at, shown_hash_on_card=turn.control_hash)
             self.turns[turn.id] = replace(row, value=value, shown=turn.stage)
 
     def insert_said(self, rows: Rows[Said], said: Said) -> None:
-        """Add a note or a notice."""
-        self._must_be_there(said.agent_id)
+        self._require_agent(said.agent_id)
         _insert(rows, said.id, StoredRow(said))
 
     def insert_entry(self, entry: AuditEntry) -> None:
-        """Add an entry to the decision log."""
         _insert(self.audit, entry.id, StoredRow(entry))
 
     def take(self, notes: Sequence[Note], turn_id: TurnId) -> None:
-        """Change which turn read the notes."""
         for row in [self.notes[note.id] for note in notes if note.id in self.notes]:
             self.notes[row.value.id] = replace(row, value=replace(row.value, taken_into=turn_id))
 
     def mark_told(self, notice: Notice) -> None:
-        """Change that the thread was told."""
         if row := self.notices.get(notice.id):
             self.notices[notice.id] = replace(row, shown="told")
 
     def claim(self, delivery: str, at: datetime) -> None:
-        """Add a delivery."""
         if delivery in self.deliveries:
-            raise Conflict(IN_THE_WAY)
+            raise Conflict(RECORD_EXISTS)
         self.deliveries[delivery] = at
 
     def forget(self, before: datetime) -> None:
-        """Drop older deliveries."""
         self.deliveries = {delivery: at for delivery, at in self.deliveries.items() if at >= before}
 
     def put_installation(self, installation: Installation, replacing: str | None) -> None:
-        """Add or replace an installation, which must be sealed as `replacing` if that is given."""
+        """Add or replace an installation; raise Conflict unless the old one is sealed as `replacing`, if given."""
         place = (installation.surface, installation.workspace)
         there = self.installations.get(place)
         if replacing is not None and (there is None or there.sealed != replacing):
-            raise Conflict(CHANGED)
+            raise Conflict(RECORD_CHANGED)
         self.installations[place] = installation
 
     def remove_installation(self, place: tuple[str, str]) -> None:
-        """Drop an installation, if it is there."""
         self.installations.pop(place, None)
 
-    def insert_memories(self, memories: Sequence[KeptMemory]) -> None:
-        """Add new memories of an agent that is in this channel."""
+    def insert_memories(self, memories: Sequence[StoredMemory]) -> None:
         for kept in memories:
-            self._must_be_there(kept.agent_id)
+            self._require_agent(kept.agent_id)
             if kept.memory.id in self.memories or self.agents[kept.agent_id].value.channel != kept.channel:
-                raise Conflict(IN_THE_WAY)
+                raise Conflict(RECORD_EXISTS)
             self.memories[kept.memory.id] = kept
 
-    def memories_of(self, agent: Agent) -> list[KeptMemory]:
-        """Those of the agent in its channel."""
+    def memories_of(self, agent: Agent) -> list[StoredMemory]:
         whose = (agent.id, agent.channel)
         return [each for each in self.memories.values() if (each.agent_id, each.channel) == whose]
 
-    def replace_memory(self, old: KeptMemory, new: KeptMemory | None) -> None:
-        """Change or drop a memory, and count the vectors that come and go."""
+    def replace_memory(self, old: StoredMemory, new: StoredMemory | None) -> None:
         whose = (old.agent_id, old.channel)
         counts = self.memory_changes.get(whose, MemoryChanges())
         self.memory_changes[whose] = MemoryChanges(counts.added + bool(new), counts.removed + bool(old.index_key))
@@ -183,15 +167,14 @@ class Store:
             del self.memories[old.memory.id]
 
     def change_budget(self, channel: ChannelScope, change: Callable[[Budget], Budget]) -> None:
-        """Change what a channel may spend or has spent."""
         self.budgets[channel] = change(self.budgets.get(channel, Budget()))
 
-    def _must_be_free(self, agent: Agent) -> None:
+    def _require_free_name(self, agent: Agent) -> None:
         others = (row.value for row in self.agents.values() if row.value.id != agent.id)
         if any(name_key(other) == name_key(agent) for other in others):
-            raise Conflict(IN_THE_WAY)
+            raise Conflict(RECORD_EXISTS)
 
-    def _must_be_there(self, agent_id: AgentId) -> None:
+    def _require_agent(self, agent_id: AgentId) -> None:
         if agent_id not in self.agents:
             raise Conflict("The agent it belongs to is gone.")
 
@@ -200,7 +183,7 @@ Change: TypeAlias = Callable[[Store], None]
 
 
 class StoreBuffer:
-    """The changes of one unit of work, waiting for its commit."""
+    """The changes of one unit of work until its commit."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -209,7 +192,6 @@ class StoreBuffer:
 
     @property
     def committed(self) -> Store:
-        """What can be read."""
         self.check_open()
         return self._store
 
@@ -219,34 +201,33 @@ class StoreBuffer:
             raise RuntimeError("This unit of work has ended: begin another.")
 
     def queue(self, change: Change, *, key: object = None) -> None:
-        """Let the change wait for the commit, in the place of one queued before under the same `key`."""
+        """Buffer a change; it replaces a buffered change with the same `key`."""
         self.check_open()
         self._changes[object() if key is None else key] = change
 
     def commit(self) -> None:
-        """Make what was queued, all or nothing; raise Conflict."""
+        """Apply the buffered changes; raise Conflict."""
         self.check_open()
         self._is_open = False
         self._store.change(tuple(self._changes.values()))
 
     def close(self) -> None:
-        """End the unit of work."""
         self._is_open = False
 
 
 def name_key(agent: Agent) -> tuple[ChannelScope, str]:
-    """Under what no two agents may be."""
+    """The key by which an agent's name is unique."""
     return agent.channel, agent.name.casefold()
 
 
 def _insert(rows: Rows[T], record_id: str, row: StoredRow[T]) -> None:
     if record_id in rows:
-        raise Conflict(IN_THE_WAY)
+        raise Conflict(RECORD_EXISTS)
     rows[record_id] = row
 
 
-def _as_read(rows: Rows[T], record_id: str, revision: int) -> StoredRow[T]:
+def _require_revision(rows: Rows[T], record_id: str, revision: int) -> StoredRow[T]:
     row = rows.get(record_id)
     if row is None or row.revision != revision:
-        raise Conflict(CHANGED)
+        raise Conflict(RECORD_CHANGED)
     return row

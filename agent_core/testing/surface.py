@@ -1,4 +1,4 @@
-"""A chat surface that remembers what it was asked to show, for tests that read it."""
+"""A chat surface that records what it shows."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,9 +15,9 @@ from agent_core.model.turn import Turn
 
 @dataclass(slots=True)
 class RecordingSurface:
-    """Keeps the newest showing of each card, every notice, and how often each was sent.
+    """Keeps the newest state of each card, every notice, and how often each card was sent.
 
-    Errors put into `faults` are raised by the next calls, one each.
+    Each call raises the next of `faults`, if any.
     """
 
     name: SurfaceName = "web"
@@ -33,53 +33,47 @@ class RecordingSurface:
     _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
 
     async def open_thread(self, agent: Agent) -> ThreadRef:
-        """Open the thread once."""
-        await self._happens()
+        await self._raise_fault()
         return self.threads.setdefault(agent.id, ThreadRef(agent.channel, agent.id))
 
     async def show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> str:
-        """Put the card in place of the one before."""
-        await self._happens()
+        await self._raise_fault()
         self.cards[turn.id], self.agents[agent.id] = turn, agent
         self.sent.append((turn.id, turn.state, may_exist))
-        await self._tell()
+        await self._notify()
         return f"card/{turn.id}"
 
     async def notice(self, agent: Agent, notice: Notice, *, may_exist: bool) -> None:
-        """Keep the notice."""
-        await self._happens()
+        await self._raise_fault()
         self.notices.append(notice)
-        await self._tell()
+        await self._notify()
 
     async def status(self, agent: Agent) -> None:
-        """Keep the agent as it is now."""
         self.agents[agent.id] = agent
-        await self._tell()
+        await self._notify()
 
     async def announce_lost_thread(self, agent: Agent, reason: str) -> None:
-        """Keep the reason."""
         self.losses.append(reason)
 
     async def upload(self, agent: Agent, filename: str, data: bytes) -> None:
-        """Keep the file."""
         self.uploads.append((filename, data))
 
     async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
-        """The person as `people` has them by their id, where it does: None there is somebody who is gone."""
+        """The person of that id in `people`, else as given; raise NotFound for a person whose value is None."""
         known = self.people.get(person.id, person)
         if known is None:
             raise NotFound("person", person.display)
         return known
 
     async def until(self, happened: Callable[["RecordingSurface"], bool], seconds: float = 60) -> None:
-        """Return once `happened` holds; raise TimeoutError when it does not in time."""
+        """Return once `happened` is true; raise TimeoutError after `seconds`."""
         async with asyncio.timeout(seconds), self._changed:
             await self._changed.wait_for(lambda: happened(self))
 
-    async def _happens(self) -> None:
+    async def _raise_fault(self) -> None:
         if self.faults:
             raise self.faults.pop(0)
 
-    async def _tell(self) -> None:
+    async def _notify(self) -> None:
         async with self._changed:
             self._changed.notify_all()

@@ -1,4 +1,4 @@
-"""A web of a few pages that a test writes down."""
+"""A web of pages, files and repositories that a test defines."""
 
 from dataclasses import dataclass, field, replace
 
@@ -8,14 +8,14 @@ from agent_core.ports.web import ClonedRepository, ContactedHost, FetchedContent
 from agent_core.providers.egress.address_policy import describe_internal
 from agent_core.providers.egress.urls import Target, display_host, parse_url, url_error
 
-SOMEWHERE = "93.184.216.34"
+PUBLIC_ADDRESS = "93.184.216.34"
 
 
 @dataclass(slots=True)
 class InMemoryWeb:
-    """See `Web` in the ports: things by their URL. What is read as a page, fetched and cloned is kept in `asked`.
+    """See `Web` in the ports: resources by URL. The URLs of all requests are recorded in `asked`.
 
-    Every name that is not listed in `addresses` is somewhere on the open internet.
+    Host names that `addresses` does not list resolve to a public address.
     """
 
     pages: dict[str, Page] = field(default_factory=dict)
@@ -25,17 +25,15 @@ class InMemoryWeb:
     asked: list[str] = field(default_factory=list)
 
     def hold(self, page: Page) -> None:
-        """Put up a page."""
+        """Add a page."""
         self.pages[page.url] = page
         self.files[page.url] = FetchedContent(url=page.url, kind="text/html", data=page.text.encode(), charset="utf-8")
 
     def host_of(self, url: str, sites: Sites) -> str:
-        """By what is written alone."""
         self._admitted(url, sites)
         return display_host(url)
 
     async def fetch(self, url: str, sites: Sites, most: int) -> FetchedContent:
-        """One of the files."""
         fetched = self.files.get(self._asked(url, sites))
         if fetched is None:
             raise CommandError(f"{parse_url(url).host} answered 404. There is no such page.")
@@ -44,14 +42,13 @@ class InMemoryWeb:
         return replace(fetched, hosts=self._hosts(url))
 
     async def page(self, url: str, sites: Sites) -> Page:
-        """One of the pages."""
         page = self.pages.get(self._asked(url, sites))
         if page is None:
             raise CommandError(f"{parse_url(url).host} answered 404. There is no such page.")
         return replace(page, hosts=self._hosts(url))
 
     async def clone(self, url: str, sites: Sites, most: int) -> ClonedRepository:
-        """One of the repositories; files beyond `most` bytes are left out."""
+        """The repository of that URL; files beyond `most` bytes are left out."""
         cloned = self.repositories.get(self._asked(url, sites))
         if cloned is None:
             raise CommandError(f"There is no git repository at {url}.")
@@ -62,7 +59,7 @@ class InMemoryWeb:
 
     def _hosts(self, url: str) -> tuple[ContactedHost, ...]:
         target = parse_url(url)
-        return (ContactedHost(target.host, str(target.address or self.addresses.get(target.host, SOMEWHERE))),)
+        return (ContactedHost(target.host, str(target.address or self.addresses.get(target.host, PUBLIC_ADDRESS))),)
 
     def _asked(self, url: str, sites: Sites) -> str:
         target = self._admitted(url, sites)

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from agent_core.commands.registry import CommandContext
-from agent_core.loop.command_runner import Next
+from agent_core.loop.command_runner import NextHook
 from agent_core.model.command import CommandCall
 from agent_core.model.decision import Approve
 from agent_core.model.result import Result
@@ -21,7 +21,7 @@ class Counting:
 
     runs: Counter[str] = field(default_factory=Counter)
 
-    async def __call__(self, call: CommandCall, context: CommandContext, following: Next) -> Result:
+    async def __call__(self, call: CommandCall, context: CommandContext, following: NextHook) -> Result:
         """Let the call go on to the next hook, and at last to the command."""
         result = await following(call, context)
         self.runs[f"{call.name} {result.kind}"] += 1

@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel, Field
 
-from agent_core.commands.registry import CommandContext, declared
+from agent_core.commands.registry import CommandContext, declare
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
 
@@ -32,6 +32,6 @@ async def preview_replace(given: Replacement, context: CommandContext) -> Previe
     return Preview(title=title, body=change, kind="diff", target=given.filename, basis=basis)
 
 
-REPLACE_TEXT = declared(
+REPLACE_TEXT = declare(
     Replacement, replace_text, preview_replace, label="Replace text", risks=("write",), category="files"
 )

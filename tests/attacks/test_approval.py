@@ -12,10 +12,10 @@ from pydantic import BaseModel
 from adapters.cards import turn_card
 from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS
-from agent_core.commands.redaction import redacting
-from agent_core.commands.registry import CommandContext, Commands, declared
+from agent_core.commands.redaction import redact_output
+from agent_core.commands.registry import CommandContext, Commands, declare
 from agent_core.errors import AlreadyDecided, CommandError, NotAllowed
-from agent_core.loop.command_runner import Next
+from agent_core.loop.command_runner import NextHook
 from agent_core.model.actors import ActorKind
 from agent_core.model.agent import Agent
 from agent_core.model.command import CommandCall
@@ -53,8 +53,8 @@ async def echo(given: Text, context: CommandContext) -> str:
 
 
 def stage_of(*replies: str) -> Stage:
-    own = declared(Text, echo, label="Echo", risks=("execute",), category="code")
-    commands = Commands.of(*(redacting(each, SECRETS) for each in (*FILE_COMMANDS, *FINISH_COMMANDS, own)))
+    own = declare(Text, echo, label="Echo", risks=("execute",), category="code")
+    commands = Commands.of(*(redact_output(each, SECRETS) for each in (*FILE_COMMANDS, *FINISH_COMMANDS, own)))
     stage = Stage(model=ScriptedModel(*replies), commands=commands)
     metered_model = MeteredModel(model=stage.model, tokens=Estimates(), secrets=SECRETS)
     stage.loop = replace(stage.loop, proposer=replace(stage.loop.proposer, metered_model=metered_model))
@@ -228,7 +228,7 @@ async def test_a_command_that_was_switched_off_does_not_run(answer: str) -> None
     assert await stage.views.files(agent.channel, agent.id) == ()
 
 
-async def change_it(call: CommandCall, context: CommandContext, following: Next) -> Result:
+async def change_it(call: CommandCall, context: CommandContext, following: NextHook) -> Result:
     """Change the file after the last look at it, and go on."""
     if call.name != "do_nothing":
         await context.files.write("a.txt", b"somebody else's\n")

@@ -20,7 +20,7 @@ from agent_core.providers.workspace.folder_workspace import FolderFiles
 from agent_core.providers.workspace.workspace_paths import Limits
 from agent_core.testing.examples import an_agent
 from tests.attacks.rows import attack
-from tests.standins.documents import WORD, archive, line, pdf, squeezed, word
+from tests.standins.documents import WORD_NAMESPACE, archive, compressed_stream, line, pdf, word
 
 COMMANDS = Commands.of(*FileCommands(DocumentReader()).commands)
 SECRET = "the secret of the host"
@@ -230,7 +230,7 @@ async def test_a_swapped_folder_lets_nothing_out(folder: Path, outside: Path, an
         ),
         pytest.param(
             "d.pdf",
-            lambda: pdf(squeezed(bytes(1_000_000), 200)),
+            lambda: pdf(compressed_stream(bytes(1_000_000), 200)),
             marks=attack(
                 "files",
                 "A PDF of 200 kB with a page that unpacks to 200 MB",
@@ -263,7 +263,9 @@ async def test_a_hostile_document_is_answered_with_a_sentence(
     "files", "Zip slip: a Word file with a member called `../../slipped`", "its text is read and nothing is unpacked"
 )
 async def test_no_member_of_a_document_slips_out(folder: Path, tmp_path: Path, answer: str) -> None:
-    (folder / "a.docx").write_bytes(archive({"../../slipped": "x", "word/document.xml": f"<d {WORD}>{line('Hi')}</d>"}))
+    (folder / "a.docx").write_bytes(
+        archive({"../../slipped": "x", "word/document.xml": f"<d {WORD_NAMESPACE}>{line('Hi')}</d>"})
+    )
     said = await told(FolderFiles(folder), "read_file", filename="a.docx")
     is_alone = [each.name for each in tmp_path.rglob("*")] == ["inside", "a.docx"]  # noqa: ASYNC240
     assert ("its text is read and nothing is unpacked" if (said, is_alone) == ("Hi\n", True) else said) == answer

@@ -9,11 +9,11 @@ from agent_core.commands.agents import AgentCommands
 from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.programs import ProgramCommands
-from agent_core.commands.registry import Command, CommandContext, Commands, declared
+from agent_core.commands.registry import Command, CommandContext, Commands, declare
 from agent_core.errors import PersonError, SurfaceBusy, ThreadGone
-from agent_core.loop.command_runner import Next
+from agent_core.loop.command_runner import NextHook
 from agent_core.loop.recall import Recall
-from agent_core.loop.transitions import add_recalled
+from agent_core.loop.transitions import expose_to_recalled
 from agent_core.model.agent import Agent, Awaiting, Digest
 from agent_core.model.agent_policy import Policy
 from agent_core.model.command import CommandCall, Proposal, Thoughts
@@ -25,7 +25,7 @@ from agent_core.model.seen_proposal import SeenProposal
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Usage
 from agent_core.oversight.lease import grant
-from agent_core.prompt.packing import Situation, past
+from agent_core.prompt.packing import Situation, shared_prefix
 from agent_core.testing.examples import ANA, BEN, CHANNEL, NOON, a_turn, an_agent
 from agent_core.testing.files import InMemoryWorkspaces
 from agent_core.testing.language_model import ScriptedModel, reply_text
@@ -55,7 +55,7 @@ async def fetch(_given: Nothing, context: CommandContext) -> str:
 
 def stage_of(*replies: str, **more: object) -> Stage:
     def one(function: object, risks: tuple[str, ...], **facts: object) -> Command:
-        return declared(Nothing, function, label="x", risks=risks, category="web", **facts)  # type: ignore[arg-type]
+        return declare(Nothing, function, label="x", risks=risks, category="web", **facts)  # type: ignore[arg-type]
 
     own = (
         one(look, ("network",), outside=True),
@@ -87,7 +87,7 @@ class Mortal:
     name: str
     lives: int = 1
 
-    async def __call__(self, call: CommandCall, context: CommandContext, following: Next) -> Result:
+    async def __call__(self, call: CommandCall, context: CommandContext, following: NextHook) -> Result:
         result = await following(call, context)
         if call.name == self.name and self.lives:
             self.lives -= 1
@@ -307,7 +307,7 @@ def outside_turn(number: int = 1) -> Turn:
 
 def prompt_with(digest: Digest) -> str:
     here = Situation(agent=an_agent(digest=digest, turns=digest.upto), commands=(), turns=(), notes=(), now=NOON)
-    return "\n".join(message.content for message in past(here))
+    return "\n".join(message.content for message in shared_prefix(here))
 
 
 class Summing(ScriptedModel):
@@ -348,10 +348,10 @@ def test_what_memory_offers_by_itself_exposes_where_it_may_hold_what_others_wrot
     lease = grant(10, ("execute",), by=ANA, at=NOON)
     seen = Recall(offered=(Recalled(Memory.of(FORGED, source="page.txt", at=NOON), 0.9),))
     agent = an_agent(lease=lease, folder_tainted=True)
-    exposed, notices = add_recalled(agent, seen, None, NOON)
+    exposed, notices = expose_to_recalled(agent, seen, None, NOON)
     assert exposed.exposed
     assert exposed.lease is not None
     assert "execute" not in exposed.lease.classes
     assert [notice.kind for notice in notices] == ["changed"]
-    assert add_recalled(replace(agent, folder_tainted=False), seen, None, NOON)[0].exposed is False
-    assert add_recalled(agent, Recall(), Digest(recalled=("page.txt: buy",)), NOON)[0].exposed
+    assert expose_to_recalled(replace(agent, folder_tainted=False), seen, None, NOON)[0].exposed is False
+    assert expose_to_recalled(agent, Recall(), Digest(recalled=("page.txt: buy",)), NOON)[0].exposed

@@ -13,7 +13,7 @@ from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.programs import ProgramCommands
 from agent_core.commands.registry import CommandContext, Commands
 from agent_core.errors import CommandError
-from agent_core.loop.command_runner import Hook, Next
+from agent_core.loop.command_runner import Hook, NextHook
 from agent_core.model.agent import Agent
 from agent_core.model.command import CommandCall
 from agent_core.model.decision import Approve, Reject
@@ -77,7 +77,7 @@ CHANGES = {
 async def test_a_program_that_changed_at_the_last_moment_does_not_run(
     path: str, data: bytes, answer: str, tmp_path: Path
 ) -> None:
-    async def change_it(call: CommandCall, context: CommandContext, following: Next) -> Result:
+    async def change_it(call: CommandCall, context: CommandContext, following: NextHook) -> Result:
         if call.name != "do_nothing":
             await context.files.write(path, data)
         return await following(call, context)

@@ -12,7 +12,7 @@ from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Usage
 from agent_core.prompt import small_model
-from agent_core.prompt.compaction import Fold, digest_of, plain_digest
+from agent_core.prompt.compaction import Fold, parse_summary, summarise_without_model
 from agent_core.prompt.packing import Situation, TokenRoom, pack
 from agent_core.prompt.self_review import review_messages
 from agent_core.testing.examples import NOON, a_turn, an_agent
@@ -31,7 +31,7 @@ def outside_turn(number: int = 1) -> Turn:
 def summarised(text: str) -> Digest:
     """What a model's summary of one turn becomes."""
     reply = Reply(text=f"Decisions: none were taken so far in this work.\n{text}", usage=Usage())
-    return digest_of(reply, Digest(), Fold((outside_turn(),), (outside_turn(2),)))
+    return parse_summary(reply, Digest(), Fold((outside_turn(),), (outside_turn(2),)))
 
 
 def situation(digest: Digest) -> Situation:
@@ -55,7 +55,7 @@ def test_a_summary_cannot_pass_for_what_people_wrote(answer: str) -> None:
 @attack("approval", "A summary presents an old page as the agent's own work", "marked as written by others")
 @pytest.mark.proves("fold:quoted")
 def test_a_summary_without_a_model_marks_what_others_wrote(answer: str) -> None:
-    digest = plain_digest(plain_digest(Digest(), [outside_turn()]), [outside_turn(2)])
+    digest = summarise_without_model(summarise_without_model(Digest(), [outside_turn()]), [outside_turn(2)])
     assert [line.partition(" Prices")[0] for line in digest.summary.splitlines()] == [
         "Turn 1: look : others wrote:",
         "Turn 2: look : others wrote:",

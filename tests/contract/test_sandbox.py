@@ -45,7 +45,7 @@ async def made(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pyte
     folders = FolderWorkspaces(tmp_path / "workspaces")
     if request.param == "docker":
         need(*SANDBOX)  # the stand-in's containers are made by bubblewrap
-        monkeypatch.setenv("PATH", docker.installed(tmp_path / "bin", images=(IMAGE,)))
+        monkeypatch.setenv("PATH", docker.install(tmp_path / "bin", images=(IMAGE,)))
         sandbox = docker_sandbox(folders, SystemClock(), tmp_path)
     else:
         sandbox = real_sandbox(tmp_path, folders)

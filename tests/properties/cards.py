@@ -81,7 +81,7 @@ def turns(draw: st.DrawFn, agent: Agent, among: Sequence[str] = STATES) -> Turn:
     states = {
         "proposed": turn,
         "approved": edited,
-        "running": approved.start(NOON).going(text[-1_500:]),
+        "running": approved.start(NOON).with_live_output(text[-1_500:]),
         "interrupted": approved.start(NOON).interrupt(),
         "rejected": turn.decide(Reject(text), by=BEN, at=NOON),
         "withdrawn": turn.stop(BEN, NOON),

@@ -21,9 +21,9 @@ from pydantic import BaseModel
 from agent_core.commands.agents import AgentCommands
 from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS
-from agent_core.commands.registry import Command, CommandContext, Commands, declared
+from agent_core.commands.registry import Command, CommandContext, Commands, declare
 from agent_core.errors import NotFound, PersonError
-from agent_core.loop.command_runner import Next
+from agent_core.loop.command_runner import NextHook
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.command import Arguments, CommandCall, call_digest
@@ -66,9 +66,9 @@ async def post(given: Word, _context: CommandContext) -> str:
 def own_commands() -> tuple[Command, ...]:
     """A page, a program and a post."""
     return (
-        declared(Word, look, label="Look", risks=("network",), category="web", outside=True),
-        declared(Word, run, label="Run", risks=("execute",), category="shell"),
-        declared(Word, post, label="Post", risks=("publish",), category="publish"),
+        declare(Word, look, label="Look", risks=("network",), category="web", outside=True),
+        declare(Word, run, label="Run", risks=("execute",), category="shell"),
+        declare(Word, post, label="Post", risks=("publish",), category="publish"),
     )
 
 
@@ -253,10 +253,10 @@ def _decision(step: Step, call: CommandCall) -> Decision:
             return Approve()
 
 
-def watched(oracle: Oracle, stage: Callable[[], Stage]) -> Callable[[CommandCall, CommandContext, Next], object]:
+def watched(oracle: Oracle, stage: Callable[[], Stage]) -> Callable[[CommandCall, CommandContext, NextHook], object]:
     """A hook around every run that asks the oracle before it, and tells it afterwards what came in."""
 
-    async def hook(call: CommandCall, context: CommandContext, following: Next) -> Result:
+    async def hook(call: CommandCall, context: CommandContext, following: NextHook) -> Result:
         agent = context.agent
         command = stage().commands.get(call.name)
         preview = await command.preview(call.arguments, context)

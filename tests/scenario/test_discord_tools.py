@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from agent_core.commands.agents import AgentCommands
-from agent_core.commands.registry import declared
+from agent_core.commands.registry import declare
 from agent_core.model.agent import Stopped, Thinking
 from agent_core.testing.language_model import reply_text
 from agent_core.testing.media import PNG
@@ -18,7 +18,7 @@ from tests.scenario.test_slack_tools import DONE, START, WAIT, Nothing, OfEach, 
 @asynccontextmanager
 async def clerk(folder: Path, **replies: tuple[str, ...]) -> AsyncIterator[GuildChat]:
     async with Guild.opened() as guild, at_work(guild, OfEach(**replies), folder) as running:
-        draws = declared(Nothing, Tools().draw, label="Draw", risks=("spend",), category="media")
+        draws = declare(Nothing, Tools().draw, label="Draw", risks=("spend",), category="media")
         for command in (*AgentCommands(running.stage.helpers).commands, draws):
             running.stage.commands.register(command)
         chat = GuildChat(guild, running, guild.person("ana"))

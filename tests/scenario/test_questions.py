@@ -11,7 +11,7 @@ from adapters.slack.outbound import render as slack_render
 from adapters.terminal.input_parser import FreeText, understood
 from adapters.ui_text import REPLY_DOES
 from agent_core.errors import ModelRefused
-from agent_core.loop.answering import MARK
+from agent_core.loop.answering import ANSWER_FOOTER
 from agent_core.model.draft import AgentDraft
 from agent_core.testing.examples import a_notice, an_agent
 from agent_core.testing.language_model import ScriptedModel
@@ -40,7 +40,7 @@ async def test_a_question_outlives_the_process_and_is_answered_once() -> None:
     for _ in range(2):
         await after.wait_until_settled(agent)
     answers = [notice.text for notice in before.shown.notices if notice.kind == "answer"]
-    assert answers == [f"@ana asked: “Why this file?”\n> {ANSWER}\n{MARK}"]
+    assert answers == [f"@ana asked: “Why this file?”\n> {ANSWER}\n{ANSWER_FOOTER}"]
     assert (await after.turn(agent)).state == "proposed"
     assert len(model.prompts) == 1
 
@@ -111,7 +111,7 @@ def test_a_terminal_tells_a_question_from_a_rejection_in_every_script(text: str)
 
 def test_a_long_answer_is_whole_in_slack_and_discord() -> None:
     agent = an_agent()
-    notice = a_notice(agent, kind="answer", text=f"@ana asked: “Why?”\n{LONG}\n{MARK}")
+    notice = a_notice(agent, kind="answer", text=f"@ana asked: “Why?”\n{LONG}\n{ANSWER_FOOTER}")
     in_slack = slack_render.notice_message(agent, notice)
     assert LONG in text_of(in_slack.blocks)
     in_discord = discord_render.notice_message(agent, notice)

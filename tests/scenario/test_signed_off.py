@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from adapters.cards import HAS_READ_OTHERS, WRITTEN_BY_OTHERS
-from agent_core.loop.answering import MARK
+from agent_core.loop.answering import ANSWER_FOOTER
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.scenario.chat import Chat, writing
 from tests.scenario.surfaces import SURFACES, Name, Scene, opened
@@ -305,7 +305,7 @@ async def test_a_question_is_answered_in_the_thread_and_the_proposal_stays_open(
             await ana.says(question)
             assert await ana.sees(f"{scene.by} asked: “{question.removeprefix('!ask ')}”")
             assert await ana.sees(answer)
-            assert await ana.sees(MARK)
+            assert await ana.sees(ANSWER_FOOTER)
         await card.press("Approve")
         await ana.asks("write_to_file")
         assert await ana.file("notes.md") == "one\n"

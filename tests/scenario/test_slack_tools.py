@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from adapters.cards import HAS_READ_OTHERS
 from agent_core.commands.agents import AgentCommands
-from agent_core.commands.registry import CommandContext, CommandOutput, declared
+from agent_core.commands.registry import CommandContext, CommandOutput, declare
 from agent_core.model.agent import Stopped, Thinking
 from agent_core.model.result import Interrupted
 from agent_core.testing.language_model import ScriptedModel, reply_text
@@ -75,8 +75,8 @@ async def clerk(office: Office, folder: Path, tools: Tools, **replies: tuple[str
         stage = running.stage
         for command in (
             *AgentCommands(stage.helpers).commands,
-            declared(Nothing, tools.draw, label="Draw", risks=("spend",), category="media"),
-            declared(Nothing, tools.build, label="Build", risks=("execute",), category="code", outside=True),
+            declare(Nothing, tools.draw, label="Draw", risks=("spend",), category="media"),
+            declare(Nothing, tools.build, label="Build", risks=("execute",), category="code", outside=True),
         ):
             stage.commands.register(command)
         chat = SlackChat(office, running, office.ana)

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from agent_core.commands.agents import AgentCommands
 from agent_core.commands.programs import ProgramCommands
-from agent_core.commands.registry import CommandContext, declared
+from agent_core.commands.registry import CommandContext, declare
 from agent_core.model.files import ProgramRun
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.sandbox import RecordingSandbox
@@ -60,10 +60,10 @@ class Tools:
     def register(self, stage: Stage) -> None:
         """Give the stage's agents all of these, and programs of which each exits with 3."""
         own = (
-            declared(Line, self.look, label="Look", risks=("network",), category="web", outside=True),
-            declared(Line, self.program, label="Program", risks=("execute",), category="shell"),
-            declared(Line, self.post, label="Post", risks=("publish",), category="publish"),
-            declared(Line, self.build, label="Build", risks=("execute",), category="code", outside=True),
+            declare(Line, self.look, label="Look", risks=("network",), category="web", outside=True),
+            declare(Line, self.program, label="Program", risks=("execute",), category="shell"),
+            declare(Line, self.post, label="Post", risks=("publish",), category="publish"),
+            declare(Line, self.build, label="Build", risks=("execute",), category="code", outside=True),
         )
         programs = ProgramCommands(sandbox=RecordingSandbox(program=exits_with_3, workspaces=stage.workspaces))
         for command in (*own, *AgentCommands(stage.helpers).commands, *programs.commands):

@@ -1,1 +1,1 @@
-"""Servers that speak a service's own protocol on this machine, so that the real SDKs are exercised."""
+"""Fake servers on this machine that speak a service's own protocol, for tests with the real SDKs."""

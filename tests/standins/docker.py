@@ -1,6 +1,6 @@
-"""A `docker` without images: it runs what belongs in a container right here, in namespaces of its own, and no more.
+"""A fake `docker` program: runs the container's command on this machine, in new namespaces, without images.
 
-Every line it is given is kept in `lines` in its folder. The real one shuts in far more than this does.
+It records its command lines in the file `recorded_lines` of its folder. It isolates far less than the real one.
 """
 
 import json
@@ -11,12 +11,12 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-SHUT_IN = ("bwrap", "--unshare-pid", "--die-with-parent")
-ALONE = ("--rm", "--init", "--read-only")  # options without a value
+BWRAP_OPTIONS = ("bwrap", "--unshare-pid", "--die-with-parent")
+FLAGS = ("--rm", "--init", "--read-only")  # options without a value
 
 
-def installed(folder: Path, *, runtimes: str = "runc io.containerd.runc.v2", images: tuple[str, ...] = ()) -> str:
-    """Put it into the folder, and give the PATH by which it is found."""
+def install(folder: Path, *, runtimes: str = "runc io.containerd.runc.v2", images: tuple[str, ...] = ()) -> str:
+    """Install it into the folder; return the PATH that finds it."""
     folder.mkdir()
     (folder / "told.json").write_text(json.dumps({"runtimes": runtimes, "images": images}))
     program = folder / "docker"
@@ -25,13 +25,13 @@ def installed(folder: Path, *, runtimes: str = "runc io.containerd.runc.v2", ima
     return f"{folder}:{os.environ['PATH']}"
 
 
-def lines(folder: Path) -> list[list[str]]:
-    """What it was asked, in order."""
+def recorded_lines(folder: Path) -> list[list[str]]:
+    """The command lines it was called with, in order."""
     return [json.loads(line) for line in (folder / "lines").read_text().splitlines()]
 
 
-def answered(folder: Path, words: list[str]) -> int:
-    """Do what the words say."""
+def execute(folder: Path, words: list[str]) -> int:
+    """Execute one command line; return its exit code."""
     told = json.loads((folder / "told.json").read_text())
     with (folder / "lines").open("a") as kept:
         kept.write(json.dumps(words) + "\n")
@@ -53,15 +53,15 @@ def answered(folder: Path, words: list[str]) -> int:
 
 
 def run(folder: Path, words: list[str]) -> int:
-    """Run what follows the image, in the folder that is mounted."""
-    options, line = parsed(words)
+    """Run the command after the image, in the mounted folder."""
+    options, line = parse_options(words)
     volumes = [words[place + 1].split(":") for place, word in enumerate(words) if word == "--volume"]
     (source, *_), *others = volumes
     shown = [*root(), "--bind", source, source, "--chdir", source]
     for there, inside, _ in others:
         shown += ["--ro-bind", there, inside]
     limited = ("prlimit", f"--as={options['--memory']}")
-    process = subprocess.Popen([*limited, *SHUT_IN, *shown, "--", *line[1:]])
+    process = subprocess.Popen([*limited, *BWRAP_OPTIONS, *shown, "--", *line[1:]])
     state = folder / f"{options['--name']}.pid"
     state.write_text(str(process.pid))
     code = process.wait()
@@ -70,7 +70,7 @@ def run(folder: Path, words: list[str]) -> int:
 
 
 def root() -> list[str]:
-    """What is at the top of this machine, in a root of its own where more can be mounted."""
+    """The options that mount this machine's top-level folders into a new root, where more can be mounted."""
     shown = ["--dev", "/dev", "--proc", "/proc"]
     for path in sorted(Path("/").iterdir()):
         if path.is_symlink():
@@ -80,21 +80,21 @@ def root() -> list[str]:
     return shown
 
 
-def parsed(words: list[str]) -> tuple[dict[str, str], list[str]]:
-    """Options with their last values, and the rest from the image on."""
+def parse_options(words: list[str]) -> tuple[dict[str, str], list[str]]:
+    """The options with their last values, and the arguments from the image on."""
     options, place = {}, 0
     while words[place].startswith("--"):
-        width = 1 if words[place] in ALONE else 2
+        width = 1 if words[place] in FLAGS else 2
         options[words[place]] = words[place + width - 1]
         place += width
     return options, words[place:]
 
 
 def remove(state: Path) -> None:
-    """End a container that runs."""
+    """Kill a running container."""
     with suppress(FileNotFoundError, ProcessLookupError):
         os.kill(int(state.read_text()), signal.SIGKILL)
 
 
 if __name__ == "__main__":
-    sys.exit(answered(Path(sys.argv[1]), sys.argv[2:]))
+    sys.exit(execute(Path(sys.argv[1]), sys.argv[2:]))

@@ -1,12 +1,12 @@
-"""Documents as people and their enemies make them, in bytes."""
+"""Documents in bytes, valid and malicious ones: zip, Word, OpenDocument, PDF."""
 
 import io
 import zipfile
 import zlib
 from collections.abc import Mapping
 
-WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
-OPEN = (
+WORD_NAMESPACE = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+OPEN_DOCUMENT_NAMESPACES = (
     'xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" '
     'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0" '
     'xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0"'
@@ -14,7 +14,7 @@ OPEN = (
 
 
 def archive(members: Mapping[str, str]) -> bytes:
-    """A zip file of these."""
+    """A zip file with these members."""
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as file:
         for name, text in members.items():
@@ -24,7 +24,7 @@ def archive(members: Mapping[str, str]) -> bytes:
 
 def word(body: str, *, before: str = "") -> bytes:
     """A Word file with this XML as its body."""
-    return archive({"word/document.xml": f"{before}<w:document {WORD}><w:body>{body}</w:body></w:document>"})
+    return archive({"word/document.xml": f"{before}<w:document {WORD_NAMESPACE}><w:body>{body}</w:body></w:document>"})
 
 
 def line(text: str) -> str:
@@ -34,12 +34,12 @@ def line(text: str) -> str:
 
 def open_document(body: str) -> bytes:
     """An OpenDocument file with this XML as its body."""
-    content = f"<office:document-content {OPEN}>{body}</office:document-content>"
+    content = f"<office:document-content {OPEN_DOCUMENT_NAMESPACES}>{body}</office:document-content>"
     return archive({"mimetype": "application/vnd.oasis.opendocument.text", "content.xml": content})
 
 
 def pdf(*pages: str | bytes, tree: str = "") -> bytes:
-    """A PDF of these pages: text, or a compressed stream as it is. `tree` replaces the list of pages."""
+    """A PDF of these pages: text, or a compressed stream. `tree` replaces the list of pages."""
     kids = " ".join(f"{4 + 2 * number} 0 R" for number in range(len(pages)))
     objects = [
         b"<</Type/Catalog/Pages 2 0 R>>",
@@ -53,8 +53,8 @@ def pdf(*pages: str | bytes, tree: str = "") -> bytes:
     return _whole(objects)
 
 
-def squeezed(text: bytes, times: int) -> bytes:
-    """A compressed stream of the text, so many times."""
+def compressed_stream(text: bytes, times: int) -> bytes:
+    """The text `times` times, compressed."""
     packer = zlib.compressobj(9)
     return b"".join(packer.compress(text) for _ in range(times)) + packer.flush()
 

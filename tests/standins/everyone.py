@@ -1,4 +1,4 @@
-"""All agents of a database, for tests that look at the whole of it."""
+"""All agents of a database."""
 
 from agent_core.model.agent import Agent
 from agent_core.ports.database import UnitOfWork

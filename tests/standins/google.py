@@ -1,4 +1,4 @@
-"""Google's Custom Search on 127.0.0.1: it answers as it was told to."""
+"""A fake Google Custom Search on 127.0.0.1."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,7 +9,7 @@ from aiohttp import web
 
 @dataclass(slots=True)
 class GoogleStandIn:
-    """Answers as Google's Custom Search does, or as it was told to."""
+    """Gives the answers that a test defined, else default ones."""
 
     url: str = ""
     status: int = 200
@@ -27,7 +27,7 @@ class GoogleStandIn:
 
 @asynccontextmanager
 async def google_standin() -> AsyncIterator[GoogleStandIn]:
-    """On a free port, for as long as the context lasts."""
+    """Serve on a free port inside a with-block."""
     standin, app = GoogleStandIn(), web.Application()
     app.router.add_get("/customsearch/v1", standin.answer)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)

@@ -1,4 +1,4 @@
-"""Services that make pictures and sounds, on 127.0.0.1: OpenAI's, Stable Diffusion's WebUI, Hugging Face's."""
+"""Fake image and audio services on 127.0.0.1: OpenAI, Stable Diffusion WebUI, Hugging Face."""
 
 import asyncio
 import base64
@@ -12,12 +12,12 @@ from aiohttp import web
 
 from agent_core.testing.media import MP3, PNG
 
-PACKED = base64.b64encode(PNG).decode()
+PNG_BASE64 = base64.b64encode(PNG).decode()
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """An answer as it is; `body` is sent as JSON unless it is bytes. A status of 0 is no answer at all."""
+    """An HTTP answer; `body` is sent as JSON unless it is bytes. With status 0 no answer is sent."""
 
     body: object = b""
     status: int = 200
@@ -26,7 +26,7 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What was asked: JSON, the fields of a form, or bytes."""
+    """A recorded request: JSON, the fields of a form, or bytes."""
 
     path: str
     headers: Mapping[str, str]
@@ -35,13 +35,13 @@ class Asked:
 
 
 OPENAI_IMAGE = Answers(
-    {"created": 1, "data": [{"b64_json": PACKED}], "usage": {"input_tokens": 9, "output_tokens": 100}}
+    {"created": 1, "data": [{"b64_json": PNG_BASE64}], "usage": {"input_tokens": 9, "output_tokens": 100}}
 )
-USUAL: dict[str, Answers] = {
+DEFAULT_ANSWERS: dict[str, Answers] = {
     "/v1/images/generations": OPENAI_IMAGE,
     "/v1/audio/transcriptions": Answers({"text": "Hello there.", "usage": {"type": "duration", "seconds": 60}}),
     "/v1/audio/speech": Answers(MP3, headers={"Content-Type": "audio/mpeg"}),
-    "/sdapi/v1/txt2img": Answers({"images": [PACKED], "info": "{}"}),
+    "/sdapi/v1/txt2img": Answers({"images": [PNG_BASE64], "info": "{}"}),
     "/hub/draws": Answers(PNG, headers={"Content-Type": "image/png"}),
     "/hub/hears": Answers({"text": "Hello there."}),
 }
@@ -49,7 +49,7 @@ USUAL: dict[str, Answers] = {
 
 @dataclass(slots=True)
 class MediaStandIn:
-    """Gives what a test wrote for it, then what such a service usually gives; at the end `closing` is called."""
+    """Gives the answers that a test defined, then default ones; at the end `closing` is called."""
 
     url: str = ""
     asked: list[Asked] = field(default_factory=list)
@@ -59,14 +59,13 @@ class MediaStandIn:
     _over: asyncio.Event = field(default_factory=asyncio.Event)
 
     def answers(self, *answers: Answers) -> None:
-        """Give these in order, whatever is asked."""
         self._answers.extend(answers)
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """POST to any of them."""
         self.asked.append(await _read(request))
         self.begun.set()
-        usual = USUAL.get(request.path, Answers({"error": "There is no such model."}, 404))
+        usual = DEFAULT_ANSWERS.get(request.path, Answers({"error": "There is no such model."}, 404))
         answer = self._answers.popleft() if self._answers else usual
         if not answer.status:
             await self._over.wait()
@@ -75,7 +74,7 @@ class MediaStandIn:
         return web.json_response(answer.body, status=answer.status or 503, headers=answer.headers)
 
     def close(self) -> None:
-        """Let go of everybody who still waits."""
+        """Release requests that still wait."""
         self._over.set()
 
 
@@ -94,7 +93,7 @@ async def _read(request: web.Request) -> Asked:
 
 @asynccontextmanager
 async def media_standin() -> AsyncIterator[MediaStandIn]:
-    """All of them on a free port, for as long as the context lasts."""
+    """Serve all of them on a free port inside a with-block."""
     standin, app = MediaStandIn(), web.Application(client_max_size=30 * 2**20)
     app.router.add_post("/{path:.*}", standin.answer)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)

@@ -1,4 +1,4 @@
-"""An OpenAI-compatible endpoint on 127.0.0.1 that says what a test wrote for it and keeps what it was asked."""
+"""A fake OpenAI-compatible endpoint on 127.0.0.1 that gives scripted answers and records requests."""
 
 import asyncio
 import base64
@@ -25,7 +25,7 @@ class Says:
 
 @dataclass(frozen=True, slots=True)
 class Fails:
-    """An error as OpenAI words it."""
+    """An error in OpenAI's format."""
 
     status: int
     message: str = "It did not work."
@@ -36,7 +36,7 @@ class Fails:
 
 @dataclass(frozen=True, slots=True)
 class SaysPlain:
-    """Text that is no completion, as a page of another server would be."""
+    """A text that is not a completion, such as a page of another server."""
 
     text: str
     content_type: str = "text/html"
@@ -44,17 +44,17 @@ class SaysPlain:
 
 @dataclass(frozen=True, slots=True)
 class CutsOff:
-    """The connection ends in the middle of the answer."""
+    """The connection breaks in the middle of the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hangs:
-    """The answer does not come while anybody waits."""
+    """No answer until the test ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class Embeds:
-    """An answer to texts. `body` replaces all of it; without `usage` the texts' words are counted."""
+    """An answer with embeddings. `body` replaces all of it; without `usage` the words of the texts are counted."""
 
     body: object = None
     usage: Mapping[str, object] | None = field(default_factory=dict)
@@ -65,8 +65,6 @@ Answer: TypeAlias = Embeds | Says | Fails | SaysPlain | CutsOff | Hangs
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What was asked."""
-
     path: str
     headers: Mapping[str, str]
     body: dict[str, Any]
@@ -74,10 +72,10 @@ class Request:
 
 @dataclass(slots=True)
 class OpenAIStandIn:
-    """The endpoint. `refuses` are parameters and formats it does not take; `key` is the only one it takes.
+    """The endpoint. It rejects the parameters and formats in `refuses`, and every API key but `key`.
 
-    `facts` stand beside a model's name where models are listed. A text gets the vector in `vectors`, else one made of
-    its letters; vectors are never of length 1 and come in reverse. `only_floats` passes over the encoding asked for.
+    `facts` are listed beside a model's name in the list of models. A text gets its vector in `vectors`, else one made
+    of its letters; vectors are not normalised and come in reverse order. `only_floats` ignores the requested encoding.
     """
 
     base_url: str = ""
@@ -93,17 +91,14 @@ class OpenAIStandIn:
     _over: asyncio.Event = field(default_factory=asyncio.Event)
 
     def answers(self, *answers: Answer) -> None:
-        """Give these in order; after them, completions that do nothing."""
         self._answers.extend(answers)
 
     @property
     def completions(self) -> list[dict[str, Any]]:
-        """The bodies of the completions that were asked for."""
         return [request.body for request in self.requests if request.path.endswith("/chat/completions")]
 
     @property
     def embeddings(self) -> list[dict[str, Any]]:
-        """The bodies of the embeddings that were asked for."""
         return [request.body for request in self.requests if request.path.endswith("/embeddings")]
 
     async def list_models(self, request: web.Request) -> web.StreamResponse:
@@ -134,7 +129,7 @@ class OpenAIStandIn:
         return await self._give(answer, request)
 
     async def close(self) -> None:
-        """Let go of everybody who still waits."""
+        """Release requests that still wait."""
         self._over.set()
 
     def _embedded(self, answer: Embeds, body: Mapping[str, Any]) -> object:
@@ -143,7 +138,7 @@ class OpenAIStandIn:
         is_packed = body.get("encoding_format") == "base64" and not self.only_floats
         vectors = [self.vectors.get(text) or letters(text) for text in body["input"]]
         listed = [
-            {"object": "embedding", "index": index, "embedding": packed(vector) if is_packed else list(vector)}
+            {"object": "embedding", "index": index, "embedding": to_base64(vector) if is_packed else list(vector)}
             for index, vector in enumerate(vectors)
         ]
         words = sum(len(text.split()) for text in body["input"])
@@ -188,17 +183,17 @@ class OpenAIStandIn:
 
 
 def letters(text: str) -> tuple[float, ...]:
-    """Eight numbers from -1 to 1 that are the same for the same text."""
+    """Eight numbers from -1 to 1, the same ones for the same text."""
     return tuple((byte - 127.5) / 127.5 for byte in hashlib.sha256(text.encode()).digest()[:8])
 
 
-def packed(vector: Sequence[float]) -> str:
+def to_base64(vector: Sequence[float]) -> str:
     """The vector as base64 of 32-bit floats."""
     return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
 
 
 def _too_much(body: Mapping[str, Any]) -> Fails | None:
-    """What OpenAI refuses: no text or more than 2,048 of them, an empty one, one beyond about 8,192 tokens."""
+    """OpenAI's input limits: 1 to 2,048 texts, none empty, at most about 8,192 tokens each."""
     texts = body["input"]
     if not 0 < len(texts) <= 2048 or any(not text or len(text) > 8192 * 8 for text in texts):
         return Fails(400, "Invalid 'input'.", param="input")
@@ -225,7 +220,7 @@ async def _cut_off(request: web.Request) -> web.StreamResponse:
 
 @asynccontextmanager
 async def openai_standin() -> AsyncIterator[OpenAIStandIn]:
-    """The endpoint on a free port, for as long as the context lasts."""
+    """Serve on a free port inside a with-block."""
     standin = OpenAIStandIn()
     app = web.Application()
     app.router.add_get("/v1/models", standin.list_models)

@@ -1,7 +1,7 @@
-"""Pinecone on 127.0.0.1: a real vector server behind a control plane that speaks the API of 2026-07.
+"""A fake Pinecone on 127.0.0.1: a real vector server behind a control plane with the API of 2026-07.
 
-The server is `needledb`, which keeps vectors and checks keys and dimensions but knows an older control plane. In front
-of it stands what a test steers: answers that fail, requests that were made, indexes that are not ready yet.
+The server is `needledb`, which stores vectors and checks keys and dimensions but has an older control plane. The proxy
+before it adds failures, records requests and delays indexes.
 """
 
 import asyncio
@@ -26,13 +26,13 @@ from aiohttp import ClientSession, web
 from tests.patience import PATIENCE_SECONDS
 
 KEY = "pcsk_test_3f9a0c"
-MOST_BYTES, MOST_VECTORS, MOST_METADATA = 2_000_000, 1000, 40_960
+MAX_REQUEST_BYTES, MAX_VECTORS, MAX_METADATA_BYTES = 2_000_000, 1000, 40_960
 NAMES = count(1)
 
 
 @dataclass(frozen=True, slots=True)
 class Fails:
-    """An error as Pinecone words it. Retry-After keeps the SDK from waiting in a test."""
+    """An error in Pinecone's format. Retry-After 0 keeps the SDK from waiting in a test."""
 
     status: int
     message: str = "It did not work."
@@ -41,12 +41,12 @@ class Fails:
 
 @dataclass(frozen=True, slots=True)
 class Hangs:
-    """The answer does not come while anybody waits."""
+    """No answer until the test ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class SaysPlain:
-    """Text that is no answer of Pinecone, as another server would give it."""
+    """A text that is not an answer of Pinecone."""
 
     text: str = "<h1>It works!</h1>"
 
@@ -56,8 +56,6 @@ Answer: TypeAlias = Fails | Hangs | SaysPlain
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What was asked."""
-
     method: str
     path: str
     size: int
@@ -66,7 +64,7 @@ class Request:
 
 @dataclass(slots=True)
 class PineconeStandIn:
-    """The service. It takes only the key KEY; `pauses` is how often an index is described before it is ready."""
+    """The service. It accepts only the API key KEY; a new index is ready after it was described `pauses` times."""
 
     behind: str
     session: ClientSession
@@ -78,19 +76,15 @@ class PineconeStandIn:
     _over: asyncio.Event = field(default_factory=asyncio.Event)
 
     def answers(self, *answers: Answer) -> None:
-        """Give these in order, whatever is asked; after them, what the server says."""
         self._answers.extend(answers)
 
     def host(self, index: str) -> str:
-        """The address of an index of that name."""
         return f"{self.url}/indexes/{index}"
 
     def asked(self, end: str) -> list[dict[str, Any]]:
-        """The bodies of the requests whose path ends so."""
         return [request.body for request in self.requests if request.path.endswith(end)]
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        """Any request."""
         raw = await request.read()
         body = await request.json() if raw else {}
         self.requests.append(Request(request.method, request.path, len(raw), body))
@@ -143,7 +137,7 @@ class PineconeStandIn:
                 return _error(503, "Too late.")
 
     async def close(self) -> None:
-        """Let go of everybody who still waits."""
+        """Release requests that still wait."""
         self._over.set()
 
 
@@ -154,11 +148,11 @@ def _error(status: int, message: str, headers: Mapping[str, str] | None = None) 
 
 
 def _beyond_limits(path: str, size: int, body: dict[str, Any]) -> str:
-    """What Pinecone refuses and needledb takes."""
+    """Limits of Pinecone that needledb does not enforce."""
     names = [body.get("namespace", ""), *(vector["id"] for vector in body.get("vectors", ()))]
     if not all(name.isascii() and len(name) <= 512 for name in names):
         return "names are ASCII and no longer than 512"
-    if path.endswith("/vectors/upsert") and (size > MOST_BYTES or len(body["vectors"]) > MOST_VECTORS):
+    if path.endswith("/vectors/upsert") and (size > MAX_REQUEST_BYTES or len(body["vectors"]) > MAX_VECTORS):
         return "an upsert takes no more than 2 MB and 1,000 vectors"
     if any(not any(vector["values"]) for vector in body.get("vectors", ())):
         return "dense vectors must contain at least one non-zero value"
@@ -188,7 +182,7 @@ def _end(server: subprocess.Popen[str], folder: str) -> None:
 
 @asynccontextmanager
 async def pinecone_standin() -> AsyncIterator[PineconeStandIn]:
-    """The service on a free port, for as long as the context lasts."""
+    """Serve on a free port inside a with-block."""
     address = await asyncio.to_thread(backend)
     async with ClientSession() as session:
         standin = PineconeStandIn(address, session)
@@ -206,5 +200,5 @@ async def pinecone_standin() -> AsyncIterator[PineconeStandIn]:
 
 
 def new_name() -> str:
-    """The name of an index that no test had before."""
+    """A new index name."""
     return f"memories-{next(NAMES)}"

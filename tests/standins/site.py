@@ -1,7 +1,7 @@
-"""Web sites over real sockets on this machine: ordinary ones, hostile ones, and one that nobody must reach.
+"""Web sites over real sockets on this machine: ordinary, hostile, and forbidden ones.
 
-`127.0.0.2` plays the open internet: doors in tests are told that it may be reached, and names that it is theirs.
-`127.0.0.1` stays what it is.
+`127.0.0.2` plays the open internet: egress gateways in tests may reach it, and names resolve to it. `127.0.0.1` remains
+the local machine.
 """
 
 import asyncio
@@ -31,8 +31,6 @@ NAME = "example.org"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What was asked."""
-
     method: str
     path: str
     headers: Mapping[str, str]
@@ -44,7 +42,7 @@ Raw: TypeAlias = bytes | Callable[[Request], AsyncIterator[bytes]]
 
 @dataclass(slots=True)
 class Site:
-    """Gives `answers` by path, byte for byte; whatever is not among them is not found."""
+    """Serves `answers` by path, byte for byte; other paths are 404."""
 
     host: str
     port: int = 0
@@ -53,21 +51,18 @@ class Site:
     connections: int = 0
 
     def url(self, path: str = "/", name: str = NAME) -> str:
-        """The address of a page under the site's name."""
         return f"http://{name}:{self.port}{path}"
 
     @property
     def paths(self) -> list[str]:
-        """What was asked for, in order."""
         return [request.path for request in self.requests]
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Take one request."""
         self.connections += 1
         try:
             await self._one(reader, writer)
         except (OSError, asyncio.IncompleteReadError):
-            pass  # the other side hung up
+            pass  # the client closed the connection
         except asyncio.CancelledError:
             writer.transport.abort()
             raise
@@ -88,7 +83,7 @@ class Site:
 def page(
     body: str | bytes, kind: str = "text/html; charset=utf-8", *, status: int = 200, **headers: str | None
 ) -> bytes:
-    """A whole answer; a header given as None is left out."""
+    """A complete HTTP answer; a header given as None is left out."""
     data = body.encode() if isinstance(body, str) else body
     every = {"Content-Type": kind or None, "Content-Length": str(len(data)), "Connection": "close"}
     every |= {name.replace("_", "-").title(): value for name, value in headers.items()}
@@ -102,14 +97,14 @@ def leads_to(location: str, status: int = 302) -> bytes:
 
 
 def packed(body: bytes, times: int = 1) -> bytes:
-    """A page packed with gzip, perhaps more than once."""
+    """A page compressed with gzip, `times` times."""
     for _ in range(times):
         body = gzip.compress(body)
     return page(body, content_encoding=", ".join(["gzip"] * times))
 
 
 def endless(first: bytes, more: bytes) -> Raw:
-    """An answer that goes on until the other side hangs up."""
+    """An answer that continues until the client closes the connection."""
 
     async def goes_on(_request: Request) -> AsyncIterator[bytes]:
         yield first
@@ -120,7 +115,7 @@ def endless(first: bytes, more: bytes) -> Raw:
 
 
 def dripping(first: bytes, more: bytes = b"x", every: float = 0.02) -> Raw:
-    """An answer that comes byte by byte."""
+    """An answer that is sent byte by byte."""
 
     async def drips(_request: Request) -> AsyncIterator[bytes]:
         yield first
@@ -133,7 +128,7 @@ def dripping(first: bytes, more: bytes = b"x", every: float = 0.02) -> Raw:
 
 
 def git_backend(root: Path) -> Raw:
-    """The repositories below a folder, served by git's own program for it; raise NotInstalled without git."""
+    """The repositories below a folder, served by `git http-backend`; raise NotInstalled without git."""
     need("git")
 
     async def serves(request: Request) -> AsyncIterator[bytes]:
@@ -170,13 +165,13 @@ def git_backend(root: Path) -> Raw:
 
 @dataclass(slots=True)
 class Names:
-    """Tells addresses of names: each time the next of a name's answers, the last one for good. Keeps what was asked."""
+    """A fake resolver: each query of a name gets its next answer, the last one repeatedly. Records the queries."""
 
     answers: dict[str, list[Sequence[str]]] = field(default_factory=lambda: {NAME: [[OPEN]]})
     asked: list[str] = field(default_factory=list)
 
     async def __call__(self, host: str) -> Sequence[str]:
-        """The addresses of a name; raise OSError for one that there is not."""
+        """The addresses of a name; raise OSError for an unknown one."""
         self.asked.append(host)
         left = self.answers.get(host)
         if left is None:
@@ -188,7 +183,7 @@ class Names:
 async def site(
     host: str = OPEN, port: int = 0, *, tls: ssl.SSLContext | None = None, **answers: Raw
 ) -> AsyncIterator[Site]:
-    """A site for as long as the context lasts; paths may be given as names."""
+    """Serve a site inside a with-block; paths may be given as keyword names."""
     stands = Site(host, answers={f"/{name}": answer for name, answer in answers.items()})
     tasks: set[asyncio.Task[None]] = set()
 
@@ -210,14 +205,14 @@ async def site(
 
 @asynccontextmanager
 async def two_sites() -> AsyncIterator[tuple[Site, Site]]:
-    """One on the open internet, and a victim at the same port of this machine."""
+    """A site on the open internet, and one at the same port of the local machine that must not be reached."""
     async with site(HERE) as victim, site(OPEN, victim.port) as open_site:
         victim.answers = {"/*": page("the inner secret")}
         yield open_site, victim
 
 
 def self_signed(folder: Path) -> ssl.SSLContext:
-    """A certificate for the site's name that nobody vouches for."""
+    """A self-signed certificate for the site's name."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, NAME)])
     start = datetime(2020, 1, 1, tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""X's API v2 on 127.0.0.1: it checks signatures and takes no text twice."""
+"""A fake of X's API v2 on 127.0.0.1: it checks signatures and rejects repeated texts."""
 
 import asyncio
 import base64
@@ -23,7 +23,7 @@ KEYS = {
 
 @dataclass(frozen=True, slots=True)
 class Says:
-    """An answer as it is; a status of 0 is none at all, and -1 a connection that breaks."""
+    """An HTTP answer; with status 0 no answer is sent, with -1 the connection breaks."""
 
     status: int
     body: object = None
@@ -32,7 +32,7 @@ class Says:
 
 @dataclass(slots=True)
 class XStandIn:
-    """Gives what a test wrote for it, then what X gives. `posted` is what everybody reads."""
+    """Gives the answers that a test defined, then X's usual ones. `posted` are the published posts."""
 
     url: str = ""
     posted: list[str] = field(default_factory=list)
@@ -42,7 +42,6 @@ class XStandIn:
     _over: asyncio.Event = field(default_factory=asyncio.Event)
 
     def says(self, *answers: Says) -> None:
-        """Give these in order."""
         self._says.extend(answers)
 
     async def post(self, request: web.Request) -> web.StreamResponse:
@@ -59,7 +58,7 @@ class XStandIn:
         return web.json_response(answer.body, status=max(answer.status, 200), headers=answer.headers)
 
     def close(self) -> None:
-        """Let go of everybody who still waits."""
+        """Release requests that still wait."""
         self._over.set()
 
     async def _usual(self, request: web.Request) -> Says:
@@ -74,7 +73,7 @@ class XStandIn:
 
 
 def is_signed(header: str, url: str) -> bool:
-    """Whether the header is signed with the four keys as RFC 5849 says, for a POST without a form."""
+    """Whether the header has a valid OAuth 1.0a signature (RFC 5849) for a POST without form fields."""
     given = {name: unquote(value) for name, value in re.findall(r'(oauth_\w+)="([^"]*)"', header)}
     signature = given.pop("oauth_signature", "")
     named = (given.get("oauth_consumer_key"), given.get("oauth_token")) == (KEYS["api_key"], KEYS["access_token"])
@@ -87,7 +86,7 @@ def is_signed(header: str, url: str) -> bool:
 
 @asynccontextmanager
 async def x_standin() -> AsyncIterator[XStandIn]:
-    """X on a free port, for as long as the context lasts."""
+    """Serve on a free port inside a with-block."""
     standin, app = XStandIn(), web.Application()
     app.router.add_post("/2/tweets", standin.post)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)

@@ -5,7 +5,7 @@ from aiohttp import ClientError, ClientSession, ClientTimeout
 
 from adapters.limited_replies import ReplyTooLong, read_limited
 from agent_core.errors import InvalidInput
-from agent_core.service.uploads import MOST_BYTES, too_large
+from agent_core.service.uploads import MAX_UPLOAD_BYTES, too_large
 
 FILE_TIMEOUT_SECONDS = 60
 
@@ -19,12 +19,12 @@ async def read_file(url: str) -> bytes:
         ClientSession(timeout=ClientTimeout(total=FILE_TIMEOUT_SECONDS), trust_env=True) as session,
         session.get(url, allow_redirects=False, raise_for_status=True) as answer,
     ):
-        return await read_limited(answer, MOST_BYTES)
+        return await read_limited(answer, MAX_UPLOAD_BYTES)
 
 
 async def fetch_file(file: discord.Attachment) -> tuple[str, bytes]:
     """The name and bytes of a file that somebody dropped; raise InvalidInput where they cannot be had."""
-    if file.size > MOST_BYTES:
+    if file.size > MAX_UPLOAD_BYTES:
         raise too_large(file.filename)
     try:
         return file.filename, await file.read()

@@ -14,7 +14,7 @@ from adapters.text_fit import beginning, pieces, units
 from adapters.ui_text import TOO_LONG_TO_EDIT
 from adapters.visible_text import HIDDEN
 from agent_core.errors import InvalidInput, NotPossible
-from agent_core.model.command import Arguments, CommandSpec, in_whole_characters
+from agent_core.model.command import Arguments, CommandSpec, replace_lone_surrogates
 from agent_core.model.turn import Turn
 
 MOST_INPUTS = 5
@@ -128,7 +128,7 @@ def _all(field: Field, sent: str, turn: Turn) -> Arguments:
 
 def _kept(value: object, name: str, given: Arguments) -> object:
     is_same = name in given and json.dumps(given[name]) == json.dumps(value)
-    return given[name] if is_same else in_whole_characters(value)
+    return given[name] if is_same else replace_lone_surrogates(value)
 
 
 def _text(name: str, field: Field, sent: str, turn: Turn) -> object:
@@ -140,4 +140,4 @@ def _text(name: str, field: Field, sent: str, turn: Turn) -> object:
         read = None
     if not isinstance(read, str):
         raise InvalidInput({name: f"{name}: write it as JSON, in quotation marks, as it stood there."})
-    return in_whole_characters(read)
+    return replace_lone_surrogates(read)

@@ -21,7 +21,7 @@ from adapters.ui_text import REPLY_DOES, covered_text
 from adapters.visible_text import readable, visible
 from agent_core.model.agent import Agent
 from agent_core.model.command import RISK_CLASSES, CommandSpec
-from agent_core.model.decision import FEWEST_TIMES, MOST_TIMES
+from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS
 from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, AgentDraft
 from agent_core.model.turn import Turn
 
@@ -93,7 +93,7 @@ def reply_form(agent: Agent, shown: str) -> ui.Modal:
 def number_form(turn: Turn) -> ui.Modal:
     """Asks how many commands may run."""
     modal = _modal(f"{APPROVE_N} · turn {turn.number}", _form_id(Button("approve", turn.id, shown=turn.control_hash)))
-    entry = _input("text", "", placeholder=f"From {FEWEST_TIMES} to {MOST_TIMES}")
+    entry = _input("text", "", placeholder=f"From {MIN_LEASE_COMMANDS} to {MAX_LEASE_COMMANDS}")
     entry.required = True
     modal.add_item(_labelled("How many commands", entry, "This command is the first of them."))
     return modal.add_item(ui.TextDisplay(covered_text(turn.risks)))

@@ -10,7 +10,7 @@ from aiohttp import ClientError, ClientSession, ClientTimeout
 from adapters.limited_replies import ReplyTooLong, read_limited
 from adapters.slack.api.client import SlackApi
 from agent_core.errors import InvalidInput
-from agent_core.service.uploads import MOST_BYTES, too_large
+from agent_core.service.uploads import MAX_UPLOAD_BYTES, too_large
 
 SECONDS = 60
 HOSTS = (".slack.com", ".slack-files.com", ".slack-edge.com")
@@ -33,7 +33,7 @@ class SlackDownloads:
         url = str(file.get("url_private_download") or "")
         if not self._is_slacks(url):
             raise InvalidInput({"file": f"{name} is not kept by Slack, so it was not taken."})
-        if int(file.get("size") or 0) > MOST_BYTES:
+        if int(file.get("size") or 0) > MAX_UPLOAD_BYTES:
             raise too_large(name)
         try:
             return name, await self._read(workspace, url, name)
@@ -52,7 +52,7 @@ class SlackDownloads:
             if answer.status != 200:
                 raise InvalidInput({"file": f"Slack did not hand out {name} ({answer.status})."})
             try:
-                return await read_limited(answer, MOST_BYTES)
+                return await read_limited(answer, MAX_UPLOAD_BYTES)
             except ReplyTooLong:
                 raise too_large(name) from None
 

@@ -39,8 +39,8 @@ from adapters.ui_text import age
 from agent_core.model.agent import Agent
 from agent_core.model.agent_policy import Policy
 from agent_core.model.command import RISK_CLASSES, CommandSpec
-from agent_core.model.decision import FEWEST_TIMES, MOST_TIMES
-from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, GOAL_LENGTH, MOST_GOALS, AgentDraft
+from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS
+from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, MAX_GOAL_CHARACTERS, MAX_GOALS, AgentDraft
 from agent_core.model.note import Notice
 from agent_core.model.turn import Turn
 
@@ -71,7 +71,7 @@ def agent_form(
     blocks += [] if channel_key else [labelled("Channel", CHANNEL, "channel", optional=False)]
     blocks += entries("name", "Name", beginning(clean(given.name), PIECE), placeholder=DEFAULT_NAME)
     blocks += entries("role", "Role", beginning(clean(given.role), PIECE), placeholder=DEFAULT_ROLE)
-    goals = beginning(clean("\n".join(given.goals)), MOST_GOALS * (2 * GOAL_LENGTH + 1))
+    goals = beginning(clean("\n".join(given.goals)), MAX_GOALS * (2 * MAX_GOAL_CHARACTERS + 1))
     blocks += entries("goals", "Goals", goals, hint="One per line, 1 to 5.", multiline=True, optional=False)
     blocks += [divider(), heading("More")]
     blocks += [context(f"As {last.name} had it, the last agent of this channel.")] if last and last.name else []
@@ -114,10 +114,10 @@ def number_form(turn: Turn, place: FormContext) -> Block:
         "type": "number_input",
         "action_id": FIELD,
         "is_decimal_allowed": False,
-        "min_value": str(FEWEST_TIMES),
-        "max_value": str(MOST_TIMES),
+        "min_value": str(MIN_LEASE_COMMANDS),
+        "max_value": str(MAX_LEASE_COMMANDS),
     }
-    hint = f"From {FEWEST_TIMES} to {MOST_TIMES}; this command is the first of them."
+    hint = f"From {MIN_LEASE_COMMANDS} to {MAX_LEASE_COMMANDS}; this command is the first of them."
     block = labelled("How many commands", number, "times", hint=hint, optional=False)
     return _form(f"Approve turn {turn.number}", "times", [block], place, submit=APPROVE_N)
 

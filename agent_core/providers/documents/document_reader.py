@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent_core.errors import CommandError
-from agent_core.model.texts import unicode_text
+from agent_core.model.texts import decode_unicode
 from agent_core.ports.documents import DocumentText
 from agent_core.providers.documents.isolated_reader import BROKEN, SLOW, read_isolated
 
@@ -37,7 +37,7 @@ class DocumentReader:
 
     async def text_of(self, name: str, data: bytes) -> DocumentText:
         kind = _kind(name, data)
-        text = unicode_text(data) if kind == "legacy" else None
+        text = decode_unicode(data) if kind == "legacy" else None
         if text is not None:
             return DocumentText(text)
         if data.startswith(OLE_MAGIC):

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from agent_core.errors import CommandError, OutsideWorkspace
-from agent_core.model.files import MOST_LISTED, FileEntry
+from agent_core.model.files import MAX_LISTED_FILES, FileEntry
 from agent_core.providers.workspace.workspace_paths import (
     MAX_DEPTH,
     TEMPORARY_PREFIX,
@@ -168,7 +168,7 @@ class _Walk:
         with os.scandir(folder) as entries:
             for entry in entries:
                 self.left -= 1
-                if self.left < 0 or len(self.found) >= MOST_LISTED:
+                if self.left < 0 or len(self.found) >= MAX_LISTED_FILES:
                     raise _LimitReached
                 if is_name(entry.name) and depth < MAX_DEPTH:
                     with suppress(OSError):

@@ -159,7 +159,7 @@ async def test_a_search_tells_what_is_like_the_words_and_where_it_is_not_by_like
     assert "likest first:\n• Tea is served" in (await granted(stage, "memory", "search when is tea served")).text
     stage.embedder.faults.append(MemoryAway("It is away."))  # type: ignore[attr-defined]
     told = (await granted(stage, "memory", "search coffee")).text
-    assert told.startswith("Long-term memory cannot be asked for likeness now")
+    assert told.startswith("Search by meaning is not available now")
     assert "• Coffee comes" in told
     assert "Tea" not in told
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from agent_core.commands.registry import Command, declared
-from agent_core.prompt.command_selection import HINTS, OF_COMMAND
+from agent_core.commands.registry import Command, declare
+from agent_core.prompt.command_selection import CATEGORY_HINTS, COMMAND_HINTS
 from agent_core.prompt.system import RESOURCES
 from docs.reference.generate import every_command
 from examples.own_command.replace_text import Replacement, replace_text
@@ -26,10 +26,10 @@ def faults(commands: Sequence[Command]) -> list[str]:
     """What is to be added for each category, and where."""
     categories = dict.fromkeys(command.spec.category for command in commands)
     hints = [
-        f"{each}: add words of goals to HINTS in agent_core/prompt/command_selection.py; without them a small model "
-        f"is hardly ever offered it. {HOW_TO}"
+        f"{each}: add words of goals to CATEGORY_HINTS in agent_core/prompt/command_selection.py; without them a small "
+        f"model is hardly ever offered it. {HOW_TO}"
         for each in categories
-        if each not in HINTS and each not in NO_HINTS
+        if each not in CATEGORY_HINTS and each not in NO_HINTS
     ]
     resources = [
         f"{each}: add a line to RESOURCES in agent_core/prompt/system.py, or a reason to NO_RESOURCES here. {HOW_TO}"
@@ -43,11 +43,13 @@ def test_every_category_has_hints_and_a_resource() -> None:
     commands = [*every_command().by_name.values()]
     assert faults(commands) == []
     categories = {command.spec.category for command in commands}
-    assert categories >= {*HINTS, *RESOURCES, *NO_HINTS, *NO_RESOURCES}
-    assert {command.spec.name for command in commands} >= {*OF_COMMAND}
+    assert categories >= {*CATEGORY_HINTS, *RESOURCES, *NO_HINTS, *NO_RESOURCES}
+    assert {command.spec.name for command in commands} >= {*COMMAND_HINTS}
 
 
-@pytest.mark.parametrize("part", ["HINTS in agent_core/prompt/command_selection.py", "RESOURCES in agent_core/prompt"])
+@pytest.mark.parametrize(
+    "part", ["CATEGORY_HINTS in agent_core/prompt/command_selection.py", "RESOURCES in agent_core/prompt"]
+)
 def test_a_command_of_a_new_category_is_told_where_its_words_belong(part: str) -> None:
-    command = declared(Replacement, replace_text, label="Water plants", risks=("write",), category="unheard of")
+    command = declare(Replacement, replace_text, label="Water plants", risks=("write",), category="unheard of")
     assert any(said.startswith("unheard of: ") and part in said for said in faults([command]))

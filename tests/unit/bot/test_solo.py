@@ -14,8 +14,8 @@ import pytest
 from adapters.terminal.console import Console
 from adapters.terminal.streams import Streams
 from adapters.terminal.surface import CHANNEL, AdvancedEvent, CardEvent, TerminalSurface, person
-from agent_core.commands.agents import AgentCommands, Nothing
-from agent_core.commands.registry import CommandContext, declared
+from agent_core.commands.agents import AgentCommands
+from agent_core.commands.registry import CommandContext, NoArguments, declare
 from agent_core.errors import InvalidInput, ModelRefused
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Acting, Agent, Awaiting, Stopped
@@ -247,7 +247,7 @@ async def test_continuous_2_runs_two_commands_unasked_and_stops() -> None:
     desk = desk_of(WRITE, *MORE)
     assert await desk.sits(replace(CLERK, continuous=2), "never read") == 3
     assert [turn["state"] for turn in desk.records] == ["done", "done", "withdrawn"]
-    assert "lets it run 2 commands unasked, of every class." in desk.written
+    assert "approved its next 2 commands, of every class." in desk.written
     assert desk.lines
 
 
@@ -276,7 +276,7 @@ async def test_continuous_1_runs_one_command() -> None:
     desk = desk_of(WRITE, *MORE)
     assert await desk.sits(replace(CLERK, continuous=1)) == 3
     assert [turn["state"] for turn in desk.records] == ["done", "withdrawn"]
-    assert "lets it run 1 command unasked" in desk.written
+    assert "approved its next command, of every class." in desk.written
 
 
 @pytest.mark.proves("lease:limit")
@@ -354,12 +354,12 @@ def risky(desk: Desk, risk: RiskClass, *, always_asks: bool = False) -> list[str
     """Give the agents of a desk the command `wipe`, and return the list that it writes to."""
     wiped: list[str] = []
 
-    async def wipe(_given: Nothing, _context: CommandContext) -> str:
+    async def wipe(_given: NoArguments, _context: CommandContext) -> str:
         """Remove everything."""
         wiped.append("all")
         return "Gone."
 
-    command = declared(Nothing, wipe, label="x", risks=(risk,), category="agents", always_asks=always_asks)
+    command = declare(NoArguments, wipe, label="x", risks=(risk,), category="agents", always_asks=always_asks)
     desk.stage.commands.register(command)
     return wiped
 

@@ -189,7 +189,7 @@ def test_arguments_that_no_form_holds_are_told_to_be_too_long() -> None:
 def test_what_changed_since_the_form_was_opened_is_not_run() -> None:
     sent = send(edit_form(asking(path="a"), SPEC))
     assert isinstance(sent, EditForm)
-    with pytest.raises(ChangedSinceShown, match="changed after what you used was shown"):
+    with pytest.raises(ChangedSinceShown, match="changed after this was shown to you"):
         sent.arguments(asking(path="b"), SPEC)
 
 

@@ -148,7 +148,7 @@ def test_approving_several_says_what_is_covered_under_each_number() -> None:
 
 
 def test_a_running_card_says_who_approved_and_keeps_stop_and_revoke() -> None:
-    running = TURN.decide(Approve(5), by=ANA, at=NOON).start(NOON).going("line 1\nline 2")
+    running = TURN.decide(Approve(5), by=ANA, at=NOON).start(NOON).with_live_output("line 1\nline 2")
     shown = lines(turn_message(replace(AGENT, lease=LEASE), running))
     assert shown[0].endswith("● approved ×5 by @ana · running")
     assert "```\nline 1\nline 2\n```" in shown

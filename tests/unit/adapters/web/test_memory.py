@@ -97,7 +97,7 @@ async def test_a_search_says_when_it_went_by_words_alone(ana: PageChat, index: I
     index.is_away = True
     _, page = await ana.send("memory/search", {"words": "CAKE"})
     said = text_of(page)
-    assert "Long-term memory cannot be asked for likeness now, so this is what holds your words." in said
+    assert "Search by meaning is not available now. These memories contain your words." in said
     assert "Ben brings cake" in said
 
 

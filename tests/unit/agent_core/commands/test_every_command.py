@@ -14,7 +14,7 @@ from agent_core.ports.web import Web
 from agent_core.spending.spending_tracker import SpendingTracker
 from agent_core.testing.examples import an_agent, keep
 from agent_core.testing.language_model import ScriptedModel
-from agent_core.testing.media import DrawnImages, HeardWords, SpokenSounds
+from agent_core.testing.media import FakeImages, FakeSpeech, FakeTranscriber
 from agent_core.testing.sandbox import RecordingSandbox
 from agent_core.testing.stage import Stage
 from agent_core.testing.web import InMemoryWeb
@@ -59,9 +59,9 @@ async def everything(web: Web | None = None) -> tuple[Commands, CommandContext]:
         Tools.around(Settings(), RecordingSandbox(workspaces=stage.workspaces), ""),
         web=web or InMemoryWeb(),
         no_clones="",
-        images=DrawnImages(),
-        transcriber=HeardWords(),
-        voice=SpokenSounds(),
+        images=FakeImages(),
+        transcriber=FakeTranscriber(),
+        voice=FakeSpeech(),
         publisher=Nobody(),
     )
     catalog = CommandCatalog(settings=Settings(allow_downloads=True), tools=tools, search=cast("Any", Nobody()))

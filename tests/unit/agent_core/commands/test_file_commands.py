@@ -11,7 +11,7 @@ from agent_core.commands.files import FILE_COMMANDS, FileCommands
 from agent_core.commands.registry import CommandContext, Commands
 from agent_core.errors import CommandError
 from agent_core.model.command import CommandCall, Preview
-from agent_core.model.files import MOST_LISTED, FileEntry
+from agent_core.model.files import MAX_LISTED_FILES, FileEntry
 from agent_core.providers.documents.document_reader import DocumentReader
 from agent_core.providers.workspace.workspace_paths import Limits
 from agent_core.testing.examples import an_agent
@@ -191,9 +191,9 @@ async def test_a_search_can_be_cancelled(files: InMemoryFiles) -> None:
 @pytest.mark.parametrize(
     ("number", "last"),
     [
-        (400, "f/399 (1 bytes)"),
+        (400, "f/399 (1 byte)"),
         (401, "(1 more; name a folder, or find them by search_files.)"),
-        (MOST_LISTED, "(at least 19,600 more; name a folder, or find them by search_files.)"),
+        (MAX_LISTED_FILES, "(at least 19,600 more; name a folder, or find them by search_files.)"),
     ],
 )
 def test_a_long_list_ends_and_says_how_much_more_there_is(number: int, last: str) -> None:

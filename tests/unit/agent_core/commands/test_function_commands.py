@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.commands.functions import FunctionCommands
-from agent_core.commands.registry import CommandContext, Commands, faults_of
+from agent_core.commands.registry import CommandContext, Commands, argument_faults
 from agent_core.errors import CommandError, ModelRefused, OverBudget
 from agent_core.model.command import CommandCall, Preview
 from agent_core.model.messages import Reply
 from agent_core.model.usage import Budget, Usage
 from agent_core.prompt.model_client import MeteredModel
-from agent_core.prompt.model_functions import fenced, returned
+from agent_core.prompt.model_functions import fenced, parse_returned
 from agent_core.providers.llm.token_estimates import Estimates
 from agent_core.spending.spending_tracker import SpendingTracker
 from agent_core.testing.examples import an_agent
@@ -119,7 +119,7 @@ def test_no_text_holds_its_own_fence(text: str) -> None:
     ],
 )
 def test_one_fence_around_everything_is_taken_off(text: str, given_back: str) -> None:
-    assert returned(Reply(text=text, usage=Usage())) == given_back
+    assert parse_returned(Reply(text=text, usage=Usage())) == given_back
 
 
 @pytest.mark.parametrize("name", ["analyze_code", "improve_code", "write_tests"])
@@ -163,7 +163,7 @@ async def test_too_few_or_too_many_suggestions_are_told(suggestions: object, sai
 
 @pytest.mark.parametrize("wrong", [{"code": 7}, {"code": CODE, "suggestions": {"a": 1}}, {"filename": ["a"]}])
 def test_arguments_of_the_wrong_type_make_no_call(wrong: Mapping[str, object]) -> None:
-    assert faults_of(Desk().commands.get("improve_code").spec, {"suggestions": "x", **wrong})
+    assert argument_faults(Desk().commands.get("improve_code").spec, {"suggestions": "x", **wrong})
 
 
 async def test_a_cut_off_or_an_empty_answer_is_told() -> None:

@@ -9,7 +9,7 @@ from platform import python_version
 import pytest
 from inline_snapshot import snapshot
 
-from agent_core.commands.launcher import launching
+from agent_core.commands.launcher import launch_command
 from agent_core.commands.programs import ProgramCommands
 from agent_core.commands.registry import CommandContext, Commands
 from agent_core.errors import CommandError
@@ -74,7 +74,7 @@ It printed:
 3\
 """
     )
-    assert desk.sandbox.ran == [launching("-sum.py", ["--round", "two words"])]
+    assert desk.sandbox.ran == [launch_command("-sum.py", ["--round", "two words"])]
     assert desk.sandbox.sealed == [{"-sum.py": b"\xef\xbb\xbfprint(1 + 2)"}]
     assert desk.heard == ["3\n"]
 
@@ -129,8 +129,8 @@ async def test_files_it_made_changed_and_deleted_are_named() -> None:
     for name in ("old.txt", "same.txt", "gone.txt"):
         await desk.write(name, "text")
     changed, deleted = (await desk.does("execute_shell", command_line="make")).splitlines()[1:3]
-    assert changed.startswith("Made or changed: 00 (1 bytes), 01 (1 bytes), ")
-    assert changed.endswith(", 18 (1 bytes), 19 (1 bytes) and 6 more.")
+    assert changed.startswith("Made or changed: 00 (1 byte), 01 (1 byte), ")
+    assert changed.endswith(", 18 (1 byte), 19 (1 byte) and 6 more.")
     assert deleted == "Deleted: gone.txt."
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent_core.commands.publish import PublishCommands, weighted_length
-from agent_core.commands.registry import CommandContext, Commands, faults_of
+from agent_core.commands.registry import CommandContext, Commands, argument_faults
 from agent_core.errors import CommandError, UnusableReply
 from agent_core.model.command import CommandCall, Preview
 from agent_core.providers.media.x_posts import XPosts
@@ -196,7 +196,7 @@ async def test_without_keys_it_is_off_with_the_reason() -> None:
 
 @pytest.mark.parametrize("wrong", [{}, {"text": ""}, {"text": 7}, {"text": ["a"]}, {"text": "x" * 4001}])
 def test_arguments_that_do_not_fit_make_no_call(wrong: dict[str, object]) -> None:
-    assert faults_of(PublishCommands().commands[0].spec, wrong)
+    assert argument_faults(PublishCommands().commands[0].spec, wrong)
 
 
 def test_no_key_is_shown() -> None:

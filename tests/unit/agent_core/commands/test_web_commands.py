@@ -14,7 +14,7 @@ from agent_core.model.sites import SITES_KEY, Sites, serialise_sites
 from agent_core.model.usage import Budget
 from agent_core.ports.web import ClonedRepository, FetchedContent, Link, Page
 from agent_core.prompt.model_client import MeteredModel
-from agent_core.prompt.untrusted_text import new_mark, part_messages, parts_of
+from agent_core.prompt.untrusted_text import new_mark, part_messages, split_by_tokens
 from agent_core.providers.llm.token_estimates import Estimates
 from agent_core.providers.web.web_search import MetaSearch
 from agent_core.providers.workspace.workspace_paths import Limits
@@ -23,10 +23,10 @@ from agent_core.testing.database import InMemoryDatabase
 from agent_core.testing.examples import CHANNEL, an_agent
 from agent_core.testing.files import InMemoryFiles
 from agent_core.testing.language_model import ScriptedModel
-from agent_core.testing.web import SOMEWHERE, InMemoryWeb
+from agent_core.testing.web import PUBLIC_ADDRESS, InMemoryWeb
 
 URL = "https://example.org/strings"
-ASKED_HOST = f"Asked: example.org → {SOMEWHERE}"
+ASKED_HOST = f"Asked: example.org → {PUBLIC_ADDRESS}"
 ASKED = {"url": URL, "question": "Which string for topspin?"}
 SHORT = Page(url=URL, title="Strings", text="Polyester.", links=(Link("https://example.org/b", "More"),))
 LONG = Page(url=URL, title="Strings", text="\n".join(f"Line {n} on strings and topspin." for n in range(3_000)))
@@ -257,7 +257,7 @@ def test_a_mark_is_never_the_same_and_stands_around_the_text_alone() -> None:
 
 def test_parts_hold_all_of_a_text_and_none_is_too_long() -> None:
     text = "\n".join(["short", "x" * 1_000, "", "word " * 300, "end"])
-    parts = parts_of(text, 100, len)
+    parts = split_by_tokens(text, 100, len)
     assert max(map(len, parts)) <= 100
     assert "".join(parts).replace("\n", "") == text.replace("\n", "")
-    assert parts_of("", 100, len) == []
+    assert split_by_tokens("", 100, len) == []

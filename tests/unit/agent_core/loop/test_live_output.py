@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from adapters.cards import turn_card
 from agent_core.commands.finish import FINISH_COMMANDS
-from agent_core.commands.registry import CommandContext, Commands, declared
+from agent_core.commands.registry import CommandContext, Commands, declare
 from agent_core.errors import ThreadGone
 from agent_core.loop.live_output import INTERVAL_SECONDS
 from agent_core.model.agent import Agent
@@ -43,7 +43,7 @@ class Slow:
 
 
 def stage_with(slow: Slow) -> Stage:
-    build = declared(Nothing, slow.build, label="Build", risks=("execute",), category="code")
+    build = declare(Nothing, slow.build, label="Build", risks=("execute",), category="code")
     model = ScriptedModel(reply_text("build"), reply_text("do_nothing"))
     return Stage(model=model, commands=Commands.of(build, *FINISH_COMMANDS))
 
@@ -129,7 +129,7 @@ async def test_a_command_that_ends_while_its_output_is_shown_waits_for_nothing()
         surface.ended.set()
         return "done"
 
-    own = declared(Nothing, echo, label="Echo", risks=("execute",), category="code")
+    own = declare(Nothing, echo, label="Echo", risks=("execute",), category="code")
     model = ScriptedModel(reply_text("echo"), reply_text("do_nothing"))
     stage = Stage(model=model, surface=surface, commands=Commands.of(own, *FINISH_COMMANDS))
     agent = await stage.create()

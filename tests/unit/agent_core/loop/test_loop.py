@@ -16,7 +16,7 @@ from agent_core.errors import (
     SurfaceBusy,
     ThreadGone,
 )
-from agent_core.loop.command_runner import Next
+from agent_core.loop.command_runner import NextHook
 from agent_core.model.actors import ActorKind
 from agent_core.model.agent import Agent, Awaiting, Finished, Paused, Stopped, Thinking
 from agent_core.model.agent_policy import Policy
@@ -156,7 +156,7 @@ async def test_a_lease_ends_at_the_third_time_of_the_same_command() -> None:
 
 @pytest.mark.proves("lease:errors")
 async def test_a_lease_ends_after_two_errors_in_a_row() -> None:
-    async def breaks(call: CommandCall, context: CommandContext, following: Next) -> Result:
+    async def breaks(call: CommandCall, context: CommandContext, following: NextHook) -> Result:
         return Failed("It broke.")
 
     stage = stage_of(WRITE, *MORE, hooks=(breaks,))
@@ -412,11 +412,11 @@ async def test_names_are_unique_in_a_channel_whatever_their_case() -> None:
 async def test_hooks_stand_around_a_command_in_their_order() -> None:
     seen: list[str] = []
 
-    async def outer(call: CommandCall, context: CommandContext, following: Next) -> Result:
+    async def outer(call: CommandCall, context: CommandContext, following: NextHook) -> Result:
         seen.append(f"outer {call.name}")
         return await following(call, context)
 
-    async def inner(call: CommandCall, context: CommandContext, following: Next) -> Result:
+    async def inner(call: CommandCall, context: CommandContext, following: NextHook) -> Result:
         seen.append(f"inner {context.agent.name}")
         return await following(call, context)
 
@@ -429,7 +429,7 @@ async def test_hooks_stand_around_a_command_in_their_order() -> None:
 async def test_stop_ends_a_running_command_at_once_and_asks_no_question() -> None:
     begun, cancelled = asyncio.Event(), asyncio.Event()
 
-    async def endless(call: CommandCall, context: CommandContext, following: Next) -> Result:
+    async def endless(call: CommandCall, context: CommandContext, following: NextHook) -> Result:
         begun.set()
         try:
             return await asyncio.Future()

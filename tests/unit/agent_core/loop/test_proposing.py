@@ -17,7 +17,7 @@ from agent_core.model.memory import MemorySpace, Vector
 from agent_core.model.messages import Reply
 from agent_core.model.result import Failed, Succeeded
 from agent_core.model.usage import FREE, Usage
-from agent_core.prompt.history import outcome, quoted
+from agent_core.prompt.history import outcome, quote
 from agent_core.testing.embedder import WordEmbedder
 from agent_core.testing.examples import ANA, BEN, NOON, a_turn
 from agent_core.testing.language_model import ScriptedModel, reply_text
@@ -54,7 +54,7 @@ async def test_older_turns_are_folded_into_a_summary_by_one_call_on_the_same_beg
     assert prompts[asked][: len(prompts[asked - 1]) - 1] == prompts[asked - 1][:-1]
     assert agent.digest.summary == SUMMARY
     following = prompts[asked + 1]
-    assert following[1].content.endswith(quoted(SUMMARY))
+    assert following[1].content.endswith(quote(SUMMARY))
     assert "fact 1" not in "".join(message.content for message in following[2:])
     assert sum(message.role == "assistant" for message in following) == 2
 
@@ -195,7 +195,7 @@ async def test_an_agent_goes_on_without_its_memory_says_so_once_and_catches_up()
     agent = await stage.wait_until_settled(agent)
     said = [notice.text for notice in stage.shown.notices if "Long-term memory" in notice.text]
     assert len(said) == 1
-    assert "Clerk goes on without it, and it catches up." in said[0]
+    assert "Clerk continues without it and updates it later." in said[0]
     assert agent.forgetful == ""
     assert (await stage.memories.page(agent.channel, agent.id)).is_behind
     async with stage.ledger.open_tracker(agent) as tracker:

@@ -5,7 +5,7 @@ import difflib
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agent_core.model.diffs import AROUND, MOST_COMPARED, MOST_SHOWN, diff_of
+from agent_core.model.diffs import CONTEXT_LINES, MAX_COMPARED_LINES, MAX_DIFF_CHARACTERS, diff_of
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", "+x", "-y", "@@ -1 +1 @@"]), max_size=14).map("\n".join)
 
@@ -40,19 +40,19 @@ def test_the_diff_leads_from_the_old_text_to_the_new(old: str, new: str) -> None
 def test_it_looks_as_everybody_knows_it() -> None:
     old = "\n".join(f"line {number}" for number in range(1, 40))
     new = old.replace("line 20", "line twenty")
-    usual = list(difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=AROUND))[2:]
+    usual = list(difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=CONTEXT_LINES))[2:]
     assert diff_of(old, new).body == "\n".join(usual)
 
 
 def test_texts_that_are_too_long_to_compare_are_told_by_their_length() -> None:
     old = "\n".join(f"line {number} {number * 7919 % 1000}" for number in range(220_000))
-    new = "\n".join(old.splitlines()[: 3 * MOST_COMPARED : 2])
+    new = "\n".join(old.splitlines()[: 3 * MAX_COMPARED_LINES : 2])
     assert diff_of(old, new).body.startswith("Too long to compare: 219,999 lines, from line 2 on, give way to 2,999")
 
 
 def test_a_long_change_is_cut_with_a_word() -> None:
-    body = diff_of("", "\n".join("x" * 100 for _ in range(MOST_COMPARED))).body
-    assert MOST_SHOWN - 200 < len(body) < MOST_SHOWN + 60
+    body = diff_of("", "\n".join("x" * 100 for _ in range(MAX_COMPARED_LINES))).body
+    assert MAX_DIFF_CHARACTERS - 200 < len(body) < MAX_DIFF_CHARACTERS + 60
     assert body.endswith("more lines of the change")
 
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from adapters.cards import HAS_READ_OTHERS, WRITTEN_BY_OTHERS, turn_card
 from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS
-from agent_core.commands.registry import Command, CommandContext, CommandOutput, Commands, declared
+from agent_core.commands.registry import Command, CommandContext, CommandOutput, Commands, declare
 from agent_core.model.agent import Agent, Awaiting
 from agent_core.model.decision import Approve
 from agent_core.model.result import Succeeded
@@ -45,7 +45,7 @@ async def draw(_given: Nothing, context: CommandContext) -> CommandOutput:
 
 def stage_of(*replies: str, profile: ProfileName = "auto") -> Stage:
     def one(function: object, risk: Literal["network", "execute", "spend"], **facts: object) -> Command:
-        return declared(Nothing, function, label="x", risks=(risk,), category="web", **facts)  # type: ignore[arg-type]
+        return declare(Nothing, function, label="x", risks=(risk,), category="web", **facts)  # type: ignore[arg-type]
 
     own = (one(look, "network", outside=True), one(run, "execute"), one(draw, "spend"))
     return Stage(

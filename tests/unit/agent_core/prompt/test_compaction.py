@@ -12,13 +12,13 @@ from agent_core.model.turn import Turn
 from agent_core.model.usage import Usage
 from agent_core.prompt.compaction import (
     KEPT_TURNS,
-    MOST_SUMMARY,
-    digest_of,
+    MAX_SUMMARY_CHARACTERS,
     fold_due,
-    plain_digest,
+    parse_summary,
+    summarise_without_model,
     summary_messages,
 )
-from agent_core.prompt.packing import Situation, TokenRoom, past
+from agent_core.prompt.packing import Situation, TokenRoom, shared_prefix
 from agent_core.testing.examples import ANA, NOON, a_turn, an_agent
 
 ROOM = TokenRoom(100_000, len)
@@ -56,7 +56,7 @@ def test_the_request_begins_as_the_prompt_does_and_names_what_stays() -> None:
     fold = fold_due(here, ROOM, 100)
     assert fold is not None
     prompt = summary_messages(here, fold)
-    assert prompt[:-1] == past(here)
+    assert prompt[:-1] == shared_prefix(here)
     for word in ("summary", "up to turn 4", "turns 5 to 6", "Decisions", "Files", "Facts", "Open steps", "no JSON"):
         assert word in prompt[-1].content
 
@@ -77,7 +77,7 @@ def test_the_request_begins_as_the_prompt_does_and_names_what_stays() -> None:
 def test_prose_is_taken_as_it_is_without_musing(text: str, kept: str) -> None:
     fold = fold_due(situation(turns()), ROOM, 100)
     assert fold is not None
-    assert digest_of(said(text), Digest(), fold) == Digest(upto=4, summary=kept)
+    assert parse_summary(said(text), Digest(), fold) == Digest(upto=4, summary=kept)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_prose_is_taken_as_it_is_without_musing(text: str, kept: str) -> None:
 def test_what_is_no_summary_is_made_from_the_turns(text: str) -> None:
     fold = fold_due(situation(turns()), ROOM, 100)
     assert fold is not None
-    digest = digest_of(said(text), Digest(), fold)
+    digest = parse_summary(said(text), Digest(), fold)
     assert digest.upto == 4
     assert digest.summary.splitlines()[0] == "Turn 1: write_file poem.txt: r1"
 
@@ -94,7 +94,7 @@ def test_what_is_no_summary_is_made_from_the_turns(text: str) -> None:
 def test_a_summary_that_was_cut_off_loses_its_broken_line() -> None:
     fold = fold_due(situation(turns()), ROOM, 100)
     assert fold is not None
-    digest = digest_of(
+    digest = parse_summary(
         said("Files: a.txt holds a whole poem about red roses.\nFacts: the po", "length"), Digest(), fold
     )
     assert digest.summary == "Files: a.txt holds a whole poem about red roses."
@@ -104,8 +104,8 @@ def test_a_summary_that_is_too_long_keeps_its_beginning_and_its_end() -> None:
     fold = fold_due(situation(turns()), ROOM, 100)
     assert fold is not None
     long = f"Decisions: Ana wants rhymes. {'fact ' * 900} Open steps: print it."
-    summary = digest_of(said(long), Digest(), fold).summary
-    assert len(summary) <= MOST_SUMMARY + 10
+    summary = parse_summary(said(long), Digest(), fold).summary
+    assert len(summary) <= MAX_SUMMARY_CHARACTERS + 10
     assert summary.startswith("Decisions: Ana wants rhymes.")
     assert summary.endswith("Open steps: print it.")
 
@@ -113,7 +113,7 @@ def test_a_summary_that_is_too_long_keeps_its_beginning_and_its_end() -> None:
 def test_a_plain_digest_goes_on_from_the_one_before_and_tells_what_failed() -> None:
     failed = a_turn(AGENT, number=5).decide(Approve(), by=ANA, at=NOON).start(NOON).finish(Failed("No disk."), NOON)
     rejected = a_turn(AGENT, number=6).decide(Reject("Too long"), by=ANA, at=NOON)
-    digest = plain_digest(Digest(upto=4, summary="Turn 4: done"), [failed, rejected])
+    digest = summarise_without_model(Digest(upto=4, summary="Turn 4: done"), [failed, rejected])
     assert digest.upto == 6
     assert digest.summary.splitlines() == [
         "Turn 4: done",
@@ -126,6 +126,6 @@ def test_a_plain_digest_stays_short_however_often_it_is_made() -> None:
     digest = Digest()
     for start in range(1, 400, 4):
         made = [replace(turn, number=turn.number + start) for turn in turns(4)]
-        digest = plain_digest(digest, made)
-    assert len(digest.summary) <= MOST_SUMMARY + 100
+        digest = summarise_without_model(digest, made)
+    assert len(digest.summary) <= MAX_SUMMARY_CHARACTERS + 100
     assert "Turn 401" in digest.summary

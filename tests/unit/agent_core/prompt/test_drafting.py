@@ -14,7 +14,7 @@ from agent_core.ports.models import LanguageModel
 from agent_core.prompt.model_client import MeteredModel
 from agent_core.providers.llm.rehearsal import RehearsalModel
 from agent_core.providers.llm.token_estimates import Estimates
-from agent_core.service.drafting import AS_WRITTEN, AgentDrafting, Drafted
+from agent_core.service.drafting import NO_MODEL_DRAFT, AgentDrafting, Drafted
 from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.testing.database import InMemoryDatabase
 from agent_core.testing.examples import ANA, CHANNEL
@@ -59,11 +59,11 @@ async def test_a_draft_keeps_within_the_limits_of_the_form() -> None:
 )
 async def test_without_a_usable_answer_the_sentence_stands_as_the_goal(answer: str | Reply | Exception) -> None:
     drafted = await _drafting(ScriptedModel(answer)).draft(SENTENCE, ORIGIN)
-    assert drafted == Drafted(AgentDraft(goals=(SENTENCE,)), AS_WRITTEN)
+    assert drafted == Drafted(AgentDraft(goals=(SENTENCE,)), NO_MODEL_DRAFT)
 
 
 async def test_the_rehearsal_drafts_nothing_and_says_so() -> None:
-    assert (await _drafting(RehearsalModel()).draft(SENTENCE, ORIGIN)).said == AS_WRITTEN
+    assert (await _drafting(RehearsalModel()).draft(SENTENCE, ORIGIN)).said == NO_MODEL_DRAFT
 
 
 async def test_the_channel_pays_for_a_draft() -> None:
@@ -78,5 +78,5 @@ async def test_a_channel_without_money_left_gets_its_sentence_back_and_no_call_i
     async with database.begin() as work:
         work.budgets.set_limit(CHANNEL, Decimal("0.01"))
         await work.commit()
-    assert (await _drafting(model, database).draft(SENTENCE, ORIGIN)).said == AS_WRITTEN
+    assert (await _drafting(model, database).draft(SENTENCE, ORIGIN)).said == NO_MODEL_DRAFT
     assert model.prompts == []

@@ -24,8 +24,8 @@ from agent_core.model.memory import Memory, Recalled
 from agent_core.model.messages import Message
 from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn
-from agent_core.prompt.history import LONG_RESULT
-from agent_core.prompt.packing import A_PROMPT, Situation, TokenRoom, pack
+from agent_core.prompt.history import MAX_RESULT_CHARACTERS
+from agent_core.prompt.packing import TOKENS_PER_PROMPT, Situation, TokenRoom, pack
 from agent_core.prompt.system import standing_prompt
 from agent_core.providers.llm.token_estimates import EstimatedTokens
 from agent_core.testing.clock import FakeClock
@@ -98,7 +98,7 @@ def test_a_prompt_begins_with_all_that_the_one_before_had_told_of_the_past(outpu
 def test_a_prompt_never_exceeds_its_window_and_leaves_out_the_oldest_first(window: int) -> None:
     room = TokenRoom(window, COUNT)
     prompt = pack(replace(after(30), notes=(a_note(an_agent()),)), room)
-    assert A_PROMPT + room.taken_by(prompt) <= window
+    assert TOKENS_PER_PROMPT + room.taken_by(prompt) <= window
     shown = [number for number in range(1, 31) if f"result {number} " in text_of(prompt)]
     assert shown == list(range(31 - len(shown), 31))
     assert "Make it rhyme." in prompt[-1].content
@@ -144,7 +144,7 @@ def test_whatever_it_holds_a_prompt_fits_and_shows_the_newest_turn_or_is_refused
     if prompt is None:
         assert window < 4_000
         return
-    assert A_PROMPT + room.taken_by(prompt) <= window
+    assert TOKENS_PER_PROMPT + room.taken_by(prompt) <= window
     assert sum(message.role == "assistant" for message in prompt) >= min(1, turns)
 
 
@@ -153,7 +153,7 @@ def test_a_long_result_is_shown_whole_once_and_named_by_its_turn_afterwards() ->
     first, second = (text_of(pack(situation, WIDE)) for situation in (after(1, output=long), after(2, output=long)))
     assert "Where it was cut, the last result goes on, this once:" in first
     assert first.count(" finis") == 1
-    assert second.count(f"read_turn turn=1, start={LONG_RESULT}") == 1
+    assert second.count(f"read_turn turn=1, start={MAX_RESULT_CHARACTERS}") == 1
     assert second.count(" finis") == 1
 
 
@@ -162,8 +162,8 @@ def test_what_a_page_of_a_turn_leaves_out_begins_where_the_prompt_says() -> None
     prompt = text_of(pack(situation, WIDE))
     whole = f"Result of {situation.turns[0].call.name}: result 1 {'0123456789' * 2_000}"
     shown = prompt.partition("this once:\n")[2].partition("\n(")[0]
-    assert whole[LONG_RESULT:].startswith(shown)
-    assert f"start={LONG_RESULT + len(shown)}" in prompt
+    assert whole[MAX_RESULT_CHARACTERS:].startswith(shown)
+    assert f"start={MAX_RESULT_CHARACTERS + len(shown)}" in prompt
 
 
 def test_a_file_body_in_the_past_is_told_by_its_size() -> None:

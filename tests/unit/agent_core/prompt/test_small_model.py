@@ -22,8 +22,8 @@ from agent_core.model.messages import Message, Reply
 from agent_core.model.result import Failed, Succeeded
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Usage
-from agent_core.prompt.command_selection import MOST_OFFERED, bounded, schema, select_commands
-from agent_core.prompt.packing import A_PROMPT, Situation, TokenRoom
+from agent_core.prompt.command_selection import MAX_OFFERED_COMMANDS, add_bounds, schema, select_commands
+from agent_core.prompt.packing import TOKENS_PER_PROMPT, Situation, TokenRoom
 from agent_core.prompt.profiles import profile_for
 from agent_core.prompt.small_model import instructions, objection, pack
 from agent_core.providers.llm.tokenizer_files import ENCODINGS, build_encoding, read_encoding
@@ -89,7 +89,7 @@ def test_a_command_that_was_used_lately_stays_within_reach() -> None:
 def test_however_much_a_goal_speaks_of_few_commands_are_offered_and_a_finish_is_among_them() -> None:
     turns = (step(1, LIST, Succeeded("There are no files.")),)
     situation = at_work("Search the web, remember, recall, forget, ingest and delete everything", turns=turns)
-    assert len(select_commands(situation)) == MOST_OFFERED
+    assert len(select_commands(situation)) == MAX_OFFERED_COMMANDS
     assert {"do_nothing", "task_complete", "google"} <= names(situation)
 
 
@@ -199,7 +199,7 @@ def test_of_many_steps_the_oldest_are_left_out_first_and_counted() -> None:
     room = TokenRoom(1_100, COUNT)
     prompt = pack(after(30, output="word " * 60), room)
     shown = [number for number in range(1, 31) if f"result {number} " in text_of(prompt)]
-    assert A_PROMPT + room.taken_by(prompt) <= 1_100
+    assert TOKENS_PER_PROMPT + room.taken_by(prompt) <= 1_100
     assert shown == list(range(31 - len(shown), 31))
     assert 8 < len(shown) < 30
     assert f"({30 - len(shown)} earlier steps are left out here.)" in prompt[-1].content
@@ -236,7 +236,7 @@ def test_whatever_it_holds_a_compact_prompt_fits_and_shows_people_and_the_newest
     if prompt is None:
         assert window < 1_536  # what a window of 2,048 leaves
         return
-    assert A_PROMPT + room.taken_by(prompt) <= window
+    assert TOKENS_PER_PROMPT + room.taken_by(prompt) <= window
     told = prompt[-1].content
     assert "@ana, now: Now" in told
     assert "Goal: Write a poem" in told
@@ -297,7 +297,7 @@ def test_a_schema_of_somebody_else_is_bounded_wherever_a_string_or_a_list_hides(
         },
         "$defs": {"Point": {"type": "object", "properties": {"title": {"type": "string", "maxLength": 40}}}},
     }
-    assert bounded(given) == {
+    assert add_bounds(given) == {
         "type": "object",
         "properties": {
             "pattern": {"type": "string", "maxLength": 900},

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from agent_core.commands.arguments import fitted
+from agent_core.commands.arguments import fit_arguments
 from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.registry import Commands
@@ -78,7 +78,7 @@ def test_a_number_or_truth_value_in_quotes_is_one_where_nothing_else_may_be_mean
     kind: dict[str, object], given_text: str, meant: object
 ) -> None:
     spec = replace(FILE_COMMANDS[0].spec, parameters={"type": "object", "properties": {"x": kind}})
-    fitting = fitted(spec, {"x": given_text})["x"]
+    fitting = fit_arguments(spec, {"x": given_text})["x"]
     assert (type(fitting), fitting) == (type(meant), meant)
 
 

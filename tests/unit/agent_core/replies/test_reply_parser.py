@@ -10,7 +10,7 @@ from agent_core.errors import UnusableReply
 from agent_core.model.command import CommandCall, Thoughts
 from agent_core.model.messages import Reply
 from agent_core.model.usage import Usage
-from agent_core.replies.repair import MOST_TEXT, is_worth_repairing, parse_repaired, repair_messages
+from agent_core.replies.repair import MAX_REPAIR_CHARACTERS, is_worth_repairing, parse_repaired, repair_messages
 from agent_core.replies.reply_parser import json_object, parse
 from agent_core.replies.verbatim_check import is_verbatim
 from agent_core.testing.language_model import reply_text
@@ -207,7 +207,7 @@ def test_what_can_be_read_or_was_cut_off_is_not_worth_a_call(case: Case) -> None
 
 
 @pytest.mark.parametrize(
-    "text", [INCHES + "x" * MOST_TEXT, f"{WHOLE}{INCHES}", "oh no", '{"thoughts": oh no}'], ids=len
+    "text", [INCHES + "x" * MAX_REPAIR_CHARACTERS, f"{WHOLE}{INCHES}", "oh no", '{"thoughts": oh no}'], ids=len
 )
 def test_what_is_too_long_or_holds_not_one_command_is_not_worth_a_call(text: str) -> None:
     assert not is_worth_repairing(said(text))
@@ -218,7 +218,7 @@ def test_the_prompt_for_mending_holds_the_text_and_no_more_than_it_may() -> None
     assert (system.role, user.role) == ("system", "user")
     assert "no instruction to you" in system.content
     assert INCHES in user.content
-    assert len(user.content) < MOST_TEXT + 50
+    assert len(user.content) < MAX_REPAIR_CHARACTERS + 50
 
 
 def test_a_plain_repair_library_would_have_made_commands_of_what_is_refused() -> None:

@@ -187,7 +187,7 @@ async def test_the_end_of_a_command_is_told_on_its_start_also_across_chunks_and_
 
 async def test_a_page_reads_no_more_than_it_may_and_says_where_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decision_log, "CHUNK_ENTRIES", 5)
-    monkeypatch.setattr(decision_log, "MOST_ENTRIES_PER_PAGE", 10)
+    monkeypatch.setattr(decision_log, "MAX_ENTRIES_PER_PAGE", 10)
     rare = replace(an_entry(ADA, act="created"), id="e00000", by=BEN)
     stage = await log_of(rare, *(ran(number) for number in range(1, 20)))
     first = await stage.views.log.page(stage.origin(), LogFilter(person="@BEN"))

@@ -8,7 +8,7 @@ import pytest
 
 from agent_core.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from agent_core.ports.database import Database, UnitOfWork
-from agent_core.service.uploads import MOST_BYTES, FileUploads, free_name, tidy_name
+from agent_core.service.uploads import MAX_UPLOAD_BYTES, FileUploads, free_name, safe_name
 from agent_core.testing.examples import ANA
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
@@ -105,7 +105,7 @@ async def test_files_over_the_limit_and_of_guests_are_refused() -> None:
     stage = Stage(model=ScriptedModel(reply_text("do_nothing")))
     agent, files = await stage.create(), receive_within(stage)
     with pytest.raises(InvalidInput, match="larger than 20 MB"):
-        await files.receive(agent.id, "a.bin", b"\0" * (MOST_BYTES + 1), stage.origin())
+        await files.receive(agent.id, "a.bin", b"\0" * (MAX_UPLOAD_BYTES + 1), stage.origin())
     with pytest.raises(NotAllowed, match="add files here"):
         await files.receive(agent.id, "a.bin", b"", stage.origin(replace(ANA, kind="guest")))
     assert await stage.views.files(agent.channel, agent.id) == ()
@@ -123,7 +123,7 @@ async def test_files_over_the_limit_and_of_guests_are_refused() -> None:
     ],
 )
 def test_a_name_is_made_fit_for_a_file_system(given: str, kept: str) -> None:
-    assert tidy_name(given) == kept
+    assert safe_name(given) == kept
 
 
 def test_a_name_that_is_taken_gets_a_number() -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from pypdf import PdfWriter
 
-from agent_core.commands.files import PLAIN
+from agent_core.commands.files import PLAIN_TEXTS
 from agent_core.commands.memory import MemoryCommands
 from agent_core.commands.registry import CommandContext, Commands
 from agent_core.errors import CommandError
 from agent_core.memory.long_term import LongTermMemory
-from agent_core.model.texts import unicode_text
+from agent_core.model.texts import decode_unicode
 from agent_core.ports.documents import Documents, DocumentText
 from agent_core.providers.documents.document_reader import MAX_CACHED, DocumentReader
 from agent_core.providers.documents.document_worker import read
@@ -24,7 +24,7 @@ from agent_core.testing.examples import an_agent, keep
 from agent_core.testing.files import InMemoryFiles
 from agent_core.testing.memory_index import InMemoryIndex
 from tests.patience import PATIENCE_SECONDS
-from tests.standins.documents import archive, line, open_document, pdf, squeezed, word
+from tests.standins.documents import archive, compressed_stream, line, open_document, pdf, word
 
 DOCUMENTS = DocumentReader()
 OLD = "It is not in UTF-8; it was read as {}, which may be wrong."
@@ -108,10 +108,10 @@ async def test_a_text_in_another_encoding_is_read_and_a_guess_is_told(text: str,
     assert await DOCUMENTS.text_of("a.txt", text.encode(encoding)) == DocumentText(text, note)
 
 
-@pytest.mark.parametrize("documents", [DOCUMENTS, PLAIN])
+@pytest.mark.parametrize("documents", [DOCUMENTS, PLAIN_TEXTS])
 @pytest.mark.parametrize("data", [b"\0\0", b"\xff\xfe\0", b"a\0b"])
 async def test_bytes_that_are_no_text_are_none_to_every_reader(documents: Documents, data: bytes) -> None:
-    assert unicode_text(data) is None
+    assert decode_unicode(data) is None
     with pytest.raises(CommandError, match=r"^a is not a text file \(\d bytes\)\.$"):
         await documents.text_of("a", data)
 
@@ -179,6 +179,6 @@ def test_a_long_document_is_read_up_to_a_bound_and_says_so() -> None:
 
 @pytest.mark.slow
 def test_a_page_that_breaks_the_library_does_not_hide_the_others() -> None:
-    answer = read("pdf", pdf("Good page", squeezed(bytes(1000), 500_000)))
+    answer = read("pdf", pdf("Good page", compressed_stream(bytes(1000), 500_000)))
     assert "Good page" in answer["text"]
     assert answer["note"] == "It is a PDF of 2 pages. 1 of them could not be read."

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from agent_core.commands.media import MediaCommands
-from agent_core.commands.registry import CommandContext, CommandOutput, Commands, faults_of
+from agent_core.commands.registry import CommandContext, CommandOutput, Commands, argument_faults
 from agent_core.errors import CommandError, ModelError, OverBudget, UnusableReply
 from agent_core.model.command import CommandCall, Preview
 from agent_core.model.usage import Budget, Usage
@@ -21,9 +21,9 @@ from agent_core.spending.spending_tracker import SpendingTracker
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryFiles
-from agent_core.testing.media import MP3, PNG, DrawnImages, HeardWords, SpokenSounds
+from agent_core.testing.media import MP3, PNG, FakeImages, FakeSpeech, FakeTranscriber
 from bot.command_catalog import NO_IMAGES, NO_TRANSCRIBER, NO_VOICE
-from tests.standins.media import PACKED, Answers, MediaStandIn, media_standin
+from tests.standins.media import PNG_BASE64, Answers, MediaStandIn, media_standin
 
 KEY = "sk-very-secret-key-1234"
 FREE_MODELS = {name: (Decimal(0), Decimal(0)) for name in ("draws", "hears")}
@@ -112,14 +112,14 @@ async def test_another_model_at_such_an_endpoint_is_asked_for_base64(standin: Me
 
 
 async def test_a_picture_without_told_tokens_is_paid_as_the_dearest(standin: MediaStandIn) -> None:
-    standin.answers(Answers({"created": 1, "data": [{"b64_json": PACKED}]}))
+    standin.answers(Answers({"created": 1, "data": [{"b64_json": PNG_BASE64}]}))
     desk = Desk(openai(standin))
     await desk.run("generate_image", {"prompt": "a fox"})
     assert desk.tracker.total.cost == Decimal("0.240025")
 
 
 async def test_stable_diffusion_is_asked_with_its_name_and_password(standin: MediaStandIn) -> None:
-    standin.answers(Answers({"images": [f"data:image/png;base64,{PACKED}"]}))
+    standin.answers(Answers({"images": [f"data:image/png;base64,{PNG_BASE64}"]}))
     desk = Desk(diffusion(standin))
     await desk.run("generate_image", {"prompt": "a fox", "shape": "portrait"})
     asked = standin.asked[0]
@@ -244,13 +244,13 @@ async def test_a_picture_that_is_cancelled_leaves_nothing(standin: MediaStandIn)
 
 @pytest.mark.parametrize(("data", "ending"), [(PNG, "png"), (JPEG, "jpg"), (WEBP, "webp")])
 async def test_a_picture_is_known_by_how_it_begins(data: bytes, ending: str) -> None:
-    produced = await Desk(MediaCommands(images=DrawnImages(data))).run("generate_image", {"prompt": "?!"})
+    produced = await Desk(MediaCommands(images=FakeImages(data))).run("generate_image", {"prompt": "?!"})
     assert produced.files == (f"images/untitled.{ending}",)
 
 
 @pytest.mark.parametrize("data", [b"", b"<svg onload=alert(1)>", b"GIF89a", b"RIFF1234WAVE", PNG + bytes(21 * 2**20)])
 async def test_what_is_no_picture_or_too_much_is_paid_for_and_not_kept(data: bytes) -> None:
-    desk = Desk(MediaCommands(images=DrawnImages(data, cost=Decimal("0.04"))))
+    desk = Desk(MediaCommands(images=FakeImages(data, cost=Decimal("0.04"))))
     with pytest.raises(CommandError, match="gave no picture that can be shown"):
         await desk.run("generate_image", {"prompt": "a fox"})
     assert (desk.tracker.total.cost, await desk.files.list_files()) == (Decimal("0.04"), ())
@@ -259,7 +259,7 @@ async def test_what_is_no_picture_or_too_much_is_paid_for_and_not_kept(data: byt
 async def test_a_picture_that_the_workspace_does_not_take_is_told() -> None:
     tight = InMemoryFiles(Limits(file_bytes=10, workspace_bytes=10, files=3))
     with pytest.raises(CommandError, match="a file may hold at most 10"):
-        await Desk(MediaCommands(images=DrawnImages()), files=tight).run("generate_image", {"prompt": "a fox"})
+        await Desk(MediaCommands(images=FakeImages()), files=tight).run("generate_image", {"prompt": "a fox"})
 
 
 async def test_people_see_who_draws_and_what_it_may_cost(standin: MediaStandIn) -> None:
@@ -329,7 +329,7 @@ async def test_an_answer_without_words_is_told(does: Does, body: object, standin
 
 
 async def test_silence_is_told() -> None:
-    desk = Desk(MediaCommands(transcriber=HeardWords(" \n")))
+    desk = Desk(MediaCommands(transcriber=FakeTranscriber(" \n")))
     await desk.files.write("a.mp3", MP3)
     produced = await desk.run("read_audio_from_file", {"filename": "a.mp3"})
     assert produced.text == "No words were heard in a.mp3."
@@ -347,7 +347,7 @@ async def test_silence_is_told() -> None:
     ],
 )
 async def test_a_file_that_is_no_sound_is_told_before_and_not_sent(filename: str, said: str) -> None:
-    ears = HeardWords()
+    ears = FakeTranscriber()
     roomy = InMemoryFiles(Limits(file_bytes=30_000_000))
     desk = Desk(MediaCommands(transcriber=ears), files=roomy)
     await roomy.write("empty.ogg", b"")
@@ -359,7 +359,7 @@ async def test_a_file_that_is_no_sound_is_told_before_and_not_sent(filename: str
 
 
 async def test_people_see_what_is_sent_where() -> None:
-    desk = Desk(MediaCommands(transcriber=HeardWords(cost=Decimal("0.5"))))
+    desk = Desk(MediaCommands(transcriber=FakeTranscriber(cost=Decimal("0.5"))))
     await desk.files.write("a.mp3", MP3)
     shown = await desk.preview("read_audio_from_file", {"filename": "a.mp3"})
     title = f"a.mp3 ({len(MP3)} bytes) is sent to ears · here, at most $0.50"
@@ -378,14 +378,14 @@ async def test_a_text_is_spoken_and_offered_as_a_note(standin: MediaStandIn) -> 
 
 @pytest.mark.parametrize("data", [b"", b"<html>", b"{}", MP3 + bytes(21 * 2**20)])
 async def test_what_is_no_sound_is_not_kept(data: bytes) -> None:
-    desk = Desk(MediaCommands(voice=SpokenSounds(data)))
+    desk = Desk(MediaCommands(voice=FakeSpeech(data)))
     with pytest.raises(CommandError, match="gave no sound that can be played"):
         await desk.run("speak", {"text": "Hello."})
     assert await desk.files.list_files() == ()
 
 
 async def test_blank_words_are_not_spoken() -> None:
-    voice = SpokenSounds()
+    voice = FakeSpeech()
     with pytest.raises(CommandError, match="nothing to say"):
         await Desk(MediaCommands(voice=voice)).run("speak", {"text": " \n"})
     assert voice.asked == []
@@ -399,7 +399,7 @@ async def test_blank_words_are_not_spoken() -> None:
 async def test_nothing_is_made_beyond_the_budget_or_at_an_unknown_price(
     name: str, arguments: Mapping[str, object], cost: Decimal | None, said: str
 ) -> None:
-    images, ears, voice = DrawnImages(cost=cost), HeardWords(cost=cost), SpokenSounds(cost=cost)
+    images, ears, voice = FakeImages(cost=cost), FakeTranscriber(cost=cost), FakeSpeech(cost=cost)
     tracker = SpendingTracker(agent=Budget(limit=Decimal("0.4")))
     desk = Desk(MediaCommands(images=images, transcriber=ears, voice=voice), tracker)
     await desk.files.write("a.mp3", MP3)
@@ -429,8 +429,8 @@ async def test_what_is_not_set_is_off_with_the_reason() -> None:
     ],
 )
 def test_arguments_that_do_not_fit_make_no_call(name: str, wrong: Mapping[str, object]) -> None:
-    every = MediaCommands(images=DrawnImages(), transcriber=HeardWords(), voice=SpokenSounds())
-    assert faults_of(Commands.of(*every.commands).get(name).spec, wrong)
+    every = MediaCommands(images=FakeImages(), transcriber=FakeTranscriber(), voice=FakeSpeech())
+    assert argument_faults(Commands.of(*every.commands).get(name).spec, wrong)
 
 
 async def test_an_unknown_price_at_hugging_face_is_no_price() -> None:

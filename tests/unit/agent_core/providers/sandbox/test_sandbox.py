@@ -285,7 +285,7 @@ def test_a_machine_that_forbids_namespaces_is_told_and_what_allows_them(tmp_path
 
 @pytest.fixture
 def bin_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("PATH", docker.installed(tmp_path / "bin", runtimes="runc runsc", images=(IMAGE,)))
+    monkeypatch.setenv("PATH", docker.install(tmp_path / "bin", runtimes="runc runsc", images=(IMAGE,)))
     return tmp_path / "bin"
 
 
@@ -295,7 +295,7 @@ async def test_docker_is_asked_to_shut_programs_in(bin_folder: Path, monkeypatch
     sandbox = docker_sandbox(FolderWorkspaces(data / "workspaces"), SystemClock(), data)
     assert await sandbox.backend.find_missing() == ""
     await sandbox.run(("true",), ADA, seconds=LONG)
-    options = docker.lines(bin_folder)[-1]
+    options = docker.recorded_lines(bin_folder)[-1]
     user = sandbox.backend.user_of("0ada") or os.getuid()
     assert options[0] == "run"
     for wanted in (

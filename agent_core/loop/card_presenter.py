@@ -1,0 +1,87 @@
+"""Shows turns as cards and posts notices in the thread, and remembers what the database must record as shown."""
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from agent_core.errors import CommandError, SurfaceBusy, SurfaceError, ThreadGone
+from agent_core.model.agent import Agent
+from agent_core.model.ids import TurnId
+from agent_core.model.note import Notice
+from agent_core.model.turn import Turn
+from agent_core.ports.database import UnitOfWork
+from agent_core.ports.surface import ChatSurface
+from agent_core.ports.world import Clock, Workspaces
+
+
+@dataclass(slots=True, kw_only=True)
+class CardPresenter:
+    """Presents one agent on its surface.
+
+    `addresses` holds the surface's address of each card, and `stages` the turn's stage that the card shows.
+    `shown` and `told` are presented but not yet recorded in the database.
+    """
+
+    surface: ChatSurface
+    workspaces: Workspaces
+    clock: Clock
+    shown: list[tuple[Turn, str, datetime]] = field(default_factory=list)
+    told: list[Notice] = field(default_factory=list)
+    addresses: dict[TurnId, str] = field(default_factory=dict)
+    stages: dict[TurnId, str] = field(default_factory=dict)
+
+    @property
+    def has_unrecorded(self) -> bool:
+        return bool(self.shown or self.told)
+
+    async def present(
+        self, agent: Agent, turns: tuple[Turn, ...], notices: tuple[Notice, ...], *, new: Turn | None, may_exist: bool
+    ) -> None:
+        """Show the cards that changed, then post the notices. If the platform is busy, the next sweep shows the rest.
+
+        `may_exist` says that the surface may have posted these before a crash, so that it looks for them first;
+        `new` is a turn that was saved a moment ago and cannot have a card yet.
+        """
+        try:
+            for turn in turns:
+                if self.stages.get(turn.id) != turn.stage:
+                    await self._show(agent, turn, may_exist=turn is not new)
+            for notice in notices:
+                await self._tell(agent, notice, may_exist=may_exist)
+                self.told.append(notice)
+        except SurfaceBusy:
+            return
+
+    def count_as_shown(self, turns: tuple[Turn, ...], notices: tuple[Notice, ...]) -> None:
+        """Let the next save record these as shown, without showing them."""
+        self.shown.extend((turn, turn.shown_as, self.clock.now()) for turn in turns)
+        self.told.extend(notices)
+
+    def record(self, work: UnitOfWork) -> None:
+        """Queue what was presented; call `clear` once the unit of work is committed."""
+        for turn, address, at in self.shown:
+            work.turns.mark_shown(turn, address, at)
+        for notice in self.told:
+            work.notes.mark_told(notice)
+
+    def clear(self) -> None:
+        self.shown.clear()
+        self.told.clear()
+
+    async def _show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> None:
+        addressed = replace(turn, shown_as=self.addresses.get(turn.id, turn.shown_as))
+        self.addresses[turn.id] = await self.surface.show(agent, addressed, may_exist=may_exist)
+        self.stages[turn.id] = turn.stage
+        self.shown.append((turn, self.addresses[turn.id], self.clock.now()))
+
+    async def _tell(self, agent: Agent, notice: Notice, *, may_exist: bool) -> None:
+        """Post the notice, or upload its file; a file that cannot be read or uploaded becomes a sentence."""
+        if not notice.file:
+            return await self.surface.notice(agent, notice, may_exist=may_exist)
+        try:
+            data = await self.workspaces.of(agent).read(notice.file)
+            return await self.surface.upload(agent, notice.file, data)
+        except (SurfaceBusy, ThreadGone):
+            raise
+        except (CommandError, SurfaceError) as fault:
+            told = replace(notice, text=f"{notice.text} could not be posted. {fault}")
+            return await self.surface.notice(agent, told, may_exist=may_exist)
