@@ -73,7 +73,7 @@ class AgentClaim:
     async def raise_fence(self) -> None:
         """Save the raised fence before an expensive call, so that two workers cannot both make it."""
         if not self.is_fenced:
-            await self.save_and_present(_unchanged)
+            await self.save_and_present(_keep_unchanged)
 
     async def save_and_present(self, step: Step) -> Outcome:
         """Apply `step` to the agent as it is in the database, save the outcome in one unit of work, then show it.
@@ -146,5 +146,5 @@ class AgentClaim:
         return head.thread
 
 
-async def _unchanged(_work: UnitOfWork, agent: Agent) -> Outcome:
+async def _keep_unchanged(_work: UnitOfWork, agent: Agent) -> Outcome:
     return Outcome(agent=agent)

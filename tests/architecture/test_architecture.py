@@ -76,7 +76,6 @@ MODULES_OF_ONE_PLATFORM = {
 # A class name says one thing. These stand in two modules, with the reason.
 CLASS_NAMES_IN_TWO_MODULES = {
     "ReplyTooLong": "adapters may not import agent_core.providers, where the other one is",
-    "Nothing": "the arguments of commands that take none",
 }
 IRREGULAR_PARTICIPLES = re.compile(
     "begun|bought|brought|built|caught|chosen|done|drawn|driven|forgotten|found|given|gone|hidden|kept|known|led|left"
