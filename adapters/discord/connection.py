@@ -94,7 +94,7 @@ class SignoffClient(discord.Client):
     async def on_message(self, message: discord.Message) -> None:
         """Somebody wrote something."""
         if self.connection:
-            await self.connection.words.take(message)
+            await self.connection.messages.take(message)
 
     async def on_interaction(self, interaction: discord.Interaction) -> None:
         """Somebody sent a form, or pressed what their card does not show any more; the rest comes by its own way."""
@@ -124,14 +124,14 @@ class DiscordConnection:
     looked_at: datetime | None = None
     silence: timedelta = SILENCE
     clicks: DiscordClickListener = field(init=False)
-    words: DiscordMessageListener = field(init=False)
+    messages: DiscordMessageListener = field(init=False)
     forms: DiscordModalListener = field(init=False)
     catch_up: CatchUp = field(init=False)
 
     def __post_init__(self) -> None:
         slash, self.clicks = DiscordSlashListener(self.context), DiscordClickListener(self.context)
-        self.words, self.forms = DiscordMessageListener(self.context), DiscordModalListener(self.context)
-        reader = DiscordThreadReader(self.context, self.words)
+        self.messages, self.forms = DiscordMessageListener(self.context), DiscordModalListener(self.context)
+        reader = DiscordThreadReader(self.context, self.messages)
         self.catch_up = CatchUp(surface="discord", context=self.context, read_thread=reader.read)
         self.client.tree.add_command(commands_of(slash))
         self.client.add_dynamic_items(*parts_of(self.clicks))

@@ -47,7 +47,6 @@ from agent_core.model.ids import AgentId
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import BEN, NOON, a_notice, a_turn, an_agent
 from tests.properties.cards import (
-    LATER,
     agents,
     arguments,
     drafts,
@@ -237,9 +236,9 @@ def test_an_offered_draft_has_its_key_in_its_buttons(draft: AgentDraft, key: str
 def test_discord_takes_any_list_notice_and_answer(agent: Agent, text: str, count: int) -> None:
     several = [replace(agent, id=AgentId(f"agent-{number}"), status=Paused(text)) for number in range(count)]
     described = replace(agent, role=text, goals=(text,) * 5)
-    check(agents_message(several, LATER, lambda _: URL), "masked link")
+    check(agents_message(several, lambda _: URL), "masked link", "timestamp")
     check(root_message(described, model=text[:100], status_line=text), "list")
-    check(agent_message(described, LATER, lambda _: URL), "list")
+    check(agent_message(described, lambda _: URL), "list", "timestamp")
     for message in (
         notice_message(agent, a_notice(agent, kind="stopped", text=text)),
         notice_message(agent, a_notice(agent, kind="changed", text=text)),
@@ -258,7 +257,7 @@ def test_every_file_of_the_first_has_a_button_that_finds_it(text: str, count: in
     agent = an_agent()
     entries = [FileEntry(f"{text}/{number}", 10 * number, NOON) for number in range(count)]
     message = files_message(agent, entries)
-    check(message)
+    check(message, "timestamp")
     uploads = [pressed(custom_id) for custom_id in pressable(message)]
     assert [each.among(entries) for each in uploads if isinstance(each, DiscordUploadButton)] == entries[: len(uploads)]
 

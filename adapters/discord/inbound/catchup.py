@@ -18,7 +18,7 @@ class DiscordThreadReader:
     """Hands the messages of a thread to the listener, oldest first."""
 
     context: DiscordContext
-    words: DiscordMessageListener
+    messages: DiscordMessageListener
 
     async def read(self, agent: Agent, since: datetime) -> None:
         """Read one thread; raise SurfaceError where Discord does not give it."""
@@ -31,4 +31,4 @@ class DiscordThreadReader:
             return [message async for message in place.history(limit=MOST_READ, after=since, oldest_first=True)]
 
         for message in await retry_while_busy(lambda: sending.calls.ask(history), self.context.clock):
-            await self.words.take(message)
+            await self.messages.take(message)

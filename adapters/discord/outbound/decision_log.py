@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from discord import ui
 
 from adapters.answers import Attachment
-from adapters.decision_log import row_text
+from adapters.decision_log import row_text, time_text
 from adapters.discord.outbound.card import MESSAGE_TEXT
 from adapters.discord.outbound.controls import Item
 from adapters.discord.outbound.full_text import file_name
 from adapters.discord.outbound.links import card_link
 from adapters.discord.outbound.message import DiscordMessage, compose
-from adapters.discord.outbound.texts import cut_by_size, escaped, listed, one_line
+from adapters.discord.outbound.texts import cut_by_size, escaped, listed, one_line, timestamp
 from agent_core.service.decision_log import LogRow
 
 LOG_TEXT, ROW_TEXT = MESSAGE_TEXT - 300, 150
@@ -31,5 +31,5 @@ def log_message(rows: Sequence[LogRow], head: str, files: Sequence[Attachment]) 
 
 def _row(row: LogRow) -> str:
     url = card_link(row.entry.channel, row.card)
-    said = escaped(cut_by_size(row_text(row.entry), ROW_TEXT))
-    return f"• {said}{f' · [card]({url})' if url else ''}"
+    said = escaped(cut_by_size(row_text(row.entry).removeprefix(time_text(row.entry.at)), ROW_TEXT))
+    return f"• {timestamp(row.entry.at)}{said}{f' · [card]({url})' if url else ''}"

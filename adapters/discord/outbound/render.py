@@ -1,7 +1,6 @@
 """What stands in Discord's messages. Pure: a value of the core → components and files, within Discord's limits."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 
 import discord
 from discord import ui
@@ -12,7 +11,7 @@ from adapters.cards import Card, Labelled, free_text, how_to_talk, spend_text, s
 from adapters.chat.extra_buttons import DeleteButton
 from adapters.chat.full_text import thoughts_of
 from adapters.chat.subcommands import Link
-from adapters.chat.texts import AT_REST, notice_text, settings_lines, since_text
+from adapters.chat.texts import AT_REST, notice_text, settings_lines
 from adapters.discord.outbound.card import HEADLINE, MESSAGE_TEXT, card_items, small
 from adapters.discord.outbound.command_section import CommandTexts
 from adapters.discord.outbound.controls import Item, card_controls, element, link_button, rest_button, rows
@@ -31,6 +30,7 @@ from adapters.discord.outbound.texts import (
     one_line,
     quoted,
     quoted_size,
+    timestamp,
 )
 from adapters.risk_labels import Level
 from adapters.text_fit import units
@@ -149,21 +149,21 @@ def file_message(said: str, file: Attachment) -> DiscordMessage:
     return compose(ui.TextDisplay(_shortened(said)), shown, files=(kept,))
 
 
-def agents_message(agents: Sequence[Agent], now: datetime, link: Link) -> DiscordMessage:
+def agents_message(agents: Sequence[Agent], link: Link) -> DiscordMessage:
     """The channel's agents, one a line, each with a link to its thread."""
     if not agents:
         said = "No agents here yet."
         return compose(ui.Section(said, accessory=element(ViewButton("new agent", "here"))))
-    return compose(ui.TextDisplay(listed([_linked(agent, now, link) for agent in agents], "agents", TEXT)))
+    return compose(ui.TextDisplay(listed([_linked(agent, link) for agent in agents], "agents", TEXT)))
 
 
-def agent_message(agent: Agent, now: datetime, link: Link) -> DiscordMessage:
+def agent_message(agent: Agent, link: Link) -> DiscordMessage:
     """One agent with all that is settled about it."""
     buttons: list[Item] = [rest_button(agent)]
     buttons += [element(Button("revoke", agent.id))] if agent.lease else []
     buttons += [link_button("Open", url)] if (url := link(agent)) else []
     lines = [line for fact in settings_lines(agent) for line in _small(fact)]
-    texts = [_about(agent.name, agent.role, agent.goals), _standing(agent, now), "\n".join(lines)]
+    texts = [_about(agent.name, agent.role, agent.goals), _standing(agent), "\n".join(lines)]
     return compose(*_texts(texts), *rows(buttons))
 
 
@@ -175,7 +175,7 @@ def files_message(agent: Agent, entries: Sequence[FileEntry]) -> DiscordMessage:
     first, others = entries[:MOST_UPLOADS], entries[MOST_UPLOADS:]
     items: list[Item] = [ui.TextDisplay(f"**{name}** · {len(entries):,} files")]
     items += [ui.Section(_file(each), accessory=element(DiscordUploadButton.of(agent.id, each.path))) for each in first]
-    room = TEXT - NAME - (SHORT + 40) * len(first)
+    room = TEXT - NAME - (SHORT + 70) * len(first)
     return compose(*items, *([ui.TextDisplay(listed([*map(_file, others)], "files", room))] if others else []))
 
 
@@ -233,20 +233,21 @@ def _about(name: str, role: str, goals: Sequence[str]) -> str:
     return "\n".join([*filter(None, lines), *(f"{number}. {escaped(text)}" for number, text in enumerate(texts, 1))])
 
 
-def _standing(agent: Agent, now: datetime) -> str:
-    """What an agent does and for how long, and its spend."""
-    waits = since_text(agent, now, one_line(status_text(agent.status)))
-    return f"{escaped(cut_by_size(waits, SHORT))} · {escaped(spend_text(agent))}"
+def _standing(agent: Agent) -> str:
+    """An agent's status, when it began, and its spend."""
+    status = escaped(cut_by_size(one_line(status_text(agent.status)), SHORT))
+    return f"{status} · {timestamp(agent.since, 'R')} · {escaped(spend_text(agent))}"
 
 
-def _linked(agent: Agent, now: datetime, link: Link) -> str:
+def _linked(agent: Agent, link: Link) -> str:
     name = escaped(cut_by_size(one_line(agent.name), NAME)) or NOTHING
     url = link(agent)
-    return f"{f'[{name}]({url})' if url else f'**{name}**'} · {_standing(agent, now)}"
+    return f"{f'[{name}]({url})' if url else f'**{name}**'} · {_standing(agent)}"
 
 
 def _file(entry: FileEntry) -> str:
-    return f"{escaped(cut_by_size(one_line(visible(entry.path)), SHORT)) or NOTHING} · {size_text(entry.size)}"
+    path = escaped(cut_by_size(one_line(visible(entry.path)), SHORT)) or NOTHING
+    return f"{path} · {size_text(entry.size)} · {timestamp(entry.changed_at)}"
 
 
 def _help(each: HelpText) -> str:

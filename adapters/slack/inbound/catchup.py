@@ -19,12 +19,12 @@ class SlackThreadReader:
     """Hands the replies of a thread to the listener, oldest first."""
 
     context: SlackContext
-    words: SlackMessageListener
+    messages: SlackMessageListener
 
     async def read(self, agent: Agent, since: datetime) -> None:
         """Read one thread; raise SurfaceError where Slack does not give it."""
         async for message in self._replies(agent, since):
-            await self.words.take({**message, "channel": agent.channel.channel}, agent.channel.workspace)
+            await self.messages.take({**message, "channel": agent.channel.channel}, agent.channel.workspace)
 
     async def _replies(self, agent: Agent, since: datetime) -> AsyncIterator[Body]:
         cursor = ""

@@ -49,7 +49,7 @@ class EventRouter:
     """Registers every listener with Bolt; the manifest names the same events and no more."""
 
     context: SlackContext
-    words: SlackMessageListener
+    messages: SlackMessageListener
     installed: InstallationStore | None
     home: HomeTab = field(init=False)
 
@@ -82,7 +82,7 @@ class EventRouter:
         }
 
     async def _message(self, body: Body, workspace: str) -> None:
-        await self.words.take(body["event"], workspace)
+        await self.messages.take(body["event"], workspace)
 
     async def _on_stopped(self, body: Body, workspace: str) -> None:
         """Slack's own Stop: the same as ours."""

@@ -5,8 +5,10 @@ in UTF-16 units, as Slack does.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any, TypeAlias
 
+from adapters.decision_log import time_text
 from adapters.slack.outbound.texts import NOTHING, clean, escaped
 from adapters.text_fit import cut, pieces
 
@@ -25,6 +27,8 @@ VIEW_TITLE, VIEW_BUTTON = 24, 24
 VIEW_SIZE = 250_000
 # A message is refused with msg_blocks_too_long from about 13,200 on (github.com/slackapi/bolt-js/issues/2509).
 MESSAGE_TEXT = 12_000
+# docs.slack.dev/messaging/formatting-message-text#date-formatting
+DATE_FORMAT = "{date_short_pretty} {time}"
 # docs.slack.dev/reference/methods/chat.postMessage: beyond it the text is better shortened; ours is a line.
 NOTIFICATION = 300
 
@@ -40,10 +44,16 @@ def plain(text: str, most: int = TEXT) -> Block:
     return {"type": "plain_text", "text": shown if shown.strip() else NOTHING, "emoji": False}
 
 
-def section(text: str, accessory: Block | None = None, *, most: int = TEXT) -> Block:
-    """A paragraph, shown whole, with a button beside it perhaps."""
-    block = {"type": "section", "text": plain(text, most), "expand": True}
+def section(text: str, accessory: Block | None = None, *, most: int = TEXT, at: datetime | None = None) -> Block:
+    """A section with its whole text, an optional button and an optional time, drawn in the reader's time zone."""
+    block: Block = {"type": "section", "text": plain(text, most), "expand": True}
+    block |= {"fields": [date_field(at)]} if at else {}
     return block | {"accessory": accessory} if accessory else block
+
+
+def date_field(at: datetime) -> Block:
+    """A time as mrkdwn in Slack's own date format; the text holds nothing that people or models wrote."""
+    return {"type": "mrkdwn", "text": f"<!date^{int(at.timestamp())}^{DATE_FORMAT}|{time_text(at)}>"}
 
 
 def context(*texts: str, most: int = TEXT) -> Block:
@@ -65,6 +75,11 @@ def run(text: str, *styles: str) -> Block:
     """Text in these styles: bold, italic, code."""
     element: Block = {"type": "text", "text": clean(text) or NOTHING}
     return element | {"style": dict.fromkeys(styles, True)} if styles else element
+
+
+def date_run(at: datetime) -> Block:
+    """A time as an element of rich text, drawn in the reader's time zone; `fallback` is for clients that cannot."""
+    return {"type": "date", "timestamp": int(at.timestamp()), "format": DATE_FORMAT, "fallback": time_text(at)}
 
 
 def link_run(url: str, label: str) -> Block:

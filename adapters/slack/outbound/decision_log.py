@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from adapters.decision_log import row_text
-from adapters.slack.outbound.blocks import line, link_run, notification, rich, run
+from adapters.decision_log import row_text, time_text
+from adapters.slack.outbound.blocks import date_run, line, link_run, notification, rich, run
 from adapters.slack.outbound.links import card_link
 from adapters.slack.outbound.message import SlackMessage
 from adapters.text_fit import cut
@@ -18,5 +18,7 @@ def log_message(rows: Sequence[LogRow], head: str) -> SlackMessage:
     for row in rows:
         url = card_link(row.entry.channel, row.card)
         opens = [run(" · "), link_run(url, "card")] if url else []
-        lines.append(line(run(cut(row_text(row.entry), LOG_ROW)), *opens, run("\n")))
+        at = time_text(row.entry.at)
+        said = row_text(row.entry).removeprefix(at)
+        lines.append(line(date_run(row.entry.at), run(cut(said, LOG_ROW)), *opens, run("\n")))
     return SlackMessage(notification(head), [rich(*lines)])

@@ -1,13 +1,12 @@
 """What stands in Slack's messages. Pure: a value of the core → text, blocks and metadata, within Slack's limits."""
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from adapters.answers import Answer
 from adapters.buttons import Button, ViewButton
 from adapters.cards import free_text, how_to_talk, spend_text, status_text, summary_text, turn_card
 from adapters.chat.subcommands import Link
-from adapters.chat.texts import AT_REST, notice_text, settings_lines, since_text
+from adapters.chat.texts import AT_REST, notice_text, settings_lines
 from adapters.slack.outbound.blocks import (
     MESSAGE_BLOCKS,
     MESSAGE_TEXT,
@@ -48,7 +47,7 @@ from agent_core.model.note import Notice
 from agent_core.model.turn import Turn
 
 NAME, ROLE, GOALS, SHORT = 160, 1000, 8000, 150
-MOST_LISTED, MOST_UPLOADS = MESSAGE_BLOCKS - 10, 20
+MOST_LISTED, MOST_UPLOADS = MESSAGE_BLOCKS - 15, 20
 EXPLANATION = (
     "Signoff puts agents to work in your team's chat, and nothing runs until somebody signs it off.",
     "Mention Signoff with what you want done, or press New agent:",
@@ -111,25 +110,25 @@ def answer_message(answer: Answer) -> SlackMessage:
     return SlackMessage.plain(f"{part}\n… {left:,} more characters." if left else part)
 
 
-def agents_message(agents: Sequence[Agent], now: datetime, link: Link) -> SlackMessage:
+def agents_message(agents: Sequence[Agent], link: Link) -> SlackMessage:
     """The channel's agents, one a line."""
     if not agents:
         said = "No agents here yet."
         return SlackMessage(said, [section(said, element(ViewButton("new agent", "here")))])
-    blocks = [section(standing_text(agent, now), linked(agent, link)) for agent in agents[:MOST_LISTED]]
+    blocks = [section(standing_text(agent), linked(agent, link), at=agent.since) for agent in agents[:MOST_LISTED]]
     blocks += _rest(len(agents) - MOST_LISTED, "agents")
     return SlackMessage(notification(", ".join(agent.name for agent in agents)), blocks)
 
 
-def agent_message(agent: Agent, now: datetime, link: Link) -> SlackMessage:
+def agent_message(agent: Agent, link: Link) -> SlackMessage:
     """One agent with all that is settled about it."""
     opens = linked(agent, link)
     buttons = [*([opens] if opens else []), rest_button(agent)]
     buttons += [element(Button("revoke", agent.id))] if agent.lease else []
-    standing = standing_text(agent, now)
+    standing = standing_text(agent)
     about = _about(agent.name, agent.role, agent.goals)
     settled = context("\n".join(settings_lines(agent)))
-    return SlackMessage(notification(standing), [*about, section(standing), settled, actions(*buttons)])
+    return SlackMessage(notification(standing), [*about, section(standing, at=agent.since), settled, actions(*buttons)])
 
 
 def files_message(agent: Agent, entries: Sequence[FileEntry]) -> SlackMessage:
@@ -174,10 +173,10 @@ def offer_message(draft: AgentDraft, sentence: str = "", *, said: str = "") -> S
     )
 
 
-def standing_text(agent: Agent, now: datetime) -> str:
-    """An agent on one line: name, what it does and for how long, spend."""
+def standing_text(agent: Agent) -> str:
+    """An agent on one line: name, status, spend."""
     status = one_line(status_text(agent.status))
-    return " · ".join((cut(one_line(agent.name), NAME), cut(since_text(agent, now, status), SHORT), spend_text(agent)))
+    return " · ".join((cut(one_line(agent.name), NAME), cut(status, SHORT), spend_text(agent)))
 
 
 def linked(agent: Agent, link: Link) -> Block | None:
@@ -205,7 +204,9 @@ def _help(each: HelpText) -> Block:
 
 def _file(agent: Agent, entry: FileEntry) -> Block:
     return section(
-        f"{cut(one_line(visible(entry.path)), SHORT)} · {size_text(entry.size)}", upload_button(agent, entry.path)
+        f"{cut(one_line(visible(entry.path)), SHORT)} · {size_text(entry.size)}",
+        upload_button(agent, entry.path),
+        at=entry.changed_at,
     )
 
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from datetime import datetime
 from decimal import Decimal
 
 from adapters.buttons import ViewButton, ViewVerb
@@ -35,7 +34,6 @@ from adapters.slack.outbound.inputs import FIELD, PIECE, entries
 from adapters.slack.outbound.render import EXAMPLE, EXPLANATION, linked, standing_text
 from adapters.slack.outbound.texts import clean
 from adapters.text_fit import beginning, cut
-from adapters.ui_text import age
 from agent_core.model.agent import Agent
 from agent_core.model.agent_policy import Policy
 from agent_core.model.command import RISK_CLASSES, CommandSpec
@@ -150,11 +148,11 @@ def sentence_view(title: str, text: str) -> Block:
     return _view(title, [section(text)])
 
 
-def home(mine: Sequence[Agent], waiting: Sequence[tuple[Agent, Turn]], now: datetime, link: Link) -> Block:
+def home(mine: Sequence[Agent], waiting: Sequence[tuple[Agent, Turn]], link: Link) -> Block:
     """The Home tab: what waits for this person, their agents and what those spent."""
     blocks: list[Block] = []
     if waiting:
-        blocks += [heading("Waiting for you"), *(_asking(*each, now, link) for each in waiting[:MOST_WAITING])]
+        blocks += [heading("Waiting for you"), *(_asking(*each, link) for each in waiting[:MOST_WAITING])]
         blocks += _rest(len(waiting) - MOST_WAITING)
     if not (mine or waiting):
         blocks += [section(EXPLANATION[0]), section(f"{EMPTY_HOME}\n@Signoff {EXAMPLE}")]
@@ -162,7 +160,7 @@ def home(mine: Sequence[Agent], waiting: Sequence[tuple[Agent, Turn]], now: date
     if mine:
         spent = sum((agent.budget.spent for agent in mine), Decimal(0))
         blocks += [heading("Your agents"), context(f"{len(mine):,} in all · {money(spent)} spent")]
-        blocks += [block for agent in mine[:MOST_MINE] for block in _mine(agent, now, link)]
+        blocks += [block for agent in mine[:MOST_MINE] for block in _mine(agent, link)]
         blocks += _rest(len(mine) - MOST_MINE)
     return {"type": "home", "blocks": blocks}
 
@@ -208,16 +206,16 @@ def _view(title: str, blocks: Sequence[Block], place: FormContext | None = None,
     return view | {"private_metadata": str(place)} if place else view
 
 
-def _asking(agent: Agent, turn: Turn, now: datetime, link: Link) -> Block:
+def _asking(agent: Agent, turn: Turn, link: Link) -> Block:
     said = f"{one_line(agent.name)} · turn {turn.number} · {one_line(turn.call.name)}"
-    return section(cut(f"{said} · for {age(agent.since, now)}", 300), linked(agent, link))
+    return section(cut(said, 300), linked(agent, link), at=agent.since)
 
 
-def _mine(agent: Agent, now: datetime, link: Link) -> list[Block]:
+def _mine(agent: Agent, link: Link) -> list[Block]:
     place = f"{agent.channel.key} {agent.id}"
     opens = linked(agent, link)
     buttons = [*([opens] if opens else []), *([rest_button(agent)] if len(place) <= IDENTIFIER else [])]
-    return [section(standing_text(agent, now)), *([actions(*buttons, block_id=place)] if buttons else [])]
+    return [section(standing_text(agent), at=agent.since), *([actions(*buttons, block_id=place)] if buttons else [])]
 
 
 def _rest(count: int) -> list[Block]:

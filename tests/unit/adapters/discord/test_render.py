@@ -331,33 +331,33 @@ def test_a_text_that_is_too_long_comes_whole_in_a_file() -> None:
 
 def test_agents_are_listed_with_what_they_do_and_a_link() -> None:
     waiting = replace(AGENT, status=Awaiting())
-    assert lines(agents_message([waiting, replace(AGENT, name="B [x](y)")], LATER, link)) == snapshot(
+    assert lines(agents_message([waiting, replace(AGENT, name="B [x](y)")], link)) == snapshot(
         [
             """\
-[Energy-GPT](https://discord.example/agent-ada) · waiting for a decision for 5 min · $0.41 of $2.00
-[B \\[x\\](y)](https://discord.example/agent-ada) · thinking, 5 min · $0.41 of $2.00\
+[Energy-GPT](https://discord.example/agent-ada) · waiting for a decision · <t:1773489600:R> · $0.41 of $2.00
+[B \\[x\\](y)](https://discord.example/agent-ada) · thinking · <t:1773489600:R> · $0.41 of $2.00\
 """
         ]
     )
-    assert lines(agents_message([], LATER, link)) == ["No agents here yet.", "[New agent] new agent:here:1"]
-    assert "more agents" in lines(agents_message([AGENT] * 200, LATER, link))[0]
+    assert lines(agents_message([], link)) == ["No agents here yet.", "[New agent] new agent:here:1"]
+    assert "more agents" in lines(agents_message([AGENT] * 200, link))[0]
 
 
 def test_a_name_cannot_lead_its_link_elsewhere() -> None:
-    (shown,) = lines(agents_message([replace(AGENT, name="a](https://evil.example) [b")], LATER, link))
+    (shown,) = lines(agents_message([replace(AGENT, name="a](https://evil.example) [b")], link))
     assert shown.startswith("[a\\](https\\://evil.example) \\[b](https://discord.example/agent-ada)")
 
 
 def test_one_agent_is_shown_with_what_is_settled_about_it() -> None:
     agent = replace(AGENT, lease=LEASE, status=Stopped(ANA))
-    assert lines(agent_message(agent, LATER, link)) == snapshot(
+    assert lines(agent_message(agent, link)) == snapshot(
         [
             """\
 **Energy-GPT**
 a careful writer
 1. Write a poem\
 """,
-            "stopped by @ana, 5 min · $0.41 of $2.00",
+            "stopped by @ana · <t:1773489600:R> · $0.41 of $2.00",
             """\
 -# Started by @ana · the default model · turn 0
 -# Who may approve: anyone here
@@ -373,10 +373,10 @@ a careful writer
 
 def test_files_have_a_button_each_as_far_as_there_is_room() -> None:
     entries = [FileEntry(f"folder/{number}_x.txt", 20_000, NOON) for number in range(13)]
-    shown = lines(files_message(AGENT, entries))
-    assert shown[:2] == ["**Energy-GPT** · 13 files", "folder/0\\_x.txt · 20 KB"]
+    shown, at = lines(files_message(AGENT, entries)), f"<t:{NOON.timestamp():.0f}:f>"
+    assert shown[:2] == ["**Energy-GPT** · 13 files", f"folder/0\\_x.txt · 20 KB · {at}"]
     assert len([line for line in shown if line.startswith("[Upload] upload:agent-ada:")]) == 11
-    assert shown[-1] == "folder/11\\_x.txt · 20 KB\nfolder/12\\_x.txt · 20 KB"
+    assert shown[-1] == f"folder/11\\_x.txt · 20 KB · {at}\nfolder/12\\_x.txt · 20 KB · {at}"
     assert lines(files_message(AGENT, [])) == ["Energy-GPT has no files yet."]
 
 

@@ -118,7 +118,7 @@ def at(there: Any, path: str) -> Any:
 def listened() -> set[str]:
     # Only the names are asked for, so nobody has to be at the context.
     events = EventRouter(
-        context=cast("SlackContext", None), words=cast("SlackMessageListener", None), installed=None
+        context=cast("SlackContext", None), messages=cast("SlackMessageListener", None), installed=None
     ).by_name
     return {name for event in events for name in KINDS.get(event, (event,))}
 
