@@ -61,4 +61,4 @@ async def retry_while_busy(ask: Callable[[], Awaitable[T]], clock: Clock) -> T:
             return await ask()
         except SurfaceBusy as busy:
             await clock.sleep(busy.retry_after or 1.0)
-    raise SurfaceBusy("The platform was busy for too long")
+    raise SurfaceBusy("The platform was rate limited for too long")

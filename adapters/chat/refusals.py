@@ -10,7 +10,7 @@ from agent_core.errors import CommandError, NotFound, PersonError, SurfaceError
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
-WENT_WRONG = "Something went wrong inside Signoff; its log says what. Nothing was decided: try again."
+WENT_WRONG = "Something went wrong inside Signoff; see its log. Nothing was decided: try again."
 GONE = "This belongs to an agent that was deleted, or to another channel."
 
 

@@ -10,7 +10,7 @@ AT_REST = ("stopped", "paused", "finished")  # kinds of notices after which Resu
 
 def creation_text(agent: Agent) -> str:
     """For the person who made an agent."""
-    return f"{agent.name} is made and begins to think. Its thread opens in this channel."
+    return f"{agent.name} was created and is thinking. Its thread opens in this channel."
 
 
 def deletion_text(agent: Agent, by: Actor) -> str:

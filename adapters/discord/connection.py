@@ -34,8 +34,8 @@ SILENCE = timedelta(minutes=10)  # a bot at work hears at least its own messages
 WRONG_TOKEN = 4004  # how the gateway closes, https://discord.com/developers/docs/topics/opcodes-and-status-codes
 EVERYWHERE, COMMANDS = ChannelScope("discord", "", ""), "commands"
 NO_CONTENT = (
-    "the Message Content intent is off: replies in threads are not read, and the Reply button does it all; "
-    "the developer portal turns it on under Bot"
+    "the Message Content intent is off: Signoff cannot read replies in threads, so use the Reply button. "
+    "Turn the intent on under Bot in the developer portal"
 )
 
 
@@ -176,7 +176,7 @@ class DiscordConnection:
             logger.warning(NO_CONTENT)
             await self.client.connect()
         except discord.ConnectionClosed as closed:
-            why = MAKE_ANOTHER if closed.code == WRONG_TOKEN else "Start Signoff again once this is mended."
+            why = MAKE_ANOTHER if closed.code == WRONG_TOKEN else "Fix this and restart Signoff."
             logger.warning("discord refuses the connection", extra={"code": closed.code, "why": why})
             await asyncio.Event().wait()  # the other surfaces go on; /healthz tells since when nothing was heard
 

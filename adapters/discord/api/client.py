@@ -16,14 +16,14 @@ T = TypeVar("T")
 
 ARCHIVED, UNKNOWN_MESSAGE, UNKNOWN_MEMBER = 50083, 10008, 10007
 GONE = {
-    10003: "Discord knows no such channel or thread: it was deleted.",
+    10003: "Discord cannot find this channel or thread: it was deleted.",
     10004: "Signoff was removed from this Discord server. Invite it again.",
-    50001: "Signoff may not see this channel: give it View Channel there.",
-    50013: "Signoff lacks a permission in this channel: it needs Send Messages, Create Public Threads, "
+    50001: "Signoff cannot see this channel: grant it View Channel there.",
+    50013: "Signoff lacks permissions in this channel. It needs: Send Messages, Create Public Threads, "
     "Send Messages in Threads, Attach Files and Read Message History.",
-    ARCHIVED: "The thread is archived, and Signoff may not open it again.",
+    ARCHIVED: "The thread is archived, and Signoff may not unarchive it.",
     160005: "The thread is locked.",
-    160006: "This server has as many open threads as Discord allows: close some, then Resume.",
+    160006: "This server has reached Discord's limit of active threads: archive some, then press Resume.",
 }
 REFUSED = "Discord refuses the bot's token: make a new one under Bot in the developer portal."
 MAKE_ANOTHER = "Discord refuses this token. Reset it under Bot in the developer portal."
@@ -82,7 +82,7 @@ class DiscordApi:
 def meaning(fault: Exception) -> SurfaceError:
     """What a fault of discord.py's means for what was to be shown."""
     if isinstance(fault, discord.RateLimited):
-        return SurfaceBusy("Discord asked to wait", fault.retry_after)
+        return SurfaceBusy("Discord's rate limit: waiting", fault.retry_after)
     if not isinstance(fault, discord.HTTPException):
         if isinstance(fault, discord.DiscordException):
             return DiscordRefused(0, type(fault).__name__)

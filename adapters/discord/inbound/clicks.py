@@ -35,7 +35,7 @@ from agent_core.model.ids import AgentId, NoticeId, TurnId
 from agent_core.model.turn import Turn
 
 FRESH = "here"
-NO_FILE = "This file is not there any more: /agent files shows what is."
+NO_FILE = "This file no longer exists: /agent files lists the files."
 Parts: TypeAlias = tuple[type[ui.DynamicItem[Any]], ...]
 
 

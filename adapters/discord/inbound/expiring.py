@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 KEPT_FOR = timedelta(hours=1)
 MOST_KEPT = 2_000
-LET_GO = "What was typed is not kept any more: begin anew with /agent new."
+LET_GO = "This form was kept for one hour and is gone: start again with /agent new."
 
 
 @dataclass(frozen=True, slots=True)

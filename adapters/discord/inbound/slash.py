@@ -35,13 +35,13 @@ from agent_core.model.actors import Origin
 
 GROUP = "agent"
 MOST_CHOICES, LONGEST_CHOICE, DESCRIPTION = 25, 100, 100
-NAME = "The agent's name; it may be left out where the channel has one agent."
-NEW = "A sentence, or Name | role | goal; goal, or a pasted ai_settings.yaml. Nothing opens the form."
+NAME = "The agent's name; optional if the channel has only one agent."
+NEW = "A sentence, or Name | role | goal; goal, or a pasted ai_settings.yaml. Leave empty to open the form."
 WISHES: dict[ThreadVerb, str] = {
-    "goals": "set a; b gives it other goals. Nothing shows them.",
-    "budget": "An amount in US dollars, none, or channel 20 for all agents here. Nothing shows what was spent.",
-    "memory": "search WORDS, add TEXT, forget ID, forget all or export. Nothing lists what it remembers.",
-    "sites": "allow HOST, deny HOST or clear. Nothing shows them.",
+    "goals": "set a; b replaces its goals. Leave empty to show them.",
+    "budget": "US dollars, none, or channel 20 for all agents here. Leave empty to show what was spent.",
+    "memory": "search WORDS, add TEXT, forget ID, forget all or export. Leave empty to list its memories.",
+    "sites": "allow HOST, deny HOST or clear. Leave empty to show them.",
 }
 Run = Callable[[discord.Interaction, str], Awaitable[None]]
 

@@ -16,7 +16,7 @@ from agent_core.service.decision_log import LogRow
 
 LOG_TEXT, ROW_TEXT = MESSAGE_TEXT - 300, 150
 MOST_FILE_BYTES = 9_500_000  # Discord takes 10 MiB with a message
-FILES_TOO_LARGE = "-# The whole log is too large for a file in Discord: the local workspace has it."
+FILES_TOO_LARGE = "-# The full log is too large for a file in Discord: download it from the local workspace."
 
 
 def log_message(rows: Sequence[LogRow], head: str, files: Sequence[Attachment]) -> DiscordMessage:

@@ -20,7 +20,7 @@ from agent_core.model.turn import Turn
 MOST_INPUTS = 5
 PIECE = 3400  # of the 4,000 units that an input takes: people may add something
 ALL_ARGUMENTS = "Arguments as JSON"
-NOT_GIVEN, SPELLED, AS_JSON = "Not given.", "As JSON: it holds characters that are not seen.", "As JSON."
+NOT_GIVEN, SPELLED, AS_JSON = "Not given.", "As JSON, because it holds invisible characters.", "As JSON."
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,5 +139,5 @@ def _text(name: str, field: Field, sent: str, turn: Turn) -> object:
     except (ValueError, RecursionError):
         read = None
     if not isinstance(read, str):
-        raise InvalidInput({name: f"{name}: write it as JSON, in quotation marks, as it stood there."})
+        raise InvalidInput({name: f"{name}: write it as a JSON string, in quotation marks, as it was shown."})
     return in_whole_characters(read)

@@ -54,9 +54,9 @@ COLOURS: dict[Tone, int] = {
 RISK_COLOURS: dict[Level, int] = {"execute": 0xD92D20, "publish": 0x2563EB, "spend": 0x8E3FBF}
 NAME, ROLE, GOALS, SHORT = 200, 600, 1800, 150
 TEXT, MOST_UPLOADS = MESSAGE_TEXT - 200, 11
-WHOLE = "Everything of turn {number} stands in the file."
-REPLY, WHOLE_REPLY = "The model's reply", "The model's reply stands in the file."
-SAYS_NOTHING = "It says nothing of this command."
+WHOLE = "Everything about turn {number} is in the file."
+REPLY, WHOLE_REPLY = "The model's reply", "The model's reply is in the file."
+SAYS_NOTHING = "The model gave no thoughts for this command."
 
 
 def turn_message(agent: Agent, turn: Turn, *, badge: str = "") -> DiscordMessage:
@@ -84,7 +84,7 @@ def thoughts_message(agent: Agent, turn: Turn) -> DiscordMessage:
     text = "\n".join(f"**{escaped(part.label)}**\n{quoted(clean(part.text))}" for part in parts)
     if units(text) > TEXT:
         file = text_file(f"thoughts-{turn.number}.txt", parts)
-        return file_message(f"The thoughts of turn {turn.number} stand in the file.", file)
+        return file_message(f"The thoughts of turn {turn.number} are in the file.", file)
     return compose(ui.TextDisplay(text or SAYS_NOTHING))
 
 

@@ -28,7 +28,7 @@ A_WEEK: Literal[10080] = 10080  # minutes, the longest that Discord lets a threa
 LONGEST_NAME = 100
 HAS_THREAD = 160004
 SETTLES = 0.5  # seconds; what lasts no longer only flickers
-NO_THREADS = "Discord has no threads in this kind of channel: make the agent in a text channel or a forum."
+NO_THREADS = "This kind of channel has no threads: create the agent in a text channel or a forum."
 
 
 @dataclass(slots=True, kw_only=True)

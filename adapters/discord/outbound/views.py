@@ -29,8 +29,8 @@ from agent_core.model.turn import Turn
 TITLE, LABEL, HINT, INPUT, OPTION = 45, 45, 100, 4000, 100
 GOALS = "One per line, 1 to 5."
 MORE = "More"
-MORE_HINT = "Where nothing is chosen every command asks, and anyone here may approve."
-REASON_HINT = "Optional. The agent reads it and thinks again."
+MORE_HINT = "If you choose nothing, every command asks and anyone here may approve."
+REASON_HINT = "Optional. The agent reads it and makes a new proposal."
 OWNER, BRIEF = "approvers.owner", "verbosity.brief"
 
 
@@ -95,7 +95,7 @@ def number_form(turn: Turn) -> ui.Modal:
     modal = _modal(f"{APPROVE_N} · turn {turn.number}", _form_id(Button("approve", turn.id, shown=turn.control_hash)))
     entry = _input("text", "", placeholder=f"From {FEWEST_TIMES} to {MOST_TIMES}")
     entry.required = True
-    modal.add_item(_labelled("How many commands", entry, "This command is the first of them."))
+    modal.add_item(_labelled("How many commands", entry, "This command is the first."))
     return modal.add_item(ui.TextDisplay(covered_text(turn.risks)))
 
 
@@ -105,7 +105,7 @@ def _more(form: Form) -> ui.Select[Any]:
         for risk in RISK_CLASSES
     ]
     options.append(_option("Only I may approve", OWNER, is_on=form.get("approvers") == "owner"))
-    options.append(_option("Cards show the text, the rest behind Thoughts", BRIEF, is_on=_is_brief(form)))
+    options.append(_option("Cards show the text only, the rest under Thoughts", BRIEF, is_on=_is_brief(form)))
     if (model := form.get("model", "").strip()) and fits(f"model.{model}", OPTION):
         options.append(_option(f"Model: {one_line(model)}", f"model.{model}", is_on=True))
     return ui.Select(custom_id="more", options=options, min_values=0, max_values=len(options), required=False)

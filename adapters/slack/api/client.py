@@ -18,10 +18,10 @@ Ask: TypeAlias = Callable[[AsyncWebClient], Awaitable[AsyncSlackResponse]]
 LONGEST_WAIT = 60.0
 
 REMOVED = "Signoff was removed from this Slack workspace. Install it again."
-CLOSED = "Slack does not let Signoff write in this channel."
+CLOSED = "Slack does not let Signoff post in this channel."
 GONE = {
-    "channel_not_found": "Slack knows no such channel, or Signoff is not in it: /invite @Signoff brings it back.",
-    "not_in_channel": "Signoff is not in this channel: /invite @Signoff brings it in.",
+    "channel_not_found": "Slack cannot find this channel, or Signoff is not a member: add it with /invite @Signoff.",
+    "not_in_channel": "Signoff is not in this channel: add it with /invite @Signoff.",
     "is_archived": "The channel is archived.",
     "thread_not_found": "The thread was deleted.",
     "cannot_reply_to_message": "The thread was deleted.",
@@ -78,7 +78,7 @@ class SlackApi:
         gate = self.gates.get(key)
         left = (gate.until - self.clock.now()).total_seconds() if gate else 0
         if left > 0:
-            raise SurfaceBusy("Slack asked to wait", left)
+            raise SurfaceBusy("Slack's rate limit: waiting", left)
 
     def _closed(self, key: str, why: str, seconds: float | None) -> SurfaceBusy:
         faults = self.gates[key].faults + 1 if key in self.gates else 1

@@ -114,7 +114,7 @@ class Rotation:
 
     def _still_valid(self, install: WorkspaceInstall) -> WorkspaceInstall:
         if self._unexpired(install) is None:
-            raise SurfaceBusy("Slack has not renewed the token of this workspace yet.", TURN)
+            raise SurfaceBusy("Slack has not renewed this workspace's token yet.", TURN)
         return install
 
     def _end(self, workspace: str, done: asyncio.Task[WorkspaceInstall | None]) -> None:

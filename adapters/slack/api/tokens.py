@@ -15,7 +15,7 @@ from agent_core.errors import SettingsError, ThreadGone
 from agent_core.ports.world import Clock
 
 GONE = (
-    "Signoff is not installed in this Slack workspace any more. Ask who looks after its apps to install it again, "
+    "Signoff is not installed in this Slack workspace any more. Ask a workspace admin to install it again, "
     "then resume the agent."
 )
 
@@ -124,9 +124,9 @@ class OneToken:
         try:
             told = await require_success(self._api.client(self._token).auth_test())
         except SlackRefused as refusal:
-            raise _wrong(f"Slack refuses this token ({refusal.error}): copy the bot token of the app anew.") from None
+            raise _wrong(f"Slack refuses this token ({refusal.error}): copy the app's bot token again.") from None
         if not told.get("bot_id"):
-            raise _wrong("this is a person's token: copy the bot token of the app.")
+            raise _wrong("this is a user token: copy the app's bot token.")
         self._install = _owner(self._token, told)
 
     async def install(self, workspace: str) -> WorkspaceInstall | None:

@@ -27,9 +27,9 @@ from agent_core.model.ids import AgentId
 
 Ack: TypeAlias = Callable[..., Awaitable[Any]]
 
-TOO_SLOW = "Slack waits three seconds for a form, and this took longer. Press again."
-LOG_FILES = "The whole decision log that you asked for, as JSON lines and as a table:"
-LOG_FILES_FAILED = "The files of the whole log could not be sent to your direct messages:"
+TOO_SLOW = "Slack allows three seconds to open a form, and this took longer. Press again."
+LOG_FILES = "The full decision log you asked for, as JSON Lines and CSV:"
+LOG_FILES_FAILED = "The files of the full log could not be sent to your direct messages:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,14 +32,14 @@ class SlackDownloads:
         name = str(file.get("name") or file.get("title") or "file")
         url = str(file.get("url_private_download") or "")
         if not self._is_slacks(url):
-            raise InvalidInput({"file": f"{name} is not kept by Slack, so it was not taken."})
+            raise InvalidInput({"file": f"{name} is not stored by Slack, so it was not downloaded."})
         if int(file.get("size") or 0) > MOST_BYTES:
             raise too_large(name)
         try:
             return name, await self._read(workspace, url, name)
         except (ClientError, TimeoutError, OSError) as fault:
             raise InvalidInput(
-                {"file": f"{name} could not be fetched ({type(fault).__name__}). Drop it again."}
+                {"file": f"{name} could not be downloaded ({type(fault).__name__}). Upload it again."}
             ) from fault
 
     async def _read(self, workspace: str, url: str, name: str) -> bytes:
@@ -50,7 +50,7 @@ class SlackDownloads:
             session.get(url, headers=headers, allow_redirects=False) as answer,
         ):
             if answer.status != 200:
-                raise InvalidInput({"file": f"Slack did not hand out {name} ({answer.status})."})
+                raise InvalidInput({"file": f"Slack did not return {name} ({answer.status})."})
             try:
                 return await read_limited(answer, MOST_BYTES)
             except ReplyTooLong:

@@ -76,7 +76,7 @@ def chosen_channel(view: Mapping[str, Any]) -> str:
     values = (view.get("state") or {}).get("values") or {}
     chosen = (values.get("channel") or {}).get(FIELD) or {}
     if not (channel := chosen.get("selected_conversation")):
-        raise InvalidInput({"channel": "Channel: choose where the agent's thread shall be."})
+        raise InvalidInput({"channel": "Channel: choose a channel for the agent's thread."})
     return str(channel)
 
 

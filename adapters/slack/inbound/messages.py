@@ -20,8 +20,8 @@ from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, AgentDraft
 
 SIGNS: dict[Sign, str] = {"kept": "eyes", "decided": "white_check_mark", "asked": "speech_balloon"}
 SETTINGS = (".yaml", ".yml")
-FROM_SETTINGS = f"As {FILENAME} has it."
-TOO_LONG_TO_OFFER = f"{FILENAME} is too long to be offered here: paste it behind /agent new."
+FROM_SETTINGS = f"From {FILENAME}."
+TOO_LONG_TO_OFFER = f"{FILENAME} is too long for a button: paste it after /agent new."
 ASKING_FOR_HELP = frozenset({"", "help", "hi", "hello", "hey", "?", "!help"})
 
 

@@ -17,7 +17,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import TurnId
 
-MADE_ELSEWHERE = "is made. Its thread opens in the channel that you chose, once Signoff is a member there."
+MADE_ELSEWHERE = "was created. Its thread opens in the channel you chose as soon as Signoff is a member there."
 
 
 @dataclass(frozen=True, slots=True)

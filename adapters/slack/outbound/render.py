@@ -49,8 +49,8 @@ from agent_core.model.turn import Turn
 NAME, ROLE, GOALS, SHORT = 160, 1000, 8000, 150
 MOST_LISTED, MOST_UPLOADS = MESSAGE_BLOCKS - 15, 20
 EXPLANATION = (
-    "Signoff puts agents to work in your team's chat, and nothing runs until somebody signs it off.",
-    "Mention Signoff with what you want done, or press New agent:",
+    "Signoff runs agents in your team's chat, and nothing runs until someone signs it off.",
+    "Mention Signoff and say what you want done, or press New agent:",
 )
 EXAMPLE = "research the best tennis strings for topspin"
 

@@ -45,7 +45,7 @@ from agent_core.model.turn import Turn
 PREFIX = "signoff."
 MOST_MINE, MOST_WAITING = 30, 20
 APPROVERS = {"anyone": "Anyone here", "owner": "Only me"}
-VERBOSITIES = {"full": "All thoughts", "brief": "The text, the rest behind Thoughts"}
+VERBOSITIES = {"full": "All thoughts", "brief": "The text only, the rest under Thoughts"}
 NEW_AGENT = "New agent"
 REPLY = "The model's reply"
 CHANNEL: Block = {
@@ -53,7 +53,7 @@ CHANNEL: Block = {
     "action_id": FIELD,
     "filter": {"include": ["public", "private"], "exclude_external_shared_channels": True},
 }
-EMPTY_HOME = "You have no agents yet. Press New agent, or mention Signoff in a channel with what you want done:"
+EMPTY_HOME = "You have no agents yet. Press New agent, or mention Signoff in a channel and say what you want done:"
 
 
 def agent_form(
@@ -72,7 +72,7 @@ def agent_form(
     goals = beginning(clean("\n".join(given.goals)), MOST_GOALS * (2 * GOAL_LENGTH + 1))
     blocks += entries("goals", "Goals", goals, hint="One per line, 1 to 5.", multiline=True, optional=False)
     blocks += [divider(), heading("More")]
-    blocks += [context(f"As {last.name} had it, the last agent of this channel.")] if last and last.name else []
+    blocks += [context(f"Settings from {last.name}, the last agent created here.")] if last and last.name else []
     blocks += entries("budget", "Budget in US dollars", budget, placeholder="No limit")
     blocks += entries("model", "Model", given.model, placeholder="The default model")
     place = FormContext(channel_key, thread=thread)
@@ -101,7 +101,7 @@ def edit_form(turn: Turn, spec: CommandSpec, place: FormContext) -> Block | None
 
 def reason_form(agent: Agent, turn: Turn, place: FormContext) -> Block:
     """Asks why not; the agent reads it."""
-    hint = f"Optional. {agent.name} reads it and thinks again."
+    hint = f"Optional. {agent.name} reads it and makes a new proposal."
     blocks = entries("text", "Reason", hint=hint, multiline=True)
     return _form(f"Reject turn {turn.number}", "reject", blocks, place, submit="Reject")
 
@@ -115,7 +115,7 @@ def number_form(turn: Turn, place: FormContext) -> Block:
         "min_value": str(FEWEST_TIMES),
         "max_value": str(MOST_TIMES),
     }
-    hint = f"From {FEWEST_TIMES} to {MOST_TIMES}; this command is the first of them."
+    hint = f"From {FEWEST_TIMES} to {MOST_TIMES}; this command is the first."
     block = labelled("How many commands", number, "times", hint=hint, optional=False)
     return _form(f"Approve turn {turn.number}", "times", [block], place, submit=APPROVE_N)
 
@@ -137,10 +137,10 @@ def reply_view(notice: Notice, place: FormContext, part: int = 1) -> Block:
 def thoughts_view(card: Card, place: FormContext | None = None) -> Block:
     """All thoughts of a turn; where they are longer than a view, its beginning."""
     first, *more = packed(list(drawn(thoughts_of(card))))
-    rest = "There is more: Show all has the whole of it."
+    rest = "This is only the beginning: Show all has everything."
     button = element(ViewButton("show all", card.turn)) if place else None
     blocks = [*first, *([section(rest, button)] if more else [])]
-    return _view("Thoughts", blocks or [section("It says nothing of this command.")], place)
+    return _view("Thoughts", blocks or [section("The model gave no thoughts for this command.")], place)
 
 
 def sentence_view(title: str, text: str) -> Block:
@@ -181,7 +181,7 @@ def _part(
 def _policy_fields(policy: Policy) -> list[Block]:
     free = chooser("checkboxes", FIELD, [option(risk, risk) for risk in RISK_CLASSES], policy.free)
     return [
-        labelled("Run without asking", free, "free", hint="Where nothing is ticked every command asks."),
+        labelled("Run without asking", free, "free", hint="If you tick nothing, every command asks."),
         labelled("Who may approve", _one_of(APPROVERS, policy.approvers), "approvers", optional=False),
         labelled("Cards show", _one_of(VERBOSITIES, policy.verbosity), "verbosity", optional=False),
     ]

@@ -104,7 +104,7 @@ def test_a_log_that_is_too_large_for_discord_says_where_it_is(monkeypatch: pytes
     monkeypatch.setattr(discord_log, "MOST_FILE_BYTES", 3)
     message = discord_render.answer_message(Answer(HEAD, files=FILES, log=rows(DISCORD, "33/44")))
     assert message.files == ()
-    assert "the local workspace has it" in str(shown(message))
+    assert "from the local workspace" in str(shown(message))
 
 
 def test_a_reply_in_slack_is_whole_over_all_parts_and_nothing_in_it_formats() -> None:

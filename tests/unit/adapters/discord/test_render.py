@@ -231,7 +231,7 @@ def test_a_character_that_hides_others_is_spelled_out() -> None:
 
 def test_show_all_answers_with_everything_in_a_file() -> None:
     message = whole_message(AGENT, done("result"))
-    assert lines(message) == ["Everything of turn 7 stands in the file.", "file attachment://turn-7.txt"]
+    assert lines(message) == ["Everything about turn 7 is in the file.", "file attachment://turn-7.txt"]
     assert message.files == (whole_file(AGENT, done("result")),)
     assert message.files[0].data.decode() == snapshot("""\
 == Energy-GPT · turn 7 · write_to_file ==
@@ -284,7 +284,7 @@ def test_thoughts_are_read_in_the_message_or_in_a_file_where_they_are_long() -> 
 """
         ]
     )
-    assert lines(thoughts_message(AGENT, asking({}))) == ["It says nothing of this command."]
+    assert lines(thoughts_message(AGENT, asking({}))) == ["The model gave no thoughts for this command."]
     long = thoughts_message(AGENT, asking({}, text="so " * 2000))
     assert lines(long)[1] == "file attachment://thoughts-7.txt"
     assert b"so so" in long.files[0].data

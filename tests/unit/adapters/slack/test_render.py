@@ -631,8 +631,8 @@ def test_an_empty_mention_is_answered_with_what_signoff_is() -> None:
     assert read(message.blocks) == snapshot(
         [
             """\
-Signoff puts agents to work in your team's chat, and nothing runs until somebody signs it off.
-Mention Signoff with what you want done, or press New agent:
+Signoff runs agents in your team's chat, and nothing runs until someone signs it off.
+Mention Signoff and say what you want done, or press New agent:
 @Signoff research the best tennis strings for topspin\
 """,
             "[New agent]",
@@ -820,7 +820,7 @@ def test_the_form_of_a_new_agent_begins_with_what_the_channel_used_last() -> Non
             "Goals: <>",
             "",
             "More",
-            "As Old had it, the last agent of this channel.",
+            "Settings from Old, the last agent created here.",
             "Budget in US dollars: <2>",
             "Model: <small>",
             "Run without asking: <>",
@@ -902,7 +902,9 @@ def test_all_of_a_turn_in_parts() -> None:
 def test_thoughts_longer_than_a_view_lead_to_all_of_the_turn() -> None:
     card = turn_card(AGENT, asking({}, text="because " * 40_000))
     assert pressed(button(thoughts_view(card, PLACE)["blocks"], "Show all")) == ViewButton("show all", TURN.id)
-    assert read(thoughts_view(turn_card(AGENT, asking({})))["blocks"]) == ["It says nothing of this command."]
+    assert read(thoughts_view(turn_card(AGENT, asking({})))["blocks"]) == [
+        "The model gave no thoughts for this command."
+    ]
     assert read(thoughts_view(turn_card(AGENT, TURN))["blocks"]) == snapshot(
         [
             """\
@@ -955,9 +957,9 @@ def test_the_home_tab() -> None:
 def test_an_empty_home_tab_says_how_to_begin() -> None:
     assert read(home([], [], link)["blocks"]) == snapshot(
         [
-            "Signoff puts agents to work in your team's chat, and nothing runs until somebody signs it off.",
+            "Signoff runs agents in your team's chat, and nothing runs until someone signs it off.",
             """\
-You have no agents yet. Press New agent, or mention Signoff in a channel with what you want done:
+You have no agents yet. Press New agent, or mention Signoff in a channel and say what you want done:
 @Signoff research the best tennis strings for topspin\
 """,
             "[New agent]",
