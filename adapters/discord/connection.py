@@ -13,9 +13,9 @@ from aiohttp import ClientError
 from discord import app_commands
 from discord.webhook.async_ import async_context
 
-from adapters.chat.catchup import BEAT_SECONDS, CatchUp
+from adapters.chat.catchup import HEARTBEAT_SECONDS, CatchUp
 from adapters.discord.api.base_urls import BaseUrls, RedirectedAnswers
-from adapters.discord.api.client import MAKE_ANOTHER, DiscordApi
+from adapters.discord.api.client import RESET_TOKEN, DiscordApi
 from adapters.discord.inbound.catchup import DiscordThreadReader
 from adapters.discord.inbound.clicks import DiscordClickListener, is_shown, parts_of, said_by
 from adapters.discord.inbound.context import DiscordContext
@@ -29,10 +29,12 @@ from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 
 logger = logging.getLogger(__name__)
 
-PATIENCE = 20.0
-SILENCE = timedelta(minutes=10)  # a bot at work hears at least its own messages
-WRONG_TOKEN = 4004  # how the gateway closes, https://discord.com/developers/docs/topics/opcodes-and-status-codes
-EVERYWHERE, COMMANDS = ChannelScope("discord", "", ""), "commands"
+RETRY_SECONDS = 20.0
+MAX_SILENCE = timedelta(minutes=10)  # a bot at work hears at least its own messages
+AUTHENTICATION_FAILED = (
+    4004  # how the gateway closes, https://discord.com/developers/docs/topics/opcodes-and-status-codes
+)
+GLOBAL_SCOPE, COMMANDS_KEY = ChannelScope("discord", "", ""), "commands"
 NO_CONTENT = (
     "the Message Content intent is off: Signoff cannot read replies in threads, so use the Reply button. "
     "Turn the intent on under Bot in the developer portal"
@@ -122,7 +124,7 @@ class DiscordConnection:
     behind: int = 0
     heard_at: datetime | None = None
     looked_at: datetime | None = None
-    silence: timedelta = SILENCE
+    silence: timedelta = MAX_SILENCE
     clicks: DiscordClickListener = field(init=False)
     messages: DiscordMessageListener = field(init=False)
     forms: DiscordModalListener = field(init=False)
@@ -151,7 +153,7 @@ class DiscordConnection:
             with suppress(SurfaceError):
                 await self.calls.prepare()
                 break
-            await self.context.clock.sleep(PATIENCE)
+            await self.context.clock.sleep(RETRY_SECONDS)
         await self.tell_commands()
         keeping = asyncio.create_task(self._keep_time())
         try:
@@ -176,7 +178,7 @@ class DiscordConnection:
             logger.warning(NO_CONTENT)
             await self.client.connect()
         except discord.ConnectionClosed as closed:
-            why = MAKE_ANOTHER if closed.code == WRONG_TOKEN else "Fix this and restart Signoff."
+            why = RESET_TOKEN if closed.code == AUTHENTICATION_FAILED else "Fix this and restart Signoff."
             logger.warning("discord refuses the connection", extra={"code": closed.code, "why": why})
             await asyncio.Event().wait()  # the other surfaces go on; /healthz tells since when nothing was heard
 
@@ -184,13 +186,13 @@ class DiscordConnection:
         told = json.dumps([command.to_dict(self.client.tree) for command in self.client.tree.get_commands()])
         digest = hashlib.sha256(f"{self.client.application_id}/{told}".encode()).hexdigest()
         async with self.database.begin() as work:
-            known = await work.preferences.get(EVERYWHERE, COMMANDS)
+            known = await work.preferences.get(GLOBAL_SCOPE, COMMANDS_KEY)
         if known == digest:
             return
         await self.client.tree.sync()
 
         async def note(work: UnitOfWork) -> None:
-            work.preferences.put(EVERYWHERE, COMMANDS, digest)
+            work.preferences.put(GLOBAL_SCOPE, COMMANDS_KEY, digest)
 
         await in_one_unit(self.database, note)
 
@@ -201,7 +203,7 @@ class DiscordConnection:
             try:
                 await self.catch_up.read(str(guild.id))
             except DatabaseAway:
-                await self.context.clock.sleep(PATIENCE)
+                await self.context.clock.sleep(RETRY_SECONDS)
             else:
                 self.behind -= 1
                 return
@@ -221,7 +223,7 @@ class DiscordConnection:
 
     async def _keep_time(self) -> None:
         while True:
-            await self.context.clock.sleep(BEAT_SECONDS)
+            await self.context.clock.sleep(HEARTBEAT_SECONDS)
             if not self.behind and self.client.is_ready() and not self.client.is_closed():
                 with suppress(DatabaseAway):
                     await self.look_around()

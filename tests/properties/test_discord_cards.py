@@ -16,7 +16,7 @@ from adapters.cards import as_text, turn_card
 from adapters.chat.extra_buttons import DeleteButton
 from adapters.discord.inbound.fields import AgentForm, EditForm, Submitted, submitted
 from adapters.discord.inbound.fields import read as read_form
-from adapters.discord.outbound.controls import CHOICE, PRESSED, pressed
+from adapters.discord.outbound.controls import OUR_BUTTON, OUR_CHOICE, pressed
 from adapters.discord.outbound.extra_buttons import DiscordDraftButton, DiscordUploadButton
 from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.render import (
@@ -97,10 +97,10 @@ def pressable(message: DiscordMessage) -> list[str]:
     found: list[str] = []
     for each in components(message):
         if "options" in each:
-            assert CHOICE.fullmatch(each["custom_id"])
+            assert OUR_CHOICE.fullmatch(each["custom_id"])
             found += [option["value"] for option in each["options"]]
         elif "custom_id" in each:
-            assert PRESSED.fullmatch(each["custom_id"])
+            assert OUR_BUTTON.fullmatch(each["custom_id"])
             found.append(each["custom_id"])
     assert all(len(custom_id) <= 100 for custom_id in found)
     return found

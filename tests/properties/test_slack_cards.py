@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from adapters.buttons import Button, ViewButton
 from adapters.cards import as_text, turn_card
 from adapters.slack.inbound.fields import FormContext, changed_arguments
-from adapters.slack.outbound.card import REVIEW
+from adapters.slack.outbound.card import MAX_REVIEW
 from adapters.slack.outbound.controls import pressed
 from adapters.slack.outbound.extra_buttons import SlackDraftButton
 from adapters.slack.outbound.inputs import entries, written
@@ -223,7 +223,7 @@ def test_an_argument_is_on_the_card_verbatim_or_the_card_offers_all_of_it(pair: 
     asked += len(json.dumps([preview.title, preview.body])) + 300 if preview else 0
     if asked < 4000 and all(len(name) < 20 for name in turn.call.arguments) and not (preview and preview.title):
         assert given_arguments <= shown
-        assert offers_all == (len(turn.review) > REVIEW)
+        assert offers_all == (len(turn.review) > MAX_REVIEW)
 
 
 @pytest.mark.slow

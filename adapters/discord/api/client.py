@@ -15,7 +15,7 @@ from agent_core.errors import SettingsError, SurfaceBusy, SurfaceError, ThreadGo
 T = TypeVar("T")
 
 ARCHIVED, UNKNOWN_MESSAGE, UNKNOWN_MEMBER = 50083, 10008, 10007
-GONE = {
+GONE_REASONS = {
     10003: "Discord cannot find this channel or thread: it was deleted.",
     10004: "Signoff was removed from this Discord server. Invite it again.",
     50001: "Signoff cannot see this channel: grant it View Channel there.",
@@ -25,11 +25,14 @@ GONE = {
     160005: "The thread is locked.",
     160006: "This server has reached Discord's limit of active threads: archive some, then press Resume.",
 }
-REFUSED = "Discord refuses the bot's token: make a new one under Bot in the developer portal."
-MAKE_ANOTHER = "Discord refuses this token. Reset it under Bot in the developer portal."
-EXAMPLE = "MTIz…"
-PATIENCE = 3.0
-SOON, LATEST = 2.0, 8.0  # seconds; of many agents that lost Discord together not all come back at once
+TOKEN_REFUSED = "Discord refuses the bot's token: make a new one under Bot in the developer portal."
+RESET_TOKEN = "Discord refuses this token. Reset it under Bot in the developer portal."
+TOKEN_EXAMPLE = "MTIz…"
+TOKEN_CHECK_TIMEOUT_SECONDS = 3.0
+MIN_RETRY_SECONDS, MAX_RETRY_SECONDS = (
+    2.0,
+    8.0,
+)  # seconds; of many agents that lost Discord together not all come back at once
 
 
 class DiscordRefused(SurfaceError):
@@ -66,7 +69,7 @@ class DiscordApi:
                 try:
                     await self.client.login(self.token)
                 except discord.LoginFailure:
-                    raise SettingsError("DISCORD_TOKEN", MAKE_ANOTHER, EXAMPLE) from None
+                    raise SettingsError("DISCORD_TOKEN", RESET_TOKEN, TOKEN_EXAMPLE) from None
                 except (discord.DiscordException, ClientError, OSError, TimeoutError) as fault:
                     raise meaning(fault) from None
 
@@ -76,7 +79,7 @@ class DiscordApi:
             try:
                 await self.prepare()
             except SettingsError as refused:
-                raise ThreadGone(REFUSED) from refused
+                raise ThreadGone(TOKEN_REFUSED) from refused
 
 
 def meaning(fault: Exception) -> SurfaceError:
@@ -90,17 +93,21 @@ def meaning(fault: Exception) -> SurfaceError:
     if fault.status == 429 or fault.status >= 500:
         return SurfaceBusy(f"Discord is busy ({fault.status})", _later())
     if fault.status == 401:
-        return ThreadGone(REFUSED)
-    return ThreadGone(GONE[fault.code]) if fault.code in GONE else DiscordRefused(fault.code, fault.text[:200])
+        return ThreadGone(TOKEN_REFUSED)
+    return (
+        ThreadGone(GONE_REASONS[fault.code])
+        if fault.code in GONE_REASONS
+        else DiscordRefused(fault.code, fault.text[:200])
+    )
 
 
 def is_archived(fault: SurfaceError) -> bool:
     """Whether a place is only archived, which can be undone."""
-    return isinstance(fault, ThreadGone) and str(fault) == GONE[ARCHIVED]
+    return isinstance(fault, ThreadGone) and str(fault) == GONE_REASONS[ARCHIVED]
 
 
 def _later() -> float:
-    return random.uniform(SOON, LATEST)  # noqa: S311 - no secret
+    return random.uniform(MIN_RETRY_SECONDS, MAX_RETRY_SECONDS)  # noqa: S311 - no secret
 
 
 async def fault_of_token(token: str, api_url: str) -> str | None:
@@ -108,11 +115,11 @@ async def fault_of_token(token: str, api_url: str) -> str | None:
     headers = {"Authorization": f"Bot {token}"}
     try:
         async with (
-            ClientSession(timeout=ClientTimeout(total=PATIENCE), trust_env=True) as session,
+            ClientSession(timeout=ClientTimeout(total=TOKEN_CHECK_TIMEOUT_SECONDS), trust_env=True) as session,
             session.get(f"{api_url or Route.BASE}/users/@me", headers=headers, allow_redirects=False) as answer,
         ):
             if answer.status == 401:
-                return MAKE_ANOTHER
+                return RESET_TOKEN
             return None if answer.status == 200 else f"Discord answers {answer.status}."
     except (ClientError, OSError, TimeoutError, ValueError):
         return "Discord cannot be reached."

@@ -15,11 +15,11 @@ from agent_core.errors import SurfaceBusy, ThreadGone
 from agent_core.ports.world import Clock
 
 Ask: TypeAlias = Callable[[AsyncWebClient], Awaitable[AsyncSlackResponse]]
-LONGEST_WAIT = 60.0
+MAX_BACKOFF_SECONDS = 60.0
 
 REMOVED = "Signoff was removed from this Slack workspace. Install it again."
 CLOSED = "Slack does not let Signoff post in this channel."
-GONE = {
+GONE_REASONS = {
     "channel_not_found": "Slack cannot find this channel, or Signoff is not a member: add it with /invite @Signoff.",
     "not_in_channel": "Signoff is not in this channel: add it with /invite @Signoff.",
     "is_archived": "The channel is archived.",
@@ -40,7 +40,7 @@ GONE = {
 
 
 @dataclass(slots=True)
-class Gate:
+class Backoff:
     """Closed until a time, after so many faults in a row."""
 
     until: datetime
@@ -53,7 +53,7 @@ class SlackApi:
 
     tokens: SlackTokens
     clock: Clock
-    gates: dict[str, Gate] = field(default_factory=dict)
+    gates: dict[str, Backoff] = field(default_factory=dict)
 
     async def ask(self, workspace: str, ask: Ask, *, place: str = "") -> AsyncSlackResponse:
         """What Slack answers; `place` is the channel, whose waiting is its own.
@@ -68,8 +68,8 @@ class SlackApi:
         except SurfaceBusy as busy:
             raise self._closed(key, str(busy), busy.retry_after) from None
         except SlackRefused as refused:
-            if refused.error in GONE:
-                raise ThreadGone(GONE[refused.error]) from None
+            if refused.error in GONE_REASONS:
+                raise ThreadGone(GONE_REASONS[refused.error]) from None
             raise
         self.gates.pop(key, None)
         return answer
@@ -84,6 +84,6 @@ class SlackApi:
         faults = self.gates[key].faults + 1 if key in self.gates else 1
         if seconds is None:
             # Full jitter: of many agents that lost Slack together not all come back at once.
-            seconds = min(LONGEST_WAIT, 2**faults) * (0.5 + random.random() / 2)  # noqa: S311 - no secret
-        self.gates[key] = Gate(self.clock.now() + timedelta(seconds=seconds), faults)
+            seconds = min(MAX_BACKOFF_SECONDS, 2**faults) * (0.5 + random.random() / 2)  # noqa: S311 - no secret
+        self.gates[key] = Backoff(self.clock.now() + timedelta(seconds=seconds), faults)
         return SurfaceBusy(why, seconds)

@@ -8,15 +8,15 @@ import logging
 from dataclasses import replace
 from datetime import timedelta
 
-from adapters.slack.api.web_api import SECONDS, SlackClients, SlackRefused, exchange, require_success
-from adapters.slack.install.installations import TURN, InstallationStore, WorkspaceInstall
+from adapters.slack.api.web_api import API_TIMEOUT_SECONDS, SlackClients, SlackRefused, exchange, require_success
+from adapters.slack.install.installations import RENEWAL_CLAIM_SECONDS, InstallationStore, WorkspaceInstall
 from agent_core.errors import DatabaseAway, SurfaceBusy
 from agent_core.ports.world import Clock
 
 logger = logging.getLogger(__name__)
 
-EARLY = timedelta(hours=2)  # Slack's own SDKs renew so long before: a token lives for twelve hours
-SAVES = 60
+RENEW_BEFORE_EXPIRY = timedelta(hours=2)  # Slack's own SDKs renew so long before: a token lives for twelve hours
+MAX_SAVE_TRIES = 60
 
 
 class Rotation:
@@ -57,7 +57,7 @@ class Rotation:
     async def close(self) -> None:
         """Let renewals end: a token that was given and is not saved is lost."""
         if tasks := tuple(self._running.values()):
-            await asyncio.wait(tasks, timeout=2 * SECONDS)
+            await asyncio.wait(tasks, timeout=2 * API_TIMEOUT_SECONDS)
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
@@ -97,7 +97,7 @@ class Rotation:
         return self._unexpired(install)
 
     async def _save(self, before: WorkspaceInstall, after: WorkspaceInstall) -> WorkspaceInstall | None:
-        for _ in range(SAVES - 1):
+        for _ in range(MAX_SAVE_TRIES - 1):
             try:
                 return await self._installed.renew(before, after)
             except DatabaseAway:
@@ -107,14 +107,14 @@ class Rotation:
     def _is_due(self, install: WorkspaceInstall) -> bool:
         if install.expires_at is None or not install.refresh_token or self._refused.get(install.workspace) == install:
             return False
-        return install.expires_at - self._clock.now() < EARLY
+        return install.expires_at - self._clock.now() < RENEW_BEFORE_EXPIRY
 
     def _unexpired(self, install: WorkspaceInstall) -> WorkspaceInstall | None:
         return install if install.expires_at is None or install.expires_at > self._clock.now() else None
 
     def _still_valid(self, install: WorkspaceInstall) -> WorkspaceInstall:
         if self._unexpired(install) is None:
-            raise SurfaceBusy("Slack has not renewed this workspace's token yet.", TURN)
+            raise SurfaceBusy("Slack has not renewed this workspace's token yet.", RENEWAL_CLAIM_SECONDS)
         return install
 
     def _end(self, workspace: str, done: asyncio.Task[WorkspaceInstall | None]) -> None:

@@ -14,7 +14,7 @@ from adapters.slack.install.installations import InstallationStore, WorkspaceIns
 from agent_core.errors import SettingsError, ThreadGone
 from agent_core.ports.world import Clock
 
-GONE = (
+NOT_INSTALLED = (
     "Signoff is not installed in this Slack workspace any more. Ask a workspace admin to install it again, "
     "then resume the agent."
 )
@@ -84,7 +84,7 @@ class SlackTokens:
         """A client for the workspace; raise ThreadGone when Signoff is not installed there, SurfaceBusy for now."""
         install = await self._source.valid(workspace)
         if install is None:
-            raise ThreadGone(GONE)
+            raise ThreadGone(NOT_INSTALLED)
         return self._api.client(install.bot_token)
 
     def without_token(self) -> AsyncWebClient:

@@ -13,14 +13,14 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from adapters.limited_replies import ReplyTooLong, read_limited
 from agent_core.errors import SurfaceBusy, SurfaceError
 
-quiet = logging.getLogger(f"{__name__}.sdk")
-quiet.setLevel(logging.INFO)  # below that the SDK writes down what Slack answers, new tokens included
+sdk_logger = logging.getLogger(f"{__name__}.sdk")
+sdk_logger.setLevel(logging.INFO)  # below that the SDK writes down what Slack answers, new tokens included
 
 SLACK_API = "https://slack.com/api/"
-SECONDS = 10
+API_TIMEOUT_SECONDS = 10
 MOST_CLIENTS = 1_000
 MAX_ANSWER_BYTES = 20_000_000  # a page of 200 messages has a few MB
-NOT_NOW = frozenset(
+RETRYABLE_ERRORS = frozenset(
     {"", "ratelimited", "rate_limited", "internal_error", "fatal_error", "service_unavailable", "request_timeout"}
 )
 
@@ -49,7 +49,7 @@ def _meaning(fault: SlackApiError) -> SurfaceError:
     data = getattr(response, "data", None)
     told = data if isinstance(data, dict) else {}
     status, error = getattr(response, "status_code", 503), str(told.get("error") or "")
-    if status == 429 or status >= 500 or error in NOT_NOW:
+    if status == 429 or status >= 500 or error in RETRYABLE_ERRORS:
         return SurfaceBusy(f"Slack is busy ({error or status})", retry_after(response))
     return SlackRefused(error, "; ".join((told.get("response_metadata") or {}).get("messages") or ()))
 
@@ -93,10 +93,10 @@ class SlackClients:
         client = AsyncWebClient(
             token=token,
             base_url=self.base_url,
-            timeout=SECONDS,
+            timeout=API_TIMEOUT_SECONDS,
             session=session,
             retry_handlers=[],
-            logger=quiet,
+            logger=sdk_logger,
         )
         client.proxy = None  # the SDK's choice knows no NO_PROXY; the session's does
         if len(self._clients) >= MOST_CLIENTS:
@@ -113,7 +113,7 @@ class SlackClients:
         if self._session is None or self._session.closed:
             self._clients.clear()
             self._session = ClientSession(
-                timeout=ClientTimeout(total=SECONDS), trust_env=True, response_class=LimitedResponse
+                timeout=ClientTimeout(total=API_TIMEOUT_SECONDS), trust_env=True, response_class=LimitedResponse
             )
         return self._session
 

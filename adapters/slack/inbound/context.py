@@ -27,7 +27,7 @@ from agent_core.model.ids import AgentId
 
 Ack: TypeAlias = Callable[..., Awaitable[Any]]
 
-TOO_SLOW = "Slack allows three seconds to open a form, and this took longer. Press again."
+FORM_TOO_LATE = "Slack allows three seconds to open a form, and this took longer. Press again."
 LOG_FILES = "The full decision log you asked for, as JSON Lines and CSV:"
 LOG_FILES_FAILED = "The files of the full log could not be sent to your direct messages:"
 
@@ -145,7 +145,7 @@ class SlackContext(ChatServices):
             )
         except SlackRefused as refused:
             if "trigger" in refused.error:
-                raise NotPossible(TOO_SLOW) from refused
+                raise NotPossible(FORM_TOO_LATE) from refused
             raise
         return str(answer["view"]["id"])
 

@@ -12,8 +12,8 @@ from adapters.slack.api.client import SlackApi
 from agent_core.errors import InvalidInput
 from agent_core.service.uploads import MOST_BYTES, too_large
 
-SECONDS = 60
-HOSTS = (".slack.com", ".slack-files.com", ".slack-edge.com")
+DOWNLOAD_TIMEOUT_SECONDS = 60
+FILE_HOSTS = (".slack.com", ".slack-files.com", ".slack-edge.com")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class SlackDownloads:
 
     async def _read(self, workspace: str, url: str, name: str) -> bytes:
         token = (await self.calls.tokens.client(workspace)).token
-        timeout, headers = ClientTimeout(total=SECONDS), {"Authorization": f"Bearer {token}"}
+        timeout, headers = ClientTimeout(total=DOWNLOAD_TIMEOUT_SECONDS), {"Authorization": f"Bearer {token}"}
         async with (
             ClientSession(timeout=timeout, trust_env=True) as session,
             session.get(url, headers=headers, allow_redirects=False) as answer,
@@ -59,4 +59,4 @@ class SlackDownloads:
     def _is_slacks(self, url: str) -> bool:
         parts = urlsplit(url)
         host = parts.hostname or ""
-        return (parts.scheme == "https" and host.endswith(HOSTS)) or (bool(host) and parts.netloc == self.home)
+        return (parts.scheme == "https" and host.endswith(FILE_HOSTS)) or (bool(host) and parts.netloc == self.home)

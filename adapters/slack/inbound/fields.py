@@ -18,7 +18,7 @@ from agent_core.model.draft import AgentDraft
 from agent_core.model.turn import Turn
 
 ARGUMENT = "argument."
-LONGEST_FAULT = 1000
+MAX_ERROR_LENGTH = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def errors_of(view: Mapping[str, Any], problems: Mapping[str, str], names: Seque
     for field, problem in problems.items():
         at = [block for block in blocks if field_of(block) == fields.get(field, field)] or blocks
         if at:
-            found[at[0]] = cut(" ".join(filter(None, (found.get(at[0]), carried(problem)))), LONGEST_FAULT)
+            found[at[0]] = cut(" ".join(filter(None, (found.get(at[0]), carried(problem)))), MAX_ERROR_LENGTH)
     return found
 
 

@@ -18,9 +18,9 @@ from agent_core.ports.world import Clock
 
 logger = logging.getLogger(__name__)
 
-SEALS = b"signoff/slack/installations/1"
-TURN = 30  # seconds: who asks Slack for a new token has this turn and the next to itself
-FRESH = timedelta(minutes=1)  # so long an installation is believed unread: another process may have changed it
+TOKEN_KEY_PURPOSE = b"signoff/slack/installations/1"
+RENEWAL_CLAIM_SECONDS = 30  # seconds: who asks Slack for a new token has this turn and the next to itself
+CACHE_TTL = timedelta(minutes=1)  # so long an installation is believed unread: another process may have changed it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class InstallationStore:
     def __init__(self, *, database: Database, clock: Clock, client_secret: str) -> None:
         self._database = database
         self._clock = clock
-        self._seal = Fernet(base64.urlsafe_b64encode(derived(client_secret, SEALS)))
+        self._seal = Fernet(base64.urlsafe_b64encode(derive_key(client_secret, TOKEN_KEY_PURPOSE)))
         self._known: dict[str, tuple[WorkspaceInstall, datetime]] = {}
         self._changes = 0
         self._shut: set[str] = set()
@@ -103,7 +103,7 @@ class InstallationStore:
     async def may_renew(self, install: WorkspaceInstall) -> bool:
         """Claim the refresh token for half a minute at least; False while another process may be using it."""
         now = self._clock.now()
-        turn = int(now.timestamp()) // TURN
+        turn = int(now.timestamp()) // RENEWAL_CLAIM_SECONDS
         name = f"slack/reindexer/{hashlib.sha256(install.refresh_token.encode()).hexdigest()}"
 
         async def act(work: UnitOfWork) -> bool:
@@ -127,7 +127,7 @@ class InstallationStore:
         if workspace not in self._known:
             return None
         install, read_at = self._known[workspace]
-        return install if self._clock.now() - read_at < FRESH else None
+        return install if self._clock.now() - read_at < CACHE_TTL else None
 
     def _remember(self, workspace: str, install: WorkspaceInstall | None) -> None:
         self._known.pop(workspace, None)
@@ -160,7 +160,7 @@ class InstallationStore:
         return None
 
 
-def derived(secret: str, purpose: bytes) -> bytes:
+def derive_key(secret: str, purpose: bytes) -> bytes:
     """A key of 32 bytes for one purpose, from which neither the secret nor a key for another purpose is learnt."""
     return HKDF(algorithm=SHA256(), length=32, salt=None, info=purpose).derive(secret.encode())
 

@@ -9,7 +9,7 @@ from adapters.slack.outbound.message import SlackMessage
 from adapters.text_fit import cut
 from agent_core.service.decision_log import LogRow
 
-LOG_ROW = 500
+MAX_ROW_TEXT = 500
 
 
 def log_message(rows: Sequence[LogRow], head: str) -> SlackMessage:
@@ -20,5 +20,5 @@ def log_message(rows: Sequence[LogRow], head: str) -> SlackMessage:
         opens = [run(" · "), link_run(url, "card")] if url else []
         at = time_text(row.entry.at)
         said = row_text(row.entry).removeprefix(at)
-        lines.append(line(date_run(row.entry.at), run(cut(said, LOG_ROW)), *opens, run("\n")))
+        lines.append(line(date_run(row.entry.at), run(cut(said, MAX_ROW_TEXT)), *opens, run("\n")))
     return SlackMessage(notification(head), [rich(*lines)])

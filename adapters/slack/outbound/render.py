@@ -8,9 +8,9 @@ from adapters.cards import free_text, how_to_talk, spend_text, status_text, summ
 from adapters.chat.subcommands import Link
 from adapters.chat.texts import AT_REST, notice_text, settings_lines
 from adapters.slack.outbound.blocks import (
-    MESSAGE_BLOCKS,
-    MESSAGE_TEXT,
-    TEXT,
+    MAX_MESSAGE_BLOCKS,
+    MAX_MESSAGE_TEXT,
+    MAX_TEXT,
     Block,
     actions,
     context,
@@ -46,8 +46,8 @@ from agent_core.model.files import FileEntry
 from agent_core.model.note import Notice
 from agent_core.model.turn import Turn
 
-NAME, ROLE, GOALS, SHORT = 160, 1000, 8000, 150
-MOST_LISTED, MOST_UPLOADS = MESSAGE_BLOCKS - 15, 20
+MAX_NAME, MAX_ROLE, MAX_GOALS, MAX_SHORT = 160, 1000, 8000, 150
+MAX_LISTED_AGENTS, MAX_UPLOAD_BUTTONS = MAX_MESSAGE_BLOCKS - 15, 20
 EXPLANATION = (
     "Signoff runs agents in your team's chat, and nothing runs until someone signs it off.",
     "Mention Signoff and say what you want done, or press New agent:",
@@ -73,7 +73,7 @@ def root_message(agent: Agent, *, model: str, status_line: str = "") -> SlackMes
         context(" · ".join(filter(None, facts))),
         context(how_to_talk(agent)),
     ]
-    blocks += [context(f"● {one_line(status_line)}", most=SHORT)] if status_line.strip() else []
+    blocks += [context(f"● {one_line(status_line)}", most=MAX_SHORT)] if status_line.strip() else []
     said = f"{agent.name}: {agent.role}"
     return SlackMessage(notification(said), blocks, metadata("signoff_agent", agent=agent.id))
 
@@ -81,7 +81,7 @@ def root_message(agent: Agent, *, model: str, status_line: str = "") -> SlackMes
 def notice_message(agent: Agent, notice: Notice) -> SlackMessage:
     """What Signoff tells the thread; with Resume where the agent stands still."""
     resume = element(Button("resume", agent.id)) if notice.kind in AT_REST else None
-    name = cut(one_line(agent.name), NAME)
+    name = cut(one_line(agent.name), MAX_NAME)
     said = notice_text(name, notice)
     blocks = [section(said, resume) if resume else context(said)]
     blocks += [actions(element(ViewButton("show reply", notice.id)))] if notice.reply else []
@@ -91,7 +91,9 @@ def notice_message(agent: Agent, notice: Notice) -> SlackMessage:
 def note_message(agent: Agent, by: Actor, text: str) -> SlackMessage:
     """What somebody wrote into the reply box who may not decide, for the others to see."""
     said = f"{by} to {agent.name}"
-    blocks = [rich(line(run(cut(one_line(said), NAME), "bold"), run(" as a note")), quoted(cut(clean(text), TEXT)))]
+    blocks = [
+        rich(line(run(cut(one_line(said), MAX_NAME), "bold"), run(" as a note")), quoted(cut(clean(text), MAX_TEXT)))
+    ]
     return SlackMessage(notification(f"{said}: {text}"), blocks)
 
 
@@ -105,7 +107,7 @@ def answer_message(answer: Answer) -> SlackMessage:
     if answer.log:
         return log_message(answer.log, answer.text.partition("\n")[0])
     whole = clean(answer.whole)
-    part = beginning(whole, MESSAGE_TEXT // 2 - SHORT)
+    part = beginning(whole, MAX_MESSAGE_TEXT // 2 - MAX_SHORT)
     left = len(whole) - len(part)
     return SlackMessage.plain(f"{part}\n… {left:,} more characters." if left else part)
 
@@ -115,8 +117,10 @@ def agents_message(agents: Sequence[Agent], link: Link) -> SlackMessage:
     if not agents:
         said = "No agents here yet."
         return SlackMessage(said, [section(said, element(ViewButton("new agent", "here")))])
-    blocks = [section(standing_text(agent), linked(agent, link), at=agent.since) for agent in agents[:MOST_LISTED]]
-    blocks += _rest(len(agents) - MOST_LISTED, "agents")
+    blocks = [
+        section(standing_text(agent), linked(agent, link), at=agent.since) for agent in agents[:MAX_LISTED_AGENTS]
+    ]
+    blocks += _rest(len(agents) - MAX_LISTED_AGENTS, "agents")
     return SlackMessage(notification(", ".join(agent.name for agent in agents)), blocks)
 
 
@@ -135,7 +139,7 @@ def files_message(agent: Agent, entries: Sequence[FileEntry]) -> SlackMessage:
     """The files of an agent, with a button for each of the first."""
     if not entries:
         return SlackMessage.plain(f"{agent.name} has no files yet.")
-    shown = entries[:MOST_UPLOADS]
+    shown = entries[:MAX_UPLOAD_BUTTONS]
     blocks = [_file(agent, entry) for entry in shown]
     blocks += _rest(len(entries) - len(shown), "files")
     return SlackMessage(notification(f"{agent.name}: {len(entries):,} files"), blocks)
@@ -176,7 +180,7 @@ def offer_message(draft: AgentDraft, sentence: str = "", *, said: str = "") -> S
 def standing_text(agent: Agent) -> str:
     """An agent on one line: name, status, spend."""
     status = one_line(status_text(agent.status))
-    return " · ".join((cut(one_line(agent.name), NAME), cut(status, SHORT), spend_text(agent)))
+    return " · ".join((cut(one_line(agent.name), MAX_NAME), cut(status, MAX_SHORT), spend_text(agent)))
 
 
 def linked(agent: Agent, link: Link) -> Block | None:
@@ -185,9 +189,9 @@ def linked(agent: Agent, link: Link) -> Block | None:
 
 
 def _about(name: str, role: str, goals: Sequence[str]) -> list[Block]:
-    head = line(run(cut(one_line(name), NAME), "bold"), run(f"\n{cut(one_line(role), ROLE)}"))
+    head = line(run(cut(one_line(name), MAX_NAME), "bold"), run(f"\n{cut(one_line(role), MAX_ROLE)}"))
     texts = [one_line(goal) for goal in goals]
-    given = shares([weight(text) for text in texts], GOALS)
+    given = shares([weight(text) for text in texts], MAX_GOALS)
     fitted = [
         text if weight(text) <= most else f"{beginning_by_weight(text, most)}…"
         for text, most in zip(texts, given, strict=True)
@@ -204,7 +208,7 @@ def _help(each: HelpText) -> Block:
 
 def _file(agent: Agent, entry: FileEntry) -> Block:
     return section(
-        f"{cut(one_line(visible(entry.path)), SHORT)} · {size_text(entry.size)}",
+        f"{cut(one_line(visible(entry.path)), MAX_SHORT)} · {size_text(entry.size)}",
         upload_button(agent, entry.path),
         at=entry.changed_at,
     )

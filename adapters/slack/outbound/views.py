@@ -11,11 +11,11 @@ from adapters.chat.subcommands import Link
 from adapters.forms import argument_names
 from adapters.slack.inbound.fields import ARGUMENT, FormContext
 from adapters.slack.outbound.blocks import (
-    IDENTIFIER,
-    VIEW_BLOCKS,
-    VIEW_BUTTON,
-    VIEW_SIZE,
-    VIEW_TITLE,
+    MAX_ID,
+    MAX_VIEW_BLOCKS,
+    MAX_VIEW_BUTTON,
+    MAX_VIEW_BYTES,
+    MAX_VIEW_TITLE,
     Block,
     actions,
     chooser,
@@ -29,8 +29,8 @@ from adapters.slack.outbound.blocks import (
 )
 from adapters.slack.outbound.card import one_line
 from adapters.slack.outbound.controls import APPROVE_N, element, rest_button
-from adapters.slack.outbound.full_text import drawn, packed, parts_of
-from adapters.slack.outbound.inputs import FIELD, PIECE, entries
+from adapters.slack.outbound.full_text import drawn, parts_of, split_into_parts
+from adapters.slack.outbound.inputs import FIELD, MAX_INPUT_PIECE, entries
 from adapters.slack.outbound.render import EXAMPLE, EXPLANATION, linked, standing_text
 from adapters.slack.outbound.texts import clean
 from adapters.text_fit import beginning, cut
@@ -43,7 +43,7 @@ from agent_core.model.note import Notice
 from agent_core.model.turn import Turn
 
 PREFIX = "signoff."
-MOST_MINE, MOST_WAITING = 30, 20
+MAX_OWN_AGENTS, MAX_WAITING = 30, 20
 APPROVERS = {"anyone": "Anyone here", "owner": "Only me"}
 VERBOSITIES = {"full": "All thoughts", "brief": "The text only, the rest under Thoughts"}
 NEW_AGENT = "New agent"
@@ -67,8 +67,8 @@ def agent_form(
     budget = "" if given.budget is None else str(given.budget)
     blocks = [context(said)] if said else []
     blocks += [] if channel_key else [labelled("Channel", CHANNEL, "channel", optional=False)]
-    blocks += entries("name", "Name", beginning(clean(given.name), PIECE), placeholder=DEFAULT_NAME)
-    blocks += entries("role", "Role", beginning(clean(given.role), PIECE), placeholder=DEFAULT_ROLE)
+    blocks += entries("name", "Name", beginning(clean(given.name), MAX_INPUT_PIECE), placeholder=DEFAULT_NAME)
+    blocks += entries("role", "Role", beginning(clean(given.role), MAX_INPUT_PIECE), placeholder=DEFAULT_ROLE)
     goals = beginning(clean("\n".join(given.goals)), MOST_GOALS * (2 * GOAL_LENGTH + 1))
     blocks += entries("goals", "Goals", goals, hint="One per line, 1 to 5.", multiline=True, optional=False)
     blocks += [divider(), heading("More")]
@@ -87,7 +87,7 @@ def drafting_view() -> Block:
 def edit_form(turn: Turn, spec: CommandSpec, place: FormContext) -> Block | None:
     """A field for each argument, given or not; None where the arguments are too long for a form."""
     given, blocks = turn.call.arguments, []
-    if sum(len(as_text(value)) for value in given.values()) > VIEW_SIZE:
+    if sum(len(as_text(value)) for value in given.values()) > MAX_VIEW_BYTES:
         return None
     for number, name in enumerate(argument_names(turn, spec)):
         text = as_text(given[name]) if name in given else ""
@@ -96,7 +96,7 @@ def edit_form(turn: Turn, spec: CommandSpec, place: FormContext) -> Block | None
     if not blocks:
         blocks = [section("This command takes no arguments.")]
     view = _form(f"Edit {spec.label}", "edit", blocks, place, "Run edited")
-    return view if len(blocks) <= VIEW_BLOCKS and len(json.dumps(view)) <= VIEW_SIZE else None
+    return view if len(blocks) <= MAX_VIEW_BLOCKS and len(json.dumps(view)) <= MAX_VIEW_BYTES else None
 
 
 def reason_form(agent: Agent, turn: Turn, place: FormContext) -> Block:
@@ -129,14 +129,14 @@ def show_all(card: Card, place: FormContext, part: int = 1) -> Block:
 
 def reply_view(notice: Notice, place: FormContext, part: int = 1) -> Block:
     """A reply of the model that could not be used, whole; a part of it where it is long."""
-    parts = packed(list(drawn([Labelled(REPLY, notice.reply)], boxed=True)))
+    parts = split_into_parts(list(drawn([Labelled(REPLY, notice.reply)], boxed=True)))
     which, around = _part(parts, "show reply", notice.id, part)
     return _view(REPLY, [*around[0], *parts[which - 1], *around[1]], place)
 
 
 def thoughts_view(card: Card, place: FormContext | None = None) -> Block:
     """All thoughts of a turn; where they are longer than a view, its beginning."""
-    first, *more = packed(list(drawn(thoughts_of(card))))
+    first, *more = split_into_parts(list(drawn(thoughts_of(card))))
     rest = "This is only the beginning: Show all has everything."
     button = element(ViewButton("show all", card.turn)) if place else None
     blocks = [*first, *([section(rest, button)] if more else [])]
@@ -152,16 +152,16 @@ def home(mine: Sequence[Agent], waiting: Sequence[tuple[Agent, Turn]], link: Lin
     """The Home tab: what waits for this person, their agents and what those spent."""
     blocks: list[Block] = []
     if waiting:
-        blocks += [heading("Waiting for you"), *(_asking(*each, link) for each in waiting[:MOST_WAITING])]
-        blocks += _rest(len(waiting) - MOST_WAITING)
+        blocks += [heading("Waiting for you"), *(_asking(*each, link) for each in waiting[:MAX_WAITING])]
+        blocks += _rest(len(waiting) - MAX_WAITING)
     if not (mine or waiting):
         blocks += [section(EXPLANATION[0]), section(f"{EMPTY_HOME}\n@Signoff {EXAMPLE}")]
     blocks.append(actions(element(ViewButton("new agent", "home"), style="primary")))
     if mine:
         spent = sum((agent.budget.spent for agent in mine), Decimal(0))
         blocks += [heading("Your agents"), context(f"{len(mine):,} in all · {money(spent)} spent")]
-        blocks += [block for agent in mine[:MOST_MINE] for block in _mine(agent, link)]
-        blocks += _rest(len(mine) - MOST_MINE)
+        blocks += [block for agent in mine[:MAX_OWN_AGENTS] for block in _mine(agent, link)]
+        blocks += _rest(len(mine) - MAX_OWN_AGENTS)
     return {"type": "home", "blocks": blocks}
 
 
@@ -192,15 +192,15 @@ def _one_of(words: dict[str, str], chosen: str) -> Block:
 
 
 def _form(title: str, kind: str, blocks: Sequence[Block], place: FormContext, submit: str) -> Block:
-    return _view(title, blocks, place, kind) | {"submit": plain(submit, VIEW_BUTTON)}
+    return _view(title, blocks, place, kind) | {"submit": plain(submit, MAX_VIEW_BUTTON)}
 
 
 def _view(title: str, blocks: Sequence[Block], place: FormContext | None = None, kind: str = "show") -> Block:
     view = {
         "type": "modal",
         "callback_id": PREFIX + kind,
-        "title": plain(one_line(title), VIEW_TITLE),
-        "close": plain("Close" if kind == "show" else "Cancel", VIEW_BUTTON),
+        "title": plain(one_line(title), MAX_VIEW_TITLE),
+        "close": plain("Close" if kind == "show" else "Cancel", MAX_VIEW_BUTTON),
         "blocks": list(blocks),
     }
     return view | {"private_metadata": str(place)} if place else view
@@ -214,7 +214,7 @@ def _asking(agent: Agent, turn: Turn, link: Link) -> Block:
 def _mine(agent: Agent, link: Link) -> list[Block]:
     place = f"{agent.channel.key} {agent.id}"
     opens = linked(agent, link)
-    buttons = [*([opens] if opens else []), *([rest_button(agent)] if len(place) <= IDENTIFIER else [])]
+    buttons = [*([opens] if opens else []), *([rest_button(agent)] if len(place) <= MAX_ID else [])]
     return [section(standing_text(agent), at=agent.since), *([actions(*buttons, block_id=place)] if buttons else [])]
 
 

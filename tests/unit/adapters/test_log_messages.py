@@ -12,7 +12,7 @@ from adapters.discord.outbound import links as discord_links
 from adapters.discord.outbound import render as discord_render
 from adapters.slack.inbound.fields import FormContext
 from adapters.slack.outbound import render as slack_render
-from adapters.slack.outbound.blocks import MESSAGE_TEXT, VIEW_BLOCKS
+from adapters.slack.outbound.blocks import MAX_MESSAGE_TEXT, MAX_VIEW_BLOCKS
 from adapters.slack.outbound.links import card_link
 from adapters.slack.outbound.views import reply_view
 from adapters.text_fit import units
@@ -80,7 +80,7 @@ def test_rows_of_hostile_words_stay_text_and_fit_in_slack() -> None:
     kinds = {each["type"] for each in elements(message.blocks) if "type" in each}
     assert kinds == {"rich_text", "rich_text_section", "text", "link", "date"}
     texts = [each["text"] for each in elements(message.blocks) if each.get("type") == "text"]
-    assert units("".join(texts)) < MESSAGE_TEXT
+    assert units("".join(texts)) < MAX_MESSAGE_TEXT
     assert "\u202e" not in "".join(texts)
     assert "<!channel>" not in message.text
 
@@ -112,7 +112,7 @@ def test_a_reply_in_slack_is_whole_over_all_parts_and_nothing_in_it_formats() ->
     while part <= parts:
         view = reply_view(notice(LONG), FormContext("slack/T1/C1"), part)
         assert view["title"]["text"] == "The model's reply"
-        assert len(view["blocks"]) <= VIEW_BLOCKS
+        assert len(view["blocks"]) <= MAX_VIEW_BLOCKS
         parts = int(view["blocks"][0]["elements"][0]["text"].rpartition(" of ")[2])
         boxes = [each for each in elements(view["blocks"]) if each.get("type") == "rich_text_preformatted"]
         said += "".join(run["text"] for box in boxes for run in box["elements"])

@@ -20,7 +20,7 @@ from adapters.discord.inbound.messages import DiscordMessageListener
 from adapters.discord.inbound.slash import DiscordSlashListener, commands_of
 from adapters.discord.outbound import render as discord_render
 from adapters.discord.outbound import views as discord_views
-from adapters.discord.outbound.controls import CHOICE, PRESSED
+from adapters.discord.outbound.controls import OUR_BUTTON, OUR_CHOICE
 from adapters.forms import fields_of
 from adapters.slack.inbound.fields import draft_of
 from adapters.slack.inbound.messages import SlackMessageListener
@@ -203,7 +203,7 @@ def test_discord_takes_every_button_that_it_shows(cards: tuple[tuple[Agent, Turn
     ]
     assert shown
     assert [
-        custom_id for custom_id in shown if not PRESSED.fullmatch(custom_id) and not CHOICE.fullmatch(custom_id)
+        custom_id for custom_id in shown if not OUR_BUTTON.fullmatch(custom_id) and not OUR_CHOICE.fullmatch(custom_id)
     ] == []
     assert [custom_id for custom_id in shown if len(custom_id) > 100] == []
 

@@ -10,7 +10,7 @@ from simcord.components import walk_components
 from adapters import actions, subcommands
 from adapters.answers import Answer, Attachment
 from adapters.buttons import Button, ViewButton
-from adapters.discord.outbound.card import ROOM
+from adapters.discord.outbound.card import CARD_TEXT_BUDGET
 from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.render import (
     agent_message,
@@ -208,7 +208,7 @@ def test_a_brief_card_keeps_all_but_the_text_behind_thoughts() -> None:
 
 def test_a_command_that_does_not_fit_says_so_beside_show_all() -> None:
     shown = lines(turn_message(AGENT, asking({"code": "x" * 9000, "path": "a"}, text="Why not. " * 300)))
-    assert ROOM - 200 < sum(len(line) for line in shown if not line.startswith("[")) <= ROOM
+    assert CARD_TEXT_BUDGET - 200 < sum(len(line) for line in shown if not line.startswith("[")) <= CARD_TEXT_BUDGET
     place = shown.index("Not all of the command fits here. Look at the rest before you approve.")
     assert shown[place + 1] == SHOW_ALL
     assert "more characters: Show all" in shown[place - 1]
