@@ -1,4 +1,4 @@
-"""Discord's side of one process: the client, what it listens to, and what keeps it in step with what was missed."""
+"""The connection to Discord: the gateway client, its listeners, and the catch-up of missed messages."""
 
 import asyncio
 import hashlib
@@ -15,7 +15,7 @@ from discord.webhook.async_ import async_context
 
 from adapters.chat.catchup import HEARTBEAT_SECONDS, CatchUp
 from adapters.discord.api.base_urls import BaseUrls, RedirectedAnswers
-from adapters.discord.api.client import RESET_TOKEN, DiscordApi
+from adapters.discord.api.client import LOGIN_REMEDY, DiscordApi
 from adapters.discord.inbound.catchup import DiscordThreadReader
 from adapters.discord.inbound.clicks import DiscordClickListener, is_shown, parts_of, said_by
 from adapters.discord.inbound.context import DiscordContext
@@ -144,7 +144,7 @@ class DiscordConnection:
         try:
             await self.calls.prepare()
         except SurfaceError as fault:
-            logger.warning("discord not reached, trying again", extra={"why": str(fault)})
+            logger.warning("discord unreachable, retrying", extra={"why": str(fault)})
 
     async def run(self) -> None:
         """Listen until cancelled."""
@@ -167,7 +167,7 @@ class DiscordConnection:
         try:
             await self._tell_changed()
         except (discord.DiscordException, ClientError, OSError, DatabaseAway) as fault:
-            logger.warning("commands not told", extra={"fault": type(fault).__name__})
+            logger.warning("command sync failed", extra={"fault": type(fault).__name__})
 
     async def _listen(self) -> None:
         """Hear the gateway; discord.py comes back by itself, unless Discord says that this is of no use."""
@@ -178,7 +178,7 @@ class DiscordConnection:
             logger.warning(NO_CONTENT)
             await self.client.connect()
         except discord.ConnectionClosed as closed:
-            why = RESET_TOKEN if closed.code == AUTHENTICATION_FAILED else "Fix this and restart Signoff."
+            why = LOGIN_REMEDY if closed.code == AUTHENTICATION_FAILED else "Fix this and restart Signoff."
             logger.warning("discord refuses the connection", extra={"code": closed.code, "why": why})
             await asyncio.Event().wait()  # the other surfaces go on; /healthz tells since when nothing was heard
 

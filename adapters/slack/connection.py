@@ -1,4 +1,4 @@
-"""Slack's side of one process: its routes, its socket, and what keeps the two in step with what was missed."""
+"""The connection to Slack: HTTP routes or Socket Mode, and the catch-up of missed messages."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -30,14 +30,16 @@ RETRY_SECONDS = 20.0
 # Slack's own limits: a message has 50 blocks of 3,000 characters and 40,000 characters of text, a view 250 kB. In a
 # form a character takes up to 8 bytes (%5Cu4e2d), so the longest message with a button is about 1.5 MB.
 MAX_REQUEST_BYTES = 2 * 2**20
-WRONG_APP_TOKEN = "Slack refuses this token ({}): make one with the scope connections:write under Basic Information."
+WRONG_APP_LEVEL_KEY = (
+    "Slack refuses this token ({}): make one with the scope connections:write under Basic Information."
+)
 
 
 @dataclass(slots=True, kw_only=True)
 class SlackConnection:
-    """Takes what Slack sends, by Socket Mode where there is an app token and by signed HTTP otherwise.
+    """Receives from Slack: by Socket Mode if there is an app token, else by signed HTTP requests.
 
-    `behind` is how many times what was missed is still to be read: until then nothing counts as heard.
+    `behind` counts the catch-ups still to run; while it is above 0 the last-heard time is not advanced.
     """
 
     context: SlackContext
@@ -76,7 +78,7 @@ class SlackConnection:
         try:
             await self.context.calls.tokens.prepare()
         except SurfaceError as fault:
-            logger.warning("slack not reached, trying again", extra={"why": str(fault)})
+            logger.warning("slack unreachable, retrying", extra={"why": str(fault)})
         if self.app_token:
             await self._check_app_token()
 
@@ -100,9 +102,9 @@ class SlackConnection:
         try:
             await require_success(client.apps_connections_open(app_token=self.app_token))
         except SlackRefused as refusal:
-            raise SettingsError("SLACK_APP_TOKEN", WRONG_APP_TOKEN.format(refusal.error), "xapp-…") from None
+            raise SettingsError("SLACK_APP_TOKEN", WRONG_APP_LEVEL_KEY.format(refusal.error), "xapp-…") from None
         except SurfaceError as fault:
-            logger.warning("slack not reached, trying again", extra={"why": str(fault)})
+            logger.warning("slack unreachable, retrying", extra={"why": str(fault)})
 
     async def _prepare_tokens(self) -> None:
         while True:

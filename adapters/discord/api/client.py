@@ -1,4 +1,4 @@
-"""The one door to Discord's API: it says what a refusal means. discord.py waits for its rate limits by itself."""
+"""Discord's API: its error codes as errors of the core. discord.py handles rate limits itself."""
 
 import asyncio
 import random
@@ -25,18 +25,18 @@ GONE_REASONS = {
     160005: "The thread is locked.",
     160006: "This server has reached Discord's limit of active threads: archive some, then press Resume.",
 }
-TOKEN_REFUSED = "Discord refuses the bot's token: make a new one under Bot in the developer portal."
-RESET_TOKEN = "Discord refuses this token. Reset it under Bot in the developer portal."
-TOKEN_EXAMPLE = "MTIz…"
+LOGIN_REFUSED = "Discord refuses the bot's token: make a new one under Bot in the developer portal."
+LOGIN_REMEDY = "Discord refuses this token. Reset it under Bot in the developer portal."
+EXAMPLE_VALUE = "MTIz…"
 TOKEN_CHECK_TIMEOUT_SECONDS = 3.0
 MIN_RETRY_SECONDS, MAX_RETRY_SECONDS = (
     2.0,
     8.0,
-)  # seconds; of many agents that lost Discord together not all come back at once
+)  # jitter, so that many agents do not retry at once
 
 
 class DiscordRefused(SurfaceError):
-    """Discord took the request for wrong: `code` is its number for it."""
+    """Discord rejected the request; `code` is Discord's JSON error code."""
 
     def __init__(self, code: int, details: str = "") -> None:
         self.code = code
@@ -54,7 +54,7 @@ class DiscordApi:
     async def ask(self, act: Callable[[], Awaitable[T]]) -> T:
         """What Discord answers.
 
-        Raise SurfaceBusy for what another try may mend, ThreadGone for a place that is lost, DiscordRefused otherwise.
+        Raise SurfaceBusy if a retry may succeed, ThreadGone if the channel or thread is gone, else DiscordRefused.
         """
         await self.ensure_login()
         try:
@@ -69,7 +69,7 @@ class DiscordApi:
                 try:
                     await self.client.login(self.token)
                 except discord.LoginFailure:
-                    raise SettingsError("DISCORD_TOKEN", RESET_TOKEN, TOKEN_EXAMPLE) from None
+                    raise SettingsError("DISCORD_TOKEN", LOGIN_REMEDY, EXAMPLE_VALUE) from None
                 except (discord.DiscordException, ClientError, OSError, TimeoutError) as fault:
                     raise meaning(fault) from None
 
@@ -79,7 +79,7 @@ class DiscordApi:
             try:
                 await self.prepare()
             except SettingsError as refused:
-                raise ThreadGone(TOKEN_REFUSED) from refused
+                raise ThreadGone(LOGIN_REFUSED) from refused
 
 
 def meaning(fault: Exception) -> SurfaceError:
@@ -93,7 +93,7 @@ def meaning(fault: Exception) -> SurfaceError:
     if fault.status == 429 or fault.status >= 500:
         return SurfaceBusy(f"Discord is busy ({fault.status})", _later())
     if fault.status == 401:
-        return ThreadGone(TOKEN_REFUSED)
+        return ThreadGone(LOGIN_REFUSED)
     return (
         ThreadGone(GONE_REASONS[fault.code])
         if fault.code in GONE_REASONS
@@ -119,7 +119,7 @@ async def fault_of_token(token: str, api_url: str) -> str | None:
             session.get(f"{api_url or Route.BASE}/users/@me", headers=headers, allow_redirects=False) as answer,
         ):
             if answer.status == 401:
-                return RESET_TOKEN
+                return LOGIN_REMEDY
             return None if answer.status == 200 else f"Discord answers {answer.status}."
     except (ClientError, OSError, TimeoutError, ValueError):
         return "Discord cannot be reached."

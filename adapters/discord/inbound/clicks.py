@@ -1,4 +1,4 @@
-"""Buttons and choices in, service calls out: saved first, then acknowledged, then shown."""
+"""Component interactions (buttons, menus) as calls of the services: saved, then acknowledged, then shown."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -41,12 +41,12 @@ Parts: TypeAlias = tuple[type[ui.DynamicItem[Any]], ...]
 
 @dataclass(frozen=True, slots=True)
 class DiscordClickListener:
-    """What is pressed. A form is opened first; anything else is saved before Discord hears that it arrived."""
+    """Handles component interactions. Modals open at once; anything else is saved before it is acknowledged."""
 
     context: DiscordContext
 
     async def press(self, interaction: discord.Interaction, said: str) -> None:
-        """Carry out one press; whoever pressed is told what came of it where the card does not show it."""
+        """Carry out one click; tell the person a refusal that the card does not show."""
         origin = origin_of(interaction)
         if isinstance(refusal := await attempt(self._carry_out(said, interaction, origin)), RefusedAction):
             await tell(interaction, refusal.on_card)
@@ -95,14 +95,14 @@ class DiscordClickListener:
         return views.edit_form(turn, spec, typed=typed, problems=held.problems if held else None)
 
     async def _review(self, button: Button, interaction: discord.Interaction, origin: Origin) -> None:
-        """Have the model criticise its proposal; it is answered long after the click was."""
+        """Run a self-review behind a deferred response."""
         _, turn = await self.context.views.open_to(origin.by, origin.channel, TurnId(button.subject))
         await show_thinking(interaction)
         await self.context.actions.press(button, FormInput(), origin)
         await tell(interaction, reviewed_text(turn.number))
 
     async def _open(self, opening: ViewButton, interaction: discord.Interaction, origin: Origin) -> None:
-        """Open what only shows something, or the form of something new."""
+        """Open a read-only view or the form of a new agent."""
         seen = self.context.views
         match opening.verb:
             case "another number":

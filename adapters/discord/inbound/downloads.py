@@ -1,4 +1,4 @@
-"""Files that people dropped, read from Discord up to the size that is taken and no further."""
+"""Downloads uploaded files from Discord, up to the size limit."""
 
 import discord
 from aiohttp import ClientError, ClientSession, ClientTimeout

@@ -1,4 +1,4 @@
-"""What people filled into Discord's forms → values of the core. What fields mean is adapters.forms'."""
+"""Reads submitted Discord modals into values of the core; adapters.forms gives fields their meaning."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

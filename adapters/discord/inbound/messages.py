@@ -1,4 +1,4 @@
-"""What people write in an agent's thread, service calls out: replies and files."""
+"""Messages in an agent's thread as calls of the services: replies and files."""
 
 import logging
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""`/agent …` in, service calls out. Only the person sees the answer."""
+"""The slash command `/agent`, with ephemeral answers."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Writing messages into channels and threads: once each, into threads that are open, and never again what stands."""
+"""Sends and edits messages: idempotent by nonce, unarchives threads, skips edits that change nothing."""
 
 import hashlib
 import io

@@ -110,7 +110,7 @@ def kept_message(agent: Agent, said: str, *buttons: Item) -> DiscordMessage:
 
 def note_message(agent: Agent, by: Actor, text: str) -> DiscordMessage:
     """What somebody wrote into the reply form who may not decide, for the others to see."""
-    head = f"**{escaped(cut_by_size(one_line(f'{by} to {agent.name}'), HEADLINE))}** as a note"
+    head = f"**{escaped(cut_by_size(one_line(f'{by} to {agent.name}'), MAX_HEADLINE))}** as a note"
     said = clean(text).strip()
     part = beginning_by_size(said, MAX_TEXT - 2 * MAX_HEADLINE, quoted_size)
     left = f"\n-# … {len(said) - len(part):,} more characters." if part != said else ""

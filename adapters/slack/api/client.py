@@ -1,4 +1,4 @@
-"""The one door to Slack's Web API: it waits as it is told, channel by channel, and says what a refusal means."""
+"""Slack's Web API: rate limits and backoff per channel, and Slack's error codes as errors of the core."""
 
 import random
 from collections.abc import Awaitable, Callable
@@ -41,7 +41,7 @@ GONE_REASONS = {
 
 @dataclass(slots=True)
 class Backoff:
-    """Closed until a time, after so many faults in a row."""
+    """No request before `until`; `faults` counts the failures in a row."""
 
     until: datetime
     faults: int
@@ -49,16 +49,16 @@ class Backoff:
 
 @dataclass(slots=True, kw_only=True)
 class SlackApi:
-    """Asks Slack, unless it said that it wants to be left alone in that place for a while."""
+    """Calls Slack's Web API, except while a rate limit or backoff for that channel lasts."""
 
     tokens: SlackTokens
     clock: Clock
     gates: dict[str, Backoff] = field(default_factory=dict)
 
     async def ask(self, workspace: str, ask: Ask, *, place: str = "") -> AsyncSlackResponse:
-        """What Slack answers; `place` is the channel, whose waiting is its own.
+        """Call a method and return the response; rate limits and backoff are kept per `place`, usually a channel.
 
-        Raise SurfaceBusy for what another try may mend, ThreadGone for a place that is lost, SlackRefused otherwise.
+        Raise SurfaceBusy where a retry may succeed, ThreadGone where the channel or thread is gone, else SlackRefused.
         """
         key = f"{workspace}/{place}"
         self._pass(key)
@@ -83,7 +83,7 @@ class SlackApi:
     def _closed(self, key: str, why: str, seconds: float | None) -> SurfaceBusy:
         faults = self.gates[key].faults + 1 if key in self.gates else 1
         if seconds is None:
-            # Full jitter: of many agents that lost Slack together not all come back at once.
+            # Jitter, so that many agents do not retry at the same moment.
             seconds = min(MAX_BACKOFF_SECONDS, 2**faults) * (0.5 + random.random() / 2)  # noqa: S311 - no secret
         self.gates[key] = Backoff(self.clock.now() + timedelta(seconds=seconds), faults)
         return SurfaceBusy(why, seconds)

@@ -1,4 +1,4 @@
-"""Who people are, as Slack says: full members, guests, people of other organisations, bots."""
+"""User directory: members, guests, people of other organisations and bots, cached from Slack's API and events."""
 
 import asyncio
 from collections import OrderedDict

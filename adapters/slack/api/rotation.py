@@ -1,6 +1,6 @@
-"""Tokens that expire, renewed early: once at a time here, and by turns with other processes.
+"""Token rotation: refreshes tokens before they expire, one refresh at a time across tasks and processes.
 
-For a refresh token can be used once: of two who use it, one is refused.
+A refresh token works once: of two processes that use it, Slack refuses one.
 """
 
 import asyncio
@@ -15,12 +15,12 @@ from agent_core.ports.world import Clock
 
 logger = logging.getLogger(__name__)
 
-RENEW_BEFORE_EXPIRY = timedelta(hours=2)  # Slack's own SDKs renew so long before: a token lives for twelve hours
+RENEW_BEFORE_EXPIRY = timedelta(hours=2)  # as Slack's own SDKs do; a token lives for twelve hours
 MAX_SAVE_TRIES = 60
 
 
 class Rotation:
-    """The tokens of installations. One that nears its end is renewed, and used meanwhile if that fails."""
+    """Refreshes tokens that expire soon; while a refresh fails the old token is used until it expires."""
 
     def __init__(
         self, installed: InstallationStore, clock: Clock, api: SlackClients, client_id: str, client_secret: str
@@ -36,15 +36,15 @@ class Rotation:
         """Do nothing: each installation is read when it is needed."""
 
     async def install(self, workspace: str) -> WorkspaceInstall | None:
-        """As it is kept."""
+        """Return the stored installation."""
         return await self._installed.get(workspace)
 
     async def every(self) -> tuple[WorkspaceInstall, ...]:
-        """As they are kept."""
+        """Return all stored installations."""
         return await self._installed.every()
 
     async def valid(self, workspace: str) -> WorkspaceInstall | None:
-        """Renewed if it is time. Whoever stops waiting for that does not stop it."""
+        """Return the installation, refreshed if due. Cancelling the caller does not cancel the refresh."""
         install = await self._installed.get(workspace)
         if install is None or not self._is_due(install):
             return install and self._unexpired(install)
@@ -55,7 +55,7 @@ class Rotation:
         return await asyncio.shield(self._running[workspace])
 
     async def close(self) -> None:
-        """Let renewals end: a token that was given and is not saved is lost."""
+        """Wait for running refreshes: a new token that is not saved is lost."""
         if tasks := tuple(self._running.values()):
             await asyncio.wait(tasks, timeout=2 * API_TIMEOUT_SECONDS)
             for task in tasks:
@@ -71,7 +71,7 @@ class Rotation:
         try:
             after = await self._ask(install)
         except SurfaceBusy:
-            logger.warning("a token could not be renewed", extra={"workspace": workspace})
+            logger.warning("token refresh failed", extra={"workspace": workspace})
             return self._still_valid(install)
         except SlackRefused as refusal:
             return await self._handle_refusal(install, refusal)
@@ -93,7 +93,7 @@ class Rotation:
             return kept
         self._refused[install.workspace] = install
         facts = {"workspace": install.workspace, "answer": refusal.error}
-        logger.warning("Slack renews a token no more", extra=facts)
+        logger.warning("Slack refused a token refresh", extra=facts)
         return self._unexpired(install)
 
     async def _save(self, before: WorkspaceInstall, after: WorkspaceInstall) -> WorkspaceInstall | None:
@@ -101,7 +101,7 @@ class Rotation:
             try:
                 return await self._installed.renew(before, after)
             except DatabaseAway:
-                await self._clock.sleep(1)  # Slack has taken the old refresh token back: only this knows the new one
+                await self._clock.sleep(1)  # Slack has revoked the old refresh token: only this process has the new one
         return await self._installed.renew(before, after)
 
     def _is_due(self, install: WorkspaceInstall) -> bool:

@@ -1,4 +1,4 @@
-"""What every listener has at hand: the service's side, Slack's side, and how a person is answered alone."""
+"""What every Slack listener needs: services, Slack's API, and ephemeral answers."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class SlackContext(ChatServices):
         return as_written(text, names, bot=install.bot_user if install else "")
 
     async def tell(self, arrival: SlackEvent, said: str | SlackMessage) -> None:
-        """Answer one person where they are; nobody else sees it."""
+        """Send an ephemeral message to one person."""
         message = SlackMessage.plain(said) if isinstance(said, str) else said
         try:
             await self.calls.ask(
@@ -73,9 +73,9 @@ class SlackContext(ChatServices):
             await webhook.send_dict({**_alone(message), "response_type": "ephemeral", "replace_original": False})
 
     async def give(self, arrival: SlackEvent, answer: Answer, agent_id: AgentId | None, origin: Origin) -> None:
-        """Answer one person. Whoever may decide has a file put into the thread, anybody else reads what it holds.
+        """Answer with a text or file. Files go into the thread for people who may decide, else as ephemeral text.
 
-        The files of the decision log go to the person alone.
+        The files of the decision log are sent as a direct message.
         """
         if answer.log:
             await self._give_log(arrival, answer)

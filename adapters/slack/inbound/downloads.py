@@ -1,4 +1,4 @@
-"""Files that people dropped, fetched from Slack and from nowhere else."""
+"""Downloads uploaded files, from Slack's hosts only."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

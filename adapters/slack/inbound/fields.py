@@ -1,4 +1,4 @@
-"""What people filled into Slack's forms → values of the core. What fields mean is adapters.forms'."""
+"""Reads submitted Slack modals into values of the core; adapters.forms gives fields their meaning."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What people write in Slack, service calls out: replies in an agent's thread, mentions, direct messages, files."""
+"""Messages in Slack as calls of the services: replies in threads, mentions, direct messages, files."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Forms that were sent, service calls out. A form that cannot be used stays open with everything that was written."""
+"""View submissions as calls of the services. A refused modal stays open with its input and the errors."""
 
 from dataclasses import dataclass, replace
 
@@ -22,7 +22,7 @@ MADE_ELSEWHERE = "was created. Its thread opens in the channel you chose as soon
 
 @dataclass(frozen=True, slots=True)
 class SlackModalListener:
-    """Carries out one form in one short transaction; the answer says what is wrong beside each field."""
+    """Handles view submissions; `response_action: errors` shows problems beside the fields."""
 
     context: SlackContext
 

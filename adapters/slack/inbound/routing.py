@@ -1,4 +1,4 @@
-"""Everything Slack sends, by its kind: which listener takes it. No decisions are taken here."""
+"""Routes Slack's events, actions, views and commands to their listeners."""
 
 import logging
 import re
@@ -46,7 +46,7 @@ SCOPES = (
 
 @dataclass(slots=True, kw_only=True)
 class EventRouter:
-    """Registers every listener with Bolt; the manifest names the same events and no more."""
+    """Registers the listeners with Bolt; manifest.yml subscribes to exactly these events."""
 
     context: SlackContext
     messages: SlackMessageListener
@@ -112,7 +112,7 @@ class EventRouter:
 
 
 class SlackAuthorizer(AsyncAuthorize):
-    """Whose installation an arrival is for, looked up without asking Slack."""
+    """Finds the installation for a request, without a network call."""
 
     def __init__(self, tokens: SlackTokens) -> None:
         self._tokens = tokens
@@ -126,7 +126,7 @@ class SlackAuthorizer(AsyncAuthorize):
         await next_()
 
     async def __call__(self, *, context: AsyncBoltContext, **_told: Any) -> AuthorizeResult | None:
-        """Let Bolt know its own names, so that it does not answer itself; None turns the arrival away."""
+        """Return the installation to Bolt; None rejects the request."""
         install: WorkspaceInstall | None = context.get(INSTALL_KEY)
         if install is None:
             return None

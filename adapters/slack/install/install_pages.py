@@ -1,4 +1,4 @@
-"""The install pages as HTML: what they say, and nothing of how an installation is made."""
+"""The install pages as HTML."""
 
 import base64
 import hashlib
@@ -37,7 +37,7 @@ UNKNOWN = "Slack did not complete the installation, so nothing was installed."
 
 
 def invitation(url: str) -> str:
-    """The page that leads to Slack's."""
+    """The install page with the button Add to Slack."""
     said = "Agents in your channels that ask before they act. Next, Slack lists the permissions that Signoff asks for."
     return _html("Add Signoff to Slack", f"<p>{said}</p>{_link(url, 'Add to Slack')}")
 
@@ -50,7 +50,7 @@ def welcome(team: str, url: str, *, is_enterprise: bool) -> str:
 
 
 def refusal(reason: str, url: str) -> str:
-    """The page after none."""
+    """The page after a failed installation."""
     return _html("Not installed", f"<p>{REASONS.get(reason, UNKNOWN)}</p>{_link(url, AGAIN)}")
 
 

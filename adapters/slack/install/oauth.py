@@ -1,4 +1,4 @@
-"""The pages by which a workspace lets Signoff in: Slack's OAuth by Bolt, with installations and states of our own."""
+"""Slack's OAuth installation flow by Bolt, with our own installation store and OAuth states."""
 
 import logging
 import re
@@ -114,9 +114,7 @@ class OAuthFlow(AsyncOAuthFlow):
             "state": state,
         }
         team = request.query.get("team", [""])[0]
-        return (
-            f"{self.settings.authorization_url}?{urlencode(query | ({'team': team} if TEAM.fullmatch(team) else {}))}"
-        )
+        return f"{self.settings.authorization_url}?{urlencode(query | ({'team': team} if TEAM_ID.fullmatch(team) else {}))}"
 
     async def build_install_page_html(self, url: str, request: AsyncBoltRequest) -> str:
         """The install page."""
@@ -205,14 +203,14 @@ class BoltInstallationStore(AsyncInstallationStore):
 
 @dataclass(frozen=True, slots=True)
 class OAuthCallbacks:
-    """What the person sees at the end."""
+    """The pages after success and failure."""
 
     app: SlackApp
     cookie: OAuthStateUtils
     base_url: str
 
     async def success(self, args: AsyncSuccessArgs) -> BoltResponse:
-        """It is done."""
+        """Show the welcome page."""
         install = _install(args.installation)
         logger.info("installed in a workspace", extra={"workspace": install.workspace})
         query = urlencode({"app": install.app_id, "team": install.workspace})
@@ -220,7 +218,7 @@ class OAuthCallbacks:
         return self._response(200, pages.welcome(install.team_name, opens, is_enterprise=install.is_enterprise))
 
     async def failure(self, args: AsyncFailureArgs) -> BoltResponse:
-        """It is not. The reason may be anybody's words: only one of Slack's own goes into the log."""
+        """Show why it failed. The reason comes from the query string: only a plain error code is logged."""
         reason = args.reason if REASON_CODE.fullmatch(args.reason) else "unknown"
         logger.info("not installed in a workspace", extra={"reason": reason})
         return self._response(args.suggested_status_code, pages.refusal(reason, self.app.url(INSTALL_PATH)))

@@ -1,7 +1,7 @@
-"""Slack's Block Kit as values: small builders that keep to its limits. What is shown is decided elsewhere.
+"""Builders for Slack's Block Kit that keep to its limits.
 
-Everything is plain text or rich text, where nothing notifies, links or formats, whoever wrote it. A length is counted
-in UTF-16 units, as Slack does.
+Text is plain text or rich text, so nothing in it can mention, link or format; the only mrkdwn is `date_field`. Lengths
+are in UTF-16 code units, as Slack counts.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -57,7 +57,7 @@ def date_field(at: datetime) -> Block:
 
 
 def context(*texts: str, most: int = MAX_TEXT) -> Block:
-    """Small print."""
+    """A context block."""
     return {"type": "context", "elements": [plain(text, most) for text in texts[:MAX_CONTEXT_ELEMENTS]]}
 
 
@@ -94,7 +94,7 @@ def numbered(*texts: str) -> Block:
 
 
 def quoted(text: str) -> Block:
-    """Words of somebody, behind a bar."""
+    """A block quote."""
     return {"type": "rich_text_quote", "elements": [run(text)]}
 
 
@@ -154,7 +154,7 @@ def chooser(kind: str, action_id: str, options: Sequence[Block], chosen: Sequenc
 
 
 def menu(action_id: str, *options: Block) -> Block:
-    """Three dots behind which there is more to press: at most five things."""
+    """An overflow menu of at most five options."""
     return {"type": "overflow", "action_id": action_id, "options": list(options)}
 
 

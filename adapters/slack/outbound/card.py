@@ -26,7 +26,7 @@ from adapters.ui_text import CUT_TO_FIT, first_lines, more_text
 MAX_HEADLINE, MAX_STATE, MAX_REMARK, MAX_FOOTER = 200, 500, 500, 300
 MAX_SAYS, MAX_PLAN, MAX_DETAIL, MAX_REVIEW = 1500, 700, 500, 1000
 MAX_FOLDED, MAX_FOLDED_SAYS = 150, 300
-# A message is kept well under what Slack takes, which counts more than the texts: see MESSAGE_TEXT.
+# A message is kept well under what Slack takes, which counts more than the texts: see MAX_MESSAGE_TEXT.
 CARD_TEXT_BUDGET, BLOCK_OVERHEAD = MAX_MESSAGE_TEXT - 2000, 10
 MAX_INLINE_VALUE, MAX_NAME, MIN_NAME = 100, 200, 8
 MAX_ARGUMENTS = 60

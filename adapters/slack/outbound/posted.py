@@ -1,4 +1,4 @@
-"""What Signoff has posted already: looked for by its metadata before it is sent again after a crash."""
+"""Finds messages already posted, by metadata, so that nothing is posted twice after a crash."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

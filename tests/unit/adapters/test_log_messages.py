@@ -101,7 +101,7 @@ def test_rows_of_hostile_words_stay_text_and_fit_in_discord() -> None:
 
 
 def test_a_log_that_is_too_large_for_discord_says_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(discord_log, "MOST_FILE_BYTES", 3)
+    monkeypatch.setattr(discord_log, "MAX_FILE_BYTES", 3)
     message = discord_render.answer_message(Answer(HEAD, files=FILES, log=rows(DISCORD, "33/44")))
     assert message.files == ()
     assert "from the local workspace" in str(shown(message))

@@ -301,8 +301,8 @@ async def test_another_client_secret_opens_nothing_and_says_so_once(
     for _ in range(3):
         assert await stranger.installed.get("T1") is None
         assert await stranger.installed.every() == ()
-    assert [record.getMessage() for record in caplog.records if "cannot be opened" in record.getMessage()] == [
-        "an installation cannot be opened: was it made under another SLACK_CLIENT_SECRET?"
+    assert [record.getMessage() for record in caplog.records if "cannot be decrypted" in record.getMessage()] == [
+        "an installation cannot be decrypted: was SLACK_CLIENT_SECRET changed?"
     ]
 
 
