@@ -23,32 +23,32 @@ from agent_core.service.memories import AgentMemories
 from agent_core.service.self_review import SelfReview
 from agent_core.service.views import AgentViews
 
-ASKED = "Asked: the answer comes in this thread, and nothing is decided."
+ASKED = "Asked: the model answers in this thread, and nothing is decided."
 HELP = HelpText(
     "In the agent's thread",
     (
         ("!approve", "the command runs as shown"),
-        ("!approve 5", "this command and the next four run unasked"),
+        ("!approve 5", "this command and the next four run without asking"),
         ("!reject why", "it does not run; the agent reads why"),
         ("!ask what?", "the model answers here; nothing is decided"),
-        ("!stop", "what it does is ended, and it stands still"),
-        ("!resume", "it goes on"),
-        ("!status", "what it does, and what it spent"),
-        ("!review", "the model criticises what it asks for, on the card"),
-        ("!goals", "its goals; !goals a; b sets them"),
-        ("!budget", "what was spent; !budget 5 sets its limit, !budget channel 20 that of all agents here"),
+        ("!stop", "stops it and ends what it is running"),
+        ("!resume", "it continues"),
+        ("!status", "its status, and what it spent"),
+        ("!review", "the model reviews its own proposal, on the card"),
+        ("!goals", "shows its goals; !goals a; b replaces them"),
+        ("!budget", "shows what was spent; !budget 5 sets its limit, !budget channel 20 the limit of all agents here"),
         ("!memory", "what it remembers; also search WORDS, add TEXT, forget ID, forget all, export"),
-        ("!sites", "which sites agents here may reach; !sites allow HOST, deny HOST, clear"),
+        ("!sites", "the sites agents here may reach; also !sites allow HOST, deny HOST, clear"),
         ("!export", "its ai_settings.yaml"),
         (
             "!audit",
-            "its decision log; !audit channel that of all agents here, deleted ones too",
+            "its decision log; !audit channel shows the log of all agents here, including deleted ones",
         ),
         ("!files", "its files"),
-        ("!help", "these lines"),
+        ("!help", "shows this list"),
     ),
-    "Anything else is a reply to the agent. While it asks, a reply is the same as Reject with that reason; one that "
-    "ends with ? is a question, which the model answers here.",
+    "Anything else is a reply to the agent. While it waits for a decision, a reply is a Reject with that reason; a "
+    "reply that ends with ? is a question, which the model answers here.",
 )
 
 
@@ -120,7 +120,7 @@ class ActionDispatcher:
             case "stop":
                 return Answer(f"{(await self.service.stop(agent_id, origin)).name} is stopped.")
             case "resume":
-                return Answer(f"{(await self.service.resume(agent_id, origin)).name} goes on.")
+                return Answer(f"{(await self.service.resume(agent_id, origin)).name} continues.")
             case word if word in get_args(ThreadVerb):
                 agent = await self.views.agent(origin.channel, agent_id)
                 return await self.thread_commands.grant(cast("ThreadVerb", word), agent, rest, origin)
@@ -153,7 +153,7 @@ class ActionDispatcher:
             if turn.remark:
                 raise ChangedSinceShown(turn.number, turn.remark)
             raise NotPossible(
-                f"You wrote this before turn {turn.number} was shown as it is now: look at its card and decide again."
+                f"You wrote this before turn {turn.number} was shown as it is now: read its card and decide again."
             )
         return turn
 
@@ -162,7 +162,7 @@ class ActionDispatcher:
         asking = [helper for helper in helpers if isinstance(helper.status, Awaiting)]
         if len(asking) > 1:
             names = ", ".join(f"@{helper.name}" for helper in asking)
-            raise NotPossible(f"Several ask here: {names}. Begin with whose command you mean, as in @NAME !approve.")
+            raise NotPossible(f"Several agents ask here: {names}. Start with the name, as in @NAME !approve.")
         return await self.views.newest_turn(origin.channel, asking[0].id) if asking else None
 
     async def _find_addressee(self, agent_id: AgentId, text: str, origin: Origin) -> tuple[AgentId, str]:
@@ -185,13 +185,13 @@ class ActionDispatcher:
         outcome = await self.service.reply(agent_id, text, origin, seen)
         match outcome:
             case NoteKept(agent) if agent.is_at_rest:
-                return Answer(f"Kept. {_at_rest(agent)}", outcome)
+                return Answer(f"Noted. {_at_rest(agent)}", outcome)
             case NoteKept(agent):
-                return Answer(f"Kept: {agent.name} reads it at its next turn.", outcome)
+                return Answer(f"Noted: {agent.name} reads it at its next turn.", outcome)
             case QuestionAsked():
                 return Answer(ASKED, is_asked=True)
             case _:
-                return Answer("rejected with your words")
+                return Answer("rejected with your reply as the reason")
 
 
 def takes_long(text: str) -> bool:
@@ -201,7 +201,7 @@ def takes_long(text: str) -> bool:
 
 def reviewed_text(number: int) -> str:
     """Says that the model has criticised its proposal."""
-    return f"The self-review stands on the card of turn {number}."
+    return f"The self-review is on the card of turn {number}."
 
 
 def _decision(button: Button, filled: FormInput) -> Decision:
@@ -219,7 +219,7 @@ def _approved_text(times: int) -> str:
 
 
 def _at_rest(agent: Agent) -> str:
-    return f"{agent.name} is {status_text(agent.status)}; Resume lets it read this."
+    return f"{agent.name} is {status_text(agent.status)}; press Resume so that it reads this."
 
 
 def _times(text: str) -> int:

@@ -1,4 +1,4 @@
-"""Tasks that run after the platform was answered: they are owned, and their faults end in the log."""
+"""Background tasks that run after the acknowledgement; their errors are logged."""
 
 import asyncio
 import logging
@@ -18,7 +18,7 @@ class BackgroundTasks:
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def __call__(self, work: Coroutine[Any, Any, object]) -> None:
-        """Do it soon."""
+        """Start the coroutine as a task."""
         task = asyncio.create_task(_run_logged(work))
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
@@ -36,6 +36,6 @@ async def _run_logged(work: Coroutine[Any, Any, object]) -> None:
     try:
         await work
     except SignoffError as fault:
-        logger.warning("not shown", extra={"fault": type(fault).__name__, "why": str(fault)[:300]})
+        logger.warning("background task failed", extra={"fault": type(fault).__name__, "why": str(fault)[:300]})
     except Exception:
-        logger.exception("follow-up failed")
+        logger.exception("background task crashed")

@@ -17,9 +17,9 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 OVERLAP = timedelta(minutes=5)  # what was taken already is not taken twice, and clocks differ
-FIRST_LOOK = timedelta(days=1)
-AT_REST = timedelta(days=7)  # so long a thread that came to rest is still read
-BEAT_SECONDS = 60.0
+FIRST_READ_SPAN = timedelta(days=1)
+MAX_REST = timedelta(days=7)  # so long a thread that came to rest is still read
+HEARTBEAT_SECONDS = 60.0
 MAX_TRIES = 30
 
 
@@ -36,8 +36,8 @@ class CatchUp:
         """Read the replies of every live thread since the workspace was last heard, oldest first in each."""
         async with self.lock:
             begun = self.context.clock.now()
-            heard = await self.context.inbound_log.until(self.surface, workspace) or begun - FIRST_LOOK
-            for agent in await self.context.views.list_with_thread(self.surface, begun - AT_REST):
+            heard = await self.context.inbound_log.until(self.surface, workspace) or begun - FIRST_READ_SPAN
+            for agent in await self.context.views.list_with_thread(self.surface, begun - MAX_REST):
                 if agent.channel.workspace == workspace:
                     await self._read_or_log(agent, heard - OVERLAP)
             await self.context.inbound_log.note(self.surface, workspace, begun)
@@ -61,4 +61,4 @@ async def retry_while_busy(ask: Callable[[], Awaitable[T]], clock: Clock) -> T:
             return await ask()
         except SurfaceBusy as busy:
             await clock.sleep(busy.retry_after or 1.0)
-    raise SurfaceBusy("The platform was busy for too long")
+    raise SurfaceBusy("The platform was rate limited for too long")

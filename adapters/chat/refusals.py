@@ -10,8 +10,8 @@ from agent_core.errors import CommandError, NotFound, PersonError, SurfaceError
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
-WENT_WRONG = "Something went wrong inside Signoff; its log says what. Nothing was decided: try again."
-GONE = "This belongs to an agent that was deleted, or to another channel."
+WENT_WRONG = "Something went wrong inside Signoff; see its log. Nothing was decided: try again."
+NOT_FOUND = "This belongs to an agent that was deleted, or to another channel."
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class RefusedAction:
     @property
     def on_card(self) -> str:
         """The sentence for somebody who pressed a card: it may be left from an agent that is gone."""
-        return GONE if isinstance(self.error, NotFound) else self.text
+        return NOT_FOUND if isinstance(self.error, NotFound) else self.text
 
 
 async def attempt(work: Awaitable[T]) -> T | RefusedAction:

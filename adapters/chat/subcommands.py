@@ -1,7 +1,6 @@
 """What a subcommand of `/agent` answers at once, on every chat platform."""
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from typing import Literal, Protocol, TypeAlias, TypeVar
 
 from adapters.actions import HELP as IN_THREAD
@@ -21,10 +20,10 @@ Link: TypeAlias = Callable[[Agent], str]
 class AgentRender(Protocol[MessageT]):
     """How a platform draws what a subcommand answers."""
 
-    def agents_message(self, agents: Sequence[Agent], now: datetime, link: Link) -> MessageT:
+    def agents_message(self, agents: Sequence[Agent], link: Link) -> MessageT:
         """The channel's agents, one a line."""
 
-    def agent_message(self, agent: Agent, now: datetime, link: Link) -> MessageT:
+    def agent_message(self, agent: Agent, link: Link) -> MessageT:
         """One agent with all that is settled about it."""
 
     def files_message(self, agent: Agent, entries: Sequence[FileEntry]) -> MessageT:
@@ -51,13 +50,13 @@ async def run_subcommand(
             filled = draft.like(await context.service.load_offered_draft(origin))
             return creation_text(await context.service.create(filled, origin))
         case Listing():
-            return render.agents_message(await context.views.agents(origin.channel), context.clock.now(), link)
+            return render.agents_message(await context.views.agents(origin.channel), link)
         case Helping(said):
             return render.help_message(HELP, IN_THREAD, said=said)
         case OnAgent(verb, name):
             agent = await agent_called(context.views, origin.channel, name)
             if verb == "show":
-                return render.agent_message(agent, context.clock.now(), link)
+                return render.agent_message(agent, link)
             return await _on_agent(verb, agent, origin, context, render)
 
 

@@ -1,11 +1,8 @@
 """Sentences about agents that the chat platforms show in the same words."""
 
-from datetime import datetime
-
 from adapters.cards import free_text, lease_text
-from adapters.ui_text import age
 from agent_core.model.actors import Actor
-from agent_core.model.agent import Agent, Awaiting
+from agent_core.model.agent import Agent
 from agent_core.model.note import Notice
 
 AT_REST = ("stopped", "paused", "finished")  # kinds of notices after which Resume is offered
@@ -13,7 +10,7 @@ AT_REST = ("stopped", "paused", "finished")  # kinds of notices after which Resu
 
 def creation_text(agent: Agent) -> str:
     """For the person who made an agent."""
-    return f"{agent.name} is made and begins to think. Its thread opens in this channel."
+    return f"{agent.name} was created and is thinking. Its thread opens in this channel."
 
 
 def deletion_text(agent: Agent, by: Actor) -> str:
@@ -24,12 +21,6 @@ def deletion_text(agent: Agent, by: Actor) -> str:
 def notice_text(name: str, notice: Notice) -> str:
     """A notice that begins with the agent's name, once."""
     return notice.text if notice.text.startswith(f"{name} is ") else f"{name}: {notice.text}"
-
-
-def since_text(agent: Agent, now: datetime, status: str) -> str:
-    """What an agent does and for how long."""
-    since = age(agent.since, now)
-    return f"{status} for {since}" if isinstance(agent.status, Awaiting) else f"{status}, {since}"
 
 
 def settings_lines(agent: Agent) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Discord's side of one process: the client, what it listens to, and what keeps it in step with what was missed."""
+"""The connection to Discord: the gateway client, its listeners, and the catch-up of missed messages."""
 
 import asyncio
 import hashlib
@@ -13,9 +13,9 @@ from aiohttp import ClientError, web
 from discord import app_commands
 from discord.webhook.async_ import async_context
 
-from adapters.chat.catchup import BEAT_SECONDS, CatchUp
+from adapters.chat.catchup import HEARTBEAT_SECONDS, CatchUp
 from adapters.discord.api.base_urls import BaseUrls, RedirectedAnswers
-from adapters.discord.api.client import MAKE_ANOTHER, DiscordApi
+from adapters.discord.api.client import LOGIN_REMEDY, DiscordApi
 from adapters.discord.inbound.catchup import DiscordThreadReader
 from adapters.discord.inbound.clicks import DiscordClickListener, is_shown, parts_of, said_by
 from adapters.discord.inbound.context import DiscordContext
@@ -29,13 +29,15 @@ from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 
 logger = logging.getLogger(__name__)
 
-PATIENCE = 20.0
-SILENCE = timedelta(minutes=10)  # a bot at work hears at least its own messages
-WRONG_TOKEN = 4004  # how the gateway closes, https://discord.com/developers/docs/topics/opcodes-and-status-codes
-EVERYWHERE, COMMANDS = ChannelScope("discord", "", ""), "commands"
+RETRY_SECONDS = 20.0
+MAX_SILENCE = timedelta(minutes=10)  # a bot at work hears at least its own messages
+AUTHENTICATION_FAILED = (
+    4004  # how the gateway closes, https://discord.com/developers/docs/topics/opcodes-and-status-codes
+)
+GLOBAL_SCOPE, COMMANDS_KEY = ChannelScope("discord", "", ""), "commands"
 NO_CONTENT = (
-    "the Message Content intent is off: replies in threads are not read, and the Reply button does it all; "
-    "the developer portal turns it on under Bot"
+    "the Message Content intent is off: Signoff cannot read replies in threads, so use the Reply button. "
+    "Turn the intent on under Bot in the developer portal"
 )
 
 
@@ -94,7 +96,7 @@ class SignoffClient(discord.Client):
     async def on_message(self, message: discord.Message) -> None:
         """Somebody wrote something."""
         if self.connection:
-            await self.connection.words.take(message)
+            await self.connection.messages.take(message)
 
     async def on_interaction(self, interaction: discord.Interaction) -> None:
         """Somebody sent a form, or pressed what their card does not show any more; the rest comes by its own way."""
@@ -122,16 +124,16 @@ class DiscordConnection:
     behind: int = 0
     heard_at: datetime | None = None
     looked_at: datetime | None = None
-    silence: timedelta = SILENCE
+    silence: timedelta = MAX_SILENCE
     clicks: DiscordClickListener = field(init=False)
-    words: DiscordMessageListener = field(init=False)
+    messages: DiscordMessageListener = field(init=False)
     forms: DiscordModalListener = field(init=False)
     catch_up: CatchUp = field(init=False)
 
     def __post_init__(self) -> None:
         slash, self.clicks = DiscordSlashListener(self.context), DiscordClickListener(self.context)
-        self.words, self.forms = DiscordMessageListener(self.context), DiscordModalListener(self.context)
-        reader = DiscordThreadReader(self.context, self.words)
+        self.messages, self.forms = DiscordMessageListener(self.context), DiscordModalListener(self.context)
+        reader = DiscordThreadReader(self.context, self.messages)
         self.catch_up = CatchUp(surface="discord", context=self.context, read_thread=reader.read)
         self.client.tree.add_command(commands_of(slash))
         self.client.add_dynamic_items(*parts_of(self.clicks))
@@ -147,7 +149,7 @@ class DiscordConnection:
         try:
             await self.calls.prepare()
         except SurfaceError as fault:
-            logger.warning("discord not reached, trying again", extra={"why": str(fault)})
+            logger.warning("discord unreachable, retrying", extra={"why": str(fault)})
 
     async def run(self) -> None:
         """Listen until cancelled."""
@@ -156,7 +158,7 @@ class DiscordConnection:
             with suppress(SurfaceError):
                 await self.calls.prepare()
                 break
-            await self.context.clock.sleep(PATIENCE)
+            await self.context.clock.sleep(RETRY_SECONDS)
         await self.tell_commands()
         keeping = asyncio.create_task(self._keep_time())
         try:
@@ -170,7 +172,7 @@ class DiscordConnection:
         try:
             await self._tell_changed()
         except (discord.DiscordException, ClientError, OSError, DatabaseAway) as fault:
-            logger.warning("commands not told", extra={"fault": type(fault).__name__})
+            logger.warning("command sync failed", extra={"fault": type(fault).__name__})
 
     async def _listen(self) -> None:
         """Hear the gateway; discord.py comes back by itself, unless Discord says that this is of no use."""
@@ -181,7 +183,7 @@ class DiscordConnection:
             logger.warning(NO_CONTENT)
             await self.client.connect()
         except discord.ConnectionClosed as closed:
-            why = MAKE_ANOTHER if closed.code == WRONG_TOKEN else "Start Signoff again once this is mended."
+            why = LOGIN_REMEDY if closed.code == AUTHENTICATION_FAILED else "Fix this and restart Signoff."
             logger.warning("discord refuses the connection", extra={"code": closed.code, "why": why})
             await asyncio.Event().wait()  # the other surfaces go on; /healthz tells since when nothing was heard
 
@@ -189,13 +191,13 @@ class DiscordConnection:
         told = json.dumps([command.to_dict(self.client.tree) for command in self.client.tree.get_commands()])
         digest = hashlib.sha256(f"{self.client.application_id}/{told}".encode()).hexdigest()
         async with self.database.begin() as work:
-            known = await work.preferences.get(EVERYWHERE, COMMANDS)
+            known = await work.preferences.get(GLOBAL_SCOPE, COMMANDS_KEY)
         if known == digest:
             return
         await self.client.tree.sync()
 
         async def note(work: UnitOfWork) -> None:
-            work.preferences.put(EVERYWHERE, COMMANDS, digest)
+            work.preferences.put(GLOBAL_SCOPE, COMMANDS_KEY, digest)
 
         await in_one_unit(self.database, note)
 
@@ -206,7 +208,7 @@ class DiscordConnection:
             try:
                 await self.catch_up.read(str(guild.id))
             except DatabaseAway:
-                await self.context.clock.sleep(PATIENCE)
+                await self.context.clock.sleep(RETRY_SECONDS)
             else:
                 self.behind -= 1
                 return
@@ -226,7 +228,7 @@ class DiscordConnection:
 
     async def _keep_time(self) -> None:
         while True:
-            await self.context.clock.sleep(BEAT_SECONDS)
+            await self.context.clock.sleep(HEARTBEAT_SECONDS)
             if not self.behind and self.client.is_ready() and not self.client.is_closed():
                 with suppress(DatabaseAway):
                     await self.look_around()

@@ -1,4 +1,4 @@
-"""Slack's side of one process: its routes, its socket, and what keeps the two in step with what was missed."""
+"""The connection to Slack: HTTP routes or Socket Mode, and the catch-up of missed messages."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -13,7 +13,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.oauth.async_oauth_flow import AsyncOAuthFlow
 from slack_bolt.request.async_request import AsyncBoltRequest
 
-from adapters.chat.catchup import BEAT_SECONDS, CatchUp
+from adapters.chat.catchup import HEARTBEAT_SECONDS, CatchUp
 from adapters.http_body import read_body
 from adapters.slack.api.web_api import SlackRefused, require_success
 from adapters.slack.inbound.context import SlackContext
@@ -23,23 +23,25 @@ from adapters.slack.install import oauth
 from agent_core.errors import DatabaseAway, SettingsError, SurfaceError
 
 logger = logging.getLogger(__name__)
-quiet = logging.getLogger("slack_bolt.signoff")
-quiet.setLevel(logging.ERROR)  # it warns of variables in the environment that it looks at by itself
+bolt_logger = logging.getLogger("slack_bolt.signoff")
+bolt_logger.setLevel(logging.ERROR)  # it warns of variables in the environment that it looks at by itself
 
-EVENTS = "/slack/events"
-PATIENCE = 20.0
+EVENTS_PATH = "/slack/events"
+RETRY_SECONDS = 20.0
 # Slack's own limits: a message has 50 blocks of 3,000 characters and 40,000 characters of text, a view 250 kB. In a
 # form a character takes up to 8 bytes (%5Cu4e2d), so the longest message with a button is about 1.5 MB.
 MAX_REQUEST_BYTES = 2 * 2**20
-WRONG_KEY = "Slack refuses this token ({}): make one with the scope connections:write under Basic Information."
+WRONG_APP_LEVEL_KEY = (
+    "Slack refuses this token ({}): make one with the scope connections:write under Basic Information."
+)
 
 
 @dataclass(slots=True, kw_only=True)
 class SlackConnection:
-    """Takes what Slack sends, by Socket Mode where there is an app token and by signed HTTP otherwise.
+    """Receives from Slack: by Socket Mode if there is an app token, else by signed HTTP requests.
 
-    `behind` is how many times what was missed is still to be read: until then nothing counts as heard. `heard_at` is
-    when Slack last sent anything.
+    `behind` counts the catch-ups still to run; while it is above 0 the last-heard time is not advanced.
+    `heard_at` is when Slack last sent anything.
     """
 
     context: SlackContext
@@ -57,7 +59,7 @@ class SlackConnection:
         door = SlackAuthorizer(self.context.calls.tokens)
         self.bolt = AsyncApp(
             name="signoff",
-            logger=quiet,
+            logger=bolt_logger,
             signing_secret=self.signing_secret or "unused: nothing is received by HTTP",
             client=self.context.calls.tokens.without_token(),
             before_authorize=door.find,
@@ -71,7 +73,7 @@ class SlackConnection:
     @property
     def routes(self) -> list[web.RouteDef]:
         """What Slack, and people who install the app, reach by HTTP."""
-        by_http = [] if self.app_token else [web.post(EVENTS, self._receive)]
+        by_http = [] if self.app_token else [web.post(EVENTS_PATH, self._receive)]
         return [*by_http, *(oauth.routes(self.oauth) if self.oauth else [])]
 
     async def prepare(self) -> None:
@@ -79,7 +81,7 @@ class SlackConnection:
         try:
             await self.context.calls.tokens.prepare()
         except SurfaceError as fault:
-            logger.warning("slack not reached, trying again", extra={"why": str(fault)})
+            logger.warning("slack unreachable, retrying", extra={"why": str(fault)})
         if self.app_token:
             await self._check_app_token()
 
@@ -103,16 +105,16 @@ class SlackConnection:
         try:
             await require_success(client.apps_connections_open(app_token=self.app_token))
         except SlackRefused as refusal:
-            raise SettingsError("SLACK_APP_TOKEN", WRONG_KEY.format(refusal.error), "xapp-…") from None
+            raise SettingsError("SLACK_APP_TOKEN", WRONG_APP_LEVEL_KEY.format(refusal.error), "xapp-…") from None
         except SurfaceError as fault:
-            logger.warning("slack not reached, trying again", extra={"why": str(fault)})
+            logger.warning("slack unreachable, retrying", extra={"why": str(fault)})
 
     async def _prepare_tokens(self) -> None:
         while True:
             try:
                 return await self.context.calls.tokens.prepare()
             except SurfaceError:
-                await self.context.clock.sleep(PATIENCE)
+                await self.context.clock.sleep(RETRY_SECONDS)
 
     async def _by_socket(self) -> None:
         client = self.context.calls.tokens.without_token()
@@ -137,14 +139,14 @@ class SlackConnection:
                 for install in await self.context.calls.tokens.every():
                     await self.catch_up.read(install.workspace)
             except DatabaseAway:
-                await self.context.clock.sleep(PATIENCE)
+                await self.context.clock.sleep(RETRY_SECONDS)
             else:
                 self.behind -= 1
                 return
 
     async def _keep_time(self, is_connected: Callable[[], Awaitable[bool]]) -> None:
         while True:
-            await self.context.clock.sleep(BEAT_SECONDS)
+            await self.context.clock.sleep(HEARTBEAT_SECONDS)
             if not self.behind and await is_connected():
                 for install in await self.context.calls.tokens.every():
                     await self.catch_up.keep_time(install.workspace)

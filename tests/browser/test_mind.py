@@ -126,7 +126,7 @@ async def test_what_is_typed_while_an_answer_takes_its_time_stays(ana: BrowserCh
     await box.fill("Use another name")
     await expect(ana.page.get_by_role("button", name="Reply", exact=True)).to_be_enabled()
     model.say("Nothing against it.")
-    await expect(ana.page.locator("#told")).to_contain_text("The self-review stands on the card of turn 1.")
+    await expect(ana.page.locator("#told")).to_contain_text("The self-review is on the card of turn 1.")
     await expect(box).to_have_value("Use another name")
 
 

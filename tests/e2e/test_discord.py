@@ -82,7 +82,7 @@ class Place:
         """An agent is made in one line."""
         await self.discord.gateway.connected()
         made = self.ana.types(self.general, "agent new", text=f"Clerk | keeps notes | {goal}")
-        await (await made.answered()).says("Clerk is made")
+        await (await made.answered()).says("Clerk was created")
 
     async def approved_to_the_end(self) -> None:
         """Approve what is asked, twice."""

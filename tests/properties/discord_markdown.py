@@ -20,6 +20,7 @@ OTHERS = {
     "link": re.compile(r"<[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE),
     "masked link": re.compile(r"\[(?:\\[\s\S]|[^\\\]])+\]\([^)]*\)"),
     "mention": re.compile(r"<(?:@[!&]?|#)\d+>|@everyone|@here"),
+    "timestamp": re.compile(r"<t:\d{1,12}:[tTdDfFR]>"),
     "tag": re.compile(r"<(?:a?:\w+:\d+|t:-?\d+(?::\w)?|/[^>]+:\d+|id:\w+|mailto:[^>]+|tel:[^>]+)>"),
     "shortcode": re.compile(r":[\w+-]+:"),
 }

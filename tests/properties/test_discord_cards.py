@@ -16,7 +16,7 @@ from adapters.cards import as_text, turn_card
 from adapters.chat.extra_buttons import DeleteButton
 from adapters.discord.inbound.fields import AgentForm, EditForm, Submitted, submitted
 from adapters.discord.inbound.fields import read as read_form
-from adapters.discord.outbound.controls import CHOICE, PRESSED, pressed
+from adapters.discord.outbound.controls import OUR_BUTTON, OUR_CHOICE, pressed
 from adapters.discord.outbound.extra_buttons import DiscordDraftButton, DiscordUploadButton
 from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.render import (
@@ -47,7 +47,6 @@ from agent_core.model.ids import AgentId
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import BEN, NOON, a_notice, a_turn, an_agent
 from tests.properties.cards import (
-    LATER,
     agents,
     arguments,
     drafts,
@@ -98,10 +97,10 @@ def pressable(message: DiscordMessage) -> list[str]:
     found: list[str] = []
     for each in components(message):
         if "options" in each:
-            assert CHOICE.fullmatch(each["custom_id"])
+            assert OUR_CHOICE.fullmatch(each["custom_id"])
             found += [option["value"] for option in each["options"]]
         elif "custom_id" in each:
-            assert PRESSED.fullmatch(each["custom_id"])
+            assert OUR_BUTTON.fullmatch(each["custom_id"])
             found.append(each["custom_id"])
     assert all(len(custom_id) <= 100 for custom_id in found)
     return found
@@ -237,9 +236,9 @@ def test_an_offered_draft_has_its_key_in_its_buttons(draft: AgentDraft, key: str
 def test_discord_takes_any_list_notice_and_answer(agent: Agent, text: str, count: int) -> None:
     several = [replace(agent, id=AgentId(f"agent-{number}"), status=Paused(text)) for number in range(count)]
     described = replace(agent, role=text, goals=(text,) * 5)
-    check(agents_message(several, LATER, lambda _: URL), "masked link")
+    check(agents_message(several, lambda _: URL), "masked link", "timestamp")
     check(root_message(described, model=text[:100], status_line=text), "list")
-    check(agent_message(described, LATER, lambda _: URL), "list")
+    check(agent_message(described, lambda _: URL), "list", "timestamp")
     for message in (
         notice_message(agent, a_notice(agent, kind="stopped", text=text)),
         notice_message(agent, a_notice(agent, kind="changed", text=text)),
@@ -258,7 +257,7 @@ def test_every_file_of_the_first_has_a_button_that_finds_it(text: str, count: in
     agent = an_agent()
     entries = [FileEntry(f"{text}/{number}", 10 * number, NOON) for number in range(count)]
     message = files_message(agent, entries)
-    check(message)
+    check(message, "timestamp")
     uploads = [pressed(custom_id) for custom_id in pressable(message)]
     assert [each.among(entries) for each in uploads if isinstance(each, DiscordUploadButton)] == entries[: len(uploads)]
 

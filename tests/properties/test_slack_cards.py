@@ -1,6 +1,7 @@
 """Whatever a model, a person or a command writes: Slack takes the message, nothing is forged, and nothing is lost."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from adapters.buttons import Button, ViewButton
 from adapters.cards import as_text, turn_card
 from adapters.slack.inbound.fields import FormContext, changed_arguments
-from adapters.slack.outbound.card import REVIEW
+from adapters.slack.outbound.card import MAX_REVIEW
 from adapters.slack.outbound.controls import pressed
 from adapters.slack.outbound.extra_buttons import SlackDraftButton
 from adapters.slack.outbound.inputs import entries, written
@@ -35,7 +36,6 @@ from agent_core.model.ids import AgentId
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import BEN, a_notice, a_turn, an_agent
 from tests.properties.cards import (
-    LATER,
     agents,
     arguments,
     drafts,
@@ -48,6 +48,9 @@ from tests.properties.cards import (
 )
 
 PLACE = FormContext("slack/T1/C1", "edit:turn:1", "12.3")
+
+
+DATE = re.compile(r"<!date\^\d+\^\{date_short_pretty\} \{time\}\|\d{4}-\d\d-\d\d \d\d:\d\d UTC>")
 
 
 def objects(value: object) -> Iterator[dict[str, Any]]:
@@ -102,6 +105,7 @@ def check_block(block: dict[str, Any]) -> None:
     match block["type"]:
         case "section":
             check_text(block["text"], 3000)
+            assert all(DATE.fullmatch(field["text"]) for field in block.get("fields", ()))
         case "input":
             check_text(block["label"], MOST["label"])
         case "context":
@@ -119,7 +123,7 @@ def check_block(block: dict[str, Any]) -> None:
 
 
 def check_blocks(blocks: list[dict[str, Any]], most: int) -> None:
-    """What Slack would refuse, or what could notify: there is no mrkdwn in which it might."""
+    """What Slack would refuse, or what could notify: the only mrkdwn is a time that Signoff wrote."""
     assert 0 < len(blocks) <= most
     for block in blocks:
         check_block(block)
@@ -128,7 +132,7 @@ def check_blocks(blocks: list[dict[str, Any]], most: int) -> None:
     ids = [block["block_id"] for block in blocks if "block_id" in block]
     assert len(set(ids)) == len(ids)
     assert all(length(each) <= 255 for each in ids)
-    assert not [each for each in objects(blocks) if each.get("type") == "mrkdwn"]
+    assert all(DATE.fullmatch(each["text"]) for each in objects(blocks) if each.get("type") == "mrkdwn")
     sent = json.dumps(blocks, ensure_ascii=False).encode()
     assert b"\x00" not in sent
 
@@ -219,7 +223,7 @@ def test_an_argument_is_on_the_card_verbatim_or_the_card_offers_all_of_it(pair: 
     asked += len(json.dumps([preview.title, preview.body])) + 300 if preview else 0
     if asked < 4000 and all(len(name) < 20 for name in turn.call.arguments) and not (preview and preview.title):
         assert given_arguments <= shown
-        assert offers_all == (len(turn.review) > REVIEW)
+        assert offers_all == (len(turn.review) > MAX_REVIEW)
 
 
 @pytest.mark.slow
@@ -306,7 +310,7 @@ def test_slack_takes_any_list_notice_and_home(agent: Agent, text: str, count: in
     asking = [(each, a_turn(each)) for each in several]
     described = replace(agent, role=text, goals=(text,) * 5)
     messages = [
-        agents_message(several, LATER, lambda _: "https://slack.example/1"),
+        agents_message(several, lambda _: "https://slack.example/1"),
         notice_message(agent, a_notice(agent, kind="stopped", text=text)),
         notice_message(agent, a_notice(agent, kind="changed", text=text)),
         note_message(agent, BEN, text),
@@ -314,5 +318,5 @@ def test_slack_takes_any_list_notice_and_home(agent: Agent, text: str, count: in
     ]
     for message in messages:
         check_message(message)
-    view = home(several, asking, LATER, lambda _: "https://slack.example/1")
+    view = home(several, asking, lambda _: "https://slack.example/1")
     check_view(view)

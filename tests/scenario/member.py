@@ -123,7 +123,7 @@ class GuildChat:
         chosen = {"more": [f"free.{each}" for each in free]} if free else {}
         sent = await submitted(self.person, shown, filled, chosen)
         assert sent.response
-        assert "is made" in text_of(sent.response.message)
+        assert "was created" in text_of(sent.response.message)
 
     async def asks_for_a_form(self, behind: str) -> str:
         """What `/agent new` is answered with; a form that opened for it is a fault."""

@@ -57,7 +57,7 @@ async def test_a_form_that_cannot_be_used_is_offered_again_with_what_was_typed(t
         again = await pressed(ana, refused.response.message, "New agent")
         made = await submitted(ana, again, {"goals": "one goal"})
         assert made.response
-        assert "Clerk is made" in text_of(made.response.message)
+        assert "Clerk was created" in text_of(made.response.message)
         agent = await play.running.agent()
         assert (agent.role, agent.goals) == ("keeps notes", ("one goal",))
 
@@ -74,7 +74,7 @@ async def test_one_line_makes_an_agent_and_a_sentence_drafts_one(tmp_path: Path)
         await play.guild.until(lambda: play.guild.thread("Scout") is not None)
         made = await ana.slash(play.guild.general, "agent new", text="Clerk | keeps notes | write a; tidy b")
         assert made.response
-        assert "Clerk is made" in text_of(made.response.message)
+        assert "Clerk was created" in text_of(made.response.message)
         assert (await play.running.agent()).goals == ("write a", "tidy b")
 
 
@@ -186,7 +186,7 @@ async def test_stop_and_resume_by_command_and_button(tmp_path: Path) -> None:
         assert "Clerk is stopped" in text_of(stopped.response.message)
         resumed = await play.ana.person.slash(play.guild.general, "agent resume")
         assert resumed.response
-        assert "Clerk goes on" in text_of(resumed.response.message)
+        assert "Clerk continues" in text_of(resumed.response.message)
         await play.ana.asks("write_to_file")
 
 

@@ -67,6 +67,6 @@ async def test_a_reply_to_an_agent_at_rest_is_kept_and_offers_resume(tmp_path: P
         await chat.sees("stopped by")
         await chat.says("Try b.md")
         kept = await chat.guild.message("Resume lets it read this")
-        assert "Kept." in text_of(kept)
+        assert "Noted." in text_of(kept)
         await chat.person.click(kept, label="Resume")
         await chat.asks("write_to_file")

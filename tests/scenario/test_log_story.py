@@ -137,4 +137,4 @@ async def test_where_slack_takes_no_files_the_rows_are_told_all_the_same(tmp_pat
         await ana.asks("write_to_file")
         office.slack.fails("files.getUploadURLExternal", times=9, error="restricted_action")
         await ana.audit()
-        await office.told(office.ana, "The files of the whole log could not be sent to your direct messages:")
+        await office.told(office.ana, "The files of the full log could not be sent to your direct messages:")

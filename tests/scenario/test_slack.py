@@ -73,7 +73,7 @@ async def test_the_form_comes_back_as_it_was_filled_in_with_what_is_wrong_beside
 
 async def test_the_one_line_form_makes_the_agent_at_once(office: Office, tmp_path: Path) -> None:
     async with at_work(office, ScriptedModel(WRITE), tmp_path) as running:
-        assert "Clerk is made" in await typed(office, "new Clerk | keeps notes | write; tidy")
+        assert "Clerk was created" in await typed(office, "new Clerk | keeps notes | write; tidy")
         assert (await running.agent()).goals == ("write", "tidy")
         await office.card(1)
 
@@ -111,7 +111,7 @@ async def test_list_show_stop_resume_files_and_help_answer_the_person_alone(offi
         assert "notes.md" in await typed(office, "files")
         assert "Clerk is stopped" in await typed(office, "stop")
         assert "already stopped by @ana" in await typed(office, "stop Clerk")
-        assert "Clerk goes on" in await typed(office, "resume Clerk")
+        assert "Clerk continues" in await typed(office, "resume Clerk")
         assert "/agent new" in await typed(office, "help")
         assert "did you mean /agent list" in await typed(office, "lisst")
         assert "No agent here is called Clark. Did you mean Clerk?" in await typed(office, "show Clark")

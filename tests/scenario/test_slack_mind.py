@@ -112,7 +112,7 @@ async def test_stop_is_taken_while_a_self_review_typed_in_the_thread_waits(offic
         await chat.says("!stop")
         await office.said("stopped by @ana")
         model_of(chat.running).say("Too late.")
-        await office.told(office.ana, "stands on the card of turn 1")
+        await office.told(office.ana, "is on the card of turn 1")
 
 
 # /agent goals, budget, memory, export
@@ -200,7 +200,7 @@ async def test_a_settings_file_with_a_mention_is_offered_as_an_agent(
             await office.ana.says(office.general, bot, files=[("ai_settings.yaml", SETTINGS.encode())])
         else:
             await office.ana.says(office.general, f"{bot}\n```{SETTINGS}```")
-        offer = await office.said("As ai_settings.yaml has it.")
+        offer = await office.said("From ai_settings.yaml.")
         await office.ana.clicks(offer, "Create")
         await office.card(1)
         assert str((await running.agent("Poet")).budget.limit) == "1.5"

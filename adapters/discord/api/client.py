@@ -1,4 +1,4 @@
-"""The one door to Discord's API: it says what a refusal means. discord.py waits for its rate limits by itself."""
+"""Discord's API: its error codes as errors of the core. discord.py handles rate limits itself."""
 
 import asyncio
 import random
@@ -15,25 +15,28 @@ from agent_core.errors import SettingsError, SurfaceBusy, SurfaceError, ThreadGo
 T = TypeVar("T")
 
 ARCHIVED, UNKNOWN_MESSAGE, UNKNOWN_MEMBER = 50083, 10008, 10007
-GONE = {
-    10003: "Discord knows no such channel or thread: it was deleted.",
+GONE_REASONS = {
+    10003: "Discord cannot find this channel or thread: it was deleted.",
     10004: "Signoff was removed from this Discord server. Invite it again.",
-    50001: "Signoff may not see this channel: give it View Channel there.",
-    50013: "Signoff lacks a permission in this channel: it needs Send Messages, Create Public Threads, "
+    50001: "Signoff cannot see this channel: grant it View Channel there.",
+    50013: "Signoff lacks permissions in this channel. It needs: Send Messages, Create Public Threads, "
     "Send Messages in Threads, Attach Files and Read Message History.",
-    ARCHIVED: "The thread is archived, and Signoff may not open it again.",
+    ARCHIVED: "The thread is archived, and Signoff may not unarchive it.",
     160005: "The thread is locked.",
-    160006: "This server has as many open threads as Discord allows: close some, then Resume.",
+    160006: "This server has reached Discord's limit of active threads: archive some, then press Resume.",
 }
-REFUSED = "Discord refuses the bot's token: make a new one under Bot in the developer portal."
-MAKE_ANOTHER = "Discord refuses this token. Reset it under Bot in the developer portal."
-EXAMPLE = "MTIz…"
-PATIENCE = 3.0
-SOON, LATEST = 2.0, 8.0  # seconds; of many agents that lost Discord together not all come back at once
+LOGIN_REFUSED = "Discord refuses the bot's token: make a new one under Bot in the developer portal."
+LOGIN_REMEDY = "Discord refuses this token. Reset it under Bot in the developer portal."
+EXAMPLE_VALUE = "MTIz…"
+TOKEN_CHECK_TIMEOUT_SECONDS = 3.0
+MIN_RETRY_SECONDS, MAX_RETRY_SECONDS = (
+    2.0,
+    8.0,
+)  # jitter, so that many agents do not retry at once
 
 
 class DiscordRefused(SurfaceError):
-    """Discord took the request for wrong: `code` is its number for it."""
+    """Discord rejected the request; `code` is Discord's JSON error code."""
 
     def __init__(self, code: int, details: str = "") -> None:
         self.code = code
@@ -51,7 +54,7 @@ class DiscordApi:
     async def ask(self, act: Callable[[], Awaitable[T]]) -> T:
         """What Discord answers.
 
-        Raise SurfaceBusy for what another try may mend, ThreadGone for a place that is lost, DiscordRefused otherwise.
+        Raise SurfaceBusy if a retry may succeed, ThreadGone if the channel or thread is gone, else DiscordRefused.
         """
         await self.ensure_login()
         try:
@@ -66,7 +69,7 @@ class DiscordApi:
                 try:
                     await self.client.login(self.token)
                 except discord.LoginFailure:
-                    raise SettingsError("DISCORD_TOKEN", MAKE_ANOTHER, EXAMPLE) from None
+                    raise SettingsError("DISCORD_TOKEN", LOGIN_REMEDY, EXAMPLE_VALUE) from None
                 except (discord.DiscordException, ClientError, OSError, TimeoutError) as fault:
                     raise meaning(fault) from None
 
@@ -76,13 +79,13 @@ class DiscordApi:
             try:
                 await self.prepare()
             except SettingsError as refused:
-                raise ThreadGone(REFUSED) from refused
+                raise ThreadGone(LOGIN_REFUSED) from refused
 
 
 def meaning(fault: Exception) -> SurfaceError:
     """What a fault of discord.py's means for what was to be shown."""
     if isinstance(fault, discord.RateLimited):
-        return SurfaceBusy("Discord asked to wait", fault.retry_after)
+        return SurfaceBusy("Discord's rate limit: waiting", fault.retry_after)
     if not isinstance(fault, discord.HTTPException):
         if isinstance(fault, discord.DiscordException):
             return DiscordRefused(0, type(fault).__name__)
@@ -90,17 +93,21 @@ def meaning(fault: Exception) -> SurfaceError:
     if fault.status == 429 or fault.status >= 500:
         return SurfaceBusy(f"Discord is busy ({fault.status})", _later())
     if fault.status == 401:
-        return ThreadGone(REFUSED)
-    return ThreadGone(GONE[fault.code]) if fault.code in GONE else DiscordRefused(fault.code, fault.text[:200])
+        return ThreadGone(LOGIN_REFUSED)
+    return (
+        ThreadGone(GONE_REASONS[fault.code])
+        if fault.code in GONE_REASONS
+        else DiscordRefused(fault.code, fault.text[:200])
+    )
 
 
 def is_archived(fault: SurfaceError) -> bool:
     """Whether a place is only archived, which can be undone."""
-    return isinstance(fault, ThreadGone) and str(fault) == GONE[ARCHIVED]
+    return isinstance(fault, ThreadGone) and str(fault) == GONE_REASONS[ARCHIVED]
 
 
 def _later() -> float:
-    return random.uniform(SOON, LATEST)  # noqa: S311 - no secret
+    return random.uniform(MIN_RETRY_SECONDS, MAX_RETRY_SECONDS)  # noqa: S311 - no secret
 
 
 async def fault_of_token(token: str, api_url: str) -> str | None:
@@ -108,11 +115,11 @@ async def fault_of_token(token: str, api_url: str) -> str | None:
     headers = {"Authorization": f"Bot {token}"}
     try:
         async with (
-            ClientSession(timeout=ClientTimeout(total=PATIENCE), trust_env=True) as session,
+            ClientSession(timeout=ClientTimeout(total=TOKEN_CHECK_TIMEOUT_SECONDS), trust_env=True) as session,
             session.get(f"{api_url or Route.BASE}/users/@me", headers=headers, allow_redirects=False) as answer,
         ):
             if answer.status == 401:
-                return MAKE_ANOTHER
+                return LOGIN_REMEDY
             return None if answer.status == 200 else f"Discord answers {answer.status}."
     except (ClientError, OSError, TimeoutError, ValueError):
         return "Discord cannot be reached."

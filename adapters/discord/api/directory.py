@@ -1,4 +1,4 @@
-"""Who people are now in a Discord server, asked for where something was granted earlier."""
+"""Member directory: rereads members whose earlier grants still count."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta

@@ -10,7 +10,7 @@ from adapters.discord.inbound.context import DiscordContext
 from adapters.discord.inbound.messages import DiscordMessageListener
 from agent_core.model.agent import Agent
 
-MOST_READ = 5_000
+MAX_MESSAGES = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class DiscordThreadReader:
     """Hands the messages of a thread to the listener, oldest first."""
 
     context: DiscordContext
-    words: DiscordMessageListener
+    messages: DiscordMessageListener
 
     async def read(self, agent: Agent, since: datetime) -> None:
         """Read one thread; raise SurfaceError where Discord does not give it."""
@@ -28,7 +28,7 @@ class DiscordThreadReader:
             place = await sending.channel(thread)
             if not isinstance(place, discord.Thread):
                 return []
-            return [message async for message in place.history(limit=MOST_READ, after=since, oldest_first=True)]
+            return [message async for message in place.history(limit=MAX_MESSAGES, after=since, oldest_first=True)]
 
         for message in await retry_while_busy(lambda: sending.calls.ask(history), self.context.clock):
-            await self.words.take(message)
+            await self.messages.take(message)

@@ -1,4 +1,4 @@
-"""Buttons and choices in, service calls out: saved first, then acknowledged, then shown."""
+"""Component interactions (buttons, menus) as calls of the services: saved, then acknowledged, then shown."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -25,7 +25,7 @@ from adapters.discord.inbound.context import (
 from adapters.discord.inbound.expiring import RefusedForm
 from adapters.discord.inbound.inbound_event import origin_of
 from adapters.discord.outbound import views
-from adapters.discord.outbound.controls import CHOICE, PRESSED, pressed
+from adapters.discord.outbound.controls import OUR_BUTTON, OUR_CHOICE, pressed
 from adapters.discord.outbound.extra_buttons import DiscordDraftButton, DiscordUploadButton
 from adapters.discord.outbound.render import reply_message, thoughts_message, whole_message
 from agent_core.errors import NotPossible
@@ -34,19 +34,19 @@ from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId, NoticeId, TurnId
 from agent_core.model.turn import Turn
 
-FRESH = "here"
-NO_FILE = "This file is not there any more: /agent files shows what is."
+EMPTY_FORM = "here"
+FILE_GONE = "This file no longer exists: /agent files lists the files."
 Parts: TypeAlias = tuple[type[ui.DynamicItem[Any]], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class DiscordClickListener:
-    """What is pressed. A form is opened first; anything else is saved before Discord hears that it arrived."""
+    """Handles component interactions. Modals open at once; anything else is saved before it is acknowledged."""
 
     context: DiscordContext
 
     async def press(self, interaction: discord.Interaction, said: str) -> None:
-        """Carry out one press; whoever pressed is told what came of it where the card does not show it."""
+        """Carry out one click; tell the person a refusal that the card does not show."""
         origin = origin_of(interaction)
         if isinstance(refusal := await attempt(self._carry_out(said, interaction, origin)), RefusedAction):
             await tell(interaction, refusal.on_card)
@@ -95,14 +95,14 @@ class DiscordClickListener:
         return views.edit_form(turn, spec, typed=typed, problems=held.problems if held else None)
 
     async def _review(self, button: Button, interaction: discord.Interaction, origin: Origin) -> None:
-        """Have the model criticise its proposal; it is answered long after the click was."""
+        """Run a self-review behind a deferred response."""
         _, turn = await self.context.views.open_to(origin.by, origin.channel, TurnId(button.subject))
         await show_thinking(interaction)
         await self.context.actions.press(button, FormInput(), origin)
         await tell(interaction, reviewed_text(turn.number))
 
     async def _open(self, opening: ViewButton, interaction: discord.Interaction, origin: Origin) -> None:
-        """Open what only shows something, or the form of something new."""
+        """Open a read-only view or the form of a new agent."""
         seen = self.context.views
         match opening.verb:
             case "another number":
@@ -117,7 +117,7 @@ class DiscordClickListener:
                 await tell(interaction, thoughts_message(*await seen.turn(origin.channel, TurnId(opening.subject))))
             case "new agent":
                 fresh = AgentDraft().like(await self.context.service.load_offered_draft(origin))
-                held = RefusedForm(fresh) if opening.subject == FRESH else self.context.drafts.get(opening.subject)
+                held = RefusedForm(fresh) if opening.subject == EMPTY_FORM else self.context.drafts.get(opening.subject)
                 await open_form(interaction, _agent_form(held, origin))
             case "open":
                 pass
@@ -127,7 +127,7 @@ class DiscordClickListener:
         seen = self.context.views
         entry = upload.among(await seen.files(origin.channel, upload.agent))
         if entry is None:
-            raise NotPossible(NO_FILE)
+            raise NotPossible(FILE_GONE)
         agent, data = await seen.file_to_share(origin.by, origin.channel, upload.agent, entry.path)
         await show_thinking(interaction)
         await self.context.surface.upload(agent, entry.path.rpartition("/")[2], data)
@@ -158,7 +158,7 @@ def said_by(interaction: discord.Interaction[Any]) -> str:
 def is_shown(interaction: discord.Interaction[Any]) -> bool:
     """Whether the message that was pressed holds that button, so that discord.py hands it on."""
     custom_id = str(dict(interaction.data or {}).get("custom_id"))
-    is_ours = bool(PRESSED.fullmatch(custom_id) or CHOICE.fullmatch(custom_id))
+    is_ours = bool(OUR_BUTTON.fullmatch(custom_id) or OUR_CHOICE.fullmatch(custom_id))
     return (
         is_ours
         and interaction.message is not None
@@ -177,7 +177,7 @@ def _parts(components: Iterable[Any]) -> Iterator[Any]:
 def parts_of(clicks: DiscordClickListener) -> Parts:
     """The items by which discord.py knows our buttons and choices, whenever they were sent."""
 
-    class Pressed(ui.DynamicItem[Any], template=PRESSED):
+    class Pressed(ui.DynamicItem[Any], template=OUR_BUTTON):
         @classmethod
         async def from_custom_id(
             cls, interaction: discord.Interaction[Any], item: ui.Item[Any], match: re.Match[str], /
@@ -187,7 +187,7 @@ def parts_of(clicks: DiscordClickListener) -> Parts:
         async def callback(self, interaction: discord.Interaction[Any]) -> None:
             await clicks.press(interaction, said_by(interaction))
 
-    class Chosen(Pressed, template=CHOICE):
+    class Chosen(Pressed, template=OUR_CHOICE):
         pass
 
     return (Pressed, Chosen)

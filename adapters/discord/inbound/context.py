@@ -1,4 +1,4 @@
-"""What every listener has at hand: the service's side, Discord's side, and how a person is answered alone."""
+"""What every Discord listener needs: services, the surface, and ephemeral answers."""
 
 import logging
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class DiscordContext(ChatServices):
 
 
 async def tell(interaction: discord.Interaction, said: str | DiscordMessage) -> None:
-    """Answer one person; nobody else sees it."""
+    """Answer an interaction with an ephemeral message."""
     message = text_message(said) if isinstance(said, str) else said
     view, files = ready(message), files_of(message)
     try:

@@ -1,4 +1,4 @@
-"""Files that people dropped, read from Discord up to the size that is taken and no further."""
+"""Downloads uploaded files from Discord, up to the size limit."""
 
 import discord
 from aiohttp import ClientError, ClientSession, ClientTimeout
@@ -31,5 +31,5 @@ async def fetch_file(file: discord.Attachment) -> tuple[str, bytes]:
     except ReplyTooLong:
         raise too_large(file.filename) from None
     except (discord.DiscordException, ClientError, OSError, TimeoutError) as fault:
-        said = f"{file.filename} could not be fetched ({type(fault).__name__}). Drop it again."
+        said = f"{file.filename} could not be downloaded ({type(fault).__name__}). Upload it again."
         raise InvalidInput({"file": said}) from fault

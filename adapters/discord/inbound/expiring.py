@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 KEPT_FOR = timedelta(hours=1)
 MOST_KEPT = 2_000
-LET_GO = "What was typed is not kept any more: begin anew with /agent new."
+EXPIRED = "This form was kept for one hour and is gone: start again with /agent new."
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,5 +54,5 @@ class ExpiringStore(Generic[T]):
         """What was kept; raise NotPossible once it is gone."""
         thing = self.find(key)
         if thing is None:
-            raise NotPossible(LET_GO)
+            raise NotPossible(EXPIRED)
         return thing

@@ -1,4 +1,4 @@
-"""What people filled into Discord's forms → values of the core. What fields mean is adapters.forms'."""
+"""Reads submitted Discord modals into values of the core; adapters.forms gives fields their meaning."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from agent_core.model.command import Arguments, CommandSpec
 from agent_core.model.draft import AgentDraft
 from agent_core.model.turn import Turn
 
-FOREIGN = "This form is not one of Signoff's."
+NOT_OUR_FORM = "This form is not one of Signoff's."
 Values: TypeAlias = Mapping[str, str | Sequence[str]]
 
 
@@ -105,7 +105,7 @@ def read(custom_id: str, values: Values) -> Submitted:
         case "approve":
             return NumberForm(Button.parse(rest), texts.get("text", ""))
         case _:
-            raise InvalidInput({"form": FOREIGN})
+            raise InvalidInput({"form": NOT_OUR_FORM})
 
 
 def _values(part: Any) -> Iterator[tuple[str, str | tuple[str, ...]]]:

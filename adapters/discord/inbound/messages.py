@@ -1,4 +1,4 @@
-"""What people write in an agent's thread, service calls out: replies and files."""
+"""Messages in an agent's thread as calls of the services: replies and files."""
 
 import logging
 from dataclasses import dataclass
@@ -22,8 +22,8 @@ from agent_core.model.agent import Agent
 
 logger = logging.getLogger(__name__)
 
-SIGNS: dict[Sign, str] = {"kept": "👀", "decided": "✅", "asked": "💬"}
-WRITTEN = (discord.MessageType.default, discord.MessageType.reply)
+REACTIONS: dict[Sign, str] = {"kept": "👀", "decided": "✅", "asked": "💬"}
+PERSON_MESSAGE_TYPES = (discord.MessageType.default, discord.MessageType.reply)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class DiscordThreadMessage:
         if any(reaction.me for reaction in self.message.reactions):
             return
         try:
-            await self.context.surface.sending.calls.ask(lambda: self.message.add_reaction(SIGNS[sign]))
+            await self.context.surface.sending.calls.ask(lambda: self.message.add_reaction(REACTIONS[sign]))
         except SurfaceError as fault:
             logger.info("no reaction", extra={"why": str(fault)[:200]})
 
@@ -110,4 +110,4 @@ class DiscordMessageListener(ThreadListener):
 
 def is_from_person(message: discord.Message) -> bool:
     """Whether somebody wrote this: no bot, no webhook, no notice of Discord's own."""
-    return not message.author.bot and message.webhook_id is None and message.type in WRITTEN
+    return not message.author.bot and message.webhook_id is None and message.type in PERSON_MESSAGE_TYPES

@@ -1,4 +1,4 @@
-"""Forms that were sent, service calls out. Discord shows no errors beside fields: a refused form is offered again."""
+"""Modal submissions as calls of the services. Discord shows no field errors: a button reopens a refused form."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""`/agent …` in, service calls out. Only the person sees the answer."""
+"""The slash command `/agent`, with ephemeral answers."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -34,14 +34,14 @@ from adapters.thread_commands import ThreadVerb
 from agent_core.model.actors import Origin
 
 GROUP = "agent"
-MOST_CHOICES, LONGEST_CHOICE, DESCRIPTION = 25, 100, 100
-NAME = "The agent's name; it may be left out where the channel has one agent."
-NEW = "A sentence, or Name | role | goal; goal, or a pasted ai_settings.yaml. Nothing opens the form."
-WISHES: dict[ThreadVerb, str] = {
-    "goals": "set a; b gives it other goals. Nothing shows them.",
-    "budget": "An amount in US dollars, none, or channel 20 for all agents here. Nothing shows what was spent.",
-    "memory": "search WORDS, add TEXT, forget ID, forget all or export. Nothing lists what it remembers.",
-    "sites": "allow HOST, deny HOST or clear. Nothing shows them.",
+MAX_CHOICES, MAX_CHOICE, MAX_DESCRIPTION = 25, 100, 100
+NAME_HINT = "The agent's name; optional if the channel has only one agent."
+NEW_HINT = "A sentence, or Name | role | goal; goal, or a pasted ai_settings.yaml. Leave empty to open the form."
+TEXT_HINTS: dict[ThreadVerb, str] = {
+    "goals": "set a; b replaces its goals. Leave empty to show them.",
+    "budget": "US dollars, none, or channel 20 for all agents here. Leave empty to show what was spent.",
+    "memory": "search WORDS, add TEXT, forget ID, forget all or export. Leave empty to list its memories.",
+    "sites": "allow HOST, deny HOST or clear. Leave empty to show them.",
 }
 Run = Callable[[discord.Interaction, str], Awaitable[None]]
 
@@ -63,7 +63,7 @@ class DiscordSlashListener:
         channel = scope_of(interaction.guild_id, interaction.channel)
         agents = await self.context.views.agents(channel)
         found = [agent.name for agent in agents if typed.casefold() in agent.name.casefold()]
-        return [app_commands.Choice(name=one_line(name)[:LONGEST_CHOICE], value=name) for name in found[:MOST_CHOICES]]
+        return [app_commands.Choice(name=one_line(name)[:MAX_CHOICE], value=name) for name in found[:MAX_CHOICES]]
 
     async def _answer(self, text: str, interaction: discord.Interaction, origin: Origin) -> str | DiscordMessage:
         match subcommand_of(text):
@@ -98,11 +98,11 @@ def commands_of(slash: DiscordSlashListener) -> app_commands.Group:
     meant = meanings()
     for verb in ("list", "help"):
         group.add_command(_plain(verb, meant[verb], slash.run))
-    group.add_command(_worded("new", meant["new"], NEW, slash.run))
-    group.add_command(_worded("sites", meant["sites"], WISHES["sites"], slash.run))
+    group.add_command(_worded("new", meant["new"], NEW_HINT, slash.run))
+    group.add_command(_worded("sites", meant["sites"], TEXT_HINTS["sites"], slash.run))
     wished = [verb for verb in get_args(ThreadVerb) if verb != "sites"]
     for verb in (*get_args(AgentVerb), *wished):
-        words = WISHES.get(verb, "")
+        words = TEXT_HINTS.get(verb, "")
         command = _on_agent(verb, meant[verb], words, slash.run) if words else _named(verb, meant[verb], slash.run)
         command.autocomplete("name")(slash.names)
         group.add_command(command)
@@ -113,7 +113,7 @@ def meanings() -> dict[str, str]:
     """What each subcommand does, as help says it first."""
     meant = {"help": "what can be typed and pressed"}
     for line, meaning in HELP.commands:
-        meant.setdefault(line.split()[1].strip(","), meaning[:DESCRIPTION])
+        meant.setdefault(line.split()[1].strip(","), meaning[:MAX_DESCRIPTION])
     return meant
 
 
@@ -133,7 +133,7 @@ def _worded(verb: str, meaning: str, words: str, run: Run) -> app_commands.Comma
 
 
 def _named(verb: str, meaning: str, run: Run) -> app_commands.Command[Any, Any, Any]:
-    @app_commands.describe(name=NAME)
+    @app_commands.describe(name=NAME_HINT)
     async def carry_out(interaction: discord.Interaction, name: str = "") -> None:
         await run(interaction, f"{verb} {name}")
 
@@ -141,7 +141,7 @@ def _named(verb: str, meaning: str, run: Run) -> app_commands.Command[Any, Any, 
 
 
 def _on_agent(verb: str, meaning: str, words: str, run: Run) -> app_commands.Command[Any, Any, Any]:
-    @app_commands.describe(name=NAME, text=words)
+    @app_commands.describe(name=NAME_HINT, text=words)
     async def carry_out(interaction: discord.Interaction, name: str = "", text: str = "") -> None:
         await run(interaction, f"{verb} {name} {text}")
 

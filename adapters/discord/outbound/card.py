@@ -23,13 +23,13 @@ from adapters.text_fit import units
 from adapters.ui_text import CUT_TO_FIT, first_lines
 
 # All texts of a message together, https://discord.com/developers/docs/components/reference, with some left over.
-MESSAGE_TEXT = 4000
-ROOM = MESSAGE_TEXT - 60
+MAX_MESSAGE_TEXT = 4000
+CARD_TEXT_BUDGET = MAX_MESSAGE_TEXT - 60
 # What the parts that are budgeted first may take, with their backslashes.
-HEADLINE, STATE, REMARK, FOOTER, OUTCOME = 200, 300, 250, 300, 900
-FOLDED, FOLDED_SAYS, FOLDED_OUTCOME = 150, 300, 1900
-SIGNS = {"good": "✓", "bad": "✗", "busy": "●", "quiet": "–", "open": "○"}
-REST = "-# … Show all has the rest."
+MAX_HEADLINE, MAX_STATE, MAX_REMARK, MAX_FOOTER, MAX_OUTCOME = 200, 300, 250, 300, 900
+MAX_FOLDED, MAX_FOLDED_SAYS, MAX_FOLDED_OUTCOME = 150, 300, 1900
+STATE_SIGNS = {"good": "✓", "bad": "✗", "busy": "●", "quiet": "–", "open": "○"}
+SHOW_ALL_HAS_THE_REST = "-# … Show all has the rest."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,8 +85,8 @@ def plan_text(card: Card) -> str:
 def _open(card: Card, footer: Sequence[str]) -> CardParts:
     head, bottom = _head(card), _bottom(card, footer)
     is_running = card.tone == "busy"
-    outcome = _outcome(card, OUTCOME)
-    left = ROOM - sum(part.size for part in (head, *bottom, outcome)) - units(CUT_TO_FIT)
+    outcome = _outcome(card, MAX_OUTCOME)
+    left = CARD_TEXT_BUDGET - sum(part.size for part in (head, *bottom, outcome)) - units(CUT_TO_FIT)
     wanted = whole_size(card)
     thoughts = _thoughts(card, ROOMY)
     if wanted + thoughts.size > left:
@@ -104,9 +104,9 @@ def _open(card: Card, footer: Sequence[str]) -> CardParts:
 
 
 def _folded(card: Card, footer: Sequence[str]) -> CardParts:
-    says, brief = small(card.says, FOLDED_SAYS), small(brief_arguments(card), FOLDED)
-    edits = small(card.edits, REMARK)
-    parts = [_head(card), says, brief, edits, _outcome(card, FOLDED_OUTCOME), small(" · ".join(footer), FOOTER)]
+    says, brief = small(card.says, MAX_FOLDED_SAYS), small(brief_arguments(card), MAX_FOLDED)
+    edits = small(card.edits, MAX_REMARK)
+    parts = [_head(card), says, brief, edits, _outcome(card, MAX_FOLDED_OUTCOME), small(" · ".join(footer), MAX_FOOTER)]
     is_same = all(one_line(part.text) == part.text for part in (Labelled("", card.says), *card.arguments))
     is_more = bool(card.preview or card.plan or card.details or card.review or card.remark or card.changes)
     is_cut = is_more or not is_same or any(part.is_cut for part in parts)
@@ -116,8 +116,8 @@ def _folded(card: Card, footer: Sequence[str]) -> CardParts:
 
 def _head(card: Card) -> CommandTexts:
     headline, state = one_line(card.marked_headline), one_line(card.standing)
-    first, second = cut_by_size(headline, HEADLINE), cut_by_size(state, STATE)
-    text = f"**{escaped(first)}**\n{SIGNS[card.tone]} {escaped(second)}"
+    first, second = cut_by_size(headline, MAX_HEADLINE), cut_by_size(state, MAX_STATE)
+    text = f"**{escaped(first)}**\n{STATE_SIGNS[card.tone]} {escaped(second)}"
     return CommandTexts((text,), (first, second) != (headline, state))
 
 
@@ -142,8 +142,8 @@ def _joined(parts: Sequence[CommandTexts]) -> tuple[str, ...]:
 
 def _bottom(card: Card, footer: Sequence[str]) -> list[CommandTexts]:
     remark = one_line(" ".join(filter(None, (card.remark, card.edits))))
-    shown = cut_by_size(remark, REMARK)
-    return [CommandTexts((escaped(shown),) if remark else (), shown != remark), small(" · ".join(footer), FOOTER)]
+    shown = cut_by_size(remark, MAX_REMARK)
+    return [CommandTexts((escaped(shown),) if remark else (), shown != remark), small(" · ".join(footer), MAX_FOOTER)]
 
 
 def _has_details(card: Card) -> bool:
@@ -160,4 +160,4 @@ def _outcome(card: Card, most: int) -> CommandTexts:
     shown = cut_by_size(lines, most, units if can_be_in_box else quoted_size).strip("\n")
     drawn = boxed(shown) if can_be_boxed(shown) else quoted(shown)
     is_cut = is_more or shown != lines
-    return CommandTexts((f"{drawn}\n{REST}" if is_cut else drawn,), is_cut)
+    return CommandTexts((f"{drawn}\n{SHOW_ALL_HAS_THE_REST}" if is_cut else drawn,), is_cut)

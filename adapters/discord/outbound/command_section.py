@@ -20,8 +20,8 @@ from adapters.discord.outbound.texts import (
 from adapters.text_fit import shares, units
 from adapters.ui_text import more_text
 
-ONE_LINE, NAME, LEAST_NAME = 100, 160, 12
-BESIDE = 110  # what stands around an argument: stars, fences, how much is missing, which line ends it has
+MAX_INLINE_VALUE, MAX_NAME, MIN_NAME = 100, 160, 12
+ARGUMENT_OVERHEAD = 110  # what stands around an argument: stars, fences, how much is missing, which line ends it has
 NO_ARGUMENTS = "-# No arguments."
 
 
@@ -54,7 +54,7 @@ class ShownValue:
 
 def whole_size(card: Card) -> int:
     """How much the command takes where nothing of it is cut, or a little more."""
-    return sum(escaped_size(each.name) + each.size(each.text) + BESIDE for each in _shown(card))
+    return sum(escaped_size(each.name) + each.size(each.text) + ARGUMENT_OVERHEAD for each in _shown(card))
 
 
 def command_part(card: Card, room: int) -> CommandTexts:
@@ -62,11 +62,11 @@ def command_part(card: Card, room: int) -> CommandTexts:
     every = _shown(card)
     if not every:
         return CommandTexts((NO_ARGUMENTS,))
-    shown = every[: max(1, room // (BESIDE + LEAST_NAME))]
+    shown = every[: max(1, room // (ARGUMENT_OVERHEAD + MIN_NAME))]
     beyond = len(every) - len(shown)
-    most = max(LEAST_NAME, min(NAME, room // (4 * len(shown))))
+    most = max(MIN_NAME, min(MAX_NAME, room // (4 * len(shown))))
     names = [cut_by_size(each.name, most) for each in shown]
-    room -= sum(map(escaped_size, names)) + BESIDE * len(shown) + (BESIDE if beyond else 0)
+    room -= sum(map(escaped_size, names)) + ARGUMENT_OVERHEAD * len(shown) + (ARGUMENT_OVERHEAD if beyond else 0)
     given = shares([each.size(each.text) for each in shown], room)
     drawn = [_drawn(each, name, share) for each, name, share in zip(shown, names, given, strict=True)]
     texts = [text for part in drawn for text in part.texts]
@@ -107,7 +107,7 @@ def _block(text: str, language: str) -> str:
 
 
 def _fits_in_line(text: str) -> bool:
-    return len(text) <= ONE_LINE and text.isprintable() and text.strip() == text and "`" not in text
+    return len(text) <= MAX_INLINE_VALUE and text.isprintable() and text.strip() == text and "`" not in text
 
 
 def _around(text: str, inner: str) -> str:

@@ -22,7 +22,7 @@ Pressable: TypeAlias = Button | ViewButton | DiscordUploadButton | DeleteButton 
 Item: TypeAlias = ui.Item[ui.LayoutView]
 Row: TypeAlias = ui.ActionRow[ui.LayoutView]
 APPROVE_N = "Approve ×N"
-MOST_IN_ROW, LABEL, DESCRIPTION = 5, 80, 100
+MAX_ROW_BUTTONS, MAX_LABEL, MAX_DESCRIPTION = 5, 80, 100
 STYLES: dict[str, discord.ButtonStyle] = {
     "approve": discord.ButtonStyle.success,
     "create": discord.ButtonStyle.success,
@@ -32,8 +32,8 @@ STYLES: dict[str, discord.ButtonStyle] = {
 }
 VERBS = (*get_args(Verb), *get_args(ViewVerb), *get_args(ExtraVerb), "upload", "delete")
 # What the `custom_id` of any of our buttons looks like, and that of the choice of how many commands to approve.
-PRESSED = re.compile(rf"(?P<verb>{'|'.join(map(re.escape, VERBS))}):(?P<rest>.+)")
-CHOICE = re.compile(r"times:(?P<turn>.+)")
+OUR_BUTTON = re.compile(rf"(?P<verb>{'|'.join(map(re.escape, VERBS))}):(?P<rest>.+)")
+OUR_CHOICE = re.compile(r"times:(?P<turn>.+)")
 
 
 def pressed(custom_id: str) -> Pressable:
@@ -57,12 +57,12 @@ def element(pressable: Pressable, *, label: str = "") -> ui.Button[ui.LayoutView
     """The button as it is drawn."""
     custom_id = str(pressable)
     style = STYLES.get(custom_id.partition(":")[0], discord.ButtonStyle.secondary)
-    return ui.Button(label=cut(label or pressable.label, LABEL), custom_id=custom_id, style=style)
+    return ui.Button(label=cut(label or pressable.label, MAX_LABEL), custom_id=custom_id, style=style)
 
 
 def link_button(label: str, url: str) -> ui.Button[ui.LayoutView]:
     """Leads to where something is."""
-    return ui.Button(label=cut(one_line(label), LABEL), url=url)
+    return ui.Button(label=cut(one_line(label), MAX_LABEL), url=url)
 
 
 def rest_button(agent: Agent) -> ui.Button[ui.LayoutView]:
@@ -72,8 +72,8 @@ def rest_button(agent: Agent) -> ui.Button[ui.LayoutView]:
 
 def rows(buttons: Sequence[Item]) -> Iterator[Row]:
     """The buttons in as few rows as hold them."""
-    for start in range(0, len(buttons), MOST_IN_ROW):
-        yield ui.ActionRow(*buttons[start : start + MOST_IN_ROW])
+    for start in range(0, len(buttons), MAX_ROW_BUTTONS):
+        yield ui.ActionRow(*buttons[start : start + MAX_ROW_BUTTONS])
 
 
 def card_controls(agent: Agent, card: Card, risks: Sequence[RiskClass], openings: Sequence[ViewButton]) -> list[Row]:
@@ -91,7 +91,7 @@ def card_controls(agent: Agent, card: Card, risks: Sequence[RiskClass], openings
 def _times(several: Sequence[Button], risks: Sequence[RiskClass]) -> ui.Select[ui.LayoutView]:
     """The choice of N; what it covers stands under each, as Discord asks nothing after it."""
     turn_id = TurnId(several[0].subject)
-    covered = cut(covered_text(risks).partition(". ")[2], DESCRIPTION)
+    covered = cut(covered_text(risks).partition(". ")[2], MAX_DESCRIPTION)
     options = [discord.SelectOption(label=each.label, value=str(each), description=covered) for each in several]
     other = ViewButton("another number", turn_id, shown=several[0].shown)
     options.append(discord.SelectOption(label=other.label, value=str(other)))

@@ -5,25 +5,25 @@ from collections.abc import Sequence
 from discord import ui
 
 from adapters.answers import Attachment
-from adapters.decision_log import row_text
-from adapters.discord.outbound.card import MESSAGE_TEXT
+from adapters.decision_log import row_text, time_text
+from adapters.discord.outbound.card import MAX_MESSAGE_TEXT
 from adapters.discord.outbound.controls import Item
 from adapters.discord.outbound.full_text import file_name
 from adapters.discord.outbound.links import card_link
 from adapters.discord.outbound.message import DiscordMessage, compose
-from adapters.discord.outbound.texts import cut_by_size, escaped, listed, one_line
+from adapters.discord.outbound.texts import cut_by_size, escaped, listed, one_line, timestamp
 from agent_core.service.decision_log import LogRow
 
-LOG_TEXT, ROW_TEXT = MESSAGE_TEXT - 300, 150
-MOST_FILE_BYTES = 9_500_000  # Discord takes 10 MiB with a message
-FILES_TOO_LARGE = "-# The whole log is too large for a file in Discord: the local workspace has it."
+MAX_LOG_TEXT, MAX_ROW_TEXT = MAX_MESSAGE_TEXT - 300, 150
+MAX_FILE_BYTES = 9_500_000  # Discord takes 10 MiB with a message
+FILES_TOO_LARGE = "-# The full log is too large for a file in Discord: download it from the local workspace."
 
 
 def log_message(rows: Sequence[LogRow], head: str, files: Sequence[Attachment]) -> DiscordMessage:
     """Rows of the decision log, one a line, and the files where Discord takes them."""
-    has_room = sum(len(file.data) for file in files) <= MOST_FILE_BYTES
+    has_room = sum(len(file.data) for file in files) <= MAX_FILE_BYTES
     kept = tuple(Attachment(file_name(file.name), file.data) for file in files) if has_room else ()
-    text = listed([f"**{escaped(one_line(head))}**", *map(_row, rows)], "rows", LOG_TEXT)
+    text = listed([f"**{escaped(one_line(head))}**", *map(_row, rows)], "rows", MAX_LOG_TEXT)
     items: list[Item] = [ui.TextDisplay(text if has_room else f"{text}\n{FILES_TOO_LARGE}")]
     items += [ui.File(f"attachment://{file.name}") for file in kept]
     return compose(*items, files=kept)
@@ -31,5 +31,5 @@ def log_message(rows: Sequence[LogRow], head: str, files: Sequence[Attachment]) 
 
 def _row(row: LogRow) -> str:
     url = card_link(row.entry.channel, row.card)
-    said = escaped(cut_by_size(row_text(row.entry), ROW_TEXT))
-    return f"• {said}{f' · [card]({url})' if url else ''}"
+    said = escaped(cut_by_size(row_text(row.entry).removeprefix(time_text(row.entry.at)), MAX_ROW_TEXT))
+    return f"• {timestamp(row.entry.at)}{said}{f' · [card]({url})' if url else ''}"

@@ -7,13 +7,13 @@ from adapters.cards import Card, Labelled
 from adapters.chat.full_text import command_parts, spoken_parts
 from adapters.visible_text import visible
 
-ODD = re.compile(r"[^A-Za-z0-9._-]+")
-LONGEST_NAME = 80
+UNSAFE_CHARACTERS = re.compile(r"[^A-Za-z0-9._-]+")
+MAX_FILE_NAME = 80
 
 
 def file_name(name: str) -> str:
     """A name that Discord keeps as it is, so that a message can point at its file."""
-    return ODD.sub("_", name).strip("._")[-LONGEST_NAME:] or "file"
+    return UNSAFE_CHARACTERS.sub("_", name).strip("._")[-MAX_FILE_NAME:] or "file"
 
 
 def all_of(card: Card) -> tuple[Labelled, ...]:

@@ -17,10 +17,10 @@ from agent_core.errors import InvalidInput, NotPossible
 from agent_core.model.command import Arguments, CommandSpec, replace_lone_surrogates
 from agent_core.model.turn import Turn
 
-MOST_INPUTS = 5
-PIECE = 3400  # of the 4,000 units that an input takes: people may add something
+MAX_INPUTS = 5
+MAX_INPUT_PIECE = 3400  # of the 4,000 units that an input takes: people may add something
 ALL_ARGUMENTS = "Arguments as JSON"
-NOT_GIVEN, SPELLED, AS_JSON = "Not given.", "As JSON: it holds characters that are not seen.", "As JSON."
+NOT_GIVEN, SPELLED, AS_JSON = "Not given.", "As JSON, because it holds invisible characters.", "As JSON."
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,19 +80,19 @@ def arguments_of(values: Mapping[str, str], turn: Turn, spec: CommandSpec) -> Ar
 
 def _parts(text: str) -> list[str]:
     """The text in pieces, each ending with a line unless that takes more inputs than a form has."""
-    parts = pieces(text, PIECE)
-    if len(parts) <= MOST_INPUTS:
+    parts = pieces(text, MAX_INPUT_PIECE)
+    if len(parts) <= MAX_INPUTS:
         return parts
     cut, start = [], 0
     while start < len(text):
-        cut.append(beginning(text[start : start + PIECE + 1], PIECE) or text[start])
+        cut.append(beginning(text[start : start + MAX_INPUT_PIECE + 1], MAX_INPUT_PIECE) or text[start])
         start += len(cut[-1])
     return cut
 
 
 def _fit(fields: Sequence[Field]) -> bool:
     total = sum(units(field.shown) for field in fields)
-    return total <= MOST_INPUTS * PIECE and sum(len(field.inputs) for field in fields) <= MOST_INPUTS
+    return total <= MAX_INPUTS * MAX_INPUT_PIECE and sum(len(field.inputs) for field in fields) <= MAX_INPUTS
 
 
 def _field(number: int, name: str, turn: Turn) -> Field:
@@ -139,5 +139,5 @@ def _text(name: str, field: Field, sent: str, turn: Turn) -> object:
     except (ValueError, RecursionError):
         read = None
     if not isinstance(read, str):
-        raise InvalidInput({name: f"{name}: write it as JSON, in quotation marks, as it stood there."})
+        raise InvalidInput({name: f"{name}: write it as a JSON string, in quotation marks, as it was shown."})
     return replace_lone_surrogates(read)

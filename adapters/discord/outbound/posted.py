@@ -1,4 +1,4 @@
-"""Writing messages into channels and threads: once each, into threads that are open, and never again what stands."""
+"""Sends and edits messages: idempotent by nonce, unarchives threads, skips edits that change nothing."""
 
 import hashlib
 import io
@@ -18,8 +18,8 @@ from agent_core.errors import ThreadGone
 T = TypeVar("T")
 
 MOST_DRAWN = 5_000
-NEWEST = 100
-CLOCKS_APART = timedelta(minutes=2)
+MAX_SEARCHED = 100
+MAX_CLOCK_SKEW = timedelta(minutes=2)
 LOWEST_MARK = 2**30  # Discord counts the components of a message from 1; marks are 32-bit numbers too
 
 
@@ -58,8 +58,8 @@ class DiscordSender:
         """The id of what was sent with this nonce among the newest messages, or 0."""
 
         async def look() -> int:
-            after = since - CLOCKS_APART
-            async for message in self._messageable(place).history(limit=NEWEST, after=after, oldest_first=False):
+            after = since - MAX_CLOCK_SKEW
+            async for message in self._messageable(place).history(limit=MAX_SEARCHED, after=after, oldest_first=False):
                 if self._is_ours(message) and is_marked(message, nonce):
                     return message.id
             return 0

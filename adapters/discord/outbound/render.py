@@ -1,7 +1,6 @@
 """What stands in Discord's messages. Pure: a value of the core → components and files, within Discord's limits."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 
 import discord
 from discord import ui
@@ -12,8 +11,8 @@ from adapters.cards import Card, Labelled, free_text, how_to_talk, spend_text, s
 from adapters.chat.extra_buttons import DeleteButton
 from adapters.chat.full_text import thoughts_of
 from adapters.chat.subcommands import Link
-from adapters.chat.texts import AT_REST, notice_text, settings_lines, since_text
-from adapters.discord.outbound.card import HEADLINE, MESSAGE_TEXT, card_items, small
+from adapters.chat.texts import AT_REST, notice_text, settings_lines
+from adapters.discord.outbound.card import MAX_HEADLINE, MAX_MESSAGE_TEXT, card_items, small
 from adapters.discord.outbound.command_section import CommandTexts
 from adapters.discord.outbound.controls import Item, card_controls, element, link_button, rest_button, rows
 from adapters.discord.outbound.decision_log import log_message
@@ -31,6 +30,7 @@ from adapters.discord.outbound.texts import (
     one_line,
     quoted,
     quoted_size,
+    timestamp,
 )
 from adapters.risk_labels import Level
 from adapters.text_fit import units
@@ -52,11 +52,11 @@ COLOURS: dict[Tone, int] = {
     "quiet": 0x8A8F98,
 }
 RISK_COLOURS: dict[Level, int] = {"execute": 0xD92D20, "publish": 0x2563EB, "spend": 0x8E3FBF}
-NAME, ROLE, GOALS, SHORT = 200, 600, 1800, 150
-TEXT, MOST_UPLOADS = MESSAGE_TEXT - 200, 11
-WHOLE = "Everything of turn {number} stands in the file."
-REPLY, WHOLE_REPLY = "The model's reply", "The model's reply stands in the file."
-SAYS_NOTHING = "It says nothing of this command."
+MAX_NAME, MAX_ROLE, MAX_GOALS, MAX_SHORT = 200, 600, 1800, 150
+MAX_TEXT, MAX_UPLOAD_BUTTONS = MAX_MESSAGE_TEXT - 200, 11
+WHOLE_IN_FILE = "Everything about turn {number} is in the file."
+REPLY, REPLY_IN_FILE = "The model's reply", "The model's reply is in the file."
+NO_THOUGHTS = "The model gave no thoughts for this command."
 
 
 def turn_message(agent: Agent, turn: Turn, *, badge: str = "") -> DiscordMessage:
@@ -74,7 +74,7 @@ def whole_file(agent: Agent, turn: Turn) -> Attachment:
 
 def whole_message(agent: Agent, turn: Turn) -> DiscordMessage:
     """Answers Show all."""
-    return file_message(WHOLE.format(number=turn.number), whole_file(agent, turn))
+    return file_message(WHOLE_IN_FILE.format(number=turn.number), whole_file(agent, turn))
 
 
 def thoughts_message(agent: Agent, turn: Turn) -> DiscordMessage:
@@ -82,10 +82,10 @@ def thoughts_message(agent: Agent, turn: Turn) -> DiscordMessage:
     card = turn_card(agent, turn)
     parts = thoughts_of(card)
     text = "\n".join(f"**{escaped(part.label)}**\n{quoted(clean(part.text))}" for part in parts)
-    if units(text) > TEXT:
+    if units(text) > MAX_TEXT:
         file = text_file(f"thoughts-{turn.number}.txt", parts)
-        return file_message(f"The thoughts of turn {turn.number} stand in the file.", file)
-    return compose(ui.TextDisplay(text or SAYS_NOTHING))
+        return file_message(f"The thoughts of turn {turn.number} are in the file.", file)
+    return compose(ui.TextDisplay(text or NO_THOUGHTS))
 
 
 def root_message(agent: Agent, *, model: str = "", status_line: str = "") -> DiscordMessage:
@@ -110,9 +110,9 @@ def kept_message(agent: Agent, said: str, *buttons: Item) -> DiscordMessage:
 
 def note_message(agent: Agent, by: Actor, text: str) -> DiscordMessage:
     """What somebody wrote into the reply form who may not decide, for the others to see."""
-    head = f"**{escaped(cut_by_size(one_line(f'{by} to {agent.name}'), HEADLINE))}** as a note"
+    head = f"**{escaped(cut_by_size(one_line(f'{by} to {agent.name}'), MAX_HEADLINE))}** as a note"
     said = clean(text).strip()
-    part = beginning_by_size(said, TEXT - 2 * HEADLINE, quoted_size)
+    part = beginning_by_size(said, MAX_TEXT - 2 * MAX_HEADLINE, quoted_size)
     left = f"\n-# … {len(said) - len(part):,} more characters." if part != said else ""
     return compose(ui.TextDisplay(f"{head}\n{quoted(part)}{left}"))
 
@@ -127,15 +127,15 @@ def answer_message(answer: Answer) -> DiscordMessage:
 def reply_message(notice: Notice) -> DiscordMessage:
     """Answers Show reply: what the model said, whole; in a file where it is long."""
     said = clean(notice.reply)
-    if quoted_size(said) > TEXT:
-        return file_message(WHOLE_REPLY, text_file("reply.txt", (Labelled(REPLY, notice.reply),)))
+    if quoted_size(said) > MAX_TEXT:
+        return file_message(REPLY_IN_FILE, text_file("reply.txt", (Labelled(REPLY, notice.reply),)))
     return compose(ui.TextDisplay(f"**{REPLY}**\n{quoted(said)}"))
 
 
 def text_message(text: str) -> DiscordMessage:
     """A text; all of it in a file where it is long."""
     said = clean(text)
-    if escaped_size(said) <= TEXT:
+    if escaped_size(said) <= MAX_TEXT:
         return compose(ui.TextDisplay(_shortened(said)))
     return file_message(said, Attachment("message.txt", said.encode()))
 
@@ -149,33 +149,33 @@ def file_message(said: str, file: Attachment) -> DiscordMessage:
     return compose(ui.TextDisplay(_shortened(said)), shown, files=(kept,))
 
 
-def agents_message(agents: Sequence[Agent], now: datetime, link: Link) -> DiscordMessage:
+def agents_message(agents: Sequence[Agent], link: Link) -> DiscordMessage:
     """The channel's agents, one a line, each with a link to its thread."""
     if not agents:
         said = "No agents here yet."
         return compose(ui.Section(said, accessory=element(ViewButton("new agent", "here"))))
-    return compose(ui.TextDisplay(listed([_linked(agent, now, link) for agent in agents], "agents", TEXT)))
+    return compose(ui.TextDisplay(listed([_linked(agent, link) for agent in agents], "agents", MAX_TEXT)))
 
 
-def agent_message(agent: Agent, now: datetime, link: Link) -> DiscordMessage:
+def agent_message(agent: Agent, link: Link) -> DiscordMessage:
     """One agent with all that is settled about it."""
     buttons: list[Item] = [rest_button(agent)]
     buttons += [element(Button("revoke", agent.id))] if agent.lease else []
     buttons += [link_button("Open", url)] if (url := link(agent)) else []
     lines = [line for fact in settings_lines(agent) for line in _small(fact)]
-    texts = [_about(agent.name, agent.role, agent.goals), _standing(agent, now), "\n".join(lines)]
+    texts = [_about(agent.name, agent.role, agent.goals), _standing(agent), "\n".join(lines)]
     return compose(*_texts(texts), *rows(buttons))
 
 
 def files_message(agent: Agent, entries: Sequence[FileEntry]) -> DiscordMessage:
     """The files of an agent, with a button for each of the first."""
-    name = escaped(cut_by_size(one_line(agent.name), NAME))
+    name = escaped(cut_by_size(one_line(agent.name), MAX_NAME))
     if not entries:
         return compose(ui.TextDisplay(f"{name} has no files yet."))
-    first, others = entries[:MOST_UPLOADS], entries[MOST_UPLOADS:]
+    first, others = entries[:MAX_UPLOAD_BUTTONS], entries[MAX_UPLOAD_BUTTONS:]
     items: list[Item] = [ui.TextDisplay(f"**{name}** · {len(entries):,} files")]
     items += [ui.Section(_file(each), accessory=element(DiscordUploadButton.of(agent.id, each.path))) for each in first]
-    room = TEXT - NAME - (SHORT + 40) * len(first)
+    room = MAX_TEXT - MAX_NAME - (MAX_SHORT + 70) * len(first)
     return compose(*items, *([ui.TextDisplay(listed([*map(_file, others)], "files", room))] if others else []))
 
 
@@ -213,40 +213,44 @@ def _texts(texts: Iterable[str]) -> list[Item]:
     return [ui.TextDisplay(text) for text in texts if text]
 
 
-def _shortened(text: str, most: int = TEXT) -> str:
+def _shortened(text: str, most: int = MAX_TEXT) -> str:
     """A text of anybody's as it can stand in a message; what is missing is counted."""
     said = clean(text).strip()
     if escaped_size(said) <= most:
         return escaped(said) or NOTHING
-    part = beginning_by_size(said, most - SHORT, escaped_size)
+    part = beginning_by_size(said, most - MAX_SHORT, escaped_size)
     return f"{escaped(part)}\n-# … {len(said) - len(part):,} more characters."
 
 
-def _small(*facts: str, most: int = 2 * SHORT) -> tuple[str, ...]:
+def _small(*facts: str, most: int = 2 * MAX_SHORT) -> tuple[str, ...]:
     part: CommandTexts = small(" · ".join(facts), most)
     return part.texts
 
 
 def _about(name: str, role: str, goals: Sequence[str]) -> str:
-    lines = [f"**{escaped(cut_by_size(one_line(name), NAME)) or NOTHING}**", escaped(cut_by_size(one_line(role), ROLE))]
-    texts = [cut_by_size(one_line(goal), GOALS // len(goals)) for goal in goals if goal.strip()]
+    lines = [
+        f"**{escaped(cut_by_size(one_line(name), MAX_NAME)) or NOTHING}**",
+        escaped(cut_by_size(one_line(role), MAX_ROLE)),
+    ]
+    texts = [cut_by_size(one_line(goal), MAX_GOALS // len(goals)) for goal in goals if goal.strip()]
     return "\n".join([*filter(None, lines), *(f"{number}. {escaped(text)}" for number, text in enumerate(texts, 1))])
 
 
-def _standing(agent: Agent, now: datetime) -> str:
-    """What an agent does and for how long, and its spend."""
-    waits = since_text(agent, now, one_line(status_text(agent.status)))
-    return f"{escaped(cut_by_size(waits, SHORT))} · {escaped(spend_text(agent))}"
+def _standing(agent: Agent) -> str:
+    """An agent's status, when it began, and its spend."""
+    status = escaped(cut_by_size(one_line(status_text(agent.status)), MAX_SHORT))
+    return f"{status} · {timestamp(agent.since, 'R')} · {escaped(spend_text(agent))}"
 
 
-def _linked(agent: Agent, now: datetime, link: Link) -> str:
-    name = escaped(cut_by_size(one_line(agent.name), NAME)) or NOTHING
+def _linked(agent: Agent, link: Link) -> str:
+    name = escaped(cut_by_size(one_line(agent.name), MAX_NAME)) or NOTHING
     url = link(agent)
-    return f"{f'[{name}]({url})' if url else f'**{name}**'} · {_standing(agent, now)}"
+    return f"{f'[{name}]({url})' if url else f'**{name}**'} · {_standing(agent)}"
 
 
 def _file(entry: FileEntry) -> str:
-    return f"{escaped(cut_by_size(one_line(visible(entry.path)), SHORT)) or NOTHING} · {size_text(entry.size)}"
+    path = escaped(cut_by_size(one_line(visible(entry.path)), MAX_SHORT)) or NOTHING
+    return f"{path} · {size_text(entry.size)} · {timestamp(entry.changed_at)}"
 
 
 def _help(each: HelpText) -> str:

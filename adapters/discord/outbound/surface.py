@@ -24,11 +24,11 @@ from agent_core.model.note import Notice
 from agent_core.model.turn import Turn
 from agent_core.ports.world import Clock
 
-A_WEEK: Literal[10080] = 10080  # minutes, the longest that Discord lets a thread stand open by itself
-LONGEST_NAME = 100
-HAS_THREAD = 160004
-SETTLES = 0.5  # seconds; what lasts no longer only flickers
-NO_THREADS = "Discord has no threads in this kind of channel: make the agent in a text channel or a forum."
+AUTO_ARCHIVE_MINUTES: Literal[10080] = 10080  # minutes, the longest that Discord lets a thread stand open by itself
+MAX_THREAD_NAME = 100
+THREAD_EXISTS = 160004
+STATUS_DELAY_SECONDS = 0.5  # seconds; what lasts no longer only flickers
+NO_THREADS = "This kind of channel has no threads: create the agent in a text channel or a forum."
 
 
 @dataclass(slots=True, kw_only=True)
@@ -48,7 +48,9 @@ class DiscordSurface:
     updates: StatusUpdates = field(init=False)
 
     def __post_init__(self) -> None:
-        self.updates = StatusUpdates(send=self._send_status, soon=self.soon, clock=self.clock, delay=SETTLES)
+        self.updates = StatusUpdates(
+            send=self._send_status, soon=self.soon, clock=self.clock, delay=STATUS_DELAY_SECONDS
+        )
         self.members = MemberDirectory(sending=self.sending, clock=self.clock)
 
     async def open_thread(self, agent: Agent) -> ThreadRef:
@@ -121,10 +123,10 @@ class DiscordSurface:
         message = place.get_partial_message(root)
         try:
             await self.sending.calls.ask(
-                lambda: message.create_thread(name=title_of(agent), auto_archive_duration=A_WEEK)
+                lambda: message.create_thread(name=title_of(agent), auto_archive_duration=AUTO_ARCHIVE_MINUTES)
             )
         except DiscordRefused as refused:
-            if refused.code != HAS_THREAD:
+            if refused.code != THREAD_EXISTS:
                 raise
         return root
 
@@ -137,7 +139,7 @@ class DiscordSurface:
         post = await self.sending.calls.ask(
             lambda: place.create_thread(
                 name=title_of(agent),
-                auto_archive_duration=A_WEEK,
+                auto_archive_duration=AUTO_ARCHIVE_MINUTES,
                 view=ready(message, agent.id),
                 files=files_of(message),
             )
@@ -192,4 +194,4 @@ def message_in(thread: int, address: str) -> int:
 
 def title_of(agent: Agent) -> str:
     """The name of the agent's thread."""
-    return one_line(agent.name)[:LONGEST_NAME]
+    return one_line(agent.name)[:MAX_THREAD_NAME]

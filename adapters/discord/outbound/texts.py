@@ -6,12 +6,16 @@ only at three backticks, or with a backslash before whatever could begin somethi
 
 import re
 from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Literal, TypeAlias
 
 from adapters.text_fit import MARK, beginning, units
 from adapters.visible_text import readable
 
 NOTHING = "–"  # Discord takes no empty text
 FENCE = "```"
+# https://discord.com/developers/docs/reference#message-formatting-timestamp-styles
+TimestampStyle: TypeAlias = Literal["f", "R"]
 # What draws anywhere, what does so before certain words, and what begins a line: a list, a heading, a quotation.
 SPECIAL = re.compile(
     r"[\\*_~`|<\[\]]|:(?=//|[\w+-]+:)|@(?=everyone|here)|(?m:^(?P<before>[^\S\n]*\d*))(?P<mark>[-+.#>])"
@@ -36,6 +40,11 @@ def escaped(text: str) -> str:
 def escaped_size(text: str) -> int:
     """How long a text is with its backslashes."""
     return units(escaped(text))
+
+
+def timestamp(at: datetime, style: TimestampStyle = "f") -> str:
+    """A time that Discord draws in the reader's time zone and language: "f" as date and time, "R" as "2 hours ago"."""
+    return f"<t:{int(at.timestamp())}:{style}>"
 
 
 def quoted(text: str) -> str:

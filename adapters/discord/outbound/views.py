@@ -26,11 +26,11 @@ from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, AgentDraft
 from agent_core.model.turn import Turn
 
 # https://discord.com/developers/docs/components/reference: a form's title and labels, the lines under them, inputs.
-TITLE, LABEL, HINT, INPUT, OPTION = 45, 45, 100, 4000, 100
-GOALS = "One per line, 1 to 5."
+MAX_TITLE, MAX_LABEL, MAX_HINT, MAX_INPUT, MAX_OPTION = 45, 45, 100, 4000, 100
+GOALS_HINT = "One per line, 1 to 5."
 MORE = "More"
-MORE_HINT = "Where nothing is chosen every command asks, and anyone here may approve."
-REASON_HINT = "Optional. The agent reads it and thinks again."
+MORE_HINT = "If you choose nothing, every command asks and anyone here may approve."
+REASON_HINT = "Optional. The agent reads it and makes a new proposal."
 OWNER, BRIEF = "approvers.owner", "verbosity.brief"
 
 
@@ -42,7 +42,7 @@ def agent_form(given: AgentDraft | Form | None, *, place: str, problems: Mapping
     texts = (
         ("name", "Name", DEFAULT_NAME, ""),
         ("role", "Role", DEFAULT_ROLE, ""),
-        ("goals", "Goals", "", GOALS),
+        ("goals", "Goals", "", GOALS_HINT),
         ("budget", "Budget in US dollars", "No limit", ""),
     )
     for field, label, placeholder, hint in texts:
@@ -50,7 +50,7 @@ def agent_form(given: AgentDraft | Form | None, *, place: str, problems: Mapping
         text = readable(form.get(field, "")) if is_long else one_line(form.get(field, ""))
         entry = _input(field, text, is_long=is_long, placeholder=placeholder)
         entry.required = field == "goals"
-        said = wrong.get(field) or ("Not all of it fits here." if not fits(text, INPUT) else hint)
+        said = wrong.get(field) or ("Not all of it fits here." if not fits(text, MAX_INPUT) else hint)
         modal.add_item(_labelled(label, entry, said))
     modal.add_item(_labelled(MORE, _more(form), wrong.get("model") or MORE_HINT))
     return modal
@@ -95,7 +95,7 @@ def number_form(turn: Turn) -> ui.Modal:
     modal = _modal(f"{APPROVE_N} · turn {turn.number}", _form_id(Button("approve", turn.id, shown=turn.control_hash)))
     entry = _input("text", "", placeholder=f"From {MIN_LEASE_COMMANDS} to {MAX_LEASE_COMMANDS}")
     entry.required = True
-    modal.add_item(_labelled("How many commands", entry, "This command is the first of them."))
+    modal.add_item(_labelled("How many commands", entry, "This command is the first."))
     return modal.add_item(ui.TextDisplay(covered_text(turn.risks)))
 
 
@@ -105,8 +105,8 @@ def _more(form: Form) -> ui.Select[Any]:
         for risk in RISK_CLASSES
     ]
     options.append(_option("Only I may approve", OWNER, is_on=form.get("approvers") == "owner"))
-    options.append(_option("Cards show the text, the rest behind Thoughts", BRIEF, is_on=_is_brief(form)))
-    if (model := form.get("model", "").strip()) and fits(f"model.{model}", OPTION):
+    options.append(_option("Cards show the text only, the rest under Thoughts", BRIEF, is_on=_is_brief(form)))
+    if (model := form.get("model", "").strip()) and fits(f"model.{model}", MAX_OPTION):
         options.append(_option(f"Model: {one_line(model)}", f"model.{model}", is_on=True))
     return ui.Select(custom_id="more", options=options, min_values=0, max_values=len(options), required=False)
 
@@ -116,26 +116,26 @@ def _is_brief(form: Form) -> bool:
 
 
 def _option(label: str, value: str, *, is_on: bool) -> discord.SelectOption:
-    return discord.SelectOption(label=cut(label, OPTION), value=value, default=is_on)
+    return discord.SelectOption(label=cut(label, MAX_OPTION), value=value, default=is_on)
 
 
 def _modal(title: str, custom_id: str) -> ui.Modal:
-    return ui.Modal(title=cut(one_line(title), TITLE), custom_id=custom_id)
+    return ui.Modal(title=cut(one_line(title), MAX_TITLE), custom_id=custom_id)
 
 
 def _labelled(label: str, entry: ui.Item[Any], hint: str = "") -> ui.Label[Any]:
-    said = cut(one_line(hint), HINT) or None
-    return ui.Label(text=cut(one_line(label), LABEL) or NOTHING, component=entry, description=said)
+    said = cut(one_line(hint), MAX_HINT) or None
+    return ui.Label(text=cut(one_line(label), MAX_LABEL) or NOTHING, component=entry, description=said)
 
 
 def _input(custom_id: str, text: str, *, is_long: bool = False, placeholder: str = "") -> ui.TextInput[Any]:
     return ui.TextInput(
         custom_id=custom_id,
         style=discord.TextStyle.paragraph if is_long else discord.TextStyle.short,
-        default=beginning(text, INPUT) or None,
-        placeholder=cut(placeholder, HINT) or None,
+        default=beginning(text, MAX_INPUT) or None,
+        placeholder=cut(placeholder, MAX_HINT) or None,
         required=False,
-        max_length=INPUT,
+        max_length=MAX_INPUT,
     )
 
 

@@ -1,4 +1,4 @@
-"""The one door to Slack's Web API: it waits as it is told, channel by channel, and says what a refusal means."""
+"""Slack's Web API: rate limits and backoff per channel, and Slack's error codes as errors of the core."""
 
 import random
 from collections.abc import Awaitable, Callable
@@ -15,13 +15,13 @@ from agent_core.errors import SurfaceBusy, ThreadGone
 from agent_core.ports.world import Clock
 
 Ask: TypeAlias = Callable[[AsyncWebClient], Awaitable[AsyncSlackResponse]]
-LONGEST_WAIT = 60.0
+MAX_BACKOFF_SECONDS = 60.0
 
 REMOVED = "Signoff was removed from this Slack workspace. Install it again."
-CLOSED = "Slack does not let Signoff write in this channel."
-GONE = {
-    "channel_not_found": "Slack knows no such channel, or Signoff is not in it: /invite @Signoff brings it back.",
-    "not_in_channel": "Signoff is not in this channel: /invite @Signoff brings it in.",
+CLOSED = "Slack does not let Signoff post in this channel."
+GONE_REASONS = {
+    "channel_not_found": "Slack cannot find this channel, or Signoff is not a member: add it with /invite @Signoff.",
+    "not_in_channel": "Signoff is not in this channel: add it with /invite @Signoff.",
     "is_archived": "The channel is archived.",
     "thread_not_found": "The thread was deleted.",
     "cannot_reply_to_message": "The thread was deleted.",
@@ -40,8 +40,8 @@ GONE = {
 
 
 @dataclass(slots=True)
-class Gate:
-    """Closed until a time, after so many faults in a row."""
+class Backoff:
+    """No request before `until`; `faults` counts the failures in a row."""
 
     until: datetime
     faults: int
@@ -49,16 +49,16 @@ class Gate:
 
 @dataclass(slots=True, kw_only=True)
 class SlackApi:
-    """Asks Slack, unless it said that it wants to be left alone in that place for a while."""
+    """Calls Slack's Web API, except while a rate limit or backoff for that channel lasts."""
 
     tokens: SlackTokens
     clock: Clock
-    gates: dict[str, Gate] = field(default_factory=dict)
+    gates: dict[str, Backoff] = field(default_factory=dict)
 
     async def ask(self, workspace: str, ask: Ask, *, place: str = "") -> AsyncSlackResponse:
-        """What Slack answers; `place` is the channel, whose waiting is its own.
+        """Call a method and return the response; rate limits and backoff are kept per `place`, usually a channel.
 
-        Raise SurfaceBusy for what another try may mend, ThreadGone for a place that is lost, SlackRefused otherwise.
+        Raise SurfaceBusy where a retry may succeed, ThreadGone where the channel or thread is gone, else SlackRefused.
         """
         key = f"{workspace}/{place}"
         self._pass(key)
@@ -68,8 +68,8 @@ class SlackApi:
         except SurfaceBusy as busy:
             raise self._closed(key, str(busy), busy.retry_after) from None
         except SlackRefused as refused:
-            if refused.error in GONE:
-                raise ThreadGone(GONE[refused.error]) from None
+            if refused.error in GONE_REASONS:
+                raise ThreadGone(GONE_REASONS[refused.error]) from None
             raise
         self.gates.pop(key, None)
         return answer
@@ -78,12 +78,12 @@ class SlackApi:
         gate = self.gates.get(key)
         left = (gate.until - self.clock.now()).total_seconds() if gate else 0
         if left > 0:
-            raise SurfaceBusy("Slack asked to wait", left)
+            raise SurfaceBusy("Slack's rate limit: waiting", left)
 
     def _closed(self, key: str, why: str, seconds: float | None) -> SurfaceBusy:
         faults = self.gates[key].faults + 1 if key in self.gates else 1
         if seconds is None:
-            # Full jitter: of many agents that lost Slack together not all come back at once.
-            seconds = min(LONGEST_WAIT, 2**faults) * (0.5 + random.random() / 2)  # noqa: S311 - no secret
-        self.gates[key] = Gate(self.clock.now() + timedelta(seconds=seconds), faults)
+            # Jitter, so that many agents do not retry at the same moment.
+            seconds = min(MAX_BACKOFF_SECONDS, 2**faults) * (0.5 + random.random() / 2)  # noqa: S311 - no secret
+        self.gates[key] = Backoff(self.clock.now() + timedelta(seconds=seconds), faults)
         return SurfaceBusy(why, seconds)

@@ -1,4 +1,4 @@
-"""Who people are, as Slack says: full members, guests, people of other organisations, bots."""
+"""User directory: members, guests, people of other organisations and bots, cached from Slack's API and events."""
 
 import asyncio
 from collections import OrderedDict
@@ -55,7 +55,7 @@ class SlackDirectory:
         except SlackRefused as refused:
             raise NotFound("person", person) from refused
         except (SurfaceError, TimeoutError) as fault:
-            raise NotAllowed("do this yet: Slack did not say who you are. Try again in a moment.") from fault
+            raise NotAllowed("do this yet: Slack did not confirm who you are. Try again in a moment.") from fault
 
     def name_of(self, workspace: str, person: str) -> str:
         """What somebody is called, as far as it is known."""

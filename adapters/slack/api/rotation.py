@@ -1,6 +1,6 @@
-"""Tokens that expire, renewed early: once at a time here, and by turns with other processes.
+"""Token rotation: refreshes tokens before they expire, one refresh at a time across tasks and processes.
 
-For a refresh token can be used once: of two who use it, one is refused.
+A refresh token works once: of two processes that use it, Slack refuses one.
 """
 
 import asyncio
@@ -8,19 +8,19 @@ import logging
 from dataclasses import replace
 from datetime import timedelta
 
-from adapters.slack.api.web_api import SECONDS, SlackClients, SlackRefused, exchange, require_success
-from adapters.slack.install.installations import TURN, InstallationStore, WorkspaceInstall
+from adapters.slack.api.web_api import API_TIMEOUT_SECONDS, SlackClients, SlackRefused, exchange, require_success
+from adapters.slack.install.installations import RENEWAL_CLAIM_SECONDS, InstallationStore, WorkspaceInstall
 from agent_core.errors import DatabaseAway, SurfaceBusy
 from agent_core.ports.world import Clock
 
 logger = logging.getLogger(__name__)
 
-EARLY = timedelta(hours=2)  # Slack's own SDKs renew so long before: a token lives for twelve hours
-SAVES = 60
+RENEW_BEFORE_EXPIRY = timedelta(hours=2)  # as Slack's own SDKs do; a token lives for twelve hours
+MAX_SAVE_TRIES = 60
 
 
 class Rotation:
-    """The tokens of installations. One that nears its end is renewed, and used meanwhile if that fails."""
+    """Refreshes tokens that expire soon; while a refresh fails the old token is used until it expires."""
 
     def __init__(
         self, installed: InstallationStore, clock: Clock, api: SlackClients, client_id: str, client_secret: str
@@ -36,15 +36,15 @@ class Rotation:
         """Do nothing: each installation is read when it is needed."""
 
     async def install(self, workspace: str) -> WorkspaceInstall | None:
-        """As it is kept."""
+        """Return the stored installation."""
         return await self._installed.get(workspace)
 
     async def every(self) -> tuple[WorkspaceInstall, ...]:
-        """As they are kept."""
+        """Return all stored installations."""
         return await self._installed.every()
 
     async def valid(self, workspace: str) -> WorkspaceInstall | None:
-        """Renewed if it is time. Whoever stops waiting for that does not stop it."""
+        """Return the installation, refreshed if due. Cancelling the caller does not cancel the refresh."""
         install = await self._installed.get(workspace)
         if install is None or not self._is_due(install):
             return install and self._unexpired(install)
@@ -55,9 +55,9 @@ class Rotation:
         return await asyncio.shield(self._running[workspace])
 
     async def close(self) -> None:
-        """Let renewals end: a token that was given and is not saved is lost."""
+        """Wait for running refreshes: a new token that is not saved is lost."""
         if tasks := tuple(self._running.values()):
-            await asyncio.wait(tasks, timeout=2 * SECONDS)
+            await asyncio.wait(tasks, timeout=2 * API_TIMEOUT_SECONDS)
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
@@ -71,7 +71,7 @@ class Rotation:
         try:
             after = await self._ask(install)
         except SurfaceBusy:
-            logger.warning("a token could not be renewed", extra={"workspace": workspace})
+            logger.warning("token refresh failed", extra={"workspace": workspace})
             return self._still_valid(install)
         except SlackRefused as refusal:
             return await self._handle_refusal(install, refusal)
@@ -93,28 +93,28 @@ class Rotation:
             return kept
         self._refused[install.workspace] = install
         facts = {"workspace": install.workspace, "answer": refusal.error}
-        logger.warning("Slack renews a token no more", extra=facts)
+        logger.warning("Slack refused a token refresh", extra=facts)
         return self._unexpired(install)
 
     async def _save(self, before: WorkspaceInstall, after: WorkspaceInstall) -> WorkspaceInstall | None:
-        for _ in range(SAVES - 1):
+        for _ in range(MAX_SAVE_TRIES - 1):
             try:
                 return await self._installed.renew(before, after)
             except DatabaseAway:
-                await self._clock.sleep(1)  # Slack has taken the old refresh token back: only this knows the new one
+                await self._clock.sleep(1)  # Slack has revoked the old refresh token: only this process has the new one
         return await self._installed.renew(before, after)
 
     def _is_due(self, install: WorkspaceInstall) -> bool:
         if install.expires_at is None or not install.refresh_token or self._refused.get(install.workspace) == install:
             return False
-        return install.expires_at - self._clock.now() < EARLY
+        return install.expires_at - self._clock.now() < RENEW_BEFORE_EXPIRY
 
     def _unexpired(self, install: WorkspaceInstall) -> WorkspaceInstall | None:
         return install if install.expires_at is None or install.expires_at > self._clock.now() else None
 
     def _still_valid(self, install: WorkspaceInstall) -> WorkspaceInstall:
         if self._unexpired(install) is None:
-            raise SurfaceBusy("Slack has not renewed the token of this workspace yet.", TURN)
+            raise SurfaceBusy("Slack has not renewed this workspace's token yet.", RENEWAL_CLAIM_SECONDS)
         return install
 
     def _end(self, workspace: str, done: asyncio.Task[WorkspaceInstall | None]) -> None:

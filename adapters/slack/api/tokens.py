@@ -1,6 +1,6 @@
-"""The one place that gives clients of Slack's API, each with a valid token. What they say is not its affair.
+"""Clients of Slack's Web API with valid tokens, by workspace.
 
-No token stands in a log, a `repr` or an error.
+No token appears in a log, a `repr` or an error.
 """
 
 from typing import Protocol, Self
@@ -14,8 +14,8 @@ from adapters.slack.install.installations import InstallationStore, WorkspaceIns
 from agent_core.errors import SettingsError, ThreadGone
 from agent_core.ports.world import Clock
 
-GONE = (
-    "Signoff is not installed in this Slack workspace any more. Ask who looks after its apps to install it again, "
+NOT_INSTALLED = (
+    "Signoff is not installed in this Slack workspace any more. Ask a workspace admin to install it again, "
     "then resume the agent."
 )
 
@@ -24,23 +24,23 @@ class TokenSource(Protocol):
     """Where tokens come from."""
 
     async def prepare(self) -> None:
-        """Learn what must be known before the first event."""
+        """Load what is needed before the first event."""
         ...
 
     async def install(self, workspace: str) -> WorkspaceInstall | None:
-        """The workspace's, without asking Slack."""
+        """The workspace's installation, without a network call."""
         ...
 
     async def valid(self, workspace: str) -> WorkspaceInstall | None:
-        """The same, with a token that is valid."""
+        """The same with a valid token, refreshed if needed."""
         ...
 
     async def every(self) -> tuple[WorkspaceInstall, ...]:
-        """All of them, without asking Slack."""
+        """All installations, without a network call."""
         ...
 
     async def close(self) -> None:
-        """End what runs."""
+        """Finish or cancel running tasks."""
         ...
 
 
@@ -53,7 +53,7 @@ class SlackTokens:
 
     @classmethod
     def single(cls, *, bot_token: str, base_url: str = SLACK_API) -> Self:
-        """For the one workspace that the token is of."""
+        """For the single workspace of a bot token."""
         api = SlackClients(base_url)
         return cls(api, OneToken(api, bot_token.strip()))
 
@@ -67,7 +67,7 @@ class SlackTokens:
         client_secret: str,
         base_url: str = SLACK_API,
     ) -> Self:
-        """For every workspace that went through the install page."""
+        """For all workspaces that installed the app by OAuth."""
         api = SlackClients(base_url)
         return cls(api, Rotation(installed, clock, api, client_id, client_secret))
 
@@ -77,14 +77,14 @@ class SlackTokens:
         return self._api.base_url
 
     async def prepare(self) -> None:
-        """Learn whose the single token is; raise SettingsError when Slack refuses it, SurfaceBusy when it is away."""
+        """Check the token; raise SettingsError when Slack refuses it, SurfaceBusy when Slack is unreachable."""
         await self._source.prepare()
 
     async def client(self, workspace: str) -> AsyncWebClient:
-        """A client for the workspace; raise ThreadGone when Signoff is not installed there, SurfaceBusy for now."""
+        """Return a client; raise ThreadGone if Signoff is not installed, SurfaceBusy while a refresh is pending."""
         install = await self._source.valid(workspace)
         if install is None:
-            raise ThreadGone(GONE)
+            raise ThreadGone(NOT_INSTALLED)
         return self._api.client(install.bot_token)
 
     def without_token(self) -> AsyncWebClient:
@@ -92,11 +92,11 @@ class SlackTokens:
         return self._api.client()
 
     async def install(self, workspace: str) -> WorkspaceInstall | None:
-        """What is installed there; the network is not asked, and the token may have expired."""
+        """The installation, without a network call; its token may have expired."""
         return await self._source.install(workspace)
 
     async def valid(self, workspace: str) -> WorkspaceInstall | None:
-        """What is installed there, with a valid token; raise SurfaceBusy when there is none for the moment."""
+        """The installation with a valid token; raise SurfaceBusy while it cannot be refreshed."""
         return await self._source.valid(workspace)
 
     async def every(self) -> tuple[WorkspaceInstall, ...]:
@@ -104,13 +104,13 @@ class SlackTokens:
         return await self._source.every()
 
     async def close(self) -> None:
-        """Save what is being renewed, and close every connection."""
+        """Wait for token refreshes, then close all connections."""
         await self._source.close()
         await self._api.close()
 
 
 class OneToken:
-    """The token of one workspace, from the settings. It is nobody's until `prepare`."""
+    """The bot token of one workspace, from the settings. `prepare` finds out which workspace."""
 
     def __init__(self, api: SlackClients, bot_token: str) -> None:
         self._api = api
@@ -118,23 +118,23 @@ class OneToken:
         self._install: WorkspaceInstall | None = None
 
     async def prepare(self) -> None:
-        """Ask Slack whose it is."""
+        """Find out the workspace by auth.test."""
         if self._install:
             return
         try:
             told = await require_success(self._api.client(self._token).auth_test())
         except SlackRefused as refusal:
-            raise _wrong(f"Slack refuses this token ({refusal.error}): copy the bot token of the app anew.") from None
+            raise _wrong(f"Slack refuses this token ({refusal.error}): copy the app's bot token again.") from None
         if not told.get("bot_id"):
-            raise _wrong("this is a person's token: copy the bot token of the app.")
+            raise _wrong("this is a user token: copy the app's bot token.")
         self._install = _owner(self._token, told)
 
     async def install(self, workspace: str) -> WorkspaceInstall | None:
-        """The one, if it is this workspace's."""
+        """The installation, if the token belongs to this workspace."""
         return self._install if self._install and self._install.workspace == workspace else None
 
     async def valid(self, workspace: str) -> WorkspaceInstall | None:
-        """The same: it does not expire."""
+        """The same: this token does not expire."""
         return await self.install(workspace)
 
     async def every(self) -> tuple[WorkspaceInstall, ...]:

@@ -1,4 +1,4 @@
-"""Clients of Slack's web API that share one HTTP session, and what an answer of it means when it is no success."""
+"""Clients of Slack's Web API that share one HTTP session, and the errors behind unsuccessful responses."""
 
 import base64
 import logging
@@ -13,20 +13,20 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from adapters.limited_replies import ReplyTooLong, read_limited
 from agent_core.errors import SurfaceBusy, SurfaceError
 
-quiet = logging.getLogger(f"{__name__}.sdk")
-quiet.setLevel(logging.INFO)  # below that the SDK writes down what Slack answers, new tokens included
+sdk_logger = logging.getLogger(f"{__name__}.sdk")
+sdk_logger.setLevel(logging.INFO)  # at DEBUG the SDK logs responses, new tokens included
 
 SLACK_API = "https://slack.com/api/"
-SECONDS = 10
+API_TIMEOUT_SECONDS = 10
 MOST_CLIENTS = 1_000
 MAX_ANSWER_BYTES = 20_000_000  # a page of 200 messages has a few MB
-NOT_NOW = frozenset(
+RETRYABLE_ERRORS = frozenset(
     {"", "ratelimited", "rate_limited", "internal_error", "fatal_error", "service_unavailable", "request_timeout"}
 )
 
 
 class SlackRefused(SurfaceError):
-    """Slack took the request for wrong: `error` is its word for it."""
+    """Slack rejected the request; `error` is Slack's error code."""
 
     def __init__(self, error: str, details: str = "") -> None:
         self.error = error
@@ -34,7 +34,7 @@ class SlackRefused(SurfaceError):
 
 
 async def require_success(call: Awaitable[AsyncSlackResponse]) -> AsyncSlackResponse:
-    """What Slack answers; raise SlackRefused when asking again is of no use, SurfaceBusy when it may be."""
+    """Await the response; raise SurfaceBusy for errors worth a retry, SlackRefused for all others."""
     try:
         return await call
     except SlackApiError as fault:
@@ -49,7 +49,7 @@ def _meaning(fault: SlackApiError) -> SurfaceError:
     data = getattr(response, "data", None)
     told = data if isinstance(data, dict) else {}
     status, error = getattr(response, "status_code", 503), str(told.get("error") or "")
-    if status == 429 or status >= 500 or error in NOT_NOW:
+    if status == 429 or status >= 500 or error in RETRYABLE_ERRORS:
         return SurfaceBusy(f"Slack is busy ({error or status})", retry_after(response))
     return SlackRefused(error, "; ".join((told.get("response_metadata") or {}).get("messages") or ()))
 
@@ -57,17 +57,17 @@ def _meaning(fault: SlackApiError) -> SurfaceError:
 def exchange(
     client: AsyncWebClient, *, client_id: str, client_secret: str, **given: str
 ) -> Awaitable[AsyncSlackResponse]:
-    """Call oauth.v2.access with a code or a refresh token. The SDK's own method stands on what aiohttp drops."""
+    """Call oauth.v2.access with a code or a refresh token. The SDK's method needs what aiohttp removes."""
     credentials = base64.b64encode(f"{client_id}:{client_secret}".encode()).decode()
     headers = {"Authorization": f"Basic {credentials}"}
     return client.api_call("oauth.v2.access", data=given, headers=headers)
 
 
 class LimitedResponse(ClientResponse):
-    """An answer that is cut off before it is parsed when it is longer than any of Slack's."""
+    """An HTTP response with a size limit, checked before it is parsed."""
 
     async def read(self) -> bytes:
-        """The whole body; raise ClientPayloadError as soon as there is too much of it."""
+        """Read the whole body; raise ClientPayloadError beyond MAX_ANSWER_BYTES."""
         if self._body is None:
             try:
                 self._body = await read_limited(self, MAX_ANSWER_BYTES)
@@ -86,17 +86,17 @@ class SlackClients:
         self._clients: dict[str | None, AsyncWebClient] = {}
 
     def client(self, token: str | None = None) -> AsyncWebClient:
-        """A client that does not try again by itself; making one costs a tenth of a call, so the last ones are kept."""
+        """Return a cached client for the token, without the SDK's own retries."""
         session = self._open()
         if client := self._clients.get(token):
             return client
         client = AsyncWebClient(
             token=token,
             base_url=self.base_url,
-            timeout=SECONDS,
+            timeout=API_TIMEOUT_SECONDS,
             session=session,
             retry_handlers=[],
-            logger=quiet,
+            logger=sdk_logger,
         )
         client.proxy = None  # the SDK's choice knows no NO_PROXY; the session's does
         if len(self._clients) >= MOST_CLIENTS:
@@ -113,13 +113,13 @@ class SlackClients:
         if self._session is None or self._session.closed:
             self._clients.clear()
             self._session = ClientSession(
-                timeout=ClientTimeout(total=SECONDS), trust_env=True, response_class=LimitedResponse
+                timeout=ClientTimeout(total=API_TIMEOUT_SECONDS), trust_env=True, response_class=LimitedResponse
             )
         return self._session
 
 
 def retry_after(response: Any) -> float | None:
-    """The seconds that an answer asks to wait, where it does."""
+    """The Retry-After header in seconds, or None."""
     headers = getattr(response, "headers", None) or {}
     told = {name.lower(): value for name, value in headers.items()}.get("retry-after")
     try:

@@ -11,7 +11,7 @@ from adapters.slack.inbound.inbound_event import Body
 from adapters.slack.inbound.messages import SlackMessageListener
 from agent_core.model.agent import Agent
 
-PAGE, MOST_PAGES = 200, 50
+PAGE_SIZE, MAX_PAGES = 200, 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,16 +19,16 @@ class SlackThreadReader:
     """Hands the replies of a thread to the listener, oldest first."""
 
     context: SlackContext
-    words: SlackMessageListener
+    messages: SlackMessageListener
 
     async def read(self, agent: Agent, since: datetime) -> None:
         """Read one thread; raise SurfaceError where Slack does not give it."""
         async for message in self._replies(agent, since):
-            await self.words.take({**message, "channel": agent.channel.channel}, agent.channel.workspace)
+            await self.messages.take({**message, "channel": agent.channel.channel}, agent.channel.workspace)
 
     async def _replies(self, agent: Agent, since: datetime) -> AsyncIterator[Body]:
         cursor = ""
-        for _ in range(MOST_PAGES):
+        for _ in range(MAX_PAGES):
             page = await self._page(agent, since, cursor)
             for message in page.get("messages") or ():
                 yield message
@@ -38,7 +38,7 @@ class SlackThreadReader:
 
     async def _page(self, agent: Agent, since: datetime, cursor: str) -> Any:
         thread = agent.thread.thread if agent.thread else ""
-        asked: dict[str, Any] = {"ts": thread, "oldest": f"{since.timestamp():.6f}", "limit": PAGE}
+        asked: dict[str, Any] = {"ts": thread, "oldest": f"{since.timestamp():.6f}", "limit": PAGE_SIZE}
         asked |= {"cursor": cursor} if cursor else {}
         return await retry_while_busy(
             lambda: self.context.calls.ask(

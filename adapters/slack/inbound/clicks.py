@@ -1,4 +1,4 @@
-"""Buttons, choices and reply boxes in, service calls out: saved first, then acknowledged, then shown."""
+"""Block actions (buttons, menus, reply boxes) as calls of the services: saved, then acknowledged, then shown."""
 
 from collections.abc import Awaitable
 from dataclasses import dataclass, replace
@@ -26,12 +26,12 @@ from agent_core.model.ids import AgentId, NoticeId, TurnId
 
 @dataclass(frozen=True, slots=True)
 class SlackClickListener:
-    """What is pressed on a card. A form is opened first; anything else is saved before Slack hears that it arrived."""
+    """Handles block actions. Modals open at once; anything else is saved before it is acknowledged."""
 
     context: SlackContext
 
     async def press(self, ack: Ack, body: Body, workspace: str) -> None:
-        """Carry out one press; whoever pressed is told what came of it where the card does not show it."""
+        """Carry out one click; tell the person a refusal that the card does not show."""
         arrival = of_press(body, workspace)
         if isinstance(refusal := await attempt(self._carry_out(body, arrival)), RefusedAction):
             self.context.soon(self.context.tell(arrival, refusal.on_card))
@@ -94,14 +94,14 @@ class SlackClickListener:
         await self.context.open(arrival, view)
 
     async def _review(self, button: Button, arrival: SlackEvent) -> None:
-        """Have the model criticise its proposal; it is answered long after Slack was."""
+        """Start a self-review; it finishes long after the acknowledgement."""
         origin = await self.context.origin(arrival)
         await self.context.views.open_to(origin.by, origin.channel, TurnId(button.subject))
         await self.context.tell(arrival, REVIEWS)
         await self.context.actions.press(button, FormInput(), origin)
 
     async def _open(self, opening: ViewButton, arrival: SlackEvent) -> None:
-        """Open what only shows something, or the form of something new."""
+        """Open a read-only view or the form of a new agent."""
         origin, seen = await self.context.origin(arrival), self.context.views
         place = FormContext(origin.channel.key, str(opening), arrival.thread)
         match opening.verb:

@@ -1,4 +1,4 @@
-"""What every listener has at hand: the service's side, Slack's side, and how a person is answered alone."""
+"""What every Slack listener needs: services, Slack's API, and ephemeral answers."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -27,9 +27,9 @@ from agent_core.model.ids import AgentId
 
 Ack: TypeAlias = Callable[..., Awaitable[Any]]
 
-TOO_SLOW = "Slack waits three seconds for a form, and this took longer. Press again."
-LOG_FILES = "The whole decision log that you asked for, as JSON lines and as a table:"
-LOG_FILES_FAILED = "The files of the whole log could not be sent to your direct messages:"
+FORM_TOO_LATE = "Slack allows three seconds to open a form, and this took longer. Press again."
+LOG_FILES = "The full decision log you asked for, as JSON Lines and CSV:"
+LOG_FILES_FAILED = "The files of the full log could not be sent to your direct messages:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class SlackContext(ChatServices):
         return as_written(text, names, bot=install.bot_user if install else "")
 
     async def tell(self, arrival: SlackEvent, said: str | SlackMessage) -> None:
-        """Answer one person where they are; nobody else sees it."""
+        """Send an ephemeral message to one person."""
         message = SlackMessage.plain(said) if isinstance(said, str) else said
         try:
             await self.calls.ask(
@@ -73,9 +73,9 @@ class SlackContext(ChatServices):
             await webhook.send_dict({**_alone(message), "response_type": "ephemeral", "replace_original": False})
 
     async def give(self, arrival: SlackEvent, answer: Answer, agent_id: AgentId | None, origin: Origin) -> None:
-        """Answer one person. Whoever may decide has a file put into the thread, anybody else reads what it holds.
+        """Answer with a text or file. Files go into the thread for people who may decide, else as ephemeral text.
 
-        The files of the decision log go to the person alone.
+        The files of the decision log are sent as a direct message.
         """
         if answer.log:
             await self._give_log(arrival, answer)
@@ -145,7 +145,7 @@ class SlackContext(ChatServices):
             )
         except SlackRefused as refused:
             if "trigger" in refused.error:
-                raise NotPossible(TOO_SLOW) from refused
+                raise NotPossible(FORM_TOO_LATE) from refused
             raise
         return str(answer["view"]["id"])
 

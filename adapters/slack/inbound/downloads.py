@@ -1,4 +1,4 @@
-"""Files that people dropped, fetched from Slack and from nowhere else."""
+"""Downloads uploaded files, from Slack's hosts only."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from adapters.slack.api.client import SlackApi
 from agent_core.errors import InvalidInput
 from agent_core.service.uploads import MAX_UPLOAD_BYTES, too_large
 
-SECONDS = 60
-HOSTS = (".slack.com", ".slack-files.com", ".slack-edge.com")
+DOWNLOAD_TIMEOUT_SECONDS = 60
+FILE_HOSTS = (".slack.com", ".slack-files.com", ".slack-edge.com")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,25 +32,25 @@ class SlackDownloads:
         name = str(file.get("name") or file.get("title") or "file")
         url = str(file.get("url_private_download") or "")
         if not self._is_slacks(url):
-            raise InvalidInput({"file": f"{name} is not kept by Slack, so it was not taken."})
+            raise InvalidInput({"file": f"{name} is not stored by Slack, so it was not downloaded."})
         if int(file.get("size") or 0) > MAX_UPLOAD_BYTES:
             raise too_large(name)
         try:
             return name, await self._read(workspace, url, name)
         except (ClientError, TimeoutError, OSError) as fault:
             raise InvalidInput(
-                {"file": f"{name} could not be fetched ({type(fault).__name__}). Drop it again."}
+                {"file": f"{name} could not be downloaded ({type(fault).__name__}). Upload it again."}
             ) from fault
 
     async def _read(self, workspace: str, url: str, name: str) -> bytes:
         token = (await self.calls.tokens.client(workspace)).token
-        timeout, headers = ClientTimeout(total=SECONDS), {"Authorization": f"Bearer {token}"}
+        timeout, headers = ClientTimeout(total=DOWNLOAD_TIMEOUT_SECONDS), {"Authorization": f"Bearer {token}"}
         async with (
             ClientSession(timeout=timeout, trust_env=True) as session,
             session.get(url, headers=headers, allow_redirects=False) as answer,
         ):
             if answer.status != 200:
-                raise InvalidInput({"file": f"Slack did not hand out {name} ({answer.status})."})
+                raise InvalidInput({"file": f"Slack did not return {name} ({answer.status})."})
             try:
                 return await read_limited(answer, MAX_UPLOAD_BYTES)
             except ReplyTooLong:
@@ -59,4 +59,4 @@ class SlackDownloads:
     def _is_slacks(self, url: str) -> bool:
         parts = urlsplit(url)
         host = parts.hostname or ""
-        return (parts.scheme == "https" and host.endswith(HOSTS)) or (bool(host) and parts.netloc == self.home)
+        return (parts.scheme == "https" and host.endswith(FILE_HOSTS)) or (bool(host) and parts.netloc == self.home)

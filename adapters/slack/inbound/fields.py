@@ -1,4 +1,4 @@
-"""What people filled into Slack's forms → values of the core. What fields mean is adapters.forms'."""
+"""Reads submitted Slack modals into values of the core; adapters.forms gives fields their meaning."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from agent_core.model.draft import AgentDraft
 from agent_core.model.turn import Turn
 
 ARGUMENT = "argument."
-LONGEST_FAULT = 1000
+MAX_ERROR_LENGTH = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def chosen_channel(view: Mapping[str, Any]) -> str:
     values = (view.get("state") or {}).get("values") or {}
     chosen = (values.get("channel") or {}).get(FIELD) or {}
     if not (channel := chosen.get("selected_conversation")):
-        raise InvalidInput({"channel": "Channel: choose where the agent's thread shall be."})
+        raise InvalidInput({"channel": "Channel: choose a channel for the agent's thread."})
     return str(channel)
 
 
@@ -115,7 +115,7 @@ def errors_of(view: Mapping[str, Any], problems: Mapping[str, str], names: Seque
     for field, problem in problems.items():
         at = [block for block in blocks if field_of(block) == fields.get(field, field)] or blocks
         if at:
-            found[at[0]] = cut(" ".join(filter(None, (found.get(at[0]), carried(problem)))), LONGEST_FAULT)
+            found[at[0]] = cut(" ".join(filter(None, (found.get(at[0]), carried(problem)))), MAX_ERROR_LENGTH)
     return found
 
 

@@ -34,7 +34,7 @@ class HomeTab:
         """Draw the tab as things are."""
         mine = await self._mine(arrival)
         waiting = [asked for agent in mine if (asked := await self._find_proposal(agent))]
-        view = views.home(mine, waiting, self.context.clock.now(), link_to)
+        view = views.home(mine, waiting, link_to)
         await self.context.calls.ask(
             arrival.workspace,
             lambda client: client.views_publish(user_id=arrival.person, view=view),

@@ -1,4 +1,4 @@
-"""What Slack sends → who did something, where, and Slack's own id of it. Nothing here is taken from a button."""
+"""Slack's payloads as events: who, where, and the delivery id for idempotency. Nothing is taken from button values."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

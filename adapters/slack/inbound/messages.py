@@ -1,4 +1,4 @@
-"""What people write in Slack, service calls out: replies in an agent's thread, mentions, direct messages, files."""
+"""Messages in Slack as calls of the services: replies in threads, mentions, direct messages, files."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,10 +18,10 @@ from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
 from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, AgentDraft
 
-SIGNS: dict[Sign, str] = {"kept": "eyes", "decided": "white_check_mark", "asked": "speech_balloon"}
-SETTINGS = (".yaml", ".yml")
-FROM_SETTINGS = f"As {FILENAME} has it."
-TOO_LONG_TO_OFFER = f"{FILENAME} is too long to be offered here: paste it behind /agent new."
+REACTIONS: dict[Sign, str] = {"kept": "eyes", "decided": "white_check_mark", "asked": "speech_balloon"}
+SETTINGS_SUFFIXES = (".yaml", ".yml")
+FROM_SETTINGS = f"From {FILENAME}."
+TOO_LONG_TO_OFFER = f"{FILENAME} is too long for a button: paste it after /agent new."
 ASKING_FOR_HELP = frozenset({"", "help", "hi", "hello", "hey", "?", "!help"})
 
 
@@ -43,7 +43,7 @@ class SlackThreadMessage:
 
     async def react(self, sign: Sign) -> None:
         """Put a reaction under the message."""
-        self.context.soon(self.context.react(self.arrival, self.ts, SIGNS[sign]))
+        self.context.soon(self.context.react(self.arrival, self.ts, REACTIONS[sign]))
 
     async def tell(self, said: str) -> None:
         """Answer with a sentence."""
@@ -103,7 +103,9 @@ class SlackMessageListener(ThreadListener):
         if not await self.context.inbound_log.first_time(arrival.delivery):
             return
         said = await self.context.as_written(event.get("text") or "", arrival.workspace)
-        file = next((file for file in event.get("files") or () if str(file.get("name")).endswith(SETTINGS)), None)
+        file = next(
+            (file for file in event.get("files") or () if str(file.get("name")).endswith(SETTINGS_SUFFIXES)), None
+        )
         if file or is_settings(said):
             self.context.soon(self.context.tell_refusal(arrival, self._offer_settings(said, file, arrival)))
         elif said.casefold().strip(" !.") in ASKING_FOR_HELP:
@@ -127,7 +129,7 @@ class SlackMessageListener(ThreadListener):
     async def _offer(self, sentence: str, ts: str, arrival: SlackEvent) -> None:
         origin = await self.context.origin(arrival)
         last = await self.context.service.load_offered_draft(origin)
-        self.context.soon(self.context.react(arrival, ts, SIGNS["kept"]))
+        self.context.soon(self.context.react(arrival, ts, REACTIONS["kept"]))
         drafted = await self.context.drafting.draft(sentence, origin)
         draft = _named(drafted.draft).like(last)
         await self.context.post(arrival, offer_message(draft, sentence, said=drafted.said))

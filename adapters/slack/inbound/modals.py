@@ -1,4 +1,4 @@
-"""Forms that were sent, service calls out. A form that cannot be used stays open with everything that was written."""
+"""View submissions as calls of the services. A refused modal stays open with its input and the errors."""
 
 from dataclasses import dataclass, replace
 
@@ -17,12 +17,12 @@ from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import TurnId
 
-MADE_ELSEWHERE = "is made. Its thread opens in the channel that you chose, once Signoff is a member there."
+MADE_ELSEWHERE = "was created. Its thread opens in the channel you chose as soon as Signoff is a member there."
 
 
 @dataclass(frozen=True, slots=True)
 class SlackModalListener:
-    """Carries out one form in one short transaction; the answer says what is wrong beside each field."""
+    """Handles view submissions; `response_action: errors` shows problems beside the fields."""
 
     context: SlackContext
 

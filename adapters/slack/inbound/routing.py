@@ -1,4 +1,4 @@
-"""Everything Slack sends, by its kind: which listener takes it. No decisions are taken here."""
+"""Routes Slack's events, actions, views and commands to their listeners."""
 
 import logging
 import re
@@ -26,8 +26,8 @@ from agent_core.model.agent import Agent
 logger = logging.getLogger(__name__)
 
 COMMAND = "/agent"
-OURS = re.compile(r"signoff\..+")
-INSTALL = "signoff_install"
+OUR_ACTIONS = re.compile(r"signoff\..+")
+INSTALL_KEY = "signoff_install"
 # What Signoff asks a workspace for: `manifest.yml` and the install page name these and no others.
 SCOPES = (
     "app_mentions:read",
@@ -46,10 +46,10 @@ SCOPES = (
 
 @dataclass(slots=True, kw_only=True)
 class EventRouter:
-    """Registers every listener with Bolt; the manifest names the same events and no more."""
+    """Registers the listeners with Bolt; manifest.yml subscribes to exactly these events."""
 
     context: SlackContext
-    words: SlackMessageListener
+    messages: SlackMessageListener
     installed: InstallationStore | None
     home: HomeTab = field(init=False)
 
@@ -61,8 +61,8 @@ class EventRouter:
         clicks, slash = SlackClickListener(self.context), SlackSlashListener(self.context)
         forms = SlackModalListener(self.context)
         # Bolt asks each in turn whether it listens, so what people wait for stands first.
-        app.action({"type": "block_actions", "action_id": OURS})(_acknowledging(_by_place(clicks, self.home)))
-        app.view(OURS)(_acknowledging(forms.submit))
+        app.action({"type": "block_actions", "action_id": OUR_ACTIONS})(_acknowledging(_by_place(clicks, self.home)))
+        app.view(OUR_ACTIONS)(_acknowledging(forms.submit))
         app.command(COMMAND)(_acknowledging(slash.run))
         for name, listener in self.by_name.items():
             app.event(name)(_of_workspace(listener))
@@ -82,7 +82,7 @@ class EventRouter:
         }
 
     async def _message(self, body: Body, workspace: str) -> None:
-        await self.words.take(body["event"], workspace)
+        await self.messages.take(body["event"], workspace)
 
     async def _on_stopped(self, body: Body, workspace: str) -> None:
         """Slack's own Stop: the same as ours."""
@@ -112,7 +112,7 @@ class EventRouter:
 
 
 class SlackAuthorizer(AsyncAuthorize):
-    """Whose installation an arrival is for, looked up without asking Slack."""
+    """Finds the installation for a request, without a network call."""
 
     def __init__(self, tokens: SlackTokens) -> None:
         self._tokens = tokens
@@ -121,13 +121,13 @@ class SlackAuthorizer(AsyncAuthorize):
         """Put the installation into Bolt's context, where there is one."""
         for workspace in dict.fromkeys(workspaces_in(body)):
             if install := await self._tokens.install(workspace):
-                context[INSTALL] = install
+                context[INSTALL_KEY] = install
                 break
         await next_()
 
     async def __call__(self, *, context: AsyncBoltContext, **_told: Any) -> AuthorizeResult | None:
-        """Let Bolt know its own names, so that it does not answer itself; None turns the arrival away."""
-        install: WorkspaceInstall | None = context.get(INSTALL)
+        """Return the installation to Bolt; None rejects the request."""
+        install: WorkspaceInstall | None = context.get(INSTALL_KEY)
         if install is None:
             return None
         return AuthorizeResult(
@@ -140,14 +140,14 @@ class SlackAuthorizer(AsyncAuthorize):
 
 def _of_workspace(listener: Callable[[Body, str], Awaitable[None]]) -> Callable[..., Awaitable[None]]:
     async def listen(body: dict[str, Any], context: dict[str, Any]) -> None:
-        await listener(body, context[INSTALL].workspace)
+        await listener(body, context[INSTALL_KEY].workspace)
 
     return listen
 
 
 def _acknowledging(listener: Callable[[Any, Body, str], Awaitable[None]]) -> Callable[..., Awaitable[None]]:
     async def listen(ack: Any, body: dict[str, Any], context: dict[str, Any]) -> None:
-        await listener(ack, body, context[INSTALL].workspace)
+        await listener(ack, body, context[INSTALL_KEY].workspace)
 
     return listen
 

@@ -1,4 +1,4 @@
-"""Whether Slack signed a request. Only headers and raw bytes are looked at; nothing is parsed.
+"""Verifies Slack's request signature (HMAC-SHA256) on headers and raw bytes, before anything is parsed.
 
 The rules: docs.slack.dev/authentication/verifying-requests-from-slack. Any fault of a header means "not signed".
 """

@@ -1,4 +1,4 @@
-"""`/agent …` in, service calls out. The answer is the acknowledgement itself, and only the person sees it."""
+"""The slash command `/agent`. The answer is the acknowledgement itself and is ephemeral."""
 
 from dataclasses import dataclass
 

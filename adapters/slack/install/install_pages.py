@@ -1,4 +1,4 @@
-"""The install pages as HTML: what they say, and nothing of how an installation is made."""
+"""The install pages as HTML."""
 
 import base64
 import hashlib
@@ -23,34 +23,34 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 
-AGAIN = "Begin again"
+AGAIN = "Start again"
 REASONS = {
-    "access_denied": "You did not allow it, so nothing was installed.",
-    "invalid_browser": "This page was loaded twice, or begun in another browser, so nothing was installed.",
-    "invalid_state": "The link is older than ten minutes or was used before, so nothing was installed.",
-    "missing_code": "Slack sent you back without its answer, so nothing was installed.",
-    "invalid_code": "Slack did not confirm the installation, so nothing was installed. The log has its answer.",
-    "storage_error": "Slack agreed, but the installation could not be saved. Wait a minute first.",
-    "database_away": "Signoff cannot reach its database at the moment, so nothing was installed. Wait a minute first.",
+    "access_denied": "You cancelled, so nothing was installed.",
+    "invalid_browser": "This page was loaded twice, or started in another browser, so nothing was installed.",
+    "invalid_state": "The link is older than ten minutes or was already used, so nothing was installed.",
+    "missing_code": "Slack sent no authorization code, so nothing was installed.",
+    "invalid_code": "Slack did not confirm the installation, so nothing was installed. See Signoff's log.",
+    "storage_error": "Slack agreed, but the installation could not be saved. Wait a minute, then start again.",
+    "database_away": "Signoff cannot reach its database, so nothing was installed. Wait a minute, then start again.",
 }
-UNKNOWN = "Slack did not go through with it, so nothing was installed."
+UNKNOWN = "Slack did not complete the installation, so nothing was installed."
 
 
 def invitation(url: str) -> str:
-    """The page that leads to Slack's."""
-    said = "Agents in your channels that ask before they act. Slack shows next what Signoff may do in your workspace."
+    """The install page with the button Add to Slack."""
+    said = "Agents in your channels that ask before they act. Next, Slack lists the permissions that Signoff asks for."
     return _html("Add Signoff to Slack", f"<p>{said}</p>{_link(url, 'Add to Slack')}")
 
 
 def welcome(team: str, url: str, *, is_enterprise: bool) -> str:
     """The page after an installation."""
-    first = "<p>An admin of the organisation now adds it to the workspaces that want it.</p>" if is_enterprise else ""
+    first = "<p>An admin of the organisation now adds it to workspaces.</p>" if is_enterprise else ""
     then = "<p>In a channel, type <code>/invite @Signoff</code>, then <code>/agent new</code>.</p>"
     return _html(f"Signoff is in {team or 'your workspace'}", f"{first}{then}{_link(url, 'Open Slack')}")
 
 
 def refusal(reason: str, url: str) -> str:
-    """The page after none."""
+    """The page after a failed installation."""
     return _html("Not installed", f"<p>{REASONS.get(reason, UNKNOWN)}</p>{_link(url, AGAIN)}")
 
 

@@ -1,4 +1,4 @@
-"""The workspaces that Slack let Signoff into, kept in the database. Their tokens are sealed, and open only here."""
+"""Installations by workspace in the database; tokens are encrypted with a key derived from the client secret."""
 
 import base64
 import hashlib
@@ -18,9 +18,9 @@ from agent_core.ports.world import Clock
 
 logger = logging.getLogger(__name__)
 
-SEALS = b"signoff/slack/installations/1"
-TURN = 30  # seconds: who asks Slack for a new token has this turn and the next to itself
-FRESH = timedelta(minutes=1)  # so long an installation is believed unread: another process may have changed it
+TOKEN_KEY_PURPOSE = b"signoff/slack/installations/1"
+RENEWAL_CLAIM_SECONDS = 30  # a process that refreshes a token claims this time slot and the next
+CACHE_TTL = timedelta(minutes=1)  # another process may have changed the row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,18 +46,18 @@ _INSTALL = TypeAdapter(WorkspaceInstall)
 
 
 class InstallationStore:
-    """All installations of one Slack app. What was sealed under another client secret counts as not installed."""
+    """All installations of one Slack app. Rows encrypted under another client secret count as not installed."""
 
     def __init__(self, *, database: Database, clock: Clock, client_secret: str) -> None:
         self._database = database
         self._clock = clock
-        self._seal = Fernet(base64.urlsafe_b64encode(derived(client_secret, SEALS)))
+        self._seal = Fernet(base64.urlsafe_b64encode(derive_key(client_secret, TOKEN_KEY_PURPOSE)))
         self._known: dict[str, tuple[WorkspaceInstall, datetime]] = {}
         self._changes = 0
         self._shut: set[str] = set()
 
     async def get(self, workspace: str, *, anew: bool = False) -> WorkspaceInstall | None:
-        """The workspace's, as it was within the last minute, or now if `anew`."""
+        """The workspace's installation, cached for up to a minute unless `anew`."""
         if not anew and (known := self._remembered(workspace)):
             return known
         before = self._changes
@@ -75,7 +75,7 @@ class InstallationStore:
         return tuple(install for install in map(self._opened, rows) if install)
 
     async def keep(self, install: WorkspaceInstall) -> None:
-        """Keep it in place of the one before."""
+        """Insert or replace an installation."""
 
         async def act(work: UnitOfWork) -> None:
             work.installations.put(self._sealed(install))
@@ -85,7 +85,7 @@ class InstallationStore:
         self._change(install.workspace, install)
 
     async def renew(self, before: WorkspaceInstall, after: WorkspaceInstall) -> WorkspaceInstall | None:
-        """Keep `after` if `before` is kept still; return what is kept then, which may be what another process kept."""
+        """Compare and swap: store `after` if `before` is stored; return what is stored then."""
 
         async def act(work: UnitOfWork) -> WorkspaceInstall | None:
             there = await work.installations.get("slack", before.workspace)
@@ -103,7 +103,7 @@ class InstallationStore:
     async def may_renew(self, install: WorkspaceInstall) -> bool:
         """Claim the refresh token for half a minute at least; False while another process may be using it."""
         now = self._clock.now()
-        turn = int(now.timestamp()) // TURN
+        turn = int(now.timestamp()) // RENEWAL_CLAIM_SECONDS
         name = f"slack/reindexer/{hashlib.sha256(install.refresh_token.encode()).hexdigest()}"
 
         async def act(work: UnitOfWork) -> bool:
@@ -127,7 +127,7 @@ class InstallationStore:
         if workspace not in self._known:
             return None
         install, read_at = self._known[workspace]
-        return install if self._clock.now() - read_at < FRESH else None
+        return install if self._clock.now() - read_at < CACHE_TTL else None
 
     def _remember(self, workspace: str, install: WorkspaceInstall | None) -> None:
         self._known.pop(workspace, None)
@@ -154,14 +154,14 @@ class InstallationStore:
         if there.workspace not in self._shut:
             self._shut.add(there.workspace)
             logger.error(
-                "an installation cannot be opened: was it made under another SLACK_CLIENT_SECRET?",
+                "an installation cannot be decrypted: was SLACK_CLIENT_SECRET changed?",
                 extra={"workspace": there.workspace},
             )
         return None
 
 
-def derived(secret: str, purpose: bytes) -> bytes:
-    """A key of 32 bytes for one purpose, from which neither the secret nor a key for another purpose is learnt."""
+def derive_key(secret: str, purpose: bytes) -> bytes:
+    """Derive a 32-byte key for one purpose by HKDF-SHA256."""
     return HKDF(algorithm=SHA256(), length=32, salt=None, info=purpose).derive(secret.encode())
 
 

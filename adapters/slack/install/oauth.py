@@ -1,4 +1,4 @@
-"""The pages by which a workspace lets Signoff in: Slack's OAuth by Bolt, with installations and states of our own."""
+"""Slack's OAuth installation flow by Bolt, with our own installation store and OAuth states."""
 
 import logging
 import re
@@ -30,9 +30,9 @@ from agent_core.ports.world import Clock
 
 logger = logging.getLogger(__name__)
 
-INSTALL, REDIRECT = "/slack/install", "/slack/oauth_redirect"
-TEAM = re.compile(r"[TE][A-Z0-9]{1,30}")
-WORD = re.compile(r"[a-z_]{1,60}")
+INSTALL_PATH, REDIRECT_PATH = "/slack/install", "/slack/oauth_redirect"
+TEAM_ID = re.compile(r"[TE][A-Z0-9]{1,30}")
+REASON_CODE = re.compile(r"[a-z_]{1,60}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,9 +64,9 @@ def oauth_flow(
         client_secret=app.client_secret,
         scopes=app.scopes,
         user_scopes=(),
-        redirect_uri=app.url(REDIRECT),
-        install_path=INSTALL,
-        redirect_uri_path=REDIRECT,
+        redirect_uri=app.url(REDIRECT_PATH),
+        install_path=INSTALL_PATH,
+        redirect_uri_path=REDIRECT_PATH,
         authorization_url=urljoin(tokens.base_url, "../oauth/v2/authorize"),
         installation_store=BoltInstallationStore(installed, tokens),
         installation_store_bot_only=True,
@@ -88,7 +88,7 @@ def routes(flow: AsyncOAuthFlow) -> list[web.RouteDef]:
     async def redirect(request: web.Request) -> web.Response:
         return _page(await flow.handle_callback(_without_body(request)))
 
-    return [web.get(INSTALL, install, allow_head=False), web.get(REDIRECT, redirect, allow_head=False)]
+    return [web.get(INSTALL_PATH, install, allow_head=False), web.get(REDIRECT_PATH, redirect, allow_head=False)]
 
 
 class OAuthFlow(AsyncOAuthFlow):
@@ -114,9 +114,9 @@ class OAuthFlow(AsyncOAuthFlow):
             "state": state,
         }
         team = request.query.get("team", [""])[0]
-        return (
-            f"{self.settings.authorization_url}?{urlencode(query | ({'team': team} if TEAM.fullmatch(team) else {}))}"
-        )
+        if TEAM_ID.fullmatch(team):
+            query["team"] = team
+        return f"{self.settings.authorization_url}?{urlencode(query)}"
 
     async def build_install_page_html(self, url: str, request: AsyncBoltRequest) -> str:
         """The install page."""
@@ -205,14 +205,14 @@ class BoltInstallationStore(AsyncInstallationStore):
 
 @dataclass(frozen=True, slots=True)
 class OAuthCallbacks:
-    """What the person sees at the end."""
+    """The pages after success and failure."""
 
     app: SlackApp
     cookie: OAuthStateUtils
     base_url: str
 
     async def success(self, args: AsyncSuccessArgs) -> BoltResponse:
-        """It is done."""
+        """Show the welcome page."""
         install = _install(args.installation)
         logger.info("installed in a workspace", extra={"workspace": install.workspace})
         query = urlencode({"app": install.app_id, "team": install.workspace})
@@ -220,10 +220,10 @@ class OAuthCallbacks:
         return self._response(200, pages.welcome(install.team_name, opens, is_enterprise=install.is_enterprise))
 
     async def failure(self, args: AsyncFailureArgs) -> BoltResponse:
-        """It is not. The reason may be anybody's words: only one of Slack's own goes into the log."""
-        reason = args.reason if WORD.fullmatch(args.reason) else "unknown"
+        """Show why it failed. The reason comes from the query string: only a plain error code is logged."""
+        reason = args.reason if REASON_CODE.fullmatch(args.reason) else "unknown"
         logger.info("not installed in a workspace", extra={"reason": reason})
-        return self._response(args.suggested_status_code, pages.refusal(reason, self.app.url(INSTALL)))
+        return self._response(args.suggested_status_code, pages.refusal(reason, self.app.url(INSTALL_PATH)))
 
     def _response(self, status: int, html: str) -> BoltResponse:
         headers = {"Content-Type": "text/html", "Set-Cookie": self.cookie.build_set_cookie_for_deletion()}

@@ -1,4 +1,4 @@
-"""What ties a person who comes back from Slack to the browser and the moment they left for it."""
+"""The OAuth state: ties the redirect from Slack to the browser that started the installation."""
 
 import base64
 import logging
@@ -9,25 +9,25 @@ from cryptography.fernet import Fernet, InvalidToken
 from slack_sdk.oauth import OAuthStateUtils
 from slack_sdk.oauth.state_store.async_state_store import AsyncOAuthStateStore
 
-from adapters.slack.install.installations import derived
+from adapters.slack.install.installations import derive_key
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.ports.world import Clock
 
 logger = logging.getLogger(__name__)
 
-COOKIE = "signoff_slack_state"
-SECONDS = 600
+COOKIE_NAME = "signoff_slack_state"
+STATE_TTL_SECONDS = 600
 NONCE_BYTES = 32  # a state of 140 characters, without padding
-STATES = b"signoff/slack/states/1"
+STATE_KEY_PURPOSE = b"signoff/slack/states/1"
 
 
 class OAuthStates(AsyncOAuthStateStore):
-    """What Slack brings back with a person: ours by its signature, for ten minutes, and once."""
+    """Issues and checks OAuth states: encrypted, valid for ten minutes, usable once."""
 
     def __init__(self, *, database: Database, clock: Clock, client_secret: str) -> None:
         self._database = database
         self._clock = clock
-        self._fernet = Fernet(base64.urlsafe_b64encode(derived(client_secret, STATES)))
+        self._fernet = Fernet(base64.urlsafe_b64encode(derive_key(client_secret, STATE_KEY_PURPOSE)))
 
     @property
     def logger(self) -> logging.Logger:
@@ -35,13 +35,13 @@ class OAuthStates(AsyncOAuthStateStore):
         return logger
 
     async def async_issue(self, *args: Any, **kwargs: Any) -> str:
-        """A new one."""
+        """Issue a new state."""
         return self._fernet.encrypt_at_time(secrets.token_bytes(NONCE_BYTES), self._now).decode()
 
     async def async_consume(self, state: str) -> bool:
-        """Whether it is to be believed; not a second time."""
+        """Whether the state is valid and unused; marks it as used."""
         try:
-            nonce = self._fernet.decrypt_at_time(state.encode(errors="replace"), SECONDS - 1, self._now)
+            nonce = self._fernet.decrypt_at_time(state.encode(errors="replace"), STATE_TTL_SECONDS - 1, self._now)
         except InvalidToken:
             return False
 
@@ -56,16 +56,16 @@ class OAuthStates(AsyncOAuthStateStore):
 
 
 class StateCookie(OAuthStateUtils):
-    """The state in the browser that asked for it. Slack sends it back by a link, so Lax lets it through."""
+    """The cookie with the OAuth state. Slack returns by a link, so SameSite=Lax suffices."""
 
     def __init__(self, *, is_secure: bool) -> None:
-        super().__init__(cookie_name=COOKIE, expiration_seconds=SECONDS)
+        super().__init__(cookie_name=COOKIE_NAME, expiration_seconds=STATE_TTL_SECONDS)
         self._rules = "Path=/; HttpOnly; SameSite=Lax" + ("; Secure" if is_secure else "")
 
     def build_set_cookie_for_new_state(self, state: str) -> str:
-        """Keep it as long as it counts."""
+        """Set-Cookie for a new state."""
         return f"{self.cookie_name}={state}; Max-Age={self.expiration_seconds}; {self._rules}"
 
     def build_set_cookie_for_deletion(self) -> str:
-        """Drop it."""
+        """Set-Cookie that deletes the state."""
         return f"{self.cookie_name}=deleted; Max-Age=0; {self._rules}"

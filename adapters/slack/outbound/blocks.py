@@ -1,54 +1,64 @@
-"""Slack's Block Kit as values: small builders that keep to its limits. What is shown is decided elsewhere.
+"""Builders for Slack's Block Kit that keep to its limits.
 
-Everything is plain text or rich text, where nothing notifies, links or formats, whoever wrote it. A length is counted
-in UTF-16 units, as Slack does.
+Text is plain text or rich text, so nothing in it can mention, link or format; the only mrkdwn is `date_field`. Lengths
+are in UTF-16 code units, as Slack counts.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any, TypeAlias
 
+from adapters.decision_log import time_text
 from adapters.slack.outbound.texts import NOTHING, clean, escaped
 from adapters.text_fit import cut, pieces
 
 Block: TypeAlias = dict[str, Any]
 
 # docs.slack.dev/reference/block-kit/blocks, …/block-elements, …/composition-objects, …/views
-MESSAGE_BLOCKS, VIEW_BLOCKS = 50, 100
-TEXT, LABEL, HINT, PLACEHOLDER = 3000, 2000, 2000, 150
-BUTTON_TEXT, VALUE = 75, 2000
-OPTION_TEXT = 75
-CONTEXT_ELEMENTS, ACTION_ELEMENTS = 10, 25
-CONFIRM_TITLE, CONFIRM_TEXT, CONFIRM_BUTTON = 100, 300, 30
-IDENTIFIER = 255
-INPUT = 3000
-VIEW_TITLE, VIEW_BUTTON = 24, 24
-VIEW_SIZE = 250_000
+MAX_MESSAGE_BLOCKS, MAX_VIEW_BLOCKS = 50, 100
+MAX_TEXT, MAX_LABEL, MAX_HINT, MAX_PLACEHOLDER = 3000, 2000, 2000, 150
+MAX_BUTTON_TEXT, MAX_VALUE = 75, 2000
+MAX_OPTION_TEXT = 75
+MAX_CONTEXT_ELEMENTS, MAX_ACTION_ELEMENTS = 10, 25
+MAX_CONFIRM_TITLE, MAX_CONFIRM_TEXT, MAX_CONFIRM_BUTTON = 100, 300, 30
+MAX_ID = 255
+MAX_INPUT = 3000
+MAX_VIEW_TITLE, MAX_VIEW_BUTTON = 24, 24
+MAX_VIEW_BYTES = 250_000
 # A message is refused with msg_blocks_too_long from about 13,200 on (github.com/slackapi/bolt-js/issues/2509).
-MESSAGE_TEXT = 12_000
+MAX_MESSAGE_TEXT = 12_000
+# docs.slack.dev/messaging/formatting-message-text#date-formatting
+DATE_FORMAT = "{date_short_pretty} {time}"
 # docs.slack.dev/reference/methods/chat.postMessage: beyond it the text is better shortened; ours is a line.
-NOTIFICATION = 300
+MAX_NOTIFICATION = 300
 
 
 def notification(text: str) -> str:
     """A message's `text`: one line that formats and notifies nothing."""
-    return escaped(cut(" ".join(clean(text).split()), NOTIFICATION)) or NOTHING
+    return escaped(cut(" ".join(clean(text).split()), MAX_NOTIFICATION)) or NOTHING
 
 
-def plain(text: str, most: int = TEXT) -> Block:
+def plain(text: str, most: int = MAX_TEXT) -> Block:
     """A plain text, never empty."""
     shown = cut(clean(text), most)
     return {"type": "plain_text", "text": shown if shown.strip() else NOTHING, "emoji": False}
 
 
-def section(text: str, accessory: Block | None = None, *, most: int = TEXT) -> Block:
-    """A paragraph, shown whole, with a button beside it perhaps."""
-    block = {"type": "section", "text": plain(text, most), "expand": True}
+def section(text: str, accessory: Block | None = None, *, most: int = MAX_TEXT, at: datetime | None = None) -> Block:
+    """A section with its whole text, an optional button and an optional time, drawn in the reader's time zone."""
+    block: Block = {"type": "section", "text": plain(text, most), "expand": True}
+    block |= {"fields": [date_field(at)]} if at else {}
     return block | {"accessory": accessory} if accessory else block
 
 
-def context(*texts: str, most: int = TEXT) -> Block:
-    """Small print."""
-    return {"type": "context", "elements": [plain(text, most) for text in texts[:CONTEXT_ELEMENTS]]}
+def date_field(at: datetime) -> Block:
+    """A time as mrkdwn in Slack's own date format; the text holds nothing that people or models wrote."""
+    return {"type": "mrkdwn", "text": f"<!date^{int(at.timestamp())}^{DATE_FORMAT}|{time_text(at)}>"}
+
+
+def context(*texts: str, most: int = MAX_TEXT) -> Block:
+    """A context block."""
+    return {"type": "context", "elements": [plain(text, most) for text in texts[:MAX_CONTEXT_ELEMENTS]]}
 
 
 def rich(*elements: Block) -> Block:
@@ -67,6 +77,11 @@ def run(text: str, *styles: str) -> Block:
     return element | {"style": dict.fromkeys(styles, True)} if styles else element
 
 
+def date_run(at: datetime) -> Block:
+    """A time as an element of rich text, drawn in the reader's time zone; `fallback` is for clients that cannot."""
+    return {"type": "date", "timestamp": int(at.timestamp()), "format": DATE_FORMAT, "fallback": time_text(at)}
+
+
 def link_run(url: str, label: str) -> Block:
     """A link of ours, as one run of a line."""
     return {"type": "link", "url": url, "text": label}
@@ -74,12 +89,12 @@ def link_run(url: str, label: str) -> Block:
 
 def numbered(*texts: str) -> Block:
     """A numbered list."""
-    lines = [line(*map(run, pieces(text, TEXT))) for text in texts]
+    lines = [line(*map(run, pieces(text, MAX_TEXT))) for text in texts]
     return {"type": "rich_text_list", "style": "ordered", "elements": lines}
 
 
 def quoted(text: str) -> Block:
-    """Words of somebody, behind a bar."""
+    """A block quote."""
     return {"type": "rich_text_quote", "elements": [run(text)]}
 
 
@@ -87,13 +102,13 @@ def preformatted(text: str) -> Block:
     """Text as it stands, in a box that nothing in it can close."""
     return {
         "type": "rich_text_preformatted",
-        "elements": [run(piece) for piece in pieces(clean(text) or NOTHING, TEXT)],
+        "elements": [run(piece) for piece in pieces(clean(text) or NOTHING, MAX_TEXT)],
     }
 
 
 def actions(*elements: Block, block_id: str = "") -> Block:
     """A row of buttons."""
-    block: Block = {"type": "actions", "elements": list(elements[:ACTION_ELEMENTS])}
+    block: Block = {"type": "actions", "elements": list(elements[:MAX_ACTION_ELEMENTS])}
     return block | {"block_id": block_id} if block_id else block
 
 
@@ -110,23 +125,23 @@ def heading(text: str) -> Block:
 def confirmation(title: str, text: str, *, yes: str, no: str = "Cancel", danger: bool = False) -> Block:
     """The question before a button takes effect."""
     asked = {
-        "title": plain(title, CONFIRM_TITLE),
-        "text": plain(text, CONFIRM_TEXT),
-        "confirm": plain(yes, CONFIRM_BUTTON),
-        "deny": plain(no, CONFIRM_BUTTON),
+        "title": plain(title, MAX_CONFIRM_TITLE),
+        "text": plain(text, MAX_CONFIRM_TEXT),
+        "confirm": plain(yes, MAX_CONFIRM_BUTTON),
+        "deny": plain(no, MAX_CONFIRM_BUTTON),
     }
     return asked | {"style": "danger"} if danger else asked
 
 
 def button(label: str, action_id: str, value: str, **more: Any) -> Block:
     """A button; `more` may hold style, confirm and url."""
-    given = {"type": "button", "text": plain(label, BUTTON_TEXT), "action_id": action_id, "value": value}
+    given = {"type": "button", "text": plain(label, MAX_BUTTON_TEXT), "action_id": action_id, "value": value}
     return given | {name: what for name, what in more.items() if what}
 
 
 def option(label: str, value: str) -> Block:
     """One of several things to choose."""
-    return {"text": plain(label, OPTION_TEXT), "value": value}
+    return {"text": plain(label, MAX_OPTION_TEXT), "value": value}
 
 
 def chooser(kind: str, action_id: str, options: Sequence[Block], chosen: Sequence[str] = ()) -> Block:
@@ -139,7 +154,7 @@ def chooser(kind: str, action_id: str, options: Sequence[Block], chosen: Sequenc
 
 
 def menu(action_id: str, *options: Block) -> Block:
-    """Three dots behind which there is more to press: at most five things."""
+    """An overflow menu of at most five options."""
     return {"type": "overflow", "action_id": action_id, "options": list(options)}
 
 
@@ -148,7 +163,7 @@ def text_input(action_id: str, initial: str = "", *, placeholder: str = "", mult
     element: Block = {"type": "plain_text_input", "action_id": action_id, "multiline": multiline}
     if initial:
         element["initial_value"] = initial
-    return element | {"placeholder": plain(placeholder, PLACEHOLDER)} if placeholder else element
+    return element | {"placeholder": plain(placeholder, MAX_PLACEHOLDER)} if placeholder else element
 
 
 def labelled(label: str, element: Block, block_id: str, *, hint: str = "", optional: bool = True) -> Block:
@@ -156,11 +171,11 @@ def labelled(label: str, element: Block, block_id: str, *, hint: str = "", optio
     block = {
         "type": "input",
         "block_id": block_id,
-        "label": plain(label, LABEL),
+        "label": plain(label, MAX_LABEL),
         "optional": optional,
         "element": element,
     }
-    return block | {"hint": plain(hint, HINT)} if hint else block
+    return block | {"hint": plain(hint, MAX_HINT)} if hint else block
 
 
 def texts_in(blocks: object) -> Iterator[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from adapters.buttons import ViewButton
 from adapters.cards import Card, Labelled, brief_arguments
 from adapters.slack.outbound.blocks import (
-    MESSAGE_TEXT,
+    MAX_MESSAGE_TEXT,
     Block,
     actions,
     context,
@@ -23,15 +23,15 @@ from adapters.text_fit import cut, fits, shares
 from adapters.ui_text import CUT_TO_FIT, first_lines, more_text
 
 # What the parts that are budgeted first may take, in UTF-16 units.
-HEADLINE, STATE, REMARK, FOOTER = 200, 500, 500, 300
-SAYS, PLAN, DETAIL, REVIEW = 1500, 700, 500, 1000
-FOLDED, FOLDED_SAYS = 150, 300
-# A message is kept well under what Slack takes, which counts more than the texts: see MESSAGE_TEXT.
-ROOM, CONTAINER = MESSAGE_TEXT - 2000, 10
-ONE_LINE, NAME, LEAST_NAME = 100, 200, 8
-MOST_ARGUMENTS = 60
-MARK = 60
-SIGNS = {"good": "✓", "bad": "✗", "busy": "●", "quiet": "–", "open": "○"}
+MAX_HEADLINE, MAX_STATE, MAX_REMARK, MAX_FOOTER = 200, 500, 500, 300
+MAX_SAYS, MAX_PLAN, MAX_DETAIL, MAX_REVIEW = 1500, 700, 500, 1000
+MAX_FOLDED, MAX_FOLDED_SAYS = 150, 300
+# A message is kept well under what Slack takes, which counts more than the texts: see MAX_MESSAGE_TEXT.
+CARD_TEXT_BUDGET, BLOCK_OVERHEAD = MAX_MESSAGE_TEXT - 2000, 10
+MAX_INLINE_VALUE, MAX_NAME, MIN_NAME = 100, 200, 8
+MAX_ARGUMENTS = 60
+ARGUMENT_OVERHEAD = 60
+STATE_SIGNS = {"good": "✓", "bad": "✗", "busy": "●", "quiet": "–", "open": "○"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def card_blocks(card: Card, controls: Sequence[Block], footer: Sequence[str]) ->
     is_cut = any(part.is_cut for part in parts) or bool(card.plan or card.details or card.review)
     pressable = [show_all_button(card)] if is_cut else []
     pressable += [each for row in controls for each in row["elements"]]
-    return [*shown, context(" · ".join(footer), most=FOOTER), *([actions(*pressable)] if pressable else [])]
+    return [*shown, context(" · ".join(footer), most=MAX_FOOTER), *([actions(*pressable)] if pressable else [])]
 
 
 def show_all_button(card: Card) -> Block:
@@ -64,57 +64,57 @@ def plan_text(card: Card) -> str:
     return f"Plan: {' → '.join(card.plan)}"
 
 
-def taken(blocks: Sequence[Block]) -> int:
+def text_size(blocks: Sequence[Block]) -> int:
     """How much blocks add to a message, with something for what holds the texts."""
-    return sum(weight(text) + CONTAINER for text in texts_in(list(blocks)))
+    return sum(weight(text) + BLOCK_OVERHEAD for text in texts_in(list(blocks)))
 
 
 def _open(card: Card, controls: Sequence[Block], footer: Sequence[str]) -> list[Block]:
     top = [*_head(card).blocks, *_thoughts(card), *_review(card)]
-    bottom = [section(text, most=REMARK) for text in (card.remark, card.edits) if text]
-    bottom += [*_outcome(card).blocks, context(" · ".join(footer), most=FOOTER), *controls]
-    command = _command(card, ROOM - taken([*top, *bottom]) - weight(CUT_TO_FIT))
+    bottom = [section(text, most=MAX_REMARK) for text in (card.remark, card.edits) if text]
+    bottom += [*_outcome(card).blocks, context(" · ".join(footer), most=MAX_FOOTER), *controls]
+    command = _command(card, CARD_TEXT_BUDGET - text_size([*top, *bottom]) - weight(CUT_TO_FIT))
     more = [section(CUT_TO_FIT, show_all_button(card))] if command.is_cut else []
     return [*top, *command.blocks, *more, *bottom]
 
 
 def _head(card: Card) -> CardBlocks:
     headline, state = one_line(card.marked_headline), one_line(card.standing)
-    runs = [run(cut(headline, HEADLINE), "bold")]
+    runs = [run(cut(headline, MAX_HEADLINE), "bold")]
     if not _is_proposed(card):
-        runs.append(run(f"\n{SIGNS[card.tone]} {cut(state, STATE)}"))
-    return CardBlocks([rich(line(*runs))], not (fits(headline, HEADLINE) and fits(state, STATE)))
+        runs.append(run(f"\n{STATE_SIGNS[card.tone]} {cut(state, MAX_STATE)}"))
+    return CardBlocks([rich(line(*runs))], not (fits(headline, MAX_HEADLINE) and fits(state, MAX_STATE)))
 
 
 def _thoughts(card: Card) -> list[Block]:
-    texts = [(plan_text(card), PLAN)] if card.plan else []
-    texts += [(f"{part.label}: {part.text}", DETAIL) for part in card.details]
-    is_cut = not all(fits(clean(text), most) for text, most in [(card.says, SAYS), *texts])
+    texts = [(plan_text(card), MAX_PLAN)] if card.plan else []
+    texts += [(f"{part.label}: {part.text}", MAX_DETAIL) for part in card.details]
+    is_cut = not all(fits(clean(text), most) for text, most in [(card.says, MAX_SAYS), *texts])
     more = element(ViewButton("thoughts", card.turn)) if is_cut or (card.is_brief and texts) else None
     small = [] if card.is_brief else [context(text, most=most) for text, most in texts]
     if not card.says.strip():
         return [*small, actions(more)] if more else small
-    return [section(card.says, more, most=SAYS), *small]
+    return [section(card.says, more, most=MAX_SAYS), *small]
 
 
 def _review(card: Card) -> list[Block]:
     if not card.review.strip():
         return []
     text = f"Self-review: {card.review}"
-    return [section(text, None if fits(clean(text), REVIEW) else show_all_button(card), most=REVIEW)]
+    return [section(text, None if fits(clean(text), MAX_REVIEW) else show_all_button(card), most=MAX_REVIEW)]
 
 
 def _command(card: Card, room: int) -> CardBlocks:
-    arguments = card.arguments[:MOST_ARGUMENTS]
+    arguments = card.arguments[:MAX_ARGUMENTS]
     preview = _preview(card)
     shown, beyond = [*preview, *arguments], len(card.arguments) - len(arguments)
     if not shown:
         return CardBlocks([context("No arguments.")])
     labels = [one_line(part.label) or "?" for part in shown]
-    most = max(LEAST_NAME, min(NAME, room // (4 * len(shown))))
+    most = max(MIN_NAME, min(MAX_NAME, room // (4 * len(shown))))
     names = [cut(label, most) for label in labels]
     texts = [clean(part.text) for part in shown]
-    room -= sum(map(weight, names)) + len(shown) * (MARK + 4 * CONTAINER)
+    room -= sum(map(weight, names)) + len(shown) * (ARGUMENT_OVERHEAD + 4 * BLOCK_OVERHEAD)
     given = shares([weight(text) for text in texts], room)
     fitted = [beginning_by_weight(text, share) for text, share in zip(texts, given, strict=True)]
     elements: list[Block] = []
@@ -132,7 +132,7 @@ def _preview(card: Card) -> list[Labelled]:
 def _argument(name: str, text: str, part: str) -> list[Block]:
     if not text:
         return [line(run(name, "bold"), run(" "), run("empty", "italic"))]
-    if part == text and "\n" not in text and fits(text, ONE_LINE):
+    if part == text and "\n" not in text and fits(text, MAX_INLINE_VALUE):
         return [line(run(name, "bold"), run(" "), run(text, "code"))]
     return _boxed(name, text, part)
 
@@ -156,10 +156,10 @@ def _joined(elements: Sequence[Block]) -> list[Block]:
 
 def _folded(card: Card) -> CardBlocks:
     says, brief = one_line(card.says), one_line(brief_arguments(card))
-    blocks = [context(says, most=FOLDED_SAYS)] if says else []
-    blocks += [context(brief, most=FOLDED)] if brief else []
-    blocks += [context(card.edits, most=REMARK)] if card.edits else []
-    is_whole = fits(says, FOLDED_SAYS) and fits(brief, FOLDED) and not (card.preview or card.changes)
+    blocks = [context(says, most=MAX_FOLDED_SAYS)] if says else []
+    blocks += [context(brief, most=MAX_FOLDED)] if brief else []
+    blocks += [context(card.edits, most=MAX_REMARK)] if card.edits else []
+    is_whole = fits(says, MAX_FOLDED_SAYS) and fits(brief, MAX_FOLDED) and not (card.preview or card.changes)
     is_same = all(one_line(part.text) == part.text for part in card.arguments)
     return CardBlocks(blocks, not (is_whole and is_same))
 

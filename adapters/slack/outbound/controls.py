@@ -7,8 +7,8 @@ from adapters.buttons import Button, ViewButton, ViewVerb
 from adapters.cards import Card
 from adapters.chat.extra_buttons import DeleteButton, foreign_button
 from adapters.slack.outbound.blocks import (
-    IDENTIFIER,
-    VALUE,
+    MAX_ID,
+    MAX_VALUE,
     Block,
     actions,
     button,
@@ -100,7 +100,7 @@ def rest_button(agent: Agent) -> Block:
 def upload_button(agent: Agent, path: str) -> Block | None:
     """Puts a file into the thread; None for a path that no button can carry."""
     upload = SlackUploadButton(agent.id, path)
-    return element(upload) if fits(str(upload), VALUE) and path.isprintable() else None
+    return element(upload) if fits(str(upload), MAX_VALUE) and path.isprintable() else None
 
 
 def card_controls(agent: Agent, card: Card, risks: Sequence[RiskClass]) -> list[Block]:
@@ -128,7 +128,7 @@ def reply_box(agent: Agent, shown: str) -> Block:
     reply = Button("reply", agent.id, shown=shown)
     typed = text_input(action_id(reply), placeholder=REPLY_DOES, multiline=False)
     typed["dispatch_action_config"] = {"trigger_actions_on": ["on_enter_pressed"]}
-    block = labelled(f"Reply to {agent.name}", typed, str(reply)[:IDENTIFIER])
+    block = labelled(f"Reply to {agent.name}", typed, str(reply)[:MAX_ID])
     return block | {"dispatch_action": True}
 
 

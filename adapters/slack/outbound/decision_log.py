@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from adapters.decision_log import row_text
-from adapters.slack.outbound.blocks import line, link_run, notification, rich, run
+from adapters.decision_log import row_text, time_text
+from adapters.slack.outbound.blocks import date_run, line, link_run, notification, rich, run
 from adapters.slack.outbound.links import card_link
 from adapters.slack.outbound.message import SlackMessage
 from adapters.text_fit import cut
 from agent_core.service.decision_log import LogRow
 
-LOG_ROW = 500
+MAX_ROW_TEXT = 500
 
 
 def log_message(rows: Sequence[LogRow], head: str) -> SlackMessage:
@@ -18,5 +18,7 @@ def log_message(rows: Sequence[LogRow], head: str) -> SlackMessage:
     for row in rows:
         url = card_link(row.entry.channel, row.card)
         opens = [run(" · "), link_run(url, "card")] if url else []
-        lines.append(line(run(cut(row_text(row.entry), LOG_ROW)), *opens, run("\n")))
+        at = time_text(row.entry.at)
+        said = row_text(row.entry).removeprefix(at)
+        lines.append(line(date_run(row.entry.at), run(cut(said, MAX_ROW_TEXT)), *opens, run("\n")))
     return SlackMessage(notification(head), [rich(*lines)])

@@ -9,7 +9,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Self, get_args
 
 from adapters.chat.extra_buttons import ExtraVerb, foreign_button
-from adapters.slack.outbound.blocks import VALUE
+from adapters.slack.outbound.blocks import MAX_VALUE
 from adapters.slack.outbound.texts import clean
 from adapters.text_fit import beginning, fits, units
 from agent_core.model.agent_policy import Approvers, Policy, Verbosity
@@ -57,12 +57,14 @@ class SlackDraftButton:
     @property
     def carries_draft(self) -> bool:
         """Whether the button holds the draft itself."""
-        return self.draft is not None and fits(_json([self.verb, _fields(self.draft), ""]), VALUE)
+        return self.draft is not None and fits(_json([self.verb, _fields(self.draft), ""]), MAX_VALUE)
 
     def __str__(self) -> str:
         if self.draft is not None and self.carries_draft:
             return _json([self.verb, _fields(self.draft), ""])
-        return _json([self.verb, None, _shortened(clean(self.sentence), VALUE - units(_json([self.verb, None, ""])))])
+        return _json(
+            [self.verb, None, _shortened(clean(self.sentence), MAX_VALUE - units(_json([self.verb, None, ""])))]
+        )
 
     @classmethod
     def parse(cls, text: str) -> Self:

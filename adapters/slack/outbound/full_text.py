@@ -5,39 +5,41 @@ from collections.abc import Iterator, Sequence
 
 from adapters.cards import Card, Labelled
 from adapters.chat.full_text import command_parts, spoken_parts
-from adapters.slack.outbound.blocks import TEXT, Block, line, preformatted, rich, run
+from adapters.slack.outbound.blocks import MAX_TEXT, Block, line, preformatted, rich, run
 from adapters.slack.outbound.card import one_line
 from adapters.slack.outbound.texts import clean
 from adapters.text_fit import pieces, units
 
-MOST_BLOCKS, MOST_TEXT = 90, 100_000
+MAX_PART_BLOCKS, MAX_PART_TEXT = 90, 100_000
 # Slack refuses a view of more than 250,000 bytes; a character may take six of them in what the SDK sends.
-MOST_BYTES = 200_000
-LABEL = 2000
+MAX_PART_BYTES = 200_000
+MAX_LABEL = 2000
 
 
 def parts_of(card: Card) -> list[list[Block]]:
     """All there is of a turn, in parts that a view can hold."""
-    return packed([*drawn(spoken_parts(card, card.state)), *drawn(command_parts(card), boxed=True)])
+    return split_into_parts([*drawn(spoken_parts(card, card.state)), *drawn(command_parts(card), boxed=True)])
 
 
 def drawn(texts: Sequence[Labelled], *, boxed: bool = False) -> Iterator[Block]:
     """Each text under its label, in pieces that fit a block; together they are the text."""
     for part in texts:
-        label = one_line(part.label)[:LABEL]
-        for piece in pieces(clean(part.text), TEXT):
+        label = one_line(part.label)[:MAX_LABEL]
+        for piece in pieces(clean(part.text), MAX_TEXT):
             yield rich(*(_boxed(label, piece) if boxed else _said(label, piece)))
             label = ""
 
 
-def packed(blocks: Sequence[Block]) -> list[list[Block]]:
+def split_into_parts(blocks: Sequence[Block]) -> list[list[Block]]:
     """The blocks in parts, each within what a view holds."""
     parts: list[list[Block]] = [[]]
     text, size = 0, 0
     for block in blocks:
         sent = json.dumps(block)
         words = _words(block)
-        if parts[-1] and (len(parts[-1]) >= MOST_BLOCKS or text + words > MOST_TEXT or size + len(sent) > MOST_BYTES):
+        if parts[-1] and (
+            len(parts[-1]) >= MAX_PART_BLOCKS or text + words > MAX_PART_TEXT or size + len(sent) > MAX_PART_BYTES
+        ):
             parts.append([])
             text, size = 0, 0
         parts[-1].append(block)

@@ -7,13 +7,13 @@ line ends where that can be, and the id of each block says how it is joined to t
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from adapters.slack.outbound.blocks import INPUT, Block, labelled, text_input
+from adapters.slack.outbound.blocks import MAX_INPUT, Block, labelled, text_input
 from adapters.slack.outbound.texts import carried
 from adapters.text_fit import beginning, fits
 
 FIELD = "value"
-PIECE = INPUT - 600  # leaves people room to add something
-JOINS = {"line": "\n", "on": ""}
+MAX_INPUT_PIECE = MAX_INPUT - 600  # leaves people room to add something
+SEPARATORS = {"line": "\n", "on": ""}
 
 
 def entries(field: str, label: str, text: str = "", **look: Any) -> list[Block]:
@@ -44,7 +44,7 @@ def written(values: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
                 found |= {f"{field}.{option['value']}": "on" for option in state["selected_options"] or ()}
             else:
                 found[field] = found.get(field, "") + ends.get(field, "") + _text(state)
-        ends[field] = JOINS.get(place.partition("/")[2], "")
+        ends[field] = SEPARATORS.get(place.partition("/")[2], "")
     return found
 
 
@@ -54,8 +54,8 @@ def field_of(block_id: str) -> str:
 
 
 def _parts(text: str) -> Iterator[tuple[str, str]]:
-    while not fits(text, PIECE):
-        part = beginning(text, PIECE) or text[0]
+    while not fits(text, MAX_INPUT_PIECE):
+        part = beginning(text, MAX_INPUT_PIECE) or text[0]
         end = len(part) if text.startswith("\n", len(part)) else part.rfind("\n")
         if end > 0:
             yield text[:end], "line"

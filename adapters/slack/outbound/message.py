@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Self, TypeAlias
 
-from adapters.slack.outbound.blocks import MESSAGE_TEXT, TEXT, Block, notification, section
+from adapters.slack.outbound.blocks import MAX_MESSAGE_TEXT, MAX_TEXT, Block, notification, section
 from adapters.slack.outbound.texts import NOTHING, clean
 from adapters.text_fit import cut, pieces
 
@@ -24,8 +24,10 @@ class SlackMessage:
     @classmethod
     def plain(cls, text: str) -> Self:
         """A text that formats, links and notifies nothing."""
-        most = MESSAGE_TEXT // 2
-        return cls(notification(text), [section(piece) for piece in pieces(cut(clean(text), most) or NOTHING, TEXT)])
+        most = MAX_MESSAGE_TEXT // 2
+        return cls(
+            notification(text), [section(piece) for piece in pieces(cut(clean(text), most) or NOTHING, MAX_TEXT)]
+        )
 
     @property
     def arguments(self) -> dict[str, Any]:

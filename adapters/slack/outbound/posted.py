@@ -1,4 +1,4 @@
-"""What Signoff has posted already: looked for by its metadata before it is sent again after a crash."""
+"""Finds messages already posted, by metadata, so that nothing is posted twice after a crash."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from adapters.slack.api.client import SlackApi
 from adapters.slack.outbound.message import Metadata
 from agent_core.model.channels import ChannelScope, ThreadRef
 
-PAGE, MOST_PAGES = 200, 25
-CLOCKS_APART = timedelta(minutes=2)
+PAGE_SIZE, MAX_PAGES = 200, 25
+MAX_CLOCK_SKEW = timedelta(minutes=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ class PostedMessages:
         return await self._find(thread.channel, thread.thread, metadata, since)
 
     async def _find(self, channel: ChannelScope, thread: str, metadata: Metadata, since: datetime) -> str:
-        cursor, oldest = "", f"{(since - CLOCKS_APART).timestamp():.6f}"
-        for _ in range(MOST_PAGES):
+        cursor, oldest = "", f"{(since - MAX_CLOCK_SKEW).timestamp():.6f}"
+        for _ in range(MAX_PAGES):
             page = await self._page(channel, thread, oldest, cursor)
             for message in page.get("messages") or ():
                 if _is_it(message, metadata):
@@ -40,7 +40,7 @@ class PostedMessages:
         return ""
 
     async def _page(self, channel: ChannelScope, thread: str, oldest: str, cursor: str) -> Any:
-        asked: dict[str, Any] = {"oldest": oldest, "limit": PAGE, "include_all_metadata": True}
+        asked: dict[str, Any] = {"oldest": oldest, "limit": PAGE_SIZE, "include_all_metadata": True}
         asked |= {"cursor": cursor} if cursor else {}
         where = channel.channel
         if thread:

@@ -1,17 +1,16 @@
 """What stands in Slack's messages. Pure: a value of the core → text, blocks and metadata, within Slack's limits."""
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from adapters.answers import Answer
 from adapters.buttons import Button, ViewButton
 from adapters.cards import free_text, how_to_talk, spend_text, status_text, summary_text, turn_card
 from adapters.chat.subcommands import Link
-from adapters.chat.texts import AT_REST, notice_text, settings_lines, since_text
+from adapters.chat.texts import AT_REST, notice_text, settings_lines
 from adapters.slack.outbound.blocks import (
-    MESSAGE_BLOCKS,
-    MESSAGE_TEXT,
-    TEXT,
+    MAX_MESSAGE_BLOCKS,
+    MAX_MESSAGE_TEXT,
+    MAX_TEXT,
     Block,
     actions,
     context,
@@ -47,11 +46,11 @@ from agent_core.model.files import FileEntry
 from agent_core.model.note import Notice
 from agent_core.model.turn import Turn
 
-NAME, ROLE, GOALS, SHORT = 160, 1000, 8000, 150
-MOST_LISTED, MOST_UPLOADS = MESSAGE_BLOCKS - 10, 20
+MAX_NAME, MAX_ROLE, MAX_GOALS, MAX_SHORT = 160, 1000, 8000, 150
+MAX_LISTED_AGENTS, MAX_UPLOAD_BUTTONS = MAX_MESSAGE_BLOCKS - 15, 20
 EXPLANATION = (
-    "Signoff puts agents to work in your team's chat, and nothing runs until somebody signs it off.",
-    "Mention Signoff with what you want done, or press New agent:",
+    "Signoff runs agents in your team's chat, and nothing runs until someone signs it off.",
+    "Mention Signoff and say what you want done, or press New agent:",
 )
 EXAMPLE = "research the best tennis strings for topspin"
 
@@ -74,7 +73,7 @@ def root_message(agent: Agent, *, model: str, status_line: str = "") -> SlackMes
         context(" · ".join(filter(None, facts))),
         context(how_to_talk(agent)),
     ]
-    blocks += [context(f"● {one_line(status_line)}", most=SHORT)] if status_line.strip() else []
+    blocks += [context(f"● {one_line(status_line)}", most=MAX_SHORT)] if status_line.strip() else []
     said = f"{agent.name}: {agent.role}"
     return SlackMessage(notification(said), blocks, metadata("signoff_agent", agent=agent.id))
 
@@ -82,7 +81,7 @@ def root_message(agent: Agent, *, model: str, status_line: str = "") -> SlackMes
 def notice_message(agent: Agent, notice: Notice) -> SlackMessage:
     """What Signoff tells the thread; with Resume where the agent stands still."""
     resume = element(Button("resume", agent.id)) if notice.kind in AT_REST else None
-    name = cut(one_line(agent.name), NAME)
+    name = cut(one_line(agent.name), MAX_NAME)
     said = notice_text(name, notice)
     blocks = [section(said, resume) if resume else context(said)]
     blocks += [actions(element(ViewButton("show reply", notice.id)))] if notice.reply else []
@@ -92,7 +91,9 @@ def notice_message(agent: Agent, notice: Notice) -> SlackMessage:
 def note_message(agent: Agent, by: Actor, text: str) -> SlackMessage:
     """What somebody wrote into the reply box who may not decide, for the others to see."""
     said = f"{by} to {agent.name}"
-    blocks = [rich(line(run(cut(one_line(said), NAME), "bold"), run(" as a note")), quoted(cut(clean(text), TEXT)))]
+    blocks = [
+        rich(line(run(cut(one_line(said), MAX_NAME), "bold"), run(" as a note")), quoted(cut(clean(text), MAX_TEXT)))
+    ]
     return SlackMessage(notification(f"{said}: {text}"), blocks)
 
 
@@ -106,37 +107,39 @@ def answer_message(answer: Answer) -> SlackMessage:
     if answer.log:
         return log_message(answer.log, answer.text.partition("\n")[0])
     whole = clean(answer.whole)
-    part = beginning(whole, MESSAGE_TEXT // 2 - SHORT)
+    part = beginning(whole, MAX_MESSAGE_TEXT // 2 - MAX_SHORT)
     left = len(whole) - len(part)
     return SlackMessage.plain(f"{part}\n… {left:,} more characters." if left else part)
 
 
-def agents_message(agents: Sequence[Agent], now: datetime, link: Link) -> SlackMessage:
+def agents_message(agents: Sequence[Agent], link: Link) -> SlackMessage:
     """The channel's agents, one a line."""
     if not agents:
         said = "No agents here yet."
         return SlackMessage(said, [section(said, element(ViewButton("new agent", "here")))])
-    blocks = [section(standing_text(agent, now), linked(agent, link)) for agent in agents[:MOST_LISTED]]
-    blocks += _rest(len(agents) - MOST_LISTED, "agents")
+    blocks = [
+        section(standing_text(agent), linked(agent, link), at=agent.since) for agent in agents[:MAX_LISTED_AGENTS]
+    ]
+    blocks += _rest(len(agents) - MAX_LISTED_AGENTS, "agents")
     return SlackMessage(notification(", ".join(agent.name for agent in agents)), blocks)
 
 
-def agent_message(agent: Agent, now: datetime, link: Link) -> SlackMessage:
+def agent_message(agent: Agent, link: Link) -> SlackMessage:
     """One agent with all that is settled about it."""
     opens = linked(agent, link)
     buttons = [*([opens] if opens else []), rest_button(agent)]
     buttons += [element(Button("revoke", agent.id))] if agent.lease else []
-    standing = standing_text(agent, now)
+    standing = standing_text(agent)
     about = _about(agent.name, agent.role, agent.goals)
     settled = context("\n".join(settings_lines(agent)))
-    return SlackMessage(notification(standing), [*about, section(standing), settled, actions(*buttons)])
+    return SlackMessage(notification(standing), [*about, section(standing, at=agent.since), settled, actions(*buttons)])
 
 
 def files_message(agent: Agent, entries: Sequence[FileEntry]) -> SlackMessage:
     """The files of an agent, with a button for each of the first."""
     if not entries:
         return SlackMessage.plain(f"{agent.name} has no files yet.")
-    shown = entries[:MOST_UPLOADS]
+    shown = entries[:MAX_UPLOAD_BUTTONS]
     blocks = [_file(agent, entry) for entry in shown]
     blocks += _rest(len(entries) - len(shown), "files")
     return SlackMessage(notification(f"{agent.name}: {len(entries):,} files"), blocks)
@@ -174,10 +177,10 @@ def offer_message(draft: AgentDraft, sentence: str = "", *, said: str = "") -> S
     )
 
 
-def standing_text(agent: Agent, now: datetime) -> str:
-    """An agent on one line: name, what it does and for how long, spend."""
+def standing_text(agent: Agent) -> str:
+    """An agent on one line: name, status, spend."""
     status = one_line(status_text(agent.status))
-    return " · ".join((cut(one_line(agent.name), NAME), cut(since_text(agent, now, status), SHORT), spend_text(agent)))
+    return " · ".join((cut(one_line(agent.name), MAX_NAME), cut(status, MAX_SHORT), spend_text(agent)))
 
 
 def linked(agent: Agent, link: Link) -> Block | None:
@@ -186,9 +189,9 @@ def linked(agent: Agent, link: Link) -> Block | None:
 
 
 def _about(name: str, role: str, goals: Sequence[str]) -> list[Block]:
-    head = line(run(cut(one_line(name), NAME), "bold"), run(f"\n{cut(one_line(role), ROLE)}"))
+    head = line(run(cut(one_line(name), MAX_NAME), "bold"), run(f"\n{cut(one_line(role), MAX_ROLE)}"))
     texts = [one_line(goal) for goal in goals]
-    given = shares([weight(text) for text in texts], GOALS)
+    given = shares([weight(text) for text in texts], MAX_GOALS)
     fitted = [
         text if weight(text) <= most else f"{beginning_by_weight(text, most)}…"
         for text, most in zip(texts, given, strict=True)
@@ -205,7 +208,9 @@ def _help(each: HelpText) -> Block:
 
 def _file(agent: Agent, entry: FileEntry) -> Block:
     return section(
-        f"{cut(one_line(visible(entry.path)), SHORT)} · {size_text(entry.size)}", upload_button(agent, entry.path)
+        f"{cut(one_line(visible(entry.path)), MAX_SHORT)} · {size_text(entry.size)}",
+        upload_button(agent, entry.path),
+        at=entry.changed_at,
     )
 
 

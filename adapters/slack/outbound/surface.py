@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from adapters.chat.background import BackgroundTasks
 from adapters.chat.status_updates import StatusUpdates, is_held_up
-from adapters.slack.api.client import GONE, SlackApi
+from adapters.slack.api.client import GONE_REASONS, SlackApi
 from adapters.slack.api.directory import SlackDirectory
 from adapters.slack.api.web_api import SlackRefused
 from adapters.slack.outbound.card import one_line
@@ -25,9 +25,9 @@ from agent_core.model.note import Notice
 from agent_core.model.turn import Turn
 
 MOST_DRAWN = 5_000
-SETTLES = 0.2  # seconds; what lasts no longer only flickers, and costs Slack and us a call
+STATUS_DELAY_SECONDS = 0.2  # seconds; what lasts no longer only flickers, and costs Slack and us a call
 SessionStatus = Literal["processing", "suspended", "active", "closed"]
-SESSIONS: dict[str, SessionStatus] = {
+SESSION_STATUSES: dict[str, SessionStatus] = {
     "thinking": "processing",
     "acting": "processing",
     "awaiting": "suspended",
@@ -35,7 +35,7 @@ SESSIONS: dict[str, SessionStatus] = {
     "stopped": "active",
     "finished": "closed",
 }
-LONGEST_TITLE = 200
+MAX_TITLE = 200
 
 
 @dataclass(slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class SlackSurface:
 
     def __post_init__(self) -> None:
         clock = self.calls.clock
-        self.updates = StatusUpdates(send=self._send_status, soon=self.soon, clock=clock, delay=SETTLES)
+        self.updates = StatusUpdates(send=self._send_status, soon=self.soon, clock=clock, delay=STATUS_DELAY_SECONDS)
 
     async def open_thread(self, agent: Agent) -> ThreadRef:
         """Post the root message, unless it stands in the channel."""
@@ -190,14 +190,14 @@ class SlackSurface:
         if agent.channel.workspace in self.without_sessions:
             return False
         waits = isinstance(agent.status, Thinking) and agent.status.waits_for
-        session = SESSIONS["awaiting" if waits else agent.status.kind]
+        session = SESSION_STATUSES["awaiting" if waits else agent.status.kind]
         if self.sessions.get(agent.id) == session:
             return True
         asked: dict[str, Any] = {
             "channel_id": agent.channel.channel,
             "thread_ts": thread_of(agent).thread,
             "status": session,
-            "title": cut(one_line(agent.name), LONGEST_TITLE),
+            "title": cut(one_line(agent.name), MAX_TITLE),
         }
         try:
             await self.calls.ask(
@@ -207,7 +207,7 @@ class SlackSurface:
             )
         except (SlackRefused, ThreadGone) as refused:
             # A thread that is gone says nothing of the workspace; a permission that is missing does.
-            if isinstance(refused, ThreadGone) and str(refused) != GONE["missing_scope"]:
+            if isinstance(refused, ThreadGone) and str(refused) != GONE_REASONS["missing_scope"]:
                 return True
             self.without_sessions.add(agent.channel.workspace)
             return False

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from datetime import datetime
 from decimal import Decimal
 
 from adapters.buttons import ViewButton, ViewVerb
@@ -12,11 +11,11 @@ from adapters.chat.subcommands import Link
 from adapters.forms import argument_names
 from adapters.slack.inbound.fields import ARGUMENT, FormContext
 from adapters.slack.outbound.blocks import (
-    IDENTIFIER,
-    VIEW_BLOCKS,
-    VIEW_BUTTON,
-    VIEW_SIZE,
-    VIEW_TITLE,
+    MAX_ID,
+    MAX_VIEW_BLOCKS,
+    MAX_VIEW_BUTTON,
+    MAX_VIEW_BYTES,
+    MAX_VIEW_TITLE,
     Block,
     actions,
     chooser,
@@ -30,12 +29,11 @@ from adapters.slack.outbound.blocks import (
 )
 from adapters.slack.outbound.card import one_line
 from adapters.slack.outbound.controls import APPROVE_N, element, rest_button
-from adapters.slack.outbound.full_text import drawn, packed, parts_of
-from adapters.slack.outbound.inputs import FIELD, PIECE, entries
+from adapters.slack.outbound.full_text import drawn, parts_of, split_into_parts
+from adapters.slack.outbound.inputs import FIELD, MAX_INPUT_PIECE, entries
 from adapters.slack.outbound.render import EXAMPLE, EXPLANATION, linked, standing_text
 from adapters.slack.outbound.texts import clean
 from adapters.text_fit import beginning, cut
-from adapters.ui_text import age
 from agent_core.model.agent import Agent
 from agent_core.model.agent_policy import Policy
 from agent_core.model.command import RISK_CLASSES, CommandSpec
@@ -45,9 +43,9 @@ from agent_core.model.note import Notice
 from agent_core.model.turn import Turn
 
 PREFIX = "signoff."
-MOST_MINE, MOST_WAITING = 30, 20
+MAX_OWN_AGENTS, MAX_WAITING = 30, 20
 APPROVERS = {"anyone": "Anyone here", "owner": "Only me"}
-VERBOSITIES = {"full": "All thoughts", "brief": "The text, the rest behind Thoughts"}
+VERBOSITIES = {"full": "All thoughts", "brief": "The text only, the rest under Thoughts"}
 NEW_AGENT = "New agent"
 REPLY = "The model's reply"
 CHANNEL: Block = {
@@ -55,7 +53,7 @@ CHANNEL: Block = {
     "action_id": FIELD,
     "filter": {"include": ["public", "private"], "exclude_external_shared_channels": True},
 }
-EMPTY_HOME = "You have no agents yet. Press New agent, or mention Signoff in a channel with what you want done:"
+EMPTY_HOME = "You have no agents yet. Press New agent, or mention Signoff in a channel and say what you want done:"
 
 
 def agent_form(
@@ -69,12 +67,12 @@ def agent_form(
     budget = "" if given.budget is None else str(given.budget)
     blocks = [context(said)] if said else []
     blocks += [] if channel_key else [labelled("Channel", CHANNEL, "channel", optional=False)]
-    blocks += entries("name", "Name", beginning(clean(given.name), PIECE), placeholder=DEFAULT_NAME)
-    blocks += entries("role", "Role", beginning(clean(given.role), PIECE), placeholder=DEFAULT_ROLE)
+    blocks += entries("name", "Name", beginning(clean(given.name), MAX_INPUT_PIECE), placeholder=DEFAULT_NAME)
+    blocks += entries("role", "Role", beginning(clean(given.role), MAX_INPUT_PIECE), placeholder=DEFAULT_ROLE)
     goals = beginning(clean("\n".join(given.goals)), MAX_GOALS * (2 * MAX_GOAL_CHARACTERS + 1))
     blocks += entries("goals", "Goals", goals, hint="One per line, 1 to 5.", multiline=True, optional=False)
     blocks += [divider(), heading("More")]
-    blocks += [context(f"As {last.name} had it, the last agent of this channel.")] if last and last.name else []
+    blocks += [context(f"Settings from {last.name}, the last agent created here.")] if last and last.name else []
     blocks += entries("budget", "Budget in US dollars", budget, placeholder="No limit")
     blocks += entries("model", "Model", given.model, placeholder="The default model")
     place = FormContext(channel_key, thread=thread)
@@ -89,7 +87,7 @@ def drafting_view() -> Block:
 def edit_form(turn: Turn, spec: CommandSpec, place: FormContext) -> Block | None:
     """A field for each argument, given or not; None where the arguments are too long for a form."""
     given, blocks = turn.call.arguments, []
-    if sum(len(as_text(value)) for value in given.values()) > VIEW_SIZE:
+    if sum(len(as_text(value)) for value in given.values()) > MAX_VIEW_BYTES:
         return None
     for number, name in enumerate(argument_names(turn, spec)):
         text = as_text(given[name]) if name in given else ""
@@ -98,12 +96,12 @@ def edit_form(turn: Turn, spec: CommandSpec, place: FormContext) -> Block | None
     if not blocks:
         blocks = [section("This command takes no arguments.")]
     view = _form(f"Edit {spec.label}", "edit", blocks, place, "Run edited")
-    return view if len(blocks) <= VIEW_BLOCKS and len(json.dumps(view)) <= VIEW_SIZE else None
+    return view if len(blocks) <= MAX_VIEW_BLOCKS and len(json.dumps(view)) <= MAX_VIEW_BYTES else None
 
 
 def reason_form(agent: Agent, turn: Turn, place: FormContext) -> Block:
     """Asks why not; the agent reads it."""
-    hint = f"Optional. {agent.name} reads it and thinks again."
+    hint = f"Optional. {agent.name} reads it and makes a new proposal."
     blocks = entries("text", "Reason", hint=hint, multiline=True)
     return _form(f"Reject turn {turn.number}", "reject", blocks, place, submit="Reject")
 
@@ -117,7 +115,7 @@ def number_form(turn: Turn, place: FormContext) -> Block:
         "min_value": str(MIN_LEASE_COMMANDS),
         "max_value": str(MAX_LEASE_COMMANDS),
     }
-    hint = f"From {MIN_LEASE_COMMANDS} to {MAX_LEASE_COMMANDS}; this command is the first of them."
+    hint = f"From {MIN_LEASE_COMMANDS} to {MAX_LEASE_COMMANDS}; this command is the first."
     block = labelled("How many commands", number, "times", hint=hint, optional=False)
     return _form(f"Approve turn {turn.number}", "times", [block], place, submit=APPROVE_N)
 
@@ -131,18 +129,18 @@ def show_all(card: Card, place: FormContext, part: int = 1) -> Block:
 
 def reply_view(notice: Notice, place: FormContext, part: int = 1) -> Block:
     """A reply of the model that could not be used, whole; a part of it where it is long."""
-    parts = packed(list(drawn([Labelled(REPLY, notice.reply)], boxed=True)))
+    parts = split_into_parts(list(drawn([Labelled(REPLY, notice.reply)], boxed=True)))
     which, around = _part(parts, "show reply", notice.id, part)
     return _view(REPLY, [*around[0], *parts[which - 1], *around[1]], place)
 
 
 def thoughts_view(card: Card, place: FormContext | None = None) -> Block:
     """All thoughts of a turn; where they are longer than a view, its beginning."""
-    first, *more = packed(list(drawn(thoughts_of(card))))
-    rest = "There is more: Show all has the whole of it."
+    first, *more = split_into_parts(list(drawn(thoughts_of(card))))
+    rest = "This is only the beginning: Show all has everything."
     button = element(ViewButton("show all", card.turn)) if place else None
     blocks = [*first, *([section(rest, button)] if more else [])]
-    return _view("Thoughts", blocks or [section("It says nothing of this command.")], place)
+    return _view("Thoughts", blocks or [section("The model gave no thoughts for this command.")], place)
 
 
 def sentence_view(title: str, text: str) -> Block:
@@ -150,20 +148,20 @@ def sentence_view(title: str, text: str) -> Block:
     return _view(title, [section(text)])
 
 
-def home(mine: Sequence[Agent], waiting: Sequence[tuple[Agent, Turn]], now: datetime, link: Link) -> Block:
+def home(mine: Sequence[Agent], waiting: Sequence[tuple[Agent, Turn]], link: Link) -> Block:
     """The Home tab: what waits for this person, their agents and what those spent."""
     blocks: list[Block] = []
     if waiting:
-        blocks += [heading("Waiting for you"), *(_asking(*each, now, link) for each in waiting[:MOST_WAITING])]
-        blocks += _rest(len(waiting) - MOST_WAITING)
+        blocks += [heading("Waiting for you"), *(_asking(*each, link) for each in waiting[:MAX_WAITING])]
+        blocks += _rest(len(waiting) - MAX_WAITING)
     if not (mine or waiting):
         blocks += [section(EXPLANATION[0]), section(f"{EMPTY_HOME}\n@Signoff {EXAMPLE}")]
     blocks.append(actions(element(ViewButton("new agent", "home"), style="primary")))
     if mine:
         spent = sum((agent.budget.spent for agent in mine), Decimal(0))
         blocks += [heading("Your agents"), context(f"{len(mine):,} in all · {money(spent)} spent")]
-        blocks += [block for agent in mine[:MOST_MINE] for block in _mine(agent, now, link)]
-        blocks += _rest(len(mine) - MOST_MINE)
+        blocks += [block for agent in mine[:MAX_OWN_AGENTS] for block in _mine(agent, link)]
+        blocks += _rest(len(mine) - MAX_OWN_AGENTS)
     return {"type": "home", "blocks": blocks}
 
 
@@ -183,7 +181,7 @@ def _part(
 def _policy_fields(policy: Policy) -> list[Block]:
     free = chooser("checkboxes", FIELD, [option(risk, risk) for risk in RISK_CLASSES], policy.free)
     return [
-        labelled("Run without asking", free, "free", hint="Where nothing is ticked every command asks."),
+        labelled("Run without asking", free, "free", hint="If you tick nothing, every command asks."),
         labelled("Who may approve", _one_of(APPROVERS, policy.approvers), "approvers", optional=False),
         labelled("Cards show", _one_of(VERBOSITIES, policy.verbosity), "verbosity", optional=False),
     ]
@@ -194,30 +192,30 @@ def _one_of(words: dict[str, str], chosen: str) -> Block:
 
 
 def _form(title: str, kind: str, blocks: Sequence[Block], place: FormContext, submit: str) -> Block:
-    return _view(title, blocks, place, kind) | {"submit": plain(submit, VIEW_BUTTON)}
+    return _view(title, blocks, place, kind) | {"submit": plain(submit, MAX_VIEW_BUTTON)}
 
 
 def _view(title: str, blocks: Sequence[Block], place: FormContext | None = None, kind: str = "show") -> Block:
     view = {
         "type": "modal",
         "callback_id": PREFIX + kind,
-        "title": plain(one_line(title), VIEW_TITLE),
-        "close": plain("Close" if kind == "show" else "Cancel", VIEW_BUTTON),
+        "title": plain(one_line(title), MAX_VIEW_TITLE),
+        "close": plain("Close" if kind == "show" else "Cancel", MAX_VIEW_BUTTON),
         "blocks": list(blocks),
     }
     return view | {"private_metadata": str(place)} if place else view
 
 
-def _asking(agent: Agent, turn: Turn, now: datetime, link: Link) -> Block:
+def _asking(agent: Agent, turn: Turn, link: Link) -> Block:
     said = f"{one_line(agent.name)} · turn {turn.number} · {one_line(turn.call.name)}"
-    return section(cut(f"{said} · for {age(agent.since, now)}", 300), linked(agent, link))
+    return section(cut(said, 300), linked(agent, link), at=agent.since)
 
 
-def _mine(agent: Agent, now: datetime, link: Link) -> list[Block]:
+def _mine(agent: Agent, link: Link) -> list[Block]:
     place = f"{agent.channel.key} {agent.id}"
     opens = linked(agent, link)
-    buttons = [*([opens] if opens else []), *([rest_button(agent)] if len(place) <= IDENTIFIER else [])]
-    return [section(standing_text(agent, now)), *([actions(*buttons, block_id=place)] if buttons else [])]
+    buttons = [*([opens] if opens else []), *([rest_button(agent)] if len(place) <= MAX_ID else [])]
+    return [section(standing_text(agent), at=agent.since), *([actions(*buttons, block_id=place)] if buttons else [])]
 
 
 def _rest(count: int) -> list[Block]:

@@ -85,11 +85,12 @@ class WiredSlack:
             soon=self.soon,
             clock=self.clock,
         )
-        words = SlackMessageListener(context, SlackDownloads(self.calls, urlsplit(self.calls.tokens.base_url).netloc))
+        downloads = SlackDownloads(self.calls, urlsplit(self.calls.tokens.base_url).netloc)
+        messages = SlackMessageListener(context, downloads)
         return SlackConnection(
             context=context,
-            events=EventRouter(context=context, words=words, installed=self.installed),
-            catch_up=CatchUp(surface="slack", context=context, read_thread=SlackThreadReader(context, words).read),
+            events=EventRouter(context=context, messages=messages, installed=self.installed),
+            catch_up=CatchUp(surface="slack", context=context, read_thread=SlackThreadReader(context, messages).read),
             signing_secret=self.settings.slack_signing_secret.get_secret_value(),
             app_token=self.settings.slack_app_token.get_secret_value(),
             oauth=self._flow(),

@@ -1,11 +1,23 @@
 """Checks of JSON, to be put together: each yields what is wrong, in Slack's words, with the place of it."""
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from tests.standins.slack.values import length
 
 Check: TypeAlias = Callable[[Any, str], Iterator[str]]
+
+# docs.slack.dev/messaging/formatting-message-text#date-formatting
+DATE_TOKENS = frozenset(
+    {
+        *("date_num", "date_slash", "date_long", "date_long_full", "date_long_pretty", "date", "date_pretty"),
+        *("date_short", "date_short_pretty", "day_divider_pretty", "time", "time_secs", "ago"),
+    }
+)
+TOKEN = re.compile(r"\{([^{}]*)\}")
+DATE = re.compile(r"<!date([^<>]*)>")
+DATE_PARTS = re.compile(r"\^\d{1,10}\^(?P<format>[^^|]+)(\^https?://[^|]+)?\|[^|]+")
 
 
 def wrong(words: str, at: str) -> str:
@@ -125,6 +137,23 @@ def both(first: Check, second: Check) -> Check:
     return check
 
 
+def date_format(value: Any, at: str) -> Iterator[str]:
+    """A date format with at least one token, and only tokens of docs.slack.dev's list."""
+    found = TOKEN.findall(value)
+    if not found or {*found} - DATE_TOKENS:
+        yield wrong("must be a date format", at)
+
+
+def dates(value: Any, at: str) -> Iterator[str]:
+    """Dates in mrkdwn are written as `<!date^timestamp^format^link|fallback>`, the link being optional."""
+    for inner in DATE.findall(value):
+        parts = DATE_PARTS.fullmatch(inner)
+        if parts is None:
+            yield wrong(f"invalid date: {inner}", at)
+        else:
+            yield from date_format(parts["format"], at)
+
+
 def text(most: int, least: int = 1, *, plain: bool = True, mrkdwn: bool = False) -> Check:
     """A text object of a length."""
     body = string(most, least)
@@ -132,5 +161,5 @@ def text(most: int, least: int = 1, *, plain: bool = True, mrkdwn: bool = False)
     if plain:
         types["plain_text"] = shape({"text": body}, {"emoji": boolean})
     if mrkdwn:
-        types["mrkdwn"] = shape({"text": body}, {"verbatim": boolean})
+        types["mrkdwn"] = shape({"text": both(body, dates)}, {"verbatim": boolean})
     return kinds(types)

@@ -1,6 +1,6 @@
 """Rich text as docs.slack.dev/reference/block-kit/blocks/rich-text-block describes it."""
 
-from tests.standins.slack.checks import Check, boolean, kinds, listing, shape, string, whole, word
+from tests.standins.slack.checks import Check, boolean, both, date_format, kinds, listing, shape, string, whole, word
 
 MOST = 10_000
 ID = string(255)
@@ -21,7 +21,8 @@ INLINE: dict[str, Check] = {
     "broadcast": shape({"range": word("here", "channel", "everyone")}, {"style": STYLE}),
     "color": shape({"value": string(20)}),
     "date": shape(
-        {"timestamp": whole(0, 9_999_999_999), "format": string(300)}, {"url": string(3000), "fallback": string(300)}
+        {"timestamp": whole(0, 9_999_999_999), "format": both(string(300), date_format)},
+        {"url": string(3000), "fallback": string(300)},
     ),
 }
 

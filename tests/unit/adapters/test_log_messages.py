@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from adapters.answers import Answer, Attachment
-from adapters.decision_log import NEWEST_ROWS
+from adapters.decision_log import NEWEST_ROWS, time_text
 from adapters.discord.outbound import decision_log as discord_log
 from adapters.discord.outbound import links as discord_links
 from adapters.discord.outbound import render as discord_render
 from adapters.slack.inbound.fields import FormContext
 from adapters.slack.outbound import render as slack_render
-from adapters.slack.outbound.blocks import MESSAGE_TEXT, VIEW_BLOCKS
+from adapters.slack.outbound.blocks import MAX_MESSAGE_TEXT, MAX_VIEW_BLOCKS
 from adapters.slack.outbound.links import card_link
 from adapters.slack.outbound.views import reply_view
 from adapters.text_fit import units
@@ -54,6 +54,21 @@ def test_a_row_in_slack_links_to_its_card_and_the_files_are_not_among_the_text()
     assert "{}" not in str(message.blocks)
 
 
+def test_a_row_says_when_in_the_time_of_its_reader() -> None:
+    slack = slack_render.answer_message(Answer(HEAD, log=rows(SLACK, "")))
+    date = {
+        "type": "date",
+        "timestamp": int(NOON.timestamp()),
+        "format": "{date_short_pretty} {time}",
+        "fallback": time_text(NOON),
+    }
+    assert [each for each in elements(slack.blocks) if each.get("type") == "date"] == [date] * NEWEST_ROWS
+    assert time_text(NOON) not in "".join(str(each.get("text")) for each in elements(slack.blocks))
+    discord = str(shown(discord_render.answer_message(Answer(HEAD, log=rows(DISCORD, "33/44")))))
+    assert discord.count(f"• <t:{NOON.timestamp():.0f}:f> · Ada · ") == NEWEST_ROWS
+    assert time_text(NOON) not in discord
+
+
 def test_a_row_whose_card_is_gone_has_no_link() -> None:
     assert card_link(SLACK, "") == discord_links.card_link(DISCORD, "") == ""
     message = slack_render.answer_message(Answer(HEAD, log=rows(SLACK, "")))
@@ -63,9 +78,9 @@ def test_a_row_whose_card_is_gone_has_no_link() -> None:
 def test_rows_of_hostile_words_stay_text_and_fit_in_slack() -> None:
     message = slack_render.answer_message(Answer(HEAD, log=rows(SLACK, "1.5/2.25", HOSTILE)))
     kinds = {each["type"] for each in elements(message.blocks) if "type" in each}
-    assert kinds == {"rich_text", "rich_text_section", "text", "link"}
+    assert kinds == {"rich_text", "rich_text_section", "text", "link", "date"}
     texts = [each["text"] for each in elements(message.blocks) if each.get("type") == "text"]
-    assert units("".join(texts)) < MESSAGE_TEXT
+    assert units("".join(texts)) < MAX_MESSAGE_TEXT
     assert "\u202e" not in "".join(texts)
     assert "<!channel>" not in message.text
 
@@ -86,10 +101,10 @@ def test_rows_of_hostile_words_stay_text_and_fit_in_discord() -> None:
 
 
 def test_a_log_that_is_too_large_for_discord_says_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(discord_log, "MOST_FILE_BYTES", 3)
+    monkeypatch.setattr(discord_log, "MAX_FILE_BYTES", 3)
     message = discord_render.answer_message(Answer(HEAD, files=FILES, log=rows(DISCORD, "33/44")))
     assert message.files == ()
-    assert "the local workspace has it" in str(shown(message))
+    assert "from the local workspace" in str(shown(message))
 
 
 def test_a_reply_in_slack_is_whole_over_all_parts_and_nothing_in_it_formats() -> None:
@@ -97,7 +112,7 @@ def test_a_reply_in_slack_is_whole_over_all_parts_and_nothing_in_it_formats() ->
     while part <= parts:
         view = reply_view(notice(LONG), FormContext("slack/T1/C1"), part)
         assert view["title"]["text"] == "The model's reply"
-        assert len(view["blocks"]) <= VIEW_BLOCKS
+        assert len(view["blocks"]) <= MAX_VIEW_BLOCKS
         parts = int(view["blocks"][0]["elements"][0]["text"].rpartition(" of ")[2])
         boxes = [each for each in elements(view["blocks"]) if each.get("type") == "rich_text_preformatted"]
         said += "".join(run["text"] for box in boxes for run in box["elements"])

@@ -20,7 +20,7 @@ from adapters.discord.inbound.messages import DiscordMessageListener
 from adapters.discord.inbound.slash import DiscordSlashListener, commands_of
 from adapters.discord.outbound import render as discord_render
 from adapters.discord.outbound import views as discord_views
-from adapters.discord.outbound.controls import CHOICE, PRESSED
+from adapters.discord.outbound.controls import OUR_BUTTON, OUR_CHOICE
 from adapters.forms import fields_of
 from adapters.slack.inbound.fields import draft_of
 from adapters.slack.inbound.messages import SlackMessageListener
@@ -104,13 +104,13 @@ def in_slack(cards: tuple[tuple[Agent, Turn], ...]) -> Iterator[Any]:
     yield from (slack_render.turn_message(*card).blocks for card in cards)
     yield slack_render.kept_message(agent, "at rest").blocks
     yield slack_render.notice_message(agent, a_notice(agent, reply="Sure!")).blocks
-    yield slack_render.agents_message([], NOON, link).blocks
-    yield slack_render.agent_message(leased(agent), NOON, link).blocks
+    yield slack_render.agents_message([], link).blocks
+    yield slack_render.agent_message(leased(agent), link).blocks
     yield slack_render.files_message(agent, [FileEntry("notes.md", 3, NOON)]).blocks
     yield slack_render.delete_message(agent).blocks
     yield slack_render.explanation_message().blocks
     yield slack_render.offer_message(AgentDraft()).blocks
-    yield home([agent], [(agent, turn)], NOON, link)
+    yield home([agent], [(agent, turn)], link)
 
 
 def in_discord(cards: tuple[tuple[Agent, Turn], ...]) -> Iterator[Any]:
@@ -119,8 +119,8 @@ def in_discord(cards: tuple[tuple[Agent, Turn], ...]) -> Iterator[Any]:
         *(discord_render.turn_message(*card) for card in cards),
         discord_render.kept_message(agent, "at rest"),
         discord_render.notice_message(agent, a_notice(agent, reply="Sure!")),
-        discord_render.agents_message([], NOON, link),
-        discord_render.agent_message(leased(agent), NOON, link),
+        discord_render.agents_message([], link),
+        discord_render.agent_message(leased(agent), link),
         discord_render.files_message(agent, [FileEntry("notes.md", 3, NOON)]),
         discord_render.delete_message(agent),
         discord_render.offer_message(AgentDraft(), "key"),
@@ -203,7 +203,7 @@ def test_discord_takes_every_button_that_it_shows(cards: tuple[tuple[Agent, Turn
     ]
     assert shown
     assert [
-        custom_id for custom_id in shown if not PRESSED.fullmatch(custom_id) and not CHOICE.fullmatch(custom_id)
+        custom_id for custom_id in shown if not OUR_BUTTON.fullmatch(custom_id) and not OUR_CHOICE.fullmatch(custom_id)
     ] == []
     assert [custom_id for custom_id in shown if len(custom_id) > 100] == []
 

@@ -221,7 +221,7 @@ async def test_the_thread_takes_wishes_and_reviews() -> None:
     assert "2. Check" in (await actions.say(agent.id, "!goals", stage.origin())).text
     assert "1. Rest" in (await actions.say(agent.id, "!Goals Rest", stage.origin())).text
     told = await actions.say(agent.id, "!review", stage.origin(), SeenProposal(written_at=stage.clock.now()))
-    assert told == Answer("The self-review stands on the card of turn 1.", is_wanted=True)
+    assert told == Answer("The self-review is on the card of turn 1.", is_wanted=True)
     assert (await stage.turn(agent)).review == "It is pointless."
     assert "ai_name: Clerk" in (await actions.say(agent.id, "!export", stage.origin())).text
 

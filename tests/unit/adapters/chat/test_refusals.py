@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from adapters.chat.refusals import GONE, WENT_WRONG, RefusedAction, attempt
+from adapters.chat.refusals import NOT_FOUND, WENT_WRONG, RefusedAction, attempt
 from agent_core.errors import CommandError, NotFound, NotPossible, SignoffError, SurfaceError
 
 
@@ -38,4 +38,4 @@ async def test_an_unexpected_error_is_logged_and_its_text_is_not_told(caplog: py
 async def test_a_card_of_a_deleted_agent_says_that_it_was_deleted() -> None:
     refusal = await attempt(fail(NotFound("turn", "turn-1")))
     assert isinstance(refusal, RefusedAction)
-    assert refusal.on_card == GONE
+    assert refusal.on_card == NOT_FOUND

@@ -10,7 +10,7 @@ from simcord.components import walk_components
 from adapters import actions, subcommands
 from adapters.answers import Answer, Attachment
 from adapters.buttons import Button, ViewButton
-from adapters.discord.outbound.card import ROOM
+from adapters.discord.outbound.card import CARD_TEXT_BUDGET
 from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.render import (
     agent_message,
@@ -208,7 +208,7 @@ def test_a_brief_card_keeps_all_but_the_text_behind_thoughts() -> None:
 
 def test_a_command_that_does_not_fit_says_so_beside_show_all() -> None:
     shown = lines(turn_message(AGENT, asking({"code": "x" * 9000, "path": "a"}, text="Why not. " * 300)))
-    assert ROOM - 200 < sum(len(line) for line in shown if not line.startswith("[")) <= ROOM
+    assert CARD_TEXT_BUDGET - 200 < sum(len(line) for line in shown if not line.startswith("[")) <= CARD_TEXT_BUDGET
     place = shown.index("Not all of the command fits here. Look at the rest before you approve.")
     assert shown[place + 1] == SHOW_ALL
     assert "more characters: Show all" in shown[place - 1]
@@ -231,7 +231,7 @@ def test_a_character_that_hides_others_is_spelled_out() -> None:
 
 def test_show_all_answers_with_everything_in_a_file() -> None:
     message = whole_message(AGENT, done("result"))
-    assert lines(message) == ["Everything of turn 7 stands in the file.", "file attachment://turn-7.txt"]
+    assert lines(message) == ["Everything about turn 7 is in the file.", "file attachment://turn-7.txt"]
     assert message.files == (whole_file(AGENT, done("result")),)
     assert message.files[0].data.decode() == snapshot("""\
 == Energy-GPT · turn 7 · write_to_file ==
@@ -284,7 +284,7 @@ def test_thoughts_are_read_in_the_message_or_in_a_file_where_they_are_long() -> 
 """
         ]
     )
-    assert lines(thoughts_message(AGENT, asking({}))) == ["It says nothing of this command."]
+    assert lines(thoughts_message(AGENT, asking({}))) == ["The model gave no thoughts for this command."]
     long = thoughts_message(AGENT, asking({}, text="so " * 2000))
     assert lines(long)[1] == "file attachment://thoughts-7.txt"
     assert b"so so" in long.files[0].data
@@ -331,33 +331,33 @@ def test_a_text_that_is_too_long_comes_whole_in_a_file() -> None:
 
 def test_agents_are_listed_with_what_they_do_and_a_link() -> None:
     waiting = replace(AGENT, status=Awaiting())
-    assert lines(agents_message([waiting, replace(AGENT, name="B [x](y)")], LATER, link)) == snapshot(
+    assert lines(agents_message([waiting, replace(AGENT, name="B [x](y)")], link)) == snapshot(
         [
             """\
-[Energy-GPT](https://discord.example/agent-ada) · waiting for a decision for 5 min · $0.41 of $2.00
-[B \\[x\\](y)](https://discord.example/agent-ada) · thinking, 5 min · $0.41 of $2.00\
+[Energy-GPT](https://discord.example/agent-ada) · waiting for a decision · <t:1773489600:R> · $0.41 of $2.00
+[B \\[x\\](y)](https://discord.example/agent-ada) · thinking · <t:1773489600:R> · $0.41 of $2.00\
 """
         ]
     )
-    assert lines(agents_message([], LATER, link)) == ["No agents here yet.", "[New agent] new agent:here:1"]
-    assert "more agents" in lines(agents_message([AGENT] * 200, LATER, link))[0]
+    assert lines(agents_message([], link)) == ["No agents here yet.", "[New agent] new agent:here:1"]
+    assert "more agents" in lines(agents_message([AGENT] * 200, link))[0]
 
 
 def test_a_name_cannot_lead_its_link_elsewhere() -> None:
-    (shown,) = lines(agents_message([replace(AGENT, name="a](https://evil.example) [b")], LATER, link))
+    (shown,) = lines(agents_message([replace(AGENT, name="a](https://evil.example) [b")], link))
     assert shown.startswith("[a\\](https\\://evil.example) \\[b](https://discord.example/agent-ada)")
 
 
 def test_one_agent_is_shown_with_what_is_settled_about_it() -> None:
     agent = replace(AGENT, lease=LEASE, status=Stopped(ANA))
-    assert lines(agent_message(agent, LATER, link)) == snapshot(
+    assert lines(agent_message(agent, link)) == snapshot(
         [
             """\
 **Energy-GPT**
 a careful writer
 1. Write a poem\
 """,
-            "stopped by @ana, 5 min · $0.41 of $2.00",
+            "stopped by @ana · <t:1773489600:R> · $0.41 of $2.00",
             """\
 -# Started by @ana · the default model · turn 0
 -# Who may approve: anyone here
@@ -373,10 +373,10 @@ a careful writer
 
 def test_files_have_a_button_each_as_far_as_there_is_room() -> None:
     entries = [FileEntry(f"folder/{number}_x.txt", 20_000, NOON) for number in range(13)]
-    shown = lines(files_message(AGENT, entries))
-    assert shown[:2] == ["**Energy-GPT** · 13 files", "folder/0\\_x.txt · 20 KB"]
+    shown, at = lines(files_message(AGENT, entries)), f"<t:{NOON.timestamp():.0f}:f>"
+    assert shown[:2] == ["**Energy-GPT** · 13 files", f"folder/0\\_x.txt · 20 KB · {at}"]
     assert len([line for line in shown if line.startswith("[Upload] upload:agent-ada:")]) == 11
-    assert shown[-1] == "folder/11\\_x.txt · 20 KB\nfolder/12\\_x.txt · 20 KB"
+    assert shown[-1] == f"folder/11\\_x.txt · 20 KB · {at}\nfolder/12\\_x.txt · 20 KB · {at}"
     assert lines(files_message(AGENT, [])) == ["Energy-GPT has no files yet."]
 
 

@@ -212,7 +212,7 @@ async def test_who_made_an_agent_is_told_where_they_are_or_directly_where_signof
         await office.ana.types("/agent", "new", office.general)
         await office.ana.submits(await office.form(office.ana, "New agent"), {"Name": "Clerk", "Goals": "Write"})
         told = office.ana.ephemerals if may_write else office.team.direct(office.ana).messages
-        await office.slack.until(lambda: any("Clerk is made" in words_of(message) for message in told))
+        await office.slack.until(lambda: any("Clerk was created" in words_of(message) for message in told))
 
 
 @pytest.mark.parametrize("own", ["", "small"])

@@ -12,11 +12,11 @@ import pytest
 import yaml
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.slack.connection import EVENTS
+from adapters.slack.connection import EVENTS_PATH
 from adapters.slack.inbound.context import SlackContext
 from adapters.slack.inbound.messages import SlackMessageListener
 from adapters.slack.inbound.routing import COMMAND, SCOPES, EventRouter
-from adapters.slack.install.oauth import REDIRECT
+from adapters.slack.install.oauth import REDIRECT_PATH
 
 Manifest: TypeAlias = dict[str, Any]
 ROOT = Path(__file__).parents[4]
@@ -118,7 +118,7 @@ def at(there: Any, path: str) -> Any:
 def listened() -> set[str]:
     # Only the names are asked for, so nobody has to be at the context.
     events = EventRouter(
-        context=cast("SlackContext", None), words=cast("SlackMessageListener", None), installed=None
+        context=cast("SlackContext", None), messages=cast("SlackMessageListener", None), installed=None
     ).by_name
     return {name for event in events for name in KINDS.get(event, (event,))}
 
@@ -265,7 +265,7 @@ def test_by_socket_no_address_is_named() -> None:
 
 
 def test_by_http_everything_goes_where_signoff_listens() -> None:
-    app, address = changed_for("HTTP"), f"https://YOUR-HOST{EVENTS}"
+    app, address = changed_for("HTTP"), f"https://YOUR-HOST{EVENTS_PATH}"
     assert faults(app) == []
     assert app["settings"]["socket_mode_enabled"] is False
     assert app["settings"]["token_rotation_enabled"] is False
@@ -276,7 +276,7 @@ def test_for_many_workspaces_people_are_sent_back_to_where_signoff_waits() -> No
     app = changed_for("HTTP", "MANY")
     assert faults(app) == []
     assert app["settings"]["token_rotation_enabled"] is True
-    assert app["oauth_config"]["redirect_urls"] == [f"https://YOUR-HOST{REDIRECT}"]
+    assert app["oauth_config"]["redirect_urls"] == [f"https://YOUR-HOST{REDIRECT_PATH}"]
 
 
 def _addresses(app: Manifest) -> list[str]:

@@ -136,7 +136,13 @@ def _read(part: dict[str, Any]) -> str:
             return f"{_read(part['label'])}: <{part['element'].get('initial_value', '')}>"
         case _:
             beside = f" {_read(part['accessory'])}" if "accessory" in part else ""
-            return said + beside + "".join(inner)
+            times = "".join(f" ({_time(field['text'])})" for field in part.get("fields", ()))
+            return said + times + beside + "".join(inner)
+
+
+def _time(text: str) -> str:
+    """A time as a client without the reader's time zone shows it."""
+    return text.rpartition("|")[2].rstrip(">")
 
 
 def elements(blocks: Any) -> Iterator[dict[str, Any]]:
@@ -556,36 +562,36 @@ def test_a_reply_to_a_resting_agent_is_answered_with_resume() -> None:
     assert pressed(button(message.blocks, "Resume")) == Button("resume", AGENT.id)
 
 
-def test_the_agents_of_a_channel_with_what_waits_and_for_how_long() -> None:
+def test_the_agents_of_a_channel_with_what_waits_and_since_when() -> None:
     waits = replace(AGENT, status=Awaiting())
     stopped = replace(AGENT, name="Ada", status=Stopped(BEN))
-    assert read(agents_message([waits, stopped], NOON + timedelta(hours=3), link).blocks) == snapshot(
+    assert read(agents_message([waits, stopped], link).blocks) == snapshot(
         [
-            "Energy-GPT · waiting for a decision for 3 h · $0.41 of $2.00 [Open]",
-            "Ada · stopped by @ben, 3 h · $0.41 of $2.00 [Open]",
+            "Energy-GPT · waiting for a decision · $0.41 of $2.00 (2026-03-14 12:00 UTC) [Open]",
+            "Ada · stopped by @ben · $0.41 of $2.00 (2026-03-14 12:00 UTC) [Open]",
         ]
     )
-    assert read(agents_message([waits], LATER, nowhere).blocks) == snapshot(
-        ["Energy-GPT · waiting for a decision for 5 min · $0.41 of $2.00"]
+    assert read(agents_message([waits], nowhere).blocks) == snapshot(
+        ["Energy-GPT · waiting for a decision · $0.41 of $2.00 (2026-03-14 12:00 UTC)"]
     )
-    assert read(agents_message([], LATER, link).blocks) == snapshot(["No agents here yet. [New agent]"])
+    assert read(agents_message([], link).blocks) == snapshot(["No agents here yet. [New agent]"])
 
 
 def test_more_agents_than_a_message_holds_are_counted() -> None:
-    blocks = agents_message([AGENT] * 70, LATER, link).blocks
-    assert (len(blocks), read(blocks)[-1]) == (41, "and 30 more agents")
+    blocks = agents_message([AGENT] * 70, link).blocks
+    assert (len(blocks), read(blocks)[-1]) == (36, "and 35 more agents")
 
 
 def test_one_agent_with_all_that_is_settled() -> None:
     settled = replace(AGENT, lease=LEASE, policy=Policy(approvers="owner", free=("read",)))
-    assert read(agent_message(settled, LATER, link).blocks) == snapshot(
+    assert read(agent_message(settled, link).blocks) == snapshot(
         [
             """\
 Energy-GPT
 a careful writer
 • Write a poem\
 """,
-            "Energy-GPT · thinking, 5 min · $0.41 of $2.00",
+            "Energy-GPT · thinking · $0.41 of $2.00 (2026-03-14 12:00 UTC)",
             """\
 Started by @ana · the default model · turn 0
 Who may approve: only @ana
@@ -595,13 +601,17 @@ Runs without asking: read (chosen by @ana)
             "[Open] [Stop] [Revoke]",
         ]
     )
-    assert read(agent_message(replace(AGENT, status=Stopped(BEN)), LATER, nowhere).blocks)[-1] == "[Resume]"
+    assert read(agent_message(replace(AGENT, status=Stopped(BEN)), nowhere).blocks)[-1] == "[Resume]"
 
 
 def test_files_can_be_uploaded_one_by_one_and_the_rest_is_counted() -> None:
     entries = [FileEntry(f"notes/{number}.md", 2_048 * number, NOON) for number in range(25)]
     blocks = files_message(AGENT, entries).blocks
-    assert (read(blocks)[1], read(blocks)[-1], len(blocks)) == ("notes/1.md · 2,048 B [Upload]", "and 5 more files", 21)
+    assert (read(blocks)[1], read(blocks)[-1], len(blocks)) == (
+        "notes/1.md · 2,048 B (2026-03-14 12:00 UTC) [Upload]",
+        "and 5 more files",
+        21,
+    )
     assert pressed(button(blocks, "Upload")) == SlackUploadButton(AGENT.id, "notes/0.md")
     assert read(files_message(AGENT, []).blocks) == ["Energy-GPT has no files yet."]
 
@@ -621,8 +631,8 @@ def test_an_empty_mention_is_answered_with_what_signoff_is() -> None:
     assert read(message.blocks) == snapshot(
         [
             """\
-Signoff puts agents to work in your team's chat, and nothing runs until somebody signs it off.
-Mention Signoff with what you want done, or press New agent:
+Signoff runs agents in your team's chat, and nothing runs until someone signs it off.
+Mention Signoff and say what you want done, or press New agent:
 @Signoff research the best tennis strings for topspin\
 """,
             "[New agent]",
@@ -810,7 +820,7 @@ def test_the_form_of_a_new_agent_begins_with_what_the_channel_used_last() -> Non
             "Goals: <>",
             "",
             "More",
-            "As Old had it, the last agent of this channel.",
+            "Settings from Old, the last agent created here.",
             "Budget in US dollars: <2>",
             "Model: <small>",
             "Run without asking: <>",
@@ -892,7 +902,9 @@ def test_all_of_a_turn_in_parts() -> None:
 def test_thoughts_longer_than_a_view_lead_to_all_of_the_turn() -> None:
     card = turn_card(AGENT, asking({}, text="because " * 40_000))
     assert pressed(button(thoughts_view(card, PLACE)["blocks"], "Show all")) == ViewButton("show all", TURN.id)
-    assert read(thoughts_view(turn_card(AGENT, asking({})))["blocks"]) == ["It says nothing of this command."]
+    assert read(thoughts_view(turn_card(AGENT, asking({})))["blocks"]) == [
+        "The model gave no thoughts for this command."
+    ]
     assert read(thoughts_view(turn_card(AGENT, TURN))["blocks"]) == snapshot(
         [
             """\
@@ -922,17 +934,17 @@ May I?\
 
 def test_the_home_tab() -> None:
     waits = replace(AGENT, status=Awaiting())
-    view = home([waits, replace(AGENT, id=AgentId("agent-2"), status=Stopped(BEN))], [(waits, TURN)], LATER, link)
+    view = home([waits, replace(AGENT, id=AgentId("agent-2"), status=Stopped(BEN))], [(waits, TURN)], link)
     assert read(view["blocks"]) == snapshot(
         [
             "Waiting for you",
-            "Energy-GPT · turn 7 · write_to_file · for 5 min [Open]",
+            "Energy-GPT · turn 7 · write_to_file (2026-03-14 12:00 UTC) [Open]",
             "[New agent]",
             "Your agents",
             "2 in all · $0.82 spent",
-            "Energy-GPT · waiting for a decision for 5 min · $0.41 of $2.00",
+            "Energy-GPT · waiting for a decision · $0.41 of $2.00 (2026-03-14 12:00 UTC)",
             "[Open] [Stop]",
-            "Energy-GPT · stopped by @ben, 5 min · $0.41 of $2.00",
+            "Energy-GPT · stopped by @ben · $0.41 of $2.00 (2026-03-14 12:00 UTC)",
             "[Open] [Resume]",
         ]
     )
@@ -943,11 +955,11 @@ def test_the_home_tab() -> None:
 
 
 def test_an_empty_home_tab_says_how_to_begin() -> None:
-    assert read(home([], [], LATER, link)["blocks"]) == snapshot(
+    assert read(home([], [], link)["blocks"]) == snapshot(
         [
-            "Signoff puts agents to work in your team's chat, and nothing runs until somebody signs it off.",
+            "Signoff runs agents in your team's chat, and nothing runs until someone signs it off.",
             """\
-You have no agents yet. Press New agent, or mention Signoff in a channel with what you want done:
+You have no agents yet. Press New agent, or mention Signoff in a channel and say what you want done:
 @Signoff research the best tennis strings for topspin\
 """,
             "[New agent]",
@@ -957,6 +969,6 @@ You have no agents yet. Press New agent, or mention Signoff in a channel with wh
 
 def test_a_crowded_home_tab_counts_the_rest() -> None:
     mine = [replace(AGENT, id=AgentId(f"agent-{number}")) for number in range(200)]
-    blocks = home(mine, [(agent, TURN) for agent in mine], LATER, link)["blocks"]
+    blocks = home(mine, [(agent, TURN) for agent in mine], link)["blocks"]
     assert len(blocks) <= 100
     assert [line for line in read(blocks) if line.startswith("and ")] == ["and 180 more", "and 170 more"]

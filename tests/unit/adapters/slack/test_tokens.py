@@ -229,7 +229,7 @@ async def test_a_single_token_of_an_organisation_is_the_organisations(slack: Fak
     ("answer", "said"),
     [
         ({"ok": False, "error": "invalid_auth"}, "refuses this token \\(invalid_auth\\)"),
-        (OWNER | {"bot_id": None}, "person"),
+        (OWNER | {"bot_id": None}, "user token"),
     ],
 )
 async def test_a_wrong_single_token_is_a_wrong_setting(slack: FakeSlack, answer: dict[str, object], said: str) -> None:
@@ -301,8 +301,8 @@ async def test_another_client_secret_opens_nothing_and_says_so_once(
     for _ in range(3):
         assert await stranger.installed.get("T1") is None
         assert await stranger.installed.every() == ()
-    assert [record.getMessage() for record in caplog.records if "cannot be opened" in record.getMessage()] == [
-        "an installation cannot be opened: was it made under another SLACK_CLIENT_SECRET?"
+    assert [record.getMessage() for record in caplog.records if "cannot be decrypted" in record.getMessage()] == [
+        "an installation cannot be decrypted: was SLACK_CLIENT_SECRET changed?"
     ]
 
 
@@ -693,8 +693,8 @@ async def test_the_cookie_goes_by_tls_alone_when_the_public_address_does(
 @pytest.mark.parametrize(
     ("query", "status", "said"),
     [
-        ({"error": "access_denied"}, 200, "You did not allow it"),
-        ({"error": "<script>alert(1)</script>"}, 200, "Slack did not go through with it"),
+        ({"error": "access_denied"}, 200, "You cancelled"),
+        ({"error": "<script>alert(1)</script>"}, 200, "Slack did not complete the installation"),
         ({"state": "forged"}, 400, "another browser"),
         ({"code": ""}, 401, "did not"),
     ],

@@ -128,7 +128,7 @@ async def test_a_line_that_begins_with_a_helpers_name_is_for_the_helper() -> Non
     await stage.decide(head, Reject("wait"))
     assert (
         await actions.say(head.id, "@scout: use catgut", stage.origin(), seen_now(stage))
-    ).text == "rejected with your words"
+    ).text == "rejected with your reply as the reason"
     turn = await stage.turn(helper)
     assert turn.state == "rejected"
 
