@@ -76,7 +76,7 @@ def head_text(whose: str, count: int) -> str:
     head = f"Decision log of {visible(whose)}" if whose else "Decision log of this channel"
     if not count:
         return f"{head}: nothing yet."
-    return f"{head}, newest first{f': {NEWEST_ROWS} of {count:,} rows' if count > NEWEST_ROWS else ''}:"
+    return f"{head}, {f'the newest {NEWEST_ROWS} of {count:,} rows' if count > NEWEST_ROWS else 'newest first'}:"
 
 
 def row_text(entry: AuditEntry) -> str:
@@ -120,7 +120,7 @@ def right_text(entry: AuditEntry) -> str:
         case "lease":
             return f"lease granted by {who_text(entry.by)}{_since(entry)}"
         case "policy":
-            return f"free class, chosen by {who_text(entry.by)}"
+            return f"runs without asking, chosen by {who_text(entry.by)}"
         case _:
             return ""
 
@@ -132,7 +132,7 @@ def detail_text(entry: AuditEntry) -> str:
 
 def time_text(at: datetime) -> str:
     """A point in time to the minute."""
-    return f"{at:%Y-%m-%d %H:%M} UTC"
+    return f"{at.day} {at:%b %Y, %H:%M} UTC"
 
 
 async def log_files(entries: Sequence[AuditEntry], *, is_channel: bool) -> tuple[Attachment, ...]:
@@ -197,12 +197,12 @@ def _since(entry: AuditEntry) -> str:
     if entry.granted_at is None:
         return ""
     is_same_day = entry.granted_at.date() == entry.at.date()
-    return f" {entry.granted_at:%H:%M} UTC" if is_same_day else f" {time_text(entry.granted_at)}"
+    return f" at {entry.granted_at:%H:%M} UTC" if is_same_day else f" on {time_text(entry.granted_at)}"
 
 
 async def _find_unknown_name(views: AgentViews, origin: Origin, name: str) -> str:
     names = [agent.name for agent in await views.agents(origin.channel)]
     near = get_close_matches(name, names, n=1, cutoff=0.5)
-    there = f" There are: {', '.join(names[:20])}." if names else ""
+    there = f" Agents here: {', '.join(names[:20])}." if names else ""
     hint = f" Did you mean {near[0]}?" if near else there
-    return f"No agent here is or was called {name}.{hint} Without a name you get the log of the whole channel."
+    return f"No agent here is or was called {name}.{hint} Leave out the name for the log of the whole channel."

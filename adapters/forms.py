@@ -73,7 +73,7 @@ def dollars(text: str) -> Decimal | None:
         amount = Decimal("nan")
     if not (amount.is_finite() and abs(amount) < MOST_DOLLARS):
         said = text.strip()[:MOST_QUOTED]
-        raise InvalidInput({"budget": f"Budget: {said!r} is not an amount in US dollars, such as 2.50."})
+        raise InvalidInput({"budget": f"Budget: {said!r} is not an amount in US dollars. Write one such as 2.50."})
     return amount
 
 
@@ -120,7 +120,7 @@ def _value(name: str, text: str, before: object, spec: CommandSpec) -> object:
     try:
         return in_whole_characters(json.loads(sent))
     except ValueError:
-        raise InvalidInput({name: f"{name}: this is not valid JSON, such as 7, true or [1, 2]."}) from None
+        raise InvalidInput({name: f"{name}: this is not valid JSON. Examples: 7, true, [1, 2]."}) from None
 
 
 def _takes_text(name: str, spec: CommandSpec) -> bool:

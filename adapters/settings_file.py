@@ -54,7 +54,7 @@ def parse_settings(text: str, source: str = FILENAME) -> AgentDraft:
             budget=_budget(source, kept),
         )
     except ValueError:
-        raise _fault(source, "it holds a number of too many digits") from None
+        raise _fault(source, "it has a number with too many digits") from None
 
 
 def is_settings(text: str) -> bool:
@@ -93,7 +93,7 @@ def _mapping(source: str, text: str) -> dict[object, object]:
     import yaml
 
     if len(text) > MOST_TEXT:
-        raise _fault(source, f"it holds more than {MOST_TEXT:,} characters")
+        raise _fault(source, f"it has more than {MOST_TEXT:,} characters")
     try:
         _check(source, text)
         kept = yaml.safe_load(text)
@@ -103,7 +103,7 @@ def _mapping(source: str, text: str) -> dict[object, object]:
     except (yaml.YAMLError, ValueError, RecursionError):
         raise _fault(source, "it is not YAML") from None
     if not isinstance(kept, dict):
-        raise _fault(source, "it holds no ai_name, ai_role and ai_goals")
+        raise _fault(source, "it has no ai_name, ai_role and ai_goals")
     return kept
 
 
@@ -114,7 +114,7 @@ def _check(source: str, text: str) -> None:
     depth = 0
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
         if isinstance(event, yaml.AliasEvent):
-            raise _fault(source, "it refers to parts of itself, which is not read")
+            raise _fault(source, "it uses YAML aliases, which are not supported")
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > DEEPEST:
             raise _fault(source, "it is nested too deeply")
@@ -125,7 +125,7 @@ def _text(source: str, kept: dict[object, object], key: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str | int | float) or isinstance(value, bool):
-        raise _fault(source, f"{key} is not a text")
+        raise _fault(source, f"{key} is not text")
     return str(value)
 
 
@@ -144,7 +144,7 @@ def _goal(source: str, goal: object) -> str:
         case dict() if len(goal) == 1:  # YAML's reading of a goal with a colon in it
             return "".join(f"{before}: {after}" for before, after in goal.items())
         case _:
-            raise _fault(source, "one of ai_goals is not a text")
+            raise _fault(source, "one of ai_goals is not text")
 
 
 def _budget(source: str, kept: dict[object, object]) -> Decimal | None:
@@ -156,7 +156,7 @@ def _budget(source: str, kept: dict[object, object]) -> Decimal | None:
     except InvalidOperation:
         amount = Decimal(-1)
     if isinstance(value, bool) or not (amount.is_finite() and 0 <= amount < MOST_DOLLARS):
-        raise _fault(source, "api_budget is not an amount in US dollars (0 is no limit)")
+        raise _fault(source, "api_budget is not an amount in US dollars (0 means no limit)")
     return amount
 
 

@@ -10,7 +10,7 @@ from agent_core.model.actors import Origin
 from agent_core.model.sites import Sites
 from agent_core.service.agent_settings import AgentSettings
 
-HOW = "Sites: write allow HOST, deny HOST or clear. A host stands for its subdomains too, as in allow example.org."
+HOW = "Sites: write allow HOST, deny HOST or clear. A host includes its subdomains, as in allow example.org."
 HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*")
 MOST = 100
 
@@ -61,5 +61,5 @@ def _host(word: str) -> str:
     except UnicodeError:
         name = ""
     if not HOST.fullmatch(name):
-        raise InvalidInput({"sites": f"Sites: {word[:60]} is no host name. {HOW}"})
+        raise InvalidInput({"sites": f"Sites: {word[:60]} is not a host name. {HOW}"})
     return name

@@ -21,24 +21,24 @@ WORDS = ("new", "list", *get_args(AgentVerb), *get_args(ThreadVerb), "help")
 HELP = HelpText(
     "In a channel",
     (
-        ("/agent new", "opens the form of a new agent"),
+        ("/agent new", "opens the form for a new agent"),
         ("/agent new research the best tennis strings", "fills the form in from a sentence"),
-        ("/agent new Name | role | goal; goal", "makes the agent at once"),
+        ("/agent new Name | role | goal; goal", "creates the agent at once"),
         ("/agent new, then a pasted ai_settings.yaml", "fills the form in from AutoGPT's file"),
         ("/agent list", "the agents of this channel"),
-        ("/agent show NAME", "one agent, with all that is settled about it"),
+        ("/agent show NAME", "one agent and its settings"),
         ("/agent files NAME", "its files"),
         ("/agent goals NAME", "its goals; /agent goals NAME set a; b sets them"),
-        ("/agent budget NAME", "what was spent; an amount or none behind it sets its limit, channel 20 that of all"),
+        ("/agent budget NAME", "what it has spent; add an amount or none to set its limit, channel 20 for all agents"),
         ("/agent memory NAME", "what it remembers; also search WORDS, add TEXT, forget ID, forget all, export"),
         ("/agent sites", "which sites agents of this channel may reach; also allow HOST, deny HOST, clear"),
         ("/agent export NAME", "its ai_settings.yaml"),
-        ("/agent audit", "the decision log of this channel; with NAME that of one agent, also of one that was deleted"),
-        ("/agent stop NAME", "what it does is ended, and it stands still"),
-        ("/agent resume NAME", "it goes on"),
-        ("/agent delete NAME", "removes it with its history, memory and files"),
+        ("/agent audit", "the decision log of this channel; add NAME for one agent, even a deleted one"),
+        ("/agent stop NAME", "ends what it is doing, until you resume it"),
+        ("/agent resume NAME", "lets it continue"),
+        ("/agent delete NAME", "deletes it with its history, memory and files"),
     ),
-    "Where a channel has one agent, NAME may be left out.",
+    "In a channel with one agent you can leave out NAME.",
 )
 
 
@@ -114,12 +114,12 @@ async def agent_called(views: AgentViews, channel: ChannelScope, name: str) -> A
         return found
     agents = await views.agents(channel)
     if not agents:
-        raise InvalidInput({"name": "There is no agent in this channel yet. /agent new makes one."})
+        raise InvalidInput({"name": "There is no agent in this channel yet. Create one with /agent new."})
     if not name and len(agents) == 1:
         return agents[0]
     names = [agent.name for agent in agents]
     near = get_close_matches(name, names, n=1, cutoff=0.5)
-    hint = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(names[:20])}."
+    hint = f"Did you mean {near[0]}?" if near else f"Agents here: {', '.join(names[:20])}."
     said = f"No agent here is called {name}." if name else "Which agent? Write its name."
     raise InvalidInput({"name": f"{said} {hint}"})
 
@@ -174,4 +174,4 @@ def _new(rest: str) -> Subcommand:
 
 def _not_understood(verb: str) -> str:
     near = get_close_matches(verb, WORDS, n=1, cutoff=0.6)
-    return f"“{verb[:40]}” is none of my words{f'; did you mean /agent {near[0]}?' if near else '.'}"
+    return f"There is no /agent {verb[:40]}.{f' Did you mean /agent {near[0]}?' if near else ''}"

@@ -12,12 +12,12 @@ from agent_core.errors import InvalidInput
 from agent_core.model.command import Arguments
 from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, MOST_GOALS, AgentDraft
 
-HOW_TO_EDIT = """An empty line keeps a value. `<` alone begins one of several lines, which `.` alone ends.
-What is not text is typed as JSON.
+HOW_TO_EDIT = """Press Enter to keep a value. For several lines, type < on a line, then the lines, then . on a line.
+Type numbers, lists and other values that are not text as JSON.
 """
 MISSING = {
-    "name": "--name is missing: the agent's name, or --settings with an ai_settings.yaml.",
-    "goals": "--goal is missing: say at least once what the agent is to reach.",
+    "name": "--name is missing. Give the agent's name, or --settings with an ai_settings.yaml.",
+    "goals": "--goal is missing. Give at least one goal.",
 }
 
 
@@ -73,7 +73,7 @@ async def ask_arguments(arguments: Arguments, schema: Mapping[str, object], stre
 
 
 async def _goals(streams: Streams) -> tuple[str, ...]:
-    streams.write(f"Goals, up to {MOST_GOALS}; an empty line ends them.\n")
+    streams.write(f"Goals, up to {MOST_GOALS}. Finish with an empty line.\n")
     goals: list[str] = []
     while len(goals) < MOST_GOALS:
         goal = await _ask(streams, f"Goal {len(goals) + 1}: ", "goals")
@@ -87,7 +87,7 @@ async def _ask(streams: Streams, prompt: str, field: str) -> str:
     streams.write(prompt)
     line = await streams.read()
     if line is None:
-        raise InvalidInput({field: "No agent was made: the input ended."})
+        raise InvalidInput({field: "No agent was created: the input ended."})
     return line.strip()
 
 

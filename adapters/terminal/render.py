@@ -12,6 +12,7 @@ from typing import Literal
 
 from adapters.cards import Card, Labelled, lease_text, turn_card
 from adapters.risk_labels import Level
+from adapters.ui_text import counted
 from adapters.visible_text import readable
 from agent_core.model.agent import Agent
 from agent_core.model.command import Preview
@@ -23,20 +24,20 @@ MOST_RESULT = 40
 PROPOSED = "y approve · y -N approve the next N · e edit · s self-review · n stop · ? help · words reject · words? ask"
 INTERRUPTED = "r run again · i it ran · s skip · n stop · ? help"
 PROPOSED_HELP = """y, yes    the command runs as shown
-y -N, y N  this command and the next ones run unasked, N in all
+y -N, y N  this command and the next ones run without asking, N in total
 e         edit the arguments, then it runs
 s         the model reviews its own proposal, then you are asked again
 n         stop the agent and end
-!help     what else can be typed; a !verb does what it says at once
-Other words of yours reject the command, and the agent reads them. Words that end with ? ask the model, and decide
-nothing. A single short word decides nothing."""
+!help     more commands; each one that begins with ! takes effect at once
+Any other text rejects the command, and the agent reads it as the reason. Text that ends with ? asks the model and
+decides nothing. A single short word decides nothing."""
 INTERRUPTED_HELP = """r  run the command again
 i  it ran: go on as if it had succeeded
 s  skip it: the agent thinks again
 n  stop the agent and end
-!help  what else can be typed
+!help  more commands
 Anything else decides nothing."""
-SEND = "Enter sends it, anything else replaces it."
+SEND = "Press Enter to send it, or type something else instead."
 Style = Literal["bold", "dim", "red", "green", "yellow", "blue", "magenta"]
 CODES: dict[Style, int] = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "blue": 34, "magenta": 35}
 
@@ -112,7 +113,9 @@ def help_text(turn: Turn, look: Look) -> str:
 
 def unclear_text(word: str, look: Look) -> str:
     """Asks back for a word that is no key."""
-    said = f"Nothing was decided: “{word}” is no key here. y approves, n stops, !reject {word} rejects with this word."
+    said = (
+        f"Nothing was decided: “{word}” is not a key here. y approves, n stops, !reject {word} rejects with this word."
+    )
     return said_text(said, look)
 
 
@@ -169,7 +172,7 @@ def _preview(preview: Preview, look: Look) -> list[str]:
 def _outcome(card: Card, look: Look) -> list[str]:
     rows = [*_barred(card.outcome, look)] if card.outcome else []
     left = len(rows) - MOST_RESULT
-    return [*rows[:MOST_RESULT], f"… {left:,} more lines; --json gives them all."] if left > 0 else rows
+    return [*rows[:MOST_RESULT], f"… {counted(left, 'more line')}; --json gives them all."] if left > 0 else rows
 
 
 def _footer(card: Card, lease: str, look: Look) -> str:

@@ -5,6 +5,7 @@ import getpass
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from adapters.ui_text import counted
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
@@ -84,7 +85,9 @@ class TerminalSurface:
 
     async def upload(self, agent: Agent, filename: str, data: bytes) -> None:
         """Say that the file is there."""
-        self.events.put_nowait(NoticeEvent(f"{agent.name} offers {filename}, {len(data):,} bytes, in its workspace."))
+        self.events.put_nowait(
+            NoticeEvent(f"{agent.name} shared {filename} ({counted(len(data), 'byte')}), a file in its workspace.")
+        )
 
     async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
         """The person as recorded: here people only have names."""

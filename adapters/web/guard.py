@@ -84,7 +84,7 @@ class Guard:
     def _check_host(self, request: web.Request) -> None:
         name = host_name(request.headers.get("Host", ""))
         if not (name and self._is_known_host(name)):
-            said = f"{name or 'This'} is not a name of this page. Set PUBLIC_URL if it should be.\n"
+            said = f"{name or 'This'} is not a host name of this page. To allow it, set PUBLIC_URL.\n"
             raise web.HTTPForbidden(text=said)
 
     def _is_known_host(self, name: str) -> bool:

@@ -144,7 +144,7 @@ def _text_of(file: FormFile | None) -> str:
     if file is None:
         raise InvalidInput({"file": "Choose a text file first."})
     if len(file.data) > MOST_BYTES:
-        raise InvalidInput({"file": f"{file.name} is larger than {MOST_BYTES // 1000} KB, so it was not taken."})
+        raise InvalidInput({"file": f"{file.name} is larger than {MOST_BYTES // 1000} KB, so it was not read."})
     if not file.text.strip():
         raise InvalidInput({"file": f"{file.name} is empty, so there is nothing to remember."})
     return file.text

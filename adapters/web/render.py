@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from adapters import cards, decision_log
 from adapters.buttons import Button
 from adapters.thread_commands import CALLS
-from adapters.ui_text import REPLY_DOES, age, covered_text, first_lines, media_type, size_text
+from adapters.ui_text import REPLY_DOES, ago, counted, covered_text, first_lines, media_type, size_text
 from adapters.visible_text import finalized, visible
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
@@ -113,6 +113,7 @@ def _environment() -> Environment:
         decision_log.who_text,
         decision_log.right_text,
         decision_log.detail_text,
+        decision_log.time_text,
         diff_lines,
         first_lines,
         first_line,
@@ -121,7 +122,8 @@ def _environment() -> Environment:
         agent_path,
         file_path,
         medium_of,
-        age,
+        ago,
+        counted,
         covered_text,
         kind_of,
         size_text,

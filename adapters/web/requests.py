@@ -34,7 +34,7 @@ class FormFile:
         except UnicodeDecodeError:
             text = "\x00"
         if "\x00" in text:
-            raise InvalidInput({"file": f"{self.name} is not UTF-8 text, so it was not taken. Save it as UTF-8."})
+            raise InvalidInput({"file": f"{self.name} is not UTF-8 text, so it was not read. Save it as UTF-8."})
         return text
 
 
@@ -69,7 +69,7 @@ async def entry_form_of(request: web.Request) -> Form:
     try:
         return dict(parse_qsl(body.decode(errors="replace"), keep_blank_values=True, max_num_fields=MAX_ENTRY_FIELDS))
     except ValueError as broken:
-        raise InvalidInput({"token": "What was sent is no form that can be read."}) from broken
+        raise InvalidInput({"token": "The form could not be read."}) from broken
 
 
 async def upload_of(request: web.Request, field: str) -> FormFile | None:
@@ -116,7 +116,7 @@ async def _read_sent(request: web.Request) -> dict[str, Any]:
                 request[SENT] = dict(await request.post())
         except web.HTTPRequestEntityTooLarge as large:
             most = request.client_max_size // 2**20
-            raise InvalidInput({"file": f"What you sent is larger than {most} MB, so nothing was taken."}) from large
+            raise InvalidInput({"file": f"What you sent is larger than {most} MB, so nothing was saved."}) from large
         except (ValueError, LookupError) as broken:  # LookupError: of a character set that there is not
-            raise InvalidInput({"file": "What was sent is no form that can be read, so nothing was taken."}) from broken
+            raise InvalidInput({"file": "The form could not be read, so nothing was saved."}) from broken
     return request[SENT]

@@ -124,8 +124,8 @@ async def test_goals_and_budgets_are_shown_and_set_behind_the_command(office: Of
             "goals": "1. Write a report",
             "goals clerk set Write; Sing": "2. Sing",
             "budget Clerk 2.50": "of $2.50 spent",
-            "budget channel 20": "All agents of this channel: $0 of $20.00 spent",
-            "budget channel none": "All agents of this channel: $0 spent, no limit",
+            "budget channel 20": "All agents in this channel: $0 of $20.00 spent",
+            "budget channel none": "All agents in this channel: $0 spent, no limit",
             "budget Clerk lots": "'lots' is not an amount",
             "goals Clark": "No agent here is called Clark. Did you mean Clerk?",
         }.items():

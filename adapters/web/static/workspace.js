@@ -18,6 +18,7 @@ function take(text) {
   const box = document.getElementById("reply"), twin = fresh.getElementById("reply");
   if (box && twin) box.placeholder = twin.placeholder;
   document.title = fresh.title;
+  showLocalTimes();
   noteControls();
 }
 
@@ -203,6 +204,7 @@ document.addEventListener("formdata", event => {
 });
 
 document.querySelectorAll(REGIONS).forEach(signature);
+showLocalTimes();
 if (!location.hash) showNewest("instant");
 noteControls();
 const stream = new EventSource("/events");

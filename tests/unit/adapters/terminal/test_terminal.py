@@ -98,7 +98,7 @@ def test_an_interrupted_command_has_three_answers_and_no_other() -> None:
 
 def test_an_interrupted_command_asks_what_became_of_it() -> None:
     interrupted = a_turn(AGENT).decide(Approve(), by=ANA, at=NOON).start(NOON).interrupt()
-    assert "│ interrupted: the process died while this ran, so it may have run. What became of it?" in card_text(
+    assert "│ interrupted: the process died while this ran, so it may have run. Did it run?" in card_text(
         AGENT, interrupted, Look()
     )
 
@@ -207,11 +207,11 @@ def test_a_budget_of_0_in_the_settings_file_is_no_limit(tmp_path: Path) -> None:
         (b"ai_name: [", "it is not YAML"),
         (b"ai_name: \x00", "it is not YAML"),
         (b"\xff\xfe\xff", "it is not UTF-8 text"),
-        (b"", "it holds no ai_name"),
-        (b"- Ada", "it holds no ai_name"),
-        (b"ai_name: [Ada]", "ai_name is not a text"),
+        (b"", "it has no ai_name"),
+        (b"- Ada", "it has no ai_name"),
+        (b"ai_name: [Ada]", "ai_name is not text"),
         (b"ai_goals: Write", "ai_goals is not a list"),
-        (b"ai_goals: [[Write]]", "is not a text"),
+        (b"ai_goals: [[Write]]", "is not text"),
         (b"api_budget: -1", "api_budget is not an amount"),
         (b"api_budget: .nan", "api_budget is not an amount"),
         (b"api_budget: lots", "api_budget is not an amount"),
