@@ -34,8 +34,8 @@ class Labelled:
 class Card:
     """A turn as people see it. `headline` is also the text of the notification and of the screen reader.
 
-    `state` says what happened, who decided and when (in UTC); `state_parts` has its times apart, for surfaces that show
-    local time. `question` is what people are asked about that. A brief card shows `details` behind a Thoughts button.
+    `state_parts` says what happened, who decided and when; its times are apart, for surfaces that show local time.
+    `question` is what people are asked about that. A brief card shows `details` behind a Thoughts button.
     `review` is the self-review, if a person asked for one. `lease` says what is left of the lease under which the
     command runs. `outcome` is the result, or the newest output of a running command. `edits` says in one sentence what
     a person changed before the command ran; `changes` has the diff of each changed argument.
@@ -45,7 +45,6 @@ class Card:
     headline: str
     command: str
     number: int
-    state: str
     state_parts: StateParts
     question: str
     tone: Tone
@@ -65,6 +64,11 @@ class Card:
     buttons: tuple[Button, ...]
     edits: str = ""
     changes: tuple[Labelled, ...] = ()
+
+    @property
+    def state(self) -> str:
+        """What happened, who decided and when (in UTC)."""
+        return state_text(self.state_parts)
 
     @property
     def standing(self) -> str:
@@ -91,7 +95,6 @@ def turn_card(agent: Agent, turn: Turn) -> Card:
         headline=readable(f"{agent.title} · turn {turn.number} · {turn.call.name}"),
         command=turn.call.name,
         number=turn.number,
-        state=readable(state_text(turn)),
         state_parts=tuple(readable(part) if isinstance(part, str) else part for part in state_parts(turn)),
         question="Did it run?" if turn.state == "interrupted" else "",
         tone=tone_of(turn),

@@ -1,4 +1,4 @@
-"""What people ask of an agent besides decisions: goals, budgets, memory, its settings. Once, for all surfaces."""
+"""The commands for an agent besides decisions: goals, budget, memory, sites, export, audit. Shared by all surfaces."""
 
 import re
 from dataclasses import dataclass
@@ -27,9 +27,9 @@ from agent_core.service.views import AgentViews
 
 ThreadVerb: TypeAlias = Literal["goals", "budget", "memory", "sites", "export", "audit"]
 MEMORY_FILE = "memory.jsonl"
-SHORT, SOURCE = 120, 50
+BRIEF_CHARACTERS, SOURCE_CHARACTERS = 120, 50
 NO_LIMIT = ("none", "no limit", "unlimited")
-MARKED = re.compile(r"^\s*(?:\d{1,2}[.)]|[-*•])\s+")
+LIST_MARKER = re.compile(r"^\s*(?:\d{1,2}[.)]|[-*•])\s+")
 CALLS: dict[CallKind, str] = {
     "chat": "turns",
     "summary": "summaries",
@@ -42,8 +42,8 @@ CALLS: dict[CallKind, str] = {
     "image": "images",
     "audio": "audio",
 }
-# How a wish goes on that is told from other words: a name, or a reply that happens to begin alike.
-BEGINNINGS: dict[ThreadVerb, str] = {
+# How the text after each verb begins; other text is an agent's name, or a reply.
+TEXT_BEGINNINGS: dict[ThreadVerb, str] = {
     "goals": r"set\b",
     "budget": r"(channel|none|no limit)\b|\$?\s*\d",
     "memory": r"(list|search|add|forget|export)\b",
@@ -58,14 +58,14 @@ HOW_MEMORY = "Memory: write search WORDS, add TEXT, forget ID, forget all or exp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadCommands:
-    """Grants what was asked in words. Who may is the service's to say; every fault is a PersonError."""
+    """Runs the commands. The service checks rights; every error of a person is a PersonError."""
 
     views: AgentViews
     agent_settings: AgentSettings
     memories: AgentMemories
 
     async def grant(self, verb: ThreadVerb, agent: Agent, said: str, origin: Origin) -> Answer:
-        """Do what stands behind the verb, or show how things are where nothing does."""
+        """Run a command: `said` is the text after the verb; without it the present state is shown."""
         match verb:
             case "goals":
                 return await self._goals(agent, said.strip(), origin)
@@ -155,7 +155,7 @@ class ThreadCommands:
         return _wanted("\n".join((*said, head, *lines)))
 
     async def _forget(self, agent: Agent, name: str, origin: Origin) -> Answer:
-        """Forget everything, once the person repeats whose memory that is."""
+        """Forget everything, if the person typed the agent's name to confirm."""
         if " ".join(name.split()).casefold() != agent.name.casefold():
             page = await self.memories.page(agent.channel, agent.id)
             return _wanted(
@@ -175,16 +175,16 @@ class ThreadCommands:
 
     def _line(self, memory: Memory) -> str:
         when = ago(memory.at, self.views.clock.now())
-        return f"• {_brief(memory.text)} · {_brief(memory.source, SOURCE)} · {when} · {memory.id}"
+        return f"• {_brief(memory.text)} · {_brief(memory.source, SOURCE_CHARACTERS)} · {when} · {memory.id}"
 
 
 def begins_thread_command(verb: ThreadVerb, said: str) -> bool:
-    """Whether the words behind the verb go on as a wish does."""
-    return re.match(BEGINNINGS[verb], said, re.IGNORECASE) is not None
+    """Whether the text after the verb belongs to this command."""
+    return re.match(TEXT_BEGINNINGS[verb], said, re.IGNORECASE) is not None
 
 
 def is_thread_command(line: str) -> bool:
-    """Whether a line without a mark before it is meant as a wish, not as a reply: `memory search tea`."""
+    """Whether a line without `!` is a command and not a reply: `memory search tea`."""
     word, rest = first_word(line)
     return word in get_args(ThreadVerb) and (not rest or begins_thread_command(cast("ThreadVerb", word), rest))
 
@@ -194,8 +194,8 @@ def _wanted(text: str, file: Attachment | None = None) -> Answer:
 
 
 def _each(said: str) -> tuple[str, ...]:
-    """The goals between semicolons or on lines of their own, without marks of a list."""
-    return tuple(MARKED.sub("", goal).strip() for goal in re.split(r"[;\n]", said))
+    """The goals between semicolons or line ends, without list markers."""
+    return tuple(LIST_MARKER.sub("", goal).strip() for goal in re.split(r"[;\n]", said))
 
 
 def _numbered(goals: tuple[str, ...]) -> list[str]:
@@ -221,7 +221,7 @@ def _of_channel(budget: Budget) -> str:
 
 
 def _by_kind(agent: Agent) -> list[str]:
-    """What the calls cost, dearest first."""
+    """The cost of each kind of call, highest first."""
     dearest = sorted(agent.calls.items(), key=lambda call: call[1].cost, reverse=True)
     return [
         f"• {CALLS[kind]}: {money(usage.cost)}, {counted(usage.prompt, 'token')} read, {usage.completion:,} written"
@@ -229,5 +229,5 @@ def _by_kind(agent: Agent) -> list[str]:
     ]
 
 
-def _brief(text: str, most: int = SHORT) -> str:
+def _brief(text: str, most: int = BRIEF_CHARACTERS) -> str:
     return one_line(readable(text), most)

@@ -12,13 +12,13 @@ Tone: TypeAlias = Literal["open", "busy", "good", "bad", "quiet"]
 StateParts: TypeAlias = tuple[str | datetime, ...]
 
 
-def state_text(turn: Turn) -> str:
-    """The state of a turn, who decided and when, with times in UTC."""
-    return "".join(f"{part:%H:%M} UTC" if isinstance(part, datetime) else part for part in state_parts(turn))
+def state_text(parts: StateParts) -> str:
+    """A state as text, with its times in UTC."""
+    return "".join(f"{part:%H:%M} UTC" if isinstance(part, datetime) else part for part in parts)
 
 
 def state_parts(turn: Turn) -> StateParts:
-    """The same with its times apart from its text."""
+    """The state of a turn, who decided and when."""
     match turn.state:
         case "proposed":
             return ("waiting for a decision",)

@@ -149,7 +149,7 @@ async def test_memory_is_listed_searched_and_forgotten_behind_the_command(office
         await office.ana.types("/agent", f"memory Clerk forget {listed[1]}", office.general)
         await office.told(office.ana, "Clerk has forgotten: fact 7 of tea")
         await office.ana.types("/agent", "memory forget all", office.general)
-        await office.told(office.ana, "write its name behind: forget all Clerk")
+        await office.told(office.ana, "To confirm, write: forget all Clerk")
         await office.ana.types("/agent", "memory forget all Clerk", office.general)
         await office.told(office.ana, "Clerk has forgotten 22 things")
 

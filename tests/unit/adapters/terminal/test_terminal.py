@@ -18,8 +18,8 @@ from adapters.terminal.input_parser import (
     ReviewKey,
     StopKey,
     UnclearWord,
+    parse_answer,
     settlement,
-    understood,
 )
 from adapters.terminal.json_record import record
 from adapters.terminal.render import BAR, DASHED, Look, card_text, change_text, said_text, value_text
@@ -70,7 +70,7 @@ def a_proposal(arguments: dict[str, object], thoughts: str = "Hm.", preview: Pre
     ],
 )
 def test_a_line_is_a_key_or_words_for_the_agent(line: str, answer: object) -> None:
-    assert understood(line) == answer
+    assert parse_answer(line) == answer
 
 
 LOOK_LIKE_KEYS = (
@@ -81,13 +81,13 @@ LOOK_LIKE_KEYS = (
 @pytest.mark.proves("terminal:no-accident")
 @pytest.mark.parametrize("word", LOOK_LIKE_KEYS.split())
 def test_a_single_short_word_that_is_no_key_decides_nothing(word: str) -> None:
-    assert understood(f" {word} ") == UnclearWord(word)
+    assert parse_answer(f" {word} ") == UnclearWord(word)
 
 
 @pytest.mark.parametrize("line", ["y -0", "y -1", "y -51", "y -999999999"])
 def test_a_number_outside_2_to_50_is_refused(line: str) -> None:
     with pytest.raises(InvalidInput, match="a number from 2 to 50"):
-        understood(line)
+        parse_answer(line)
 
 
 def test_an_interrupted_command_has_three_answers_and_no_other() -> None:
