@@ -20,7 +20,7 @@ class Hub:
 
     listeners: set[asyncio.Queue[AgentId | None]] = field(default_factory=set)
 
-    def tell(self, agent: Agent) -> None:
+    def publish(self, agent: Agent) -> None:
         """Publish a change of the agent; a helper is also shown on its parent's page."""
         for changed in dict.fromkeys((agent.id, agent.home)):
             for listener in self.listeners:
@@ -59,24 +59,24 @@ class WebSurface:
 
     async def open_thread(self, agent: Agent) -> ThreadRef:
         """Return the address of the thread's page."""
-        self.hub.tell(agent)
+        self.hub.publish(agent)
         return ThreadRef(agent.channel, agent.id)
 
     async def show(self, agent: Agent, turn: Turn, *, may_stand: bool) -> str:
-        self.hub.tell(agent)
+        self.hub.publish(agent)
         return turn.id
 
     async def notice(self, agent: Agent, notice: Notice, *, may_stand: bool) -> None:
-        self.hub.tell(agent)
+        self.hub.publish(agent)
 
     async def status(self, agent: Agent) -> None:
-        self.hub.tell(agent)
+        self.hub.publish(agent)
 
     async def announce_lost_thread(self, agent: Agent, reason: str) -> None:
-        self.hub.tell(agent)
+        self.hub.publish(agent)
 
     async def upload(self, agent: Agent, filename: str, data: bytes) -> None:
-        self.hub.tell(agent)
+        self.hub.publish(agent)
 
     async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
         """The person unchanged: this surface has no accounts to look up."""
