@@ -1,1 +1,1 @@
-"""Where people are: one folder for each surface, and the words and buttons they share."""
+"""The surfaces: one package each, and the texts and buttons that they share."""

@@ -1,4 +1,4 @@
-"""What people are told, and given, for what they pressed or typed."""
+"""The answer to a person's click or line, with its files."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from agent_core.service.decision_log import LogRow
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A text file that somebody asked for. `is_readable` says that people can read what it holds in place of it."""
+    """A text file that a person asked for. `is_readable`: its content can be shown as text instead of the file."""
 
     name: str
     data: bytes
@@ -17,10 +17,10 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the person is told; `kept` is the note their words became, `is_wanted` says that they asked to be told.
+    """`text` is shown to the person; `kept` is the note that their reply became.
 
-    `is_asked`: they asked a question, whose answer comes in the thread. `files` go with it. `log` holds the rows of the
-    decision log that the text tells, for surfaces that link each row to its card.
+    `is_wanted`: they asked for information, so it must be shown. `is_asked`: they asked a question, whose answer comes
+    in the thread. `log` has the rows of the decision log in `text`, for surfaces that link each row to its card.
     """
 
     text: str
@@ -32,6 +32,6 @@ class Answer:
 
     @property
     def whole(self) -> str:
-        """The text with what its files hold, for a surface that cannot hand them out."""
+        """The text followed by the text of its files, for a surface that cannot send files."""
         held = [file.data.decode() for file in self.files if file.is_readable]
         return "\n\n".join((self.text, *(text for text in held if text not in ("", self.text))))

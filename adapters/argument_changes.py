@@ -1,20 +1,21 @@
-"""What a person changed about a command before it ran, argument by argument."""
+"""The arguments that a person changed before a command ran."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from adapters.ui_text import counted
 from agent_core.model.actors import Actor
 from agent_core.model.decision import ApproveEdited
 from agent_core.model.diffs import TextDiff, diff_of
 from agent_core.model.turn import Turn
 
-SHORT = 60  # characters of a value that stands in a sentence
+MAX_QUOTED_CHARACTERS = 60  # a longer value is counted in lines, not quoted
 NOT_GIVEN = "not given"
 
 
 @dataclass(frozen=True, slots=True)
 class ArgumentChange:
-    """An argument before and after, None where it was not given, with the difference in lines."""
+    """An argument before and after the edit (None: not given), with the line diff."""
 
     name: str
     before: str | None
@@ -23,20 +24,19 @@ class ArgumentChange:
 
     @property
     def brief(self) -> str:
-        """The change in a few words."""
         if _is_short(self.before) and _is_short(self.after):
             return f"{self.name} from {_quoted(self.before)} to {_quoted(self.after)}"
-        return f"{self.name} (+{self.change.plus} −{self.change.minus} lines)"
+        return f"{self.name} ({counted(self.change.plus, 'line')} added, {self.change.minus:,} removed)"
 
 
 def edited_by(turn: Turn) -> Actor | None:
-    """Who changed the arguments that run, or ran."""
+    """The person who edited the command before approving it, or None."""
     last = turn.approvals[-1] if turn.approvals else None
     return last.by if last and isinstance(last.decision, ApproveEdited) else None
 
 
 def argument_changes(turn: Turn, as_text: Callable[[object], str]) -> tuple[ArgumentChange, ...]:
-    """The arguments that differ between what was proposed and what runs, in the order of the command's."""
+    """The arguments in which the approved command differs from the proposed one, in the command's order."""
     if edited_by(turn) is None:
         return ()
     before, after = turn.proposal.call.arguments, turn.call.arguments
@@ -57,7 +57,7 @@ def _change(name: str, before: str | None, after: str | None) -> ArgumentChange:
 
 
 def _is_short(text: str | None) -> bool:
-    return text is None or (len(text) <= SHORT and "\n" not in text)
+    return text is None or (len(text) <= MAX_QUOTED_CHARACTERS and "\n" not in text)
 
 
 def _quoted(text: str | None) -> str:

@@ -1,7 +1,7 @@
-"""The text a button carries: a verb, the id of what it is about, and the hash of what was shown with it.
+"""The value of a button: a verb, the id of its turn or agent, and the hash of what the card showed.
 
-So buttons outlive restarts, and one from an old card approves nothing that its presser did not see. Nothing else is
-trusted to a button: who may press it and what it means now is looked up when it is pressed.
+So buttons work after a restart, and a button of an old card cannot approve what that card did not show. Rights and the
+present state are looked up when a button is pressed.
 """
 
 import re
@@ -27,10 +27,10 @@ LABELS: dict[Verb, str] = {
     "it ran": "It ran",
     "skip": "Skip",
 }
-CARRIED = re.compile(
+VALUE_PATTERN = re.compile(
     rf"(?P<verb>[^:]+):(?P<subject>.+?):(?P<number>[0-9]+)(?::(?P<shown>[0-9a-f]{{{DIGEST_HEX_DIGITS}}}))?", re.DOTALL
 )
-# What only opens something, and is nothing that the service is asked to do.
+# These buttons only open a view or a form; they change nothing.
 ViewVerb = Literal["show all", "show reply", "thoughts", "another number", "new agent", "open"]
 VIEW_LABELS: dict[ViewVerb, str] = {
     "show all": "Show all",
@@ -56,7 +56,6 @@ class Button:
 
     @property
     def label(self) -> str:
-        """The words on the button."""
         return f"{LABELS[self.verb]} ×{self.times}" if self.times > 1 else LABELS[self.verb]
 
     def __str__(self) -> str:
@@ -64,14 +63,14 @@ class Button:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read back what `str` gave; raise InvalidInput for anything else."""
+        """Parse what `str` returns; raise InvalidInput for anything else."""
         verb, subject, times, shown = _parts(text, Verb)
         return cls(cast("Verb", verb), subject, times, shown)
 
 
 @dataclass(frozen=True, slots=True)
 class ViewButton:
-    """A button that shows more or opens a form; `part` tells which part of something long.
+    """A button that shows more or opens a form; `part` is the page number of a long text.
 
     `shown` as in `Button`, where the form decides.
     """
@@ -83,7 +82,6 @@ class ViewButton:
 
     @property
     def label(self) -> str:
-        """The words on the button."""
         return VIEW_LABELS[self.verb]
 
     def __str__(self) -> str:
@@ -91,7 +89,7 @@ class ViewButton:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read back what `str` gave; raise InvalidInput for anything else."""
+        """Parse what `str` returns; raise InvalidInput for anything else."""
         verb, subject, part, shown = _parts(text, ViewVerb)
         return cls(cast("ViewVerb", verb), subject, part, shown)
 
@@ -101,7 +99,7 @@ def _text(verb: str, subject: str, number: int, shown: str) -> str:
 
 
 def _parts(text: str, verbs: Any) -> tuple[str, str, int, str]:
-    found = CARRIED.fullmatch(text)
+    found = VALUE_PATTERN.fullmatch(text)
     if found is None or found["verb"] not in get_args(verbs):
         raise InvalidInput({"button": "This button is not one of Signoff's."})
     return found["verb"], found["subject"], int(found["number"][:6]), found["shown"] or ""

@@ -1,4 +1,4 @@
-"""What a turn says to people: a Card that each surface draws in its own way. The words live here once."""
+"""The content of a turn's card, with all its texts. Each surface formats a Card in its own way."""
 
 import json
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from decimal import Decimal
 from adapters.argument_changes import ArgumentChange, argument_changes, edited_by
 from adapters.buttons import Button
 from adapters.risk_labels import RiskLabel, alert_text, labels_of, risk_text
-from adapters.turn_state import Tone, state_text, tone_of
+from adapters.turn_state import StateParts, Tone, state_parts, state_text, tone_of
 from adapters.visible_text import readable, visible
 from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Finished, Paused, Stopped, Thinking
 from agent_core.model.command import Arguments, Preview
@@ -16,15 +16,15 @@ from agent_core.model.decision import Approve
 from agent_core.model.ids import TurnId
 from agent_core.model.turn import Turn, text_of
 
-TIMES = (3, 5, 10)
+APPROVE_TIMES = (3, 5, 10)
 LIVE_LINES = 12
-HAS_READ_OTHERS = "⚠ has read untrusted content since the last decision"
-WRITTEN_BY_OTHERS = "untrusted content"
+READ_UNTRUSTED = "⚠ has read untrusted content since the last decision"
+FROM_UNTRUSTED = "untrusted content"
 
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """A text under its label."""
+    """A text with its label."""
 
     label: str
     text: str
@@ -32,20 +32,20 @@ class Labelled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """A turn as people see it. `headline` is also the notification and what a screen reader says first.
+    """A turn as people see it. `headline` is also the text of the notification and of the screen reader.
 
-    `state` is where the turn stands, with who decided and when; `question` is what people are asked about it. A brief
-    card keeps `details` behind a Thoughts button. `review` is what the model holds against its own proposal, where
-    somebody asked. `lease` is what is left of the permission that the command has, and `outcome` what came of it, or
-    what came of it so far. `edits` says in a sentence what a person changed before it ran, and `changes` is the diff of
-    each argument.
+    `state_parts` says what happened, who decided and when; its times are apart, for surfaces that show local time.
+    `question` is what people are asked about that. A brief card shows `details` behind a Thoughts button.
+    `review` is the self-review, if a person asked for one. `lease` says what is left of the lease under which the
+    command runs. `outcome` is the result, or the newest output of a running command. `edits` says in one sentence what
+    a person changed before the command ran; `changes` has the diff of each changed argument.
     """
 
     turn: TurnId
     headline: str
     command: str
     number: int
-    state: str
+    state_parts: StateParts
     question: str
     tone: Tone
     says: str
@@ -66,18 +66,23 @@ class Card:
     changes: tuple[Labelled, ...] = ()
 
     @property
+    def state(self) -> str:
+        """What happened, who decided and when (in UTC)."""
+        return state_text(self.state_parts)
+
+    @property
     def standing(self) -> str:
-        """Where the turn stands, and what is asked about that."""
+        """The state, followed by the question if there is one."""
         return f"{self.state}. {self.question}" if self.question else self.state
 
     @property
     def risk(self) -> str:
-        """Every class of the command in words, those that stand out with a mark."""
+        """The risk classes of the command; execute, publish and spend with their signs."""
         return risk_text(self.risks)
 
     @property
     def marked_headline(self) -> str:
-        """The headline, after the classes that stand out."""
+        """The headline, after the classes execute, publish and spend."""
         return _after_alert(self.risks, self.headline)
 
 
@@ -90,8 +95,8 @@ def turn_card(agent: Agent, turn: Turn) -> Card:
         headline=readable(f"{agent.title} · turn {turn.number} · {turn.call.name}"),
         command=turn.call.name,
         number=turn.number,
-        state=readable(state_text(turn)),
-        question="What became of it?" if turn.state == "interrupted" else "",
+        state_parts=tuple(readable(part) if isinstance(part, str) else part for part in state_parts(turn)),
+        question="Did it run?" if turn.state == "interrupted" else "",
         tone=tone_of(turn),
         says=readable(thoughts.text),
         plan=_steps(readable(thoughts.plan)),
@@ -122,7 +127,7 @@ def _edits(turn: Turn, changes: Sequence[ArgumentChange]) -> str:
 
 
 def summary_text(agent: Agent, turn: Turn) -> str:
-    """A turn in one line, as a notification says it and a screen reader begins."""
+    """A turn in one line, for notifications and screen readers."""
     card = turn_card(agent, turn)
     about = card.preview.title if card.preview else brief_arguments(card)
     said, mark = f"{card.marked_headline} · {card.standing}", " · "
@@ -167,30 +172,30 @@ def status_word(status: AgentStatus) -> str:
 
 
 def spend_text(agent: Agent) -> str:
-    """What an agent spent of its budget."""
+    """What an agent has spent of its budget."""
     spent = money(agent.budget.spent)
     return f"{spent} of {money(agent.budget.limit)}" if agent.budget.limit is not None else f"{spent} spent"
 
 
 def free_text(agent: Agent) -> str:
-    """Which classes run without asking and who chose that, or "" where every command asks."""
+    """Which risk classes run without asking and who chose that, or "" if every command asks."""
     return f"Runs without asking: {', '.join(agent.policy.free)} (chosen by {agent.owner})" if agent.policy.free else ""
 
 
 def how_to_talk(agent: Agent) -> str:
-    """What stands under the first message of a thread."""
+    """How to talk to an agent: the last line of the first message of its thread."""
     asks = "Every other command waits for your approval." if agent.policy.free else "Nothing runs before you approve."
     return f"Reply in this thread to talk to it, or write !help. {asks}"
 
 
 def lease_text(agent: Agent) -> str:
-    """How far people let an agent go on unasked, or "" where they did not."""
+    """What is left of the agent's lease and who granted it, or "" without a lease."""
     lease = agent.lease
     return f"{lease.left} of {lease.total} left · granted by {lease.granted_by}" if lease else ""
 
 
 def shown_arguments(arguments: Arguments) -> tuple[Labelled, ...]:
-    """Every argument verbatim; what is not text is shown as JSON."""
+    """Every argument verbatim; values that are not text as JSON."""
     return tuple(Labelled(visible(name), visible(as_text(value))) for name, value in arguments.items())
 
 
@@ -200,7 +205,7 @@ def as_text(value: object) -> str:
 
 
 def money(amount: Decimal) -> str:
-    """US dollars, to the cent or to a tenth of it where that is all there is."""
+    """US dollars: `$0.41`; below 10 cents to a tenth of a cent: `$0.012`."""
     if amount == 0:
         return "$0"
     if amount < Decimal("0.001"):
@@ -224,20 +229,20 @@ def _steps(plan: str) -> tuple[str, ...]:
 def _footer(agent: Agent, turn: Turn) -> tuple[str, ...]:
     cost = money(turn.usage.cost)
     if not turn.is_open:
-        return (cost, WRITTEN_BY_OTHERS) if turn.result and getattr(turn.result, "outside", False) else (cost,)
+        return (cost, FROM_UNTRUSTED) if turn.result and getattr(turn.result, "outside", False) else (cost,)
     costs = (cost, spend_text(agent), f"next ≈ {cost}") if turn.usage.cost else (spend_text(agent),)
-    return (*costs, HAS_READ_OTHERS) if turn.exposed else costs
+    return (*costs, READ_UNTRUSTED) if turn.exposed else costs
 
 
 def _outcome(turn: Turn) -> str:
-    """What came of the command, or the newest lines of what came so far."""
+    """The result of the command, or the newest lines of its output while it runs."""
     if turn.state == "running":
         return "\n".join(turn.live.splitlines()[-LIVE_LINES:])
     return text_of(turn.result) if turn.result and turn.state == "done" else ""
 
 
 def _is_under_lease(agent: Agent, turn: Turn) -> bool:
-    """Whether the command runs, or ran, on the lease that the agent holds now."""
+    """Whether the command runs, or ran, under the lease that the agent holds now."""
     if agent.lease is None or turn.state not in ("approved", "running", "done"):
         return False
     granted_at = agent.lease.granted_at
@@ -255,7 +260,7 @@ def _buttons(agent: Agent, turn: Turn) -> tuple[Button, ...]:
         case "proposed":
             return (
                 Button("approve", turn.id, shown=shown),
-                *(Button("approve", turn.id, times, shown) for times in TIMES),
+                *(Button("approve", turn.id, times, shown) for times in APPROVE_TIMES),
                 Button("edit", turn.id, shown=shown),
                 Button("reject", turn.id, shown=shown),
                 Button("stop", agent.id),

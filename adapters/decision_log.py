@@ -1,4 +1,4 @@
-"""The decision log as people read it: a row as words, the newest rows as an answer, all of them as two files."""
+"""The decision log as text: one line per row, the newest rows as an answer, all rows as JSON lines and CSV."""
 
 import asyncio
 import csv
@@ -22,7 +22,7 @@ JSON_FILE, CSV_FILE = "decision-log.jsonl", "decision-log.csv"
 CHANNEL_PREFIX = "channel-"
 NEWEST_ROWS = 15
 BRIEF_CHARACTERS = 80
-BYTE_ORDER_MARK = "\ufeff"  # without it Excel reads a CSV file in the code page of its country
+BYTE_ORDER_MARK = "\ufeff"  # without it Excel reads a CSV file in the local code page
 DECISIONS = {
     "approve": "approved",
     "edit": "edited and approved",
@@ -34,7 +34,7 @@ DECISIONS = {
     ENDED: "did not run",
 }
 OUTCOMES = ("running", "done", "failed", "stopped", "interrupted", "not run")
-# What a spreadsheet takes for the beginning of a formula, also where it splits cells at semicolons or tabs.
+# The start of a formula in a spreadsheet, also in one that splits cells at semicolons or tabs.
 FORMULA = re.compile(r"(\A|[;\t\r\n])(?=[\"'\s]*[=+\-@\uff1d\uff0b\uff0d\uff20])")
 
 COLUMNS = (
@@ -61,7 +61,7 @@ COLUMNS = (
 
 
 async def newest_rows(views: AgentViews, origin: Origin, wanted: LogFilter) -> Answer:
-    """The newest rows as text, with files of all; raise NotAllowed, or InvalidInput for a name that nobody ever had."""
+    """The newest rows as text, all rows as files; raise NotAllowed, or InvalidInput for an unknown name."""
     entries = [entry async for entry in views.log.rows(origin, wanted)]
     if not entries and wanted.agent:
         raise InvalidInput({"name": await _find_unknown_name(views, origin, wanted.agent)})
@@ -72,15 +72,15 @@ async def newest_rows(views: AgentViews, origin: Origin, wanted: LogFilter) -> A
 
 
 def head_text(whose: str, count: int) -> str:
-    """What stands above the rows."""
+    """The heading above the rows."""
     head = f"Decision log of {visible(whose)}" if whose else "Decision log of this channel"
     if not count:
         return f"{head}: nothing yet."
-    return f"{head}, newest first{f': {NEWEST_ROWS} of {count:,} rows' if count > NEWEST_ROWS else ''}:"
+    return f"{head}, {f'the newest {NEWEST_ROWS} of {count:,} rows' if count > NEWEST_ROWS else 'newest first'}:"
 
 
 def row_text(entry: AuditEntry) -> str:
-    """A row on one line."""
+    """A row as one line of text."""
     parts = (
         time_text(entry.at),
         entry.agent_name,
@@ -95,7 +95,7 @@ def row_text(entry: AuditEntry) -> str:
 
 
 def what_text(entry: AuditEntry) -> str:
-    """What was done, and of a command its name and classes: `ran write_to_file (write)`."""
+    """The action, with a command's name and risk classes: `ran write_to_file (write)`."""
     done = DECISIONS.get(entry.act, entry.act)
     times = f" {entry.detail}" if entry.act == "approve" and entry.detail else ""
     classes = f" ({', '.join(entry.risks)})" if entry.risks else ""
@@ -103,7 +103,7 @@ def what_text(entry: AuditEntry) -> str:
 
 
 def who_text(actor: Actor) -> str:
-    """Who did it. An agent is named as one, so that a helper called like a person does not pass for that person."""
+    """The actor's name. An agent is marked as one, so that it cannot pass for a person of the same name."""
     if actor.kind != "bot":
         return str(actor)
     name = actor.display.replace("“", "'").replace("”", "'")
@@ -111,7 +111,7 @@ def who_text(actor: Actor) -> str:
 
 
 def right_text(entry: AuditEntry) -> str:
-    """By which right a command ran."""
+    """The permission under which a command ran."""
     match entry.grant:
         case "approve":
             return "approved"
@@ -120,33 +120,33 @@ def right_text(entry: AuditEntry) -> str:
         case "lease":
             return f"lease granted by {who_text(entry.by)}{_since(entry)}"
         case "policy":
-            return f"free class, chosen by {who_text(entry.by)}"
+            return f"runs without asking, chosen by {who_text(entry.by)}"
         case _:
             return ""
 
 
 def detail_text(entry: AuditEntry) -> str:
-    """What the row says besides, cut to what a list has room for."""
+    """The row's detail on one line, cut to BRIEF_CHARACTERS."""
     return "" if entry.act == "approve" else one_line(visible(entry.detail), BRIEF_CHARACTERS)
 
 
 def time_text(at: datetime) -> str:
-    """A point in time to the minute."""
-    return f"{at:%Y-%m-%d %H:%M} UTC"
+    """A date and time in UTC: `14 Mar 2026, 12:34 UTC`."""
+    return f"{at.day} {at:%b %Y, %H:%M} UTC"
 
 
 async def log_files(entries: Sequence[AuditEntry], *, is_channel: bool) -> tuple[Attachment, ...]:
-    """All rows as JSON lines and as a table; written in a thread, as a long log takes seconds."""
+    """All rows as JSON lines and as CSV; written in a worker thread, because a long log takes seconds."""
     return await asyncio.to_thread(_written, entries, CHANNEL_PREFIX if is_channel else "")
 
 
 def json_line(entry: AuditEntry) -> str:
-    """A row as one line of JSON. Everything beyond ASCII is escaped, so nothing in it hides."""
+    """A row as one line of JSON. All characters beyond ASCII are escaped, so none is invisible."""
     return json.dumps(_fields(entry)) + "\n"
 
 
 def csv_text(entries: Sequence[AuditEntry]) -> str:
-    """The rows as a table for a spreadsheet, in which no cell is a formula."""
+    """The rows as CSV, in which a spreadsheet takes no cell for a formula."""
     table = io.StringIO(newline="")
     writer = csv.writer(table, quoting=csv.QUOTE_ALL)
     writer.writerow(COLUMNS)
@@ -187,22 +187,22 @@ def _fields(entry: AuditEntry) -> dict[str, object]:
 
 
 def _cell(value: object) -> str:
-    """A cell that a spreadsheet shows as it is: what could begin a formula has an apostrophe before it."""
+    """Protects against CSV injection: an apostrophe precedes whatever could start a formula."""
     text = FORMULA.sub(r"\1'", visible(str(value)))
     return f"'{text}" if text[:1] in ("\t", "\r", "\n") else text
 
 
 def _since(entry: AuditEntry) -> str:
-    """When the lease was granted; with its date where that was another day."""
+    """When the lease was granted, with the date if that was on another day."""
     if entry.granted_at is None:
         return ""
     is_same_day = entry.granted_at.date() == entry.at.date()
-    return f" {entry.granted_at:%H:%M} UTC" if is_same_day else f" {time_text(entry.granted_at)}"
+    return f" at {entry.granted_at:%H:%M} UTC" if is_same_day else f" on {time_text(entry.granted_at)}"
 
 
 async def _find_unknown_name(views: AgentViews, origin: Origin, name: str) -> str:
     names = [agent.name for agent in await views.agents(origin.channel)]
     near = get_close_matches(name, names, n=1, cutoff=0.5)
-    there = f" There are: {', '.join(names[:20])}." if names else ""
+    there = f" Agents here: {', '.join(names[:20])}." if names else ""
     hint = f" Did you mean {near[0]}?" if near else there
-    return f"No agent here is or was called {name}.{hint} Without a name you get the log of the whole channel."
+    return f"No agent here is or was called {name}.{hint} Leave out the name for the log of the whole channel."

@@ -1,4 +1,4 @@
-"""What people filled in → values of the core, with a sentence for each field that cannot be one. For all surfaces."""
+"""Form fields to values of the core, with an error message for each invalid field. Shared by all surfaces."""
 
 import json
 from collections.abc import Mapping
@@ -16,11 +16,11 @@ from agent_core.model.draft import AgentDraft
 from agent_core.model.turn import Turn
 
 Form: TypeAlias = Mapping[str, str]
-MOST_DOLLARS, MOST_QUOTED = 1_000_000_000, 40
+MAX_DOLLARS, MAX_QUOTED_CHARACTERS = 1_000_000_000, 40
 
 
 def draft_of(form: Form) -> AgentDraft:
-    """The form of a new agent; raise InvalidInput with every field at fault where the budget is no amount."""
+    """The draft in the form; raise InvalidInput with every invalid field if the budget is not an amount."""
     policy = Policy(
         approvers="owner" if form.get("approvers") == "owner" else "anyone",
         free=tuple(risk for risk in RISK_CLASSES if form.get(f"free.{risk}")),
@@ -48,7 +48,7 @@ def _problems(draft: AgentDraft) -> dict[str, str]:
 
 
 def fields_of(draft: AgentDraft) -> dict[str, str]:
-    """A draft as the fields of the form: what `draft_of` reads back."""
+    """The form fields of a draft: the inverse of `draft_of`."""
     policy = draft.policy
     return {
         "name": draft.name,
@@ -63,7 +63,7 @@ def fields_of(draft: AgentDraft) -> dict[str, str]:
 
 
 def dollars(text: str) -> Decimal | None:
-    """An amount, or None for an empty field."""
+    """An amount in US dollars, or None for an empty field; raise InvalidInput."""
     tidy = text.strip().lstrip("$").replace(",", ".")
     if not tidy:
         return None
@@ -71,14 +71,14 @@ def dollars(text: str) -> Decimal | None:
         amount = Decimal(tidy)
     except InvalidOperation:
         amount = Decimal("nan")
-    if not (amount.is_finite() and abs(amount) < MOST_DOLLARS):
-        said = text.strip()[:MOST_QUOTED]
-        raise InvalidInput({"budget": f"Budget: {said!r} is not an amount in US dollars, such as 2.50."})
+    if not (amount.is_finite() and abs(amount) < MAX_DOLLARS):
+        said = text.strip()[:MAX_QUOTED_CHARACTERS]
+        raise InvalidInput({"budget": f"Budget: {said!r} is not an amount in US dollars. Write one such as 2.50."})
     return amount
 
 
 def times_of(text: str) -> int:
-    """The N of Approve ×N as somebody wrote it; whether so many may be granted is the service's to say."""
+    """The N of Approve ×N as a person typed it; the service checks its range. Raise InvalidInput."""
     number = text.strip()
     if not (number.isascii() and number.isdigit()):
         raise InvalidInput({"times": f"Approve ×N: write a number from {MIN_LEASE_COMMANDS} to {MAX_LEASE_COMMANDS}."})
@@ -86,17 +86,17 @@ def times_of(text: str) -> int:
 
 
 def argument_names(turn: Turn, spec: CommandSpec) -> tuple[str, ...]:
-    """The fields of the form behind Edit: arguments that are given, then those that could be."""
+    """The fields of the Edit form: the arguments that were given, then the optional ones that were not."""
     given, properties = turn.call.arguments, spec.parameters.get("properties")
     others = [name for name in properties if name not in given] if isinstance(properties, dict) else []
     return (*given, *others)
 
 
 def edited_arguments(fields: Form, shown: Form, turn: Turn, spec: CommandSpec) -> Arguments:
-    """The arguments as they were changed; one that was not text before is read as JSON.
+    """The arguments after the edit; values that were not text are parsed as JSON. Raise InvalidInput.
 
-    `shown` is what stood in a field at first, where that is not the value's visible text. What was not touched stays
-    the very value it was, and a mark that was not touched stands for the hidden character that it stood for.
+    `shown` has the initial text of a field where it differs from the value's visible text. An untouched field keeps its
+    exact value, and an untouched mark such as ⟨U+200B⟩ becomes its hidden character again.
     """
     given = turn.call.arguments
     return {
@@ -109,7 +109,7 @@ def edited_arguments(fields: Form, shown: Form, turn: Turn, spec: CommandSpec) -
 
 
 def _is_same(sent: str, shown: str) -> bool:
-    # Forms send line ends as they like, whatever was there before.
+    # Browsers and platforms change line ends.
     return sent.replace("\r\n", "\n") == shown.replace("\r\n", "\n")
 
 
@@ -120,7 +120,7 @@ def _value(name: str, text: str, before: object, spec: CommandSpec) -> object:
     try:
         return replace_lone_surrogates(json.loads(sent))
     except ValueError:
-        raise InvalidInput({name: f"{name}: this is not valid JSON, such as 7, true or [1, 2]."}) from None
+        raise InvalidInput({name: f"{name}: this is not valid JSON. Examples: 7, true, [1, 2]."}) from None
 
 
 def _takes_text(name: str, spec: CommandSpec) -> bool:

@@ -1,6 +1,6 @@
-"""Reading the body of an HTTP request: within a size and a time, and with every fault of the sender as an answer.
+"""Reads the body of an HTTP request within a size limit and a timeout; a sender's fault becomes an HTTP error.
 
-Used by all surfaces that are reached over HTTP. What a body means is read elsewhere.
+Used by all surfaces that receive HTTP requests.
 """
 
 import asyncio
@@ -11,12 +11,12 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 BODY_TIMEOUT_SECONDS = 30.0
-BODY_TIMEOUT = web.AppKey("body_timeout", float)  # seconds, where an application wants others
+BODY_TIMEOUT = web.AppKey("body_timeout", float)  # seconds; an application may set its own
 
 
 @asynccontextmanager
 async def receive_within(request: web.Request) -> AsyncIterator[None]:
-    """Bound the time for a body; raise HTTPRequestTimeout or HTTPBadRequest where no whole body comes."""
+    """Limit the time to receive a body; raise HTTPRequestTimeout, or HTTPBadRequest for an incomplete body."""
     seconds = request.config_dict.get(BODY_TIMEOUT, BODY_TIMEOUT_SECONDS)
     try:
         async with asyncio.timeout(seconds):
@@ -25,12 +25,12 @@ async def receive_within(request: web.Request) -> AsyncIterator[None]:
         said = f"The request's body did not arrive within {seconds:g} seconds. Send it again.\n"
         raise _last(web.HTTPRequestTimeout(text=said)) from None
     except (ConnectionError, web.RequestPayloadError, HttpProcessingError):
-        request.content.feed_eof()  # nothing more of it can be read
+        request.content.feed_eof()  # the rest cannot be read
         raise _last(web.HTTPBadRequest(text="The request's body is incomplete or cannot be unpacked.\n")) from None
 
 
 async def read_body(request: web.Request, max_bytes: int) -> bytes:
-    """The bytes of the body, unparsed; raise HTTPRequestEntityTooLarge before more than `max_bytes` are kept."""
+    """The raw body; raise HTTPRequestEntityTooLarge as soon as it exceeds `max_bytes`."""
     if (request.content_length or 0) > max_bytes:
         raise web.HTTPRequestEntityTooLarge(max_bytes, request.content_length or 0)
     body = bytearray()
@@ -43,6 +43,6 @@ async def read_body(request: web.Request, max_bytes: int) -> bytes:
 
 
 def _last(answer: web.HTTPException) -> web.HTTPException:
-    """The answer as the last one on its connection: what follows on it is the rest of the body."""
+    """Close the connection after this response: the rest of the body would follow on it."""
     answer.force_close()
     return answer

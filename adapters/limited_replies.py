@@ -1,4 +1,4 @@
-"""What a platform answers, read up to a limit and no further."""
+"""Reads an HTTP response of a chat platform up to a size limit."""
 
 from aiohttp import ClientResponse
 
@@ -6,11 +6,11 @@ CHUNK_BYTES = 65_536
 
 
 class ReplyTooLong(Exception):
-    """A reply has more bytes than were allowed."""
+    """A response is larger than allowed."""
 
 
 async def read_limited(reply: ClientResponse, max_bytes: int) -> bytes:
-    """The whole body, unpacked; raise ReplyTooLong as soon as there is more of it."""
+    """The decompressed body; raise ReplyTooLong as soon as it exceeds `max_bytes`."""
     body = bytearray()
     async for chunk in reply.content.iter_chunked(CHUNK_BYTES):
         body += chunk

@@ -1,6 +1,6 @@
-"""How risk classes look: a word, a shape and a colour each. Those that act on others stand out, on every surface.
+"""How risk classes are shown: with a word, a shape and a colour. Execute, publish and spend stand out everywhere.
 
-No surface tells classes apart by colour alone: the word is always there, and each shape has a colour of its own.
+No surface uses colour alone: the word is always shown, and each shape has its own colour.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ Level: TypeAlias = Literal["neutral", "execute", "publish", "spend"]
 
 @dataclass(frozen=True, slots=True)
 class RiskLabel:
-    """A class as people see it: `sign` is for surfaces that have colours, `emoji` for those that have none."""
+    """A risk class as people see it: `sign` for surfaces with colours, `emoji` for those without."""
 
     word: str
     level: Level = "neutral"
@@ -23,17 +23,14 @@ class RiskLabel:
 
     @property
     def is_neutral(self) -> bool:
-        """Whether it needs no mark."""
         return self.level == "neutral"
 
     @property
     def signed(self) -> str:
-        """Sign and word."""
         return f"{self.sign} {self.word}".strip()
 
     @property
     def text(self) -> str:
-        """Emoji and word."""
         return f"{self.emoji} {self.word}".strip()
 
 
@@ -48,15 +45,15 @@ LABELS: dict[RiskClass, RiskLabel] = {
 
 
 def labels_of(risks: Sequence[RiskClass]) -> tuple[RiskLabel, ...]:
-    """Each class of a command, those that stand out first."""
+    """The labels of a command's classes; execute, publish and spend first."""
     return tuple(sorted((LABELS[risk] for risk in risks), key=lambda label: label.is_neutral))
 
 
 def risk_text(labels: Sequence[RiskLabel]) -> str:
-    """Every class with its mark, for a surface without colours."""
+    """All classes with their emoji, for a surface without colours."""
     return " + ".join(label.text for label in labels)
 
 
 def alert_text(labels: Sequence[RiskLabel]) -> str:
-    """Only the classes that stand out, for a headline and a notification; "" for none."""
+    """The classes execute, publish and spend, for headlines and notifications; "" for none."""
     return " + ".join(label.text for label in labels if not label.is_neutral)

@@ -1,4 +1,4 @@
-"""AutoGPT's `ai_settings.yaml`: read as the draft of an agent, from a file or a pasted text, and written."""
+"""Reads and writes AutoGPT's `ai_settings.yaml`, from a file or from pasted text."""
 
 import re
 from dataclasses import replace
@@ -10,17 +10,17 @@ from agent_core.model.agent import Agent
 from agent_core.model.draft import AgentDraft
 
 FILENAME = "ai_settings.yaml"
-MOST_TEXT, DEEPEST = 20_000, 8
-MOST_DOLLARS = 1_000_000_000
+MAX_CHARACTERS, MAX_DEPTH = 20_000, 8
+MAX_DOLLARS = 1_000_000_000
 FENCED = re.compile(r"\A\s*```(?:[a-z]*\n)?(.*?)```\s*\Z", re.DOTALL)
-BREAKS = frozenset("\x85\u2028\u2029")  # written as they are, they would be read as blanks
+BREAKS = frozenset("\x85\u2028\u2029")  # YAML reads them back as spaces unless they are escaped
 KEYS = re.compile(r"^(ai_name|ai_goals)[ \t]*:", re.MULTILINE)
 
 
 def read_settings(path: Path) -> AgentDraft:
     """Read ai_name, ai_role, ai_goals and api_budget; raise InvalidInput with one clear line.
 
-    A budget of 0 says that there is no limit, None that the file says nothing of one.
+    A budget of 0 means no limit, None that the file names no budget.
     """
     try:
         data = path.read_bytes()
@@ -30,13 +30,13 @@ def read_settings(path: Path) -> AgentDraft:
 
 
 def pasted_draft(text: str, source: str = FILENAME) -> AgentDraft:
-    """The file's text as the draft of a form, in which an empty field says that there is no limit."""
+    """The draft in a pasted file, for a form, where an empty budget (None) means no limit. Raise InvalidInput."""
     draft = parse_settings(text, source)
     return replace(draft, budget=draft.budget or None)
 
 
 def decoded(data: bytes, source: str = FILENAME) -> str:
-    """The file's text."""
+    """The file's text; raise InvalidInput if it is not UTF-8."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -44,7 +44,7 @@ def decoded(data: bytes, source: str = FILENAME) -> str:
 
 
 def parse_settings(text: str, source: str = FILENAME) -> AgentDraft:
-    """The same from the file's text, as somebody may paste it; faults name the `source`."""
+    """The same from the file's text, possibly in a Markdown code block; errors name the `source`."""
     kept = _mapping(source, _unfenced(text))
     try:
         return AgentDraft(
@@ -54,16 +54,16 @@ def parse_settings(text: str, source: str = FILENAME) -> AgentDraft:
             budget=_budget(source, kept),
         )
     except ValueError:
-        raise _fault(source, "it holds a number of too many digits") from None
+        raise _fault(source, "it has a number with too many digits") from None
 
 
 def is_settings(text: str) -> bool:
-    """Whether this is meant as the file's text: a line of it begins with the key of a name or of goals."""
+    """Whether this looks like the file's text: a line begins with `ai_name:` or `ai_goals:`."""
     return KEYS.search(_unfenced(text)) is not None
 
 
 def settings_text(agent: Agent) -> str:
-    """The agent as AutoGPT's file; a budget without a limit is 0 there."""
+    """The agent as ai_settings.yaml, where a budget of 0 means no limit."""
     import yaml
 
     kept = {
@@ -73,11 +73,11 @@ def settings_text(agent: Agent) -> str:
         "api_budget": float(agent.budget.limit or 0),
     }
     is_plain = BREAKS.isdisjoint("".join((agent.name, agent.role, *agent.goals)))
-    return yaml.safe_dump(kept, allow_unicode=is_plain, sort_keys=False, width=MOST_TEXT)
+    return yaml.safe_dump(kept, allow_unicode=is_plain, sort_keys=False, width=MAX_CHARACTERS)
 
 
 def write_settings(agent: Agent, path: Path) -> None:
-    """Write the file; raise InvalidInput where it cannot be written."""
+    """Write the file; raise InvalidInput if that fails."""
     try:
         path.write_text(settings_text(agent), encoding="utf-8")
     except OSError as error:
@@ -92,8 +92,8 @@ def _unfenced(text: str) -> str:
 def _mapping(source: str, text: str) -> dict[object, object]:
     import yaml
 
-    if len(text) > MOST_TEXT:
-        raise _fault(source, f"it holds more than {MOST_TEXT:,} characters")
+    if len(text) > MAX_CHARACTERS:
+        raise _fault(source, f"it has more than {MAX_CHARACTERS:,} characters")
     try:
         _check(source, text)
         kept = yaml.safe_load(text)
@@ -103,20 +103,20 @@ def _mapping(source: str, text: str) -> dict[object, object]:
     except (yaml.YAMLError, ValueError, RecursionError):
         raise _fault(source, "it is not YAML") from None
     if not isinstance(kept, dict):
-        raise _fault(source, "it holds no ai_name, ai_role and ai_goals")
+        raise _fault(source, "it has no ai_name, ai_role and ai_goals")
     return kept
 
 
 def _check(source: str, text: str) -> None:
-    """Refuse what takes a few lines and unfolds without end, or without end keeps the reader busy."""
+    """Refuse aliases, which can expand without bound, and deep nesting."""
     import yaml
 
     depth = 0
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
         if isinstance(event, yaml.AliasEvent):
-            raise _fault(source, "it refers to parts of itself, which is not read")
+            raise _fault(source, "it uses YAML aliases, which are not supported")
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > DEEPEST:
+        if depth > MAX_DEPTH:
             raise _fault(source, "it is nested too deeply")
 
 
@@ -125,7 +125,7 @@ def _text(source: str, kept: dict[object, object], key: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str | int | float) or isinstance(value, bool):
-        raise _fault(source, f"{key} is not a text")
+        raise _fault(source, f"{key} is not text")
     return str(value)
 
 
@@ -141,10 +141,10 @@ def _goal(source: str, goal: object) -> str:
     match goal:
         case str():
             return goal
-        case dict() if len(goal) == 1:  # YAML's reading of a goal with a colon in it
+        case dict() if len(goal) == 1:  # YAML reads a goal with a colon as a mapping
             return "".join(f"{before}: {after}" for before, after in goal.items())
         case _:
-            raise _fault(source, "one of ai_goals is not a text")
+            raise _fault(source, "one of ai_goals is not text")
 
 
 def _budget(source: str, kept: dict[object, object]) -> Decimal | None:
@@ -155,8 +155,8 @@ def _budget(source: str, kept: dict[object, object]) -> Decimal | None:
         amount = Decimal(str(value))
     except InvalidOperation:
         amount = Decimal(-1)
-    if isinstance(value, bool) or not (amount.is_finite() and 0 <= amount < MOST_DOLLARS):
-        raise _fault(source, "api_budget is not an amount in US dollars (0 is no limit)")
+    if isinstance(value, bool) or not (amount.is_finite() and 0 <= amount < MAX_DOLLARS):
+        raise _fault(source, "api_budget is not an amount in US dollars (0 means no limit)")
     return amount
 
 

@@ -1,4 +1,4 @@
-"""Which sites the agents of a channel may reach, as people say it and as they are told."""
+"""Shows and changes which sites the agents of a channel may reach."""
 
 import re
 from collections.abc import Iterable
@@ -10,13 +10,13 @@ from agent_core.model.actors import Origin
 from agent_core.model.sites import Sites
 from agent_core.service.agent_settings import AgentSettings
 
-HOW = "Sites: write allow HOST, deny HOST or clear. A host stands for its subdomains too, as in allow example.org."
+HOW = "Sites: write allow HOST, deny HOST or clear. A host includes its subdomains, as in allow example.org."
 HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*")
-MOST = 100
+MAX_HOSTS = 100
 
 
 async def set_sites(agent_settings: AgentSettings, said: str, origin: Origin) -> str:
-    """Change the channel's sites as was said, and tell how they are; raise InvalidInput, NotAllowed."""
+    """Apply `allow HOST`, `deny HOST` or `clear`; return the settings as text. Raise InvalidInput, NotAllowed."""
     sites = await agent_settings.sites(origin.channel)
     if not said:
         return sites_text(sites)
@@ -32,20 +32,20 @@ async def set_sites(agent_settings: AgentSettings, said: str, origin: Origin) ->
 
 
 def sites_text(sites: Sites) -> str:
-    """What holds, in a sentence or two."""
+    """The settings in one or two sentences."""
     most = f"Agents here may reach only these sites: {', '.join(sites.allow)}." if sites.allow else ""
     most = most or "Agents here may reach every public site."
     return f"{most} Denied: {', '.join(sites.deny)}." if sites.deny else most
 
 
 def _with(sites: Sites, verb: str, hosts: tuple[str, ...]) -> Sites:
-    """A host is on one of the lists, the one it was put on last."""
+    """Put the hosts on one list and take them off the other."""
     allow, deny = (_without(names, hosts) for names in (sites.allow, sites.deny))
     changed = replace(sites, allow=(*allow, *hosts), deny=deny)
     if verb == "deny":
         changed = replace(sites, allow=allow, deny=(*deny, *hosts))
-    if max(len(changed.allow), len(changed.deny)) > MOST:
-        raise InvalidInput({"sites": f"Sites: at most {MOST} on each list."})
+    if max(len(changed.allow), len(changed.deny)) > MAX_HOSTS:
+        raise InvalidInput({"sites": f"Sites: at most {MAX_HOSTS} on each list."})
     return changed
 
 
@@ -54,12 +54,12 @@ def _without(names: Iterable[str], hosts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _host(word: str) -> str:
-    """A host name of what people paste: an address of a page, a name with a star before it, capitals."""
+    """The host name in what people paste: also a URL, `*.example.org` or capitals. Raise InvalidInput."""
     bare = re.sub(r"\A[a-z]+://|[/?#].*\Z|\A\*\.|\.\Z", "", word.strip().casefold())
     try:
         name = bare.encode("idna").decode()
     except UnicodeError:
         name = ""
     if not HOST.fullmatch(name):
-        raise InvalidInput({"sites": f"Sites: {word[:60]} is no host name. {HOW}"})
+        raise InvalidInput({"sites": f"Sites: {word[:60]} is not a host name. {HOW}"})
     return name

@@ -1,4 +1,4 @@
-"""What stands behind `/agent` → what is wanted. Shared by the surfaces that have slash commands."""
+"""Parses the text after `/agent`. Shared by the surfaces that have slash commands."""
 
 import re
 from dataclasses import dataclass, field
@@ -21,51 +21,51 @@ WORDS = ("new", "list", *get_args(AgentVerb), *get_args(ThreadVerb), "help")
 HELP = HelpText(
     "In a channel",
     (
-        ("/agent new", "opens the form of a new agent"),
+        ("/agent new", "opens the form for a new agent"),
         ("/agent new research the best tennis strings", "fills the form in from a sentence"),
-        ("/agent new Name | role | goal; goal", "makes the agent at once"),
+        ("/agent new Name | role | goal; goal", "creates the agent at once"),
         ("/agent new, then a pasted ai_settings.yaml", "fills the form in from AutoGPT's file"),
         ("/agent list", "the agents of this channel"),
-        ("/agent show NAME", "one agent, with all that is settled about it"),
+        ("/agent show NAME", "one agent and its settings"),
         ("/agent files NAME", "its files"),
         ("/agent goals NAME", "its goals; /agent goals NAME set a; b sets them"),
-        ("/agent budget NAME", "what was spent; an amount or none behind it sets its limit, channel 20 that of all"),
+        ("/agent budget NAME", "what it has spent; add an amount or none to set its limit, channel 20 for all agents"),
         ("/agent memory NAME", "what it remembers; also search WORDS, add TEXT, forget ID, forget all, export"),
         ("/agent sites", "which sites agents of this channel may reach; also allow HOST, deny HOST, clear"),
         ("/agent export NAME", "its ai_settings.yaml"),
-        ("/agent audit", "the decision log of this channel; with NAME that of one agent, also of one that was deleted"),
-        ("/agent stop NAME", "what it does is ended, and it stands still"),
-        ("/agent resume NAME", "it goes on"),
-        ("/agent delete NAME", "removes it with its history, memory and files"),
+        ("/agent audit", "the decision log of this channel; add NAME for one agent, even a deleted one"),
+        ("/agent stop NAME", "ends what it is doing, until you resume it"),
+        ("/agent resume NAME", "lets it continue"),
+        ("/agent delete NAME", "deletes it with its history, memory and files"),
     ),
-    "Where a channel has one agent, NAME may be left out.",
+    "In a channel with one agent you can leave out NAME.",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class NewForm:
-    """`new`: the form, empty or filled in from a pasted ai_settings.yaml."""
+    """`new`: open the form, empty or filled in from a pasted ai_settings.yaml."""
 
     draft: AgentDraft = field(default_factory=AgentDraft)
 
 
 @dataclass(frozen=True, slots=True)
 class NewFrom:
-    """`new Name | role | goal; goal`: the agent, without a form."""
+    """`new Name | role | goal; goal`: create the agent without a form."""
 
     draft: AgentDraft
 
 
 @dataclass(frozen=True, slots=True)
 class NewSentence:
-    """`new` and a sentence: the form, filled in from it."""
+    """`new` and a sentence: open the form, filled in by the model from the sentence."""
 
     sentence: str
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadSubcommand:
-    """Goals, budget, memory or export; `text` begins with an agent's name, where it names one."""
+    """A thread command such as goals or memory; `text` may begin with an agent's name."""
 
     verb: ThreadVerb
     text: str
@@ -73,7 +73,7 @@ class ThreadSubcommand:
 
 @dataclass(frozen=True, slots=True)
 class OnAgent:
-    """Something about one agent; without a name it is the channel's only one."""
+    """A command for one agent; no name means the channel's only agent."""
 
     verb: AgentVerb
     name: str
@@ -86,7 +86,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Helping:
-    """`help`, or nothing; `said` is what was not understood."""
+    """`help` or no text; `said` is the message about an unknown command."""
 
     said: str = ""
 
@@ -95,7 +95,7 @@ Subcommand: TypeAlias = NewForm | NewFrom | NewSentence | OnAgent | ThreadSubcom
 
 
 def subcommand_of(text: str) -> Subcommand:
-    """Read what was typed; raise InvalidInput for a one-line form or a file that cannot be one."""
+    """Parse the text; raise InvalidInput for an invalid one-line form or pasted file."""
     verb, rest = first_word(text)
     if verb == "new":
         return _new(rest)
@@ -109,47 +109,49 @@ def subcommand_of(text: str) -> Subcommand:
 
 
 async def agent_called(views: AgentViews, channel: ChannelScope, name: str) -> Agent:
-    """The channel's agent of that name, or its only one; raise InvalidInput that says which there are."""
+    """The channel's agent of that name, or its only agent; raise InvalidInput that lists the agents."""
     if name and (found := await views.find_by_name(channel, name)):
         return found
     agents = await views.agents(channel)
     if not agents:
-        raise InvalidInput({"name": "There is no agent in this channel yet. /agent new makes one."})
+        raise InvalidInput({"name": "There is no agent in this channel yet. Create one with /agent new."})
     if not name and len(agents) == 1:
         return agents[0]
     names = [agent.name for agent in agents]
     near = get_close_matches(name, names, n=1, cutoff=0.5)
-    hint = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(names[:20])}."
+    hint = f"Did you mean {near[0]}?" if near else f"Agents here: {', '.join(names[:20])}."
     said = f"No agent here is called {name}." if name else "Which agent? Write its name."
     raise InvalidInput({"name": f"{said} {hint}"})
 
 
-async def grant_to_agent(wishes: ThreadCommands, wish: ThreadSubcommand, origin: Origin) -> tuple[Answer, Agent | None]:
-    """Do what was asked, with whose agent it is about; the log of a channel, or of a deleted agent, is nobody's."""
-    if wish.verb == "audit":
-        return await wishes.audit(wish.text, origin), None
-    agent, said = await agent_of_thread_command(wishes.views, origin.channel, wish)
-    return await wishes.grant(wish.verb, agent, said, origin), agent
+async def grant_to_agent(
+    commands: ThreadCommands, wanted: ThreadSubcommand, origin: Origin
+) -> tuple[Answer, Agent | None]:
+    """Run the command; the agent is None for `audit`, which may be about a channel or a deleted agent."""
+    if wanted.verb == "audit":
+        return await commands.audit(wanted.text, origin), None
+    agent, said = await agent_of_thread_command(commands.views, origin.channel, wanted)
+    return await commands.grant(wanted.verb, agent, said, origin), agent
 
 
 async def agent_of_thread_command(
-    views: AgentViews, channel: ChannelScope, wish: ThreadSubcommand
+    views: AgentViews, channel: ChannelScope, wanted: ThreadSubcommand
 ) -> tuple[Agent, str]:
-    """Whose wish it is, by the longest name that it begins with, and what stands behind the name.
+    """The agent of a command, by the longest name at the start of its text, and the text after the name.
 
-    Where the channel has one agent its name may be left out, if what is written then is a wish.
-    Raise InvalidInput that says which agents there are.
+    In a channel with one agent the name may be left out if the text is a valid command.
+    Raise InvalidInput that lists the channel's agents.
     """
     agents = await views.agents(channel)
-    if agents and wish.verb == "sites":  # the channel's, whoever's name is before it
-        return agents[0], wish.text
-    named = [(found.end(), agent) for agent in agents if (found := _named(agent).match(wish.text))]
+    if agents and wanted.verb == "sites":  # sites belong to the channel, whichever agent is named
+        return agents[0], wanted.text
+    named = [(found.end(), agent) for agent in agents if (found := _named(agent).match(wanted.text))]
     if named:
         end, agent = max(named, key=lambda each: each[0])
-        return agent, wish.text[end:].strip()
-    if wish.text and not (len(agents) == 1 and begins_thread_command(wish.verb, wish.text)):
-        return await agent_called(views, channel, wish.text), ""
-    return await agent_called(views, channel, ""), wish.text
+        return agent, wanted.text[end:].strip()
+    if wanted.text and not (len(agents) == 1 and begins_thread_command(wanted.verb, wanted.text)):
+        return await agent_called(views, channel, wanted.text), ""
+    return await agent_called(views, channel, ""), wanted.text
 
 
 def _named(agent: Agent) -> re.Pattern[str]:
@@ -174,4 +176,4 @@ def _new(rest: str) -> Subcommand:
 
 def _not_understood(verb: str) -> str:
     near = get_close_matches(verb, WORDS, n=1, cutoff=0.6)
-    return f"“{verb[:40]}” is none of my words{f'; did you mean /agent {near[0]}?' if near else '.'}"
+    return f"There is no /agent {verb[:40]}.{f' Did you mean /agent {near[0]}?' if near else ''}"

@@ -1,44 +1,44 @@
-"""Lengths of texts in UTF-16 units, as chat platforms count them, and how a text is made to fit."""
+"""Text lengths in UTF-16 code units, as chat platforms count them, and cutting text to fit."""
 
 from collections.abc import Sequence
 
 import regex
 
 MARK = "…"
-# Unicode's annex 29 defines what is drawn as one. A non-joiner stays with the letter after it: at an end it is hidden.
+# A grapheme cluster of Unicode annex 29. A zero-width non-joiner stays with the next letter: at the end it is hidden.
 GRAPHEME: regex.Pattern[str] = regex.compile(r"(?:\X(?<=\u200C))*\X")
-MOST_DRAWN_TOGETHER = 64  # code points looked at before a cut; `visible` leaves no longer sequence whole
+MAX_CLUSTER_CODE_POINTS = 64  # code points looked at before a cut; `visible` leaves no longer sequence whole
 
 
 def units(text: str) -> int:
-    """The length of a text in UTF-16 units."""
+    """The length of a text in UTF-16 code units."""
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def fits(text: str, most: int) -> bool:
-    """Whether a text has at most so many units."""
+    """Whether a text has at most `most` units."""
     return len(text) <= most and units(text) <= most
 
 
 def cut(text: str, most: int, mark: str = MARK) -> str:
-    """The text, or its beginning with a mark, in at most so many units; no character is split."""
+    """The text, or its beginning with a mark, in at most `most` units; no character is split."""
     return text if fits(text, most) else beginning(text, most - units(mark)) + mark
 
 
 def beginning(text: str, most: int) -> str:
-    """As many of the first characters as there is room for; what is drawn as one stays together."""
+    """The longest beginning that fits; no grapheme cluster is split."""
     head = text[: max(most, 0)]
     part = head.encode("utf-16-le", "surrogatepass")[: 2 * most].decode("utf-16-le", "ignore") if head else ""
     end = len(part)
     if end == len(text):
         return text
-    start = max(part.rfind("\n") + 1, end - MOST_DRAWN_TOGETHER)
+    start = max(part.rfind("\n") + 1, end - MAX_CLUSTER_CODE_POINTS)
     *_, last = GRAPHEME.finditer(text[start : end + 1])
     return part[: start + last.start()] or part
 
 
 def pieces(text: str, most: int) -> list[str]:
-    """The text in pieces of at most so many units, together exactly the text, each ending with a line if it can."""
+    """The text in pieces of at most `most` units, cut at line ends where possible; joined they are the text."""
     found, start = [], 0
     while not fits(text[start : start + most + 1], most):
         part = beginning(text[start : start + most + 1], most) or text[start]
@@ -49,7 +49,7 @@ def pieces(text: str, most: int) -> list[str]:
 
 
 def shares(wanted: Sequence[int], room: int) -> list[int]:
-    """How much each may have: all it wants where that is little, and an equal part of what is left."""
+    """Divides `room` fairly: small wishes are granted in full, the others share the rest equally."""
     given = [0] * len(wanted)
     by_size = sorted(range(len(wanted)), key=wanted.__getitem__)
     for place, which in enumerate(by_size):

@@ -1,4 +1,4 @@
-"""What people ask of an agent besides decisions: goals, budgets, memory, its settings. Once, for all surfaces."""
+"""The commands for an agent besides decisions: goals, budget, memory, sites, export, audit. Shared by all surfaces."""
 
 import re
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from adapters.decision_log import newest_rows
 from adapters.forms import dollars
 from adapters.settings_file import FILENAME, settings_text
 from adapters.site_settings import set_sites
-from adapters.ui_text import age, first_word
+from adapters.ui_text import ago, counted, first_word
 from adapters.visible_text import readable
 from agent_core.errors import InvalidInput
 from agent_core.model.actors import Origin
@@ -27,9 +27,9 @@ from agent_core.service.views import AgentViews
 
 ThreadVerb: TypeAlias = Literal["goals", "budget", "memory", "sites", "export", "audit"]
 MEMORY_FILE = "memory.jsonl"
-SHORT, SOURCE = 120, 50
+BRIEF_CHARACTERS, SOURCE_CHARACTERS = 120, 50
 NO_LIMIT = ("none", "no limit", "unlimited")
-MARKED = re.compile(r"^\s*(?:\d{1,2}[.)]|[-*•])\s+")
+LIST_MARKER = re.compile(r"^\s*(?:\d{1,2}[.)]|[-*•])\s+")
 CALLS: dict[CallKind, str] = {
     "chat": "turns",
     "summary": "summaries",
@@ -42,8 +42,8 @@ CALLS: dict[CallKind, str] = {
     "image": "images",
     "audio": "audio",
 }
-# How a wish goes on that is told from other words: a name, or a reply that happens to begin alike.
-BEGINNINGS: dict[ThreadVerb, str] = {
+# How the text after each verb begins; other text is an agent's name, or a reply.
+TEXT_BEGINNINGS: dict[ThreadVerb, str] = {
     "goals": r"set\b",
     "budget": r"(channel|none|no limit)\b|\$?\s*\d",
     "memory": r"(list|search|add|forget|export)\b",
@@ -51,21 +51,21 @@ BEGINNINGS: dict[ThreadVerb, str] = {
     "export": r"(?!)",
     "audit": r"channel\s*$",
 }
-HOW_BUDGET = "Budget: write an amount in US dollars such as 5, or none for no limit; channel before it for all agents."
-HOW_AUDIT = "Audit: nothing behind it gives this agent's decision log, channel that of all agents here."
+HOW_BUDGET = "Budget: write an amount in US dollars such as 5, or none for no limit; channel 20 sets it for all agents."
+HOW_AUDIT = "Audit: write audit for this agent's decision log, audit channel for that of all agents here."
 HOW_MEMORY = "Memory: write search WORDS, add TEXT, forget ID, forget all or export."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadCommands:
-    """Grants what was asked in words. Who may is the service's to say; every fault is a PersonError."""
+    """Runs the commands. The service checks rights; every error of a person is a PersonError."""
 
     views: AgentViews
     agent_settings: AgentSettings
     memories: AgentMemories
 
     async def grant(self, verb: ThreadVerb, agent: Agent, said: str, origin: Origin) -> Answer:
-        """Do what stands behind the verb, or show how things are where nothing does."""
+        """Run a command: `said` is the text after the verb; without it the present state is shown."""
         match verb:
             case "goals":
                 return await self._goals(agent, said.strip(), origin)
@@ -143,47 +143,48 @@ class ThreadCommands:
             return _wanted(f"{agent.name} remembers nothing yet.")
         more = page.total - len(page.memories)
         rest = [f"and {more:,} more: search finds them, export gives them all."] if more > 0 else []
-        behind = ["Long-term memory is behind: search may not find the newest."] if page.is_behind else []
-        head = f"{agent.name} remembers {_things(page.total)}, the newest first:"
+        behind = ["Long-term memory is catching up: search may miss the newest."] if page.is_behind else []
+        head = f"{agent.name} remembers {counted(page.total, 'thing')}, newest first:"
         return _wanted("\n".join((head, *map(self._line, page.memories), *rest, *behind)))
 
     async def _search(self, agent: Agent, words: str, origin: Origin) -> Answer:
         found = await self.memories.search(agent.id, words, origin)
         said = [found.said] if found.said else []
         lines = [self._line(recalled.memory) for recalled in found.recalled]
-        head = f"{agent.name} recalls, the likest first:" if lines else f"{agent.name} recalls nothing of this."
+        head = f"{agent.name} recalls, best match first:" if lines else f"{agent.name} recalls nothing like this."
         return _wanted("\n".join((*said, head, *lines)))
 
     async def _forget(self, agent: Agent, name: str, origin: Origin) -> Answer:
-        """Forget everything, once the person repeats whose memory that is."""
+        """Forget everything, if the person typed the agent's name to confirm."""
         if " ".join(name.split()).casefold() != agent.name.casefold():
             page = await self.memories.page(agent.channel, agent.id)
             return _wanted(
-                f"This removes all that {agent.name} remembers, {_things(page.total)}, for good. "
-                f"If that is meant, write its name behind: forget all {agent.name}"
+                f"This deletes everything that {agent.name} remembers ({counted(page.total, 'thing')}) for good. "
+                f"To confirm, write: forget all {agent.name}"
             )
         number = await self.memories.forget_all(agent.id, origin)
-        return _wanted(f"{agent.name} has forgotten {_things(number)}.")
+        return _wanted(f"{agent.name} has forgotten {counted(number, 'thing')}.")
 
     async def _export(self, agent: Agent) -> Answer:
         text = await self.memories.export(agent.channel, agent.id)
         if not text:
             return _wanted(f"{agent.name} remembers nothing yet.")
-        said = f"What {agent.name} remembers, one thing a line, is in {MEMORY_FILE}: {_things(text.count(chr(10)))}."
+        count = counted(text.count("\n"), "thing")
+        said = f"{MEMORY_FILE} has everything that {agent.name} remembers: {count}, one per line."
         return _wanted(said, Attachment(MEMORY_FILE, text.encode()))
 
     def _line(self, memory: Memory) -> str:
-        when = age(memory.at, self.views.clock.now())
-        return f"• {_brief(memory.text)} · {_brief(memory.source, SOURCE)} · {when} · {memory.id}"
+        when = ago(memory.at, self.views.clock.now())
+        return f"• {_brief(memory.text)} · {_brief(memory.source, SOURCE_CHARACTERS)} · {when} · {memory.id}"
 
 
 def begins_thread_command(verb: ThreadVerb, said: str) -> bool:
-    """Whether the words behind the verb go on as a wish does."""
-    return re.match(BEGINNINGS[verb], said, re.IGNORECASE) is not None
+    """Whether the text after the verb belongs to this command."""
+    return re.match(TEXT_BEGINNINGS[verb], said, re.IGNORECASE) is not None
 
 
 def is_thread_command(line: str) -> bool:
-    """Whether a line without a mark before it is meant as a wish, not as a reply: `memory search tea`."""
+    """Whether a line without `!` is a command and not a reply: `memory search tea`."""
     word, rest = first_word(line)
     return word in get_args(ThreadVerb) and (not rest or begins_thread_command(cast("ThreadVerb", word), rest))
 
@@ -193,8 +194,8 @@ def _wanted(text: str, file: Attachment | None = None) -> Answer:
 
 
 def _each(said: str) -> tuple[str, ...]:
-    """The goals between semicolons or on lines of their own, without marks of a list."""
-    return tuple(MARKED.sub("", goal).strip() for goal in re.split(r"[;\n]", said))
+    """The goals between semicolons or line ends, without list markers."""
+    return tuple(LIST_MARKER.sub("", goal).strip() for goal in re.split(r"[;\n]", said))
 
 
 def _numbered(goals: tuple[str, ...]) -> list[str]:
@@ -216,21 +217,17 @@ def _spent(budget: Budget) -> str:
 
 
 def _of_channel(budget: Budget) -> str:
-    return f"All agents of this channel: {_spent(budget)}"
+    return f"All agents in this channel: {_spent(budget)}"
 
 
 def _by_kind(agent: Agent) -> list[str]:
-    """What the calls cost, dearest first."""
+    """The cost of each kind of call, highest first."""
     dearest = sorted(agent.calls.items(), key=lambda call: call[1].cost, reverse=True)
     return [
-        f"• {CALLS[kind]}: {money(usage.cost)}, {usage.prompt:,} tokens read, {usage.completion:,} written"
+        f"• {CALLS[kind]}: {money(usage.cost)}, {counted(usage.prompt, 'token')} read, {usage.completion:,} written"
         for kind, usage in dearest
     ]
 
 
-def _brief(text: str, most: int = SHORT) -> str:
+def _brief(text: str, most: int = BRIEF_CHARACTERS) -> str:
     return one_line(readable(text), most)
-
-
-def _things(number: int) -> str:
-    return "1 thing" if number == 1 else f"{number:,} things"

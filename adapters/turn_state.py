@@ -1,4 +1,4 @@
-"""Where a turn stands and who brought it there, in words. The card they stand on is made in `cards`."""
+"""The state of a turn in words: what happened, who decided and when. `cards` puts it on the card."""
 
 from datetime import datetime
 from typing import Literal, TypeAlias
@@ -8,27 +8,34 @@ from agent_core.model.result import Failed, Interrupted, Succeeded
 from agent_core.model.turn import Turn
 
 Tone: TypeAlias = Literal["open", "busy", "good", "bad", "quiet"]
+# Text and points in time, in the order in which they are read: a surface can show each time in its reader's time zone.
+StateParts: TypeAlias = tuple[str | datetime, ...]
 
 
-def state_text(turn: Turn) -> str:
-    """The state of a turn, with who decided and when."""
+def state_text(parts: StateParts) -> str:
+    """A state as text, with its times in UTC."""
+    return "".join(f"{part:%H:%M} UTC" if isinstance(part, datetime) else part for part in parts)
+
+
+def state_parts(turn: Turn) -> StateParts:
+    """The state of a turn, who decided and when."""
     match turn.state:
         case "proposed":
-            return "waiting for a decision"
+            return ("waiting for a decision",)
         case "approved" | "running":
-            return f"{_approved(turn)} · running"
+            return (*_approved(turn), " · running")
         case "interrupted":
-            return "interrupted: the process died while this ran, so it may have run"
+            return ("interrupted: the process died while this ran, so it may have run",)
         case "rejected":
             return _rejected(turn.approvals[-1])
         case "withdrawn":
-            return f"withdrawn: stopped by {turn.ended_by}{_at(turn.ended_at)}"
+            return (f"withdrawn: stopped by {turn.ended_by}", *_at(turn.ended_at))
         case "done":
             return _done(turn)
 
 
 def tone_of(turn: Turn) -> Tone:
-    """How the state is to look."""
+    """The tone in which the state is shown: each surface has a colour or sign for it."""
     match turn.state:
         case "proposed" | "interrupted":
             return "open"
@@ -42,12 +49,12 @@ def tone_of(turn: Turn) -> Tone:
             return "good" if isinstance(turn.result, Succeeded) else "quiet" if _was_stopped(turn) else "bad"
 
 
-def _done(turn: Turn) -> str:
-    """Each time stands behind the person who acted then; where nobody was asked it is that of the end."""
+def _done(turn: Turn) -> StateParts:
+    """Each time follows the person who acted then; for a command that ran without asking it is the time of its end."""
     last = turn.approvals[-1]
     is_unasked = isinstance(last.decision, Approve) and bool(last.decision.under)
-    at_end = _at(turn.ended_at) if is_unasked or _was_stopped(turn) else ""
-    return f"{_ended(turn)}{at_end} · {_approved(turn)}{'' if is_unasked else _at(last.at)}"
+    at_end = _at(turn.ended_at) if is_unasked or _was_stopped(turn) else ()
+    return (_ended(turn), *at_end, " · ", *_approved(turn), *(() if is_unasked else _at(last.at)))
 
 
 def _ended(turn: Turn) -> str:
@@ -60,26 +67,26 @@ def _was_stopped(turn: Turn) -> bool:
     return isinstance(turn.result, Interrupted) and turn.ended_by is not None
 
 
-def _approved(turn: Turn) -> str:
+def _approved(turn: Turn) -> StateParts:
     last = turn.approvals[-1]
     match last.decision:
         case Approve(under="policy"):
-            return f"not asked: {last.by} lets {' and '.join(turn.risks)} run without asking"
+            return (f"not asked: {last.by} lets {' and '.join(turn.risks)} commands run without asking",)
         case Approve(under="lease", granted_at=granted_at):
-            return f"approved by {last.by} in advance{_at(granted_at)}"
+            return (f"approved by {last.by} in advance", *_at(granted_at))
         case Approve(times) if times > 1:
-            return f"approved ×{times} by {last.by}"
+            return (f"approved ×{times} by {last.by}",)
         case ApproveEdited():
-            return f"edited and approved by {last.by}"
+            return (f"edited and approved by {last.by}",)
         case _:
-            return f"approved by {last.by}"
+            return (f"approved by {last.by}",)
 
 
-def _rejected(last: Approval) -> str:
+def _rejected(last: Approval) -> StateParts:
     reason = last.decision.reason if isinstance(last.decision, Reject) else ""
     said = f" · “{reason}”" if reason else ""
-    return f"rejected by {last.by}{_at(last.at)}{said}"
+    return (f"rejected by {last.by}", *_at(last.at), said)
 
 
-def _at(time: datetime | None) -> str:
-    return f", {time:%H:%M} UTC" if time else ""
+def _at(time: datetime | None) -> StateParts:
+    return (", ", time) if time else ()

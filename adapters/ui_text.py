@@ -1,4 +1,4 @@
-"""Sentences and measures that several surfaces show around their cards."""
+"""Texts that several surfaces show around their cards: sentences, counts, ages, sizes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,11 +8,12 @@ from agent_core.model.command import RISK_CLASSES, RiskClass
 from agent_core.model.lease import covered_classes
 
 FIRST_LINES, FIRST_CHARACTERS = 12, 1200
-STOP_MEANS = "What it is doing is ended and it stands still until Resume."
+JUST_NOW = "just now"
+STOP_MEANS = "This ends what it is doing. It continues only after Resume."
 DELETE_MEANS = "This removes its history, memory and files."
-CUT_TO_FIT = "Not all of the command fits here. Look at the rest before you approve."
-REVIEWS = "The model reviews its own proposal. That may take a minute; then it stands on the card."
-MEDIA = {
+CUT_TO_FIT = "The command is too long to show here in full. Read the rest before you approve."
+REVIEWS = "The model reviews its own proposal. This may take a minute; the review then appears on the card."
+MEDIA_TYPES = {
     "png": "image/png",
     "jpg": "image/jpeg",
     "jpeg": "image/jpeg",
@@ -23,14 +24,14 @@ MEDIA = {
     "ogg": "audio/ogg",
     "opus": "audio/ogg",
     "m4a": "audio/mp4",
-}  # no SVG: it is a page
+}  # no SVG: an SVG file can contain scripts
 REPLY_DOES = "Reply: rejects this step · end with ? to ask"
-TOO_LONG_TO_EDIT = "The arguments are too long for a form here: reject with what should be different."
+TOO_LONG_TO_EDIT = "The arguments are too long to edit here. Reject with a reason that says what to change."
 
 
 @dataclass(frozen=True, slots=True)
 class HelpText:
-    """What can be typed in one place, each with what it does; surfaces draw it in their own way."""
+    """The commands people can type in one place, each with its meaning; every surface formats it in its own way."""
 
     title: str
     commands: tuple[tuple[str, str], ...]
@@ -38,50 +39,61 @@ class HelpText:
 
     @property
     def text(self) -> str:
-        """One command a line, without any marks."""
+        """Plain text, one command per line."""
         lines = [f"{command} – {meaning}" for command, meaning in self.commands]
         return "\n".join([f"{self.title}:", *lines, self.closing])
 
 
 def covered_text(risks: Sequence[RiskClass]) -> str:
-    """What an approval of more than one command covers, where this one is of these classes."""
+    """Which risk classes Approve ×N covers for a command of these classes, and which still ask."""
     covered = covered_classes(risks)
     asked = [risk for risk in RISK_CLASSES if risk not in covered]
-    still = f" Still asked: {', '.join(asked)}." if asked else ""
-    return f"This command and the next ones run unasked. Covered: {', '.join(covered)}.{still}"
+    still = f" Still asks for: {', '.join(asked)}." if asked else ""
+    return f"This command and the next ones run without asking. Covered: {', '.join(covered)}.{still}"
 
 
 def first_lines(text: str) -> tuple[str, bool]:
-    """The beginning of a result for the card, and whether that is not all."""
+    """The first lines of a result for the card, and whether any text was left out."""
     part = "\n".join(text.splitlines()[:FIRST_LINES])[:FIRST_CHARACTERS]
     return part, len(part) < len(text.rstrip("\n"))
 
 
+def counted(number: int, noun: str) -> str:
+    """A number with its noun, which takes an s in the plural: `1 byte`, `1,200 bytes`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def more_text(count: int) -> str:
-    """What stands where a text was cut."""
-    return f"… {count:,} more {'character' if count == 1 else 'characters'}: Show all"
+    """The mark at the end of a text from which `count` characters were cut."""
+    return f"… {counted(count, 'more character')}: Show all"
+
+
+def ago(since: datetime, now: datetime) -> str:
+    """When something happened: `5 min ago`, `just now`."""
+    elapsed = age(since, now)
+    return elapsed if elapsed == JUST_NOW else f"{elapsed} ago"
 
 
 def age(since: datetime, now: datetime) -> str:
-    """How long ago, in one unit."""
+    """The time since then in one unit: `5 min`; `just now` for less than a minute."""
     seconds = max(0, int((now - since).total_seconds()))
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= size:
             return f"{seconds // size} {unit}"
-    return "just now"
+    return JUST_NOW
 
 
 def size_text(size: int) -> str:
-    """Bytes for people."""
-    return f"{size / 1024:,.0f} KB" if size >= 10_240 else f"{size:,} B"
+    """A size in bytes: `1 byte`, `512 bytes`, `12 KB`."""
+    return f"{size / 1024:,.0f} KB" if size >= 10_240 else counted(size, "byte")
 
 
 def media_type(path: str) -> str:
-    """The type of a file that is a picture or a sound, by its name's end; "" for any other."""
-    return MEDIA.get(path.rpartition(".")[2].casefold(), "") if "." in path else ""
+    """The MIME type of an image or audio file, by its extension; "" for any other file."""
+    return MEDIA_TYPES.get(path.rpartition(".")[2].casefold(), "") if "." in path else ""
 
 
 def first_word(said: str) -> tuple[str, str]:
-    """The first word of what was typed, in small letters, and the rest."""
+    """The first word of a typed line in lower case, and the rest of the line."""
     word, *rest = said.split(maxsplit=1) or ("",)
     return word.casefold(), rest[0].strip() if rest else ""

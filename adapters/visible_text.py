@@ -1,8 +1,8 @@
-"""Text in which nothing is hidden: what has no glyph of its own is spelled out, as ⟨U+200B⟩.
+"""Makes invisible characters visible: a character without a glyph is written as ⟨U+200B⟩.
 
-Whatever stays has a glyph or is a plain space, a tab or a line end. Two invisible characters stay where they change
-what is seen: U+200D and U+FE0F inside an emoji sequence, and U+200C between two letters that would join without it.
-Their sequences are bounded, so that a text cut by `lengths.beginning` stays as visible as it was.
+Spaces, tabs and line ends are kept. Invisible characters are kept only where they change what is seen: U+200D and
+U+FE0F inside an emoji sequence, and U+200C between two letters that would join without it. The length of these
+sequences is bounded, so that a text cut by `text_fit.beginning` has no new invisible character.
 """
 
 import re
@@ -22,7 +22,7 @@ _SEQUENCES = r"""
       | [\#*0-9]\uFE0F\u20E3
       | (?<=[\p{Joining_Type=L}\p{Joining_Type=D}])\u200C(?=[\p{Joining_Type=R}\p{Joining_Type=D}]) )
 """
-# Characters whose glyph is blank or that have none, although Unicode does not call them ignorable.
+# Characters with a blank glyph or none, although Unicode does not call them ignorable.
 _BLANK = r"\u2800\uFFFC\u2D7F\U00016FE4\U0001107F\U0001BC9D\U0001D159\U00013441\U00013442"
 _HIDDEN = "".join(
     (
@@ -36,7 +36,7 @@ HIDDEN: regex.Pattern[str] = regex.compile(
     rf"{_SEQUENCES}(*SKIP)(*FAIL)|{_HIDDEN}", regex.VERBOSE | regex.VERSION1 | regex.UNICODE
 )
 _OTHER_SPACES = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
-# Nothing of these is hidden. Most texts hold nothing else, and `re` sees that ten times faster.
+# Visible characters. Most texts have no others, and `re` checks that ten times faster than `regex`.
 PLAIN = re.compile(
     "[\x20-\x7e\n\t\u00a1-\u00ac\u00ae-\u034e\u0400-\u052f\u2010-\u2027\u2030-\u205e\u20a0-\u20bf\u2190-\u22ff\u2500-\u25ff"
     "\u27e8\u27e9\u3041-\u3096\u30a1-\u30ff\u4e00-\u9fff\uac00-\ud7a3]*"
@@ -45,17 +45,17 @@ _MARKED = re.compile(r"⟨U\+([0-9A-F]{4,6})⟩")
 
 
 def visible(text: str) -> str:
-    """The text with every hidden character spelled out: what is not seen is not approved."""
+    """The text with every invisible character written as its mark: people approve only what they see."""
     return text if _is_plain(text) else HIDDEN.sub(lambda hidden: mark_of(hidden[0]), text)
 
 
 def readable(text: str) -> str:
-    """`visible` for texts that are read and not decided on: a space of another width becomes a plain one."""
+    """Like `visible`, for texts that people do not decide on: Unicode spaces become plain spaces."""
     return text if _is_plain(text) else visible(_OTHER_SPACES.sub(" ", text))
 
 
 def without_marks(text: str, original: str) -> str:
-    """The text as it was before `visible`, for marks that stand for nothing but a hidden character of the original."""
+    """The inverse of `visible`: marks of invisible characters of the original become these characters again."""
     if "⟨" not in text:
         return text
     found = {mark_of(character): character for character in hidden_in(original)}
@@ -63,17 +63,17 @@ def without_marks(text: str, original: str) -> str:
 
 
 def hidden_in(text: str) -> set[str]:
-    """Every hidden character of a text."""
+    """The invisible characters of a text."""
     return {found[0] for found in HIDDEN.finditer(text)}
 
 
 def mark_of(character: str) -> str:
-    """How a hidden character is spelled."""
+    """The mark of an invisible character: ⟨U+200B⟩."""
     return f"⟨U+{ord(character):04X}⟩"
 
 
 def finalized(value: Any) -> Any:
-    """For a template: a text is made readable, and markup that a template made itself is left alone."""
+    """Jinja's `finalize`: makes text readable and leaves markup unchanged."""
     return readable(value) if type(value) is str else value
 
 

@@ -29,7 +29,7 @@ def application(workspace: WebContext, routes: Sequence[web.RouteDef] = (), hear
     """
     app = web.Application(
         client_max_size=MOST_BODY,
-        middlewares=[workspace.guard.middleware(_is_page, _takes_any_host), workspace.telling(_is_page)],
+        middlewares=[workspace.guard.middleware(_is_page, _takes_any_host), workspace.error_pages(_is_page)],
     )
     views = workspace.views
     app.add_routes(

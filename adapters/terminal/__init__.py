@@ -1,1 +1,1 @@
-"""The terminal as a surface: one agent, one person, lines in and text out. Nothing is decided here."""
+"""The terminal as a surface: one agent and one person, lines in and text out."""

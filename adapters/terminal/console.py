@@ -1,4 +1,4 @@
-"""The conversation at the terminal: events out as text, answers in as actions, until the agent is idle."""
+"""The dialogue at the terminal: writes events as text and carries out typed lines, until the agent is at rest."""
 
 import asyncio
 from contextlib import suppress
@@ -17,8 +17,8 @@ from adapters.terminal.input_parser import (
     ReviewKey,
     StopKey,
     UnclearWord,
+    parse_answer,
     settlement,
-    understood,
 )
 from adapters.terminal.json_record import ENDED, record
 from adapters.terminal.questions import ask_arguments
@@ -61,7 +61,7 @@ NOT_COVERED = "--continuous does not cover this command, so nothing was run. Sta
 
 @dataclass(slots=True, kw_only=True)
 class Console:
-    """One agent and the person at the terminal. With `is_unasked` it stops the agent instead of asking to decide."""
+    """One agent and the person at the terminal. With `is_unasked` it never asks for a decision: it stops the agent."""
 
     actions: ActionDispatcher
     views: AgentViews
@@ -78,31 +78,31 @@ class Console:
     _reading: asyncio.Future[str | None] | None = None
 
     async def run(self) -> int:
-        """Talk until the agent rests: 0 when its goals are reached, 3 when it stands still before that."""
+        """Run until the agent is at rest; return the exit code: 0 if it finished, 3 if it stopped or paused before."""
         turn = await self.views.newest_turn(self.origin.channel, self.agent.id)
         if turn and turn.is_open:
             self.surface.events.put_nowait(CardEvent(self.agent, turn))
             self.advanced()
         try:
-            while not await self._take(await self.surface.events.get()):
+            while not await self._handle(await self.surface.events.get()):
                 pass
         except NotFound as gone:
             self._say(str(gone))
         return DONE if isinstance(self.agent.status, Finished) else STOPPED
 
     def advanced(self) -> None:
-        """Call whenever the agent was carried on as far as it goes."""
+        """Call this when the agent can do nothing more without a person."""
         self.surface.events.put_nowait(AdvancedEvent())
 
     def halt(self) -> None:
-        """Stop the agent, also while a question waits for its answer."""
+        """Stop the agent, also while a question waits for an answer."""
         self._is_halted = True
         self.surface.events.put_nowait(HaltedEvent())
         if self._reading:
             self._reading.cancel()
 
-    async def _take(self, event: Event) -> bool:
-        """Deal with an event and say whether that was the end."""
+    async def _handle(self, event: Event) -> bool:
+        """Handle an event; return whether it was the last one."""
         match event:
             case CardEvent(agent, turn):
                 self._draw(agent, turn)
@@ -111,7 +111,7 @@ class Console:
                 self.streams.write(reply_text(reply, self.streams.look))
                 self._unanswered = max(0, self._unanswered - is_answer)
             case StatusEvent(agent):
-                self._stand(agent)
+                self._show_status(agent)
             case HaltedEvent():
                 await self._stop()
             case AdvancedEvent() if self.agent.is_at_rest:
@@ -132,7 +132,7 @@ class Console:
         if self.streams.emit and turn.state in ENDED:
             self.streams.emit(record(turn) + "\n")
 
-    def _stand(self, agent: Agent) -> None:
+    def _show_status(self, agent: Agent) -> None:
         if agent.id == self.agent.id:
             self.agent = agent
         if not isinstance(agent.status, Thinking):
@@ -144,12 +144,12 @@ class Console:
             self.streams.write(self.streams.look.paint(one_line(text), "dim") + "\n")
 
     async def _ask(self) -> None:
-        """Ask until the open turn is decided or the agent is to stop; a question of the person's is answered first."""
+        """Ask until the open turn is decided or the agent stops; the person's own question is answered first."""
         while not self._unanswered and (turn := await self._open_turn()):
             if self.is_unasked and turn.state == "proposed":
-                await self._go_on(turn)
+                await self._approve_or_stop(turn)
                 return
-            await self._bring_to_end(turn)
+            await self._repeat_card(turn)
             self.streams.forget()
             self.streams.write(question(turn, self.streams.look))
             line = await self._line()
@@ -163,15 +163,15 @@ class Console:
             except PersonError as error:
                 self._say(str(error))
 
-    async def _bring_to_end(self, turn: Turn) -> None:
-        """Write the card again where another was written since: a question is about the card right above it."""
+    async def _repeat_card(self, turn: Turn) -> None:
+        """Write the card again if another card was written since: a prompt is about the card right above it."""
         if self._last_drawn != turn.id:
             agent, _ = await self.views.turn(self.origin.channel, turn.id)
             self._last_drawn = turn.id
             self.streams.write(card_text(agent, turn, self.streams.look))
 
     async def _open_turn(self) -> Turn | None:
-        """The turn people are asked about, its own before its helpers', once its card was written as it is now."""
+        """The open turn of the agent or else of a helper, if its card was written in its present state."""
         views, channel = self.views, self.origin.channel
         for each in (self.agent, *await views.family(channel, self.agent.id)):
             turn = await views.newest_turn(channel, each.id)
@@ -180,7 +180,7 @@ class Console:
         return None
 
     async def _answer(self, turn: Turn, line: str) -> None:
-        answer = understood(line)
+        answer = parse_answer(line)
         if turn.state == "interrupted" and not _is_for_any_turn(answer):
             await self._press(Button(settlement(line), turn.id, shown=turn.control_hash))
         elif isinstance(answer, FreeText) and answer.text and not answer.is_verb and self.streams.can_ask:
@@ -189,7 +189,7 @@ class Console:
             await self._decide(turn, answer)
 
     async def _confirm(self, turn: Turn, words: FreeText) -> None:
-        """Say what the words will do; an empty line sends them, another line is read in their place."""
+        """Say what the text will do; an empty line sends it, another line replaces it."""
         self.streams.forget()
         self.streams.write(confirmation(turn, is_question=words.is_question, look=self.streams.look))
         line = await self._line()
@@ -228,7 +228,7 @@ class Console:
             self._say(told.whole)
 
     async def _review(self, turn: Turn) -> None:
-        """Have the proposal reviewed; what was said of it is written as the card is shown again."""
+        """Ask for a self-review, or write the one that exists."""
         if turn.review:
             agent, _ = await self.views.turn(self.origin.channel, turn.id)
             self.streams.write(review_text(agent, turn, self.streams.look))
@@ -247,8 +247,8 @@ class Console:
         else:
             await self._press(Button("edit", turn.id, shown=turn.control_hash), FormInput(arguments=changed))
 
-    async def _go_on(self, turn: Turn) -> None:
-        """Approve what an unasked run found open where its lease covers that; else stop the agent."""
+    async def _approve_or_stop(self, turn: Turn) -> None:
+        """Approve an open turn if the lease covers it; else stop the agent."""
         agent = await self.views.agent(self.origin.channel, turn.agent_id)
         if not self._is_covered(agent, turn):
             self._say(NOT_COVERED)
@@ -261,12 +261,13 @@ class Console:
             await self._stop()
 
     def _is_covered(self, agent: Agent, turn: Turn) -> bool:
-        """Whether the lease lets this open turn run: as the loop would decide, and no remark asks for a person."""
-        is_for_people = bool(turn.remark) or turn.exposed or self.views.spec(turn.call.name).always_asks
+        """Whether the lease covers this open turn, by the same rule as the loop, and nothing else requires a person."""
+        always_asks = self.views.spec(turn.call.name).always_asks
+        is_for_people = bool(turn.remark) or turn.exposed or always_asks
         return agent.lease is not None and agent.lease.covers(turn.risks) and not is_for_people
 
     async def _stop(self) -> None:
-        """Stop the agent; the events that follow tell when it stands still."""
+        """Stop the agent; a later event says when it has stopped."""
         with suppress(NotPossible):
             await self._press(Button("stop", self.agent.id))
 
@@ -274,7 +275,7 @@ class Console:
         await self.actions.press(button, filled or FormInput(), self.origin)
 
     async def _line(self) -> str | None:
-        """The next line; None at the end of input or when the person wants out."""
+        """The next line; None at the end of input or after `halt`."""
         if self._is_halted:
             return None
         self._reading = asyncio.ensure_future(self.streams.read())
@@ -284,7 +285,7 @@ class Console:
             if self._is_halted:
                 return None
             raise
-        if not self.streams.can_ask:  # no terminal has echoed it
+        if not self.streams.can_ask:  # input from a pipe is not echoed by a terminal
             self.streams.write(f"{visible(line or '')}\n")
         return line
 

@@ -1,4 +1,4 @@
-"""What a line typed at a question means."""
+"""Parses a line that was typed at a prompt."""
 
 import re
 from dataclasses import dataclass
@@ -41,25 +41,25 @@ class HelpKey:
 
 @dataclass(frozen=True, slots=True)
 class UnclearWord:
-    """A single short word that is no key: it may be meant as one, so it decides nothing."""
+    """A single short word that is not a key: it may be a typo, so it decides nothing."""
 
     word: str
 
 
 @dataclass(frozen=True, slots=True)
 class FreeText:
-    """Something to say to the agent: a reply, a question, or a verb behind `!`."""
+    """Text for the agent: a reply, a question, or a command that begins with `!`."""
 
     text: str
 
     @property
     def is_verb(self) -> bool:
-        """Whether it names what it does, as `!status` and `@Ben !approve` do."""
+        """Whether it is a command such as `!status` or `@Ben !approve`."""
         return re.match(r"(@.*\s)?!\w", self.text) is not None
 
     @property
     def is_question(self) -> bool:
-        """Whether it ends with a question mark: a question decides nothing."""
+        """Whether it is a question, which decides nothing."""
         return is_question(self.text)
 
 
@@ -72,23 +72,23 @@ KEYS: dict[str, Answer] = {
     "n": StopKey(),
     "?": HelpKey(),
 }
-LONGEST_WORD = 15
+MAX_WORD_CHARACTERS = 15
 
 
-def understood(line: str) -> Answer:
-    """Read the answer to a proposal; raise InvalidInput for a number that cannot be used."""
+def parse_answer(line: str) -> Answer:
+    """Parse the answer to a proposal; raise InvalidInput for a number out of range."""
     said = line.strip()
     if more := re.fullmatch(r"y(?:es)?(?:\s*-\s*|\s+)([0-9]{1,9})", said, re.IGNORECASE):
         return _times(int(more[1]))
     if key := KEYS.get(said.casefold()):
         return key
     words = FreeText(f"!{said}" if is_thread_command(said) else said)
-    is_word = 0 < len(said) <= LONGEST_WORD and len(said.split()) == 1
+    is_word = 0 < len(said) <= MAX_WORD_CHARACTERS and len(said.split()) == 1
     return UnclearWord(said) if is_word and not (words.is_verb or words.is_question) else words
 
 
 def settlement(line: str) -> Settlement:
-    """Read the answer about a command that may have run; raise InvalidInput for anything but the three."""
+    """Parse the answer about a command that may have run; raise InvalidInput for anything but r, i and s."""
     said = line.strip().casefold()
     if said not in SETTLEMENTS:
         raise InvalidInput(

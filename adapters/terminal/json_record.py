@@ -1,4 +1,4 @@
-"""A turn that ended, as one line of JSON for programs."""
+"""A turn that ended as one line of JSON, for `--json`."""
 
 import json
 
@@ -10,7 +10,7 @@ ENDED = ("done", "rejected", "withdrawn")
 
 
 def record(turn: Turn) -> str:
-    """The turn's object: ASCII only, so that it moves no cursor wherever it is printed."""
+    """The JSON object of a turn: ASCII only, so that it has no terminal control characters."""
     thoughts = turn.proposal.thoughts
     by = _decided_by(turn)
     whole = {

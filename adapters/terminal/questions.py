@@ -1,4 +1,4 @@
-"""Asking a person at the terminal: for a new agent's name, role and goals, and for changed arguments."""
+"""Prompts at the terminal: for a new agent's name, role and goals, and for edited arguments."""
 
 import json
 from collections.abc import Mapping
@@ -12,30 +12,30 @@ from agent_core.errors import InvalidInput
 from agent_core.model.command import Arguments
 from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, MAX_GOALS, AgentDraft
 
-HOW_TO_EDIT = """An empty line keeps a value. `<` alone begins one of several lines, which `.` alone ends.
-What is not text is typed as JSON.
+HOW_TO_EDIT = """Press Enter to keep a value. For several lines, type < on a line, then the lines, then . on a line.
+Type numbers, lists and other values that are not text as JSON.
 """
 MISSING = {
-    "name": "--name is missing: the agent's name, or --settings with an ai_settings.yaml.",
-    "goals": "--goal is missing: say at least once what the agent is to reach.",
+    "name": "--name is missing. Give the agent's name, or --settings with an ai_settings.yaml.",
+    "goals": "--goal is missing. Give at least one goal.",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """Leave the argument as it is."""
+    """Keep the argument's value."""
 
 
 Typed: TypeAlias = str | Unchanged | None
 
 
 def is_complete(draft: AgentDraft) -> bool:
-    """Whether a name and a goal were given: the role has a default, so nothing is left to ask."""
+    """Whether a name and a goal were given; the role has a default."""
     return bool(draft.name.strip()) and any(goal.strip() for goal in draft.goals)
 
 
 async def ask_name(draft: AgentDraft, streams: Streams) -> AgentDraft:
-    """The draft with a name; raise InvalidInput where nobody can be asked for one."""
+    """The draft with a name; raise InvalidInput if it is missing and the input is not interactive."""
     if draft.name.strip():
         return draft
     if not streams.can_ask:
@@ -44,7 +44,7 @@ async def ask_name(draft: AgentDraft, streams: Streams) -> AgentDraft:
 
 
 async def ask_rest(draft: AgentDraft, streams: Streams) -> AgentDraft:
-    """The draft with a role and goals; raise InvalidInput where nobody can be asked for goals."""
+    """The draft with a role and goals; raise InvalidInput if goals are missing and the input is not interactive."""
     if not draft.role.strip() and streams.can_ask:
         draft = replace(draft, role=await _ask(streams, f"Role [{DEFAULT_ROLE}]: ", "role"))
     if any(goal.strip() for goal in draft.goals):
@@ -55,7 +55,7 @@ async def ask_rest(draft: AgentDraft, streams: Streams) -> AgentDraft:
 
 
 async def ask_arguments(arguments: Arguments, schema: Mapping[str, object], streams: Streams) -> Arguments | None:
-    """The arguments as the person wants them, also those that were not given; None at the end of input."""
+    """The edited arguments, with optional ones that the person added; None at the end of input."""
     declared = schema.get("properties")
     properties = declared if isinstance(declared, Mapping) else {}
     streams.write(HOW_TO_EDIT)
@@ -73,7 +73,7 @@ async def ask_arguments(arguments: Arguments, schema: Mapping[str, object], stre
 
 
 async def _goals(streams: Streams) -> tuple[str, ...]:
-    streams.write(f"Goals, up to {MAX_GOALS}; an empty line ends them.\n")
+    streams.write(f"Goals, up to {MAX_GOALS}. Finish with an empty line.\n")
     goals: list[str] = []
     while len(goals) < MAX_GOALS:
         goal = await _ask(streams, f"Goal {len(goals) + 1}: ", "goals")
@@ -87,12 +87,12 @@ async def _ask(streams: Streams, prompt: str, field: str) -> str:
     streams.write(prompt)
     line = await streams.read()
     if line is None:
-        raise InvalidInput({field: "No agent was made: the input ended."})
+        raise InvalidInput({field: "No agent was created: the input ended."})
     return line.strip()
 
 
 async def _value(label: str, streams: Streams, *, is_text: bool) -> object:
-    """What was typed: a value, Kept, or None at the end of input."""
+    """A typed value, Unchanged, or None at the end of input."""
     while True:
         streams.write(f"{label}: ")
         typed = await _read_typed(streams.read)

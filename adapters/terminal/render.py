@@ -1,8 +1,8 @@
-"""A card as lines of text. Pure: what is written, where and when is the console's affair.
+"""Formats cards as lines of text. Pure functions.
 
-Every line that holds words of the model, a result or a person begins with a bar, and no line is wider than the
-terminal: text can imitate neither the frame nor the question. Where a line is too long for one row, the next begins
-with a dashed bar, so that the breaks that are in the text can be told from those that are not.
+Every line with text of the model, a result or a person begins with a bar, and no line is wider than the terminal, so
+that such text cannot imitate a card or a prompt. A line that is too long continues after a dashed bar, which tells
+wrapping from the line breaks of the text.
 """
 
 import unicodedata
@@ -12,31 +12,32 @@ from typing import Literal
 
 from adapters.cards import Card, Labelled, lease_text, turn_card
 from adapters.risk_labels import Level
+from adapters.ui_text import counted
 from adapters.visible_text import readable
 from agent_core.model.agent import Agent
 from agent_core.model.command import Preview
 from agent_core.model.turn import Turn
 
 BAR, DASHED, DOT = "│ ", "┊ ", "• "
-NARROWEST, TAB = 20, 8
-MOST_RESULT = 40
+MIN_WIDTH_CELLS, TAB_CELLS = 20, 8
+MAX_RESULT_ROWS = 40
 PROPOSED = "y approve · y -N approve the next N · e edit · s self-review · n stop · ? help · words reject · words? ask"
 INTERRUPTED = "r run again · i it ran · s skip · n stop · ? help"
 PROPOSED_HELP = """y, yes    the command runs as shown
-y -N, y N  this command and the next ones run unasked, N in all
+y -N, y N  this command and the next ones run without asking, N in total
 e         edit the arguments, then it runs
 s         the model reviews its own proposal, then you are asked again
 n         stop the agent and end
-!help     what else can be typed; a !verb does what it says at once
-Other words of yours reject the command, and the agent reads them. Words that end with ? ask the model, and decide
-nothing. A single short word decides nothing."""
+!help     more commands; each one that begins with ! takes effect at once
+Any other text rejects the command, and the agent reads it as the reason. Text that ends with ? asks the model and
+decides nothing. A single short word decides nothing."""
 INTERRUPTED_HELP = """r  run the command again
 i  it ran: go on as if it had succeeded
 s  skip it: the agent thinks again
 n  stop the agent and end
-!help  what else can be typed
+!help  more commands
 Anything else decides nothing."""
-SEND = "Enter sends it, anything else replaces it."
+SEND = "Press Enter to send it, or type something else instead."
 Style = Literal["bold", "dim", "red", "green", "yellow", "blue", "magenta"]
 CODES: dict[Style, int] = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "blue": 34, "magenta": 35}
 
@@ -52,13 +53,13 @@ SIGNS: dict[str, list[Style]] = {"+": ["green"], "-": ["red"]}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """How wide rows are, and whether they may be coloured."""
+    """The width of the output and whether it has colour."""
 
     width: int = 100
     colour: bool = False
 
     def paint(self, text: str, *styles: Style) -> str:
-        """The text in these styles, where colour is wanted."""
+        """The text in these styles, if colour is on."""
         if not (self.colour and styles and text):
             return text
         return f"\x1b[{';'.join(str(CODES[style]) for style in styles)}m{text}\x1b[0m"
@@ -68,7 +69,7 @@ PLAIN = Look()
 
 
 def card_text(agent: Agent, turn: Turn, look: Look) -> str:
-    """The whole card: thoughts, every argument verbatim, preview, and what it costs."""
+    """The whole card: thoughts, every argument verbatim, preview and cost."""
     card = turn_card(agent, turn)
     rows = [*_head(card, look), *_thoughts(card, look), *_command(card, look)]
     if card.outcome:
@@ -78,58 +79,59 @@ def card_text(agent: Agent, turn: Turn, look: Look) -> str:
 
 
 def change_text(agent: Agent, turn: Turn, look: Look) -> str:
-    """What became of a card that was written before."""
+    """The new state of a card that was written before."""
     card = turn_card(agent, turn)
     return _text([*_head(card, look), *_edited(card, turn, look), *_outcome(card, look)])
 
 
 def review_text(agent: Agent, turn: Turn, look: Look) -> str:
-    """What the model holds against its proposal, where the card was written before."""
+    """The self-review of a proposal whose card was written before."""
     return _text(_labelled(_review(turn_card(agent, turn)), look))
 
 
 def reply_text(reply: str, look: Look) -> str:
-    """A model's reply that could not be used, whole; nothing where there is none."""
+    """An unusable reply of the model in full, or ""."""
     return _text(_labelled([Labelled("The model's reply", reply)], look)) if reply else ""
 
 
 def said_text(text: str, look: Look) -> str:
-    """Something Signoff says."""
+    """A message of Signoff."""
     rows = [*_barred(text, look)]
     return _text([DOT + rows[0].removeprefix(BAR), *rows[1:]])
 
 
 def question(turn: Turn, look: Look) -> str:
-    """What can be answered, and the mark after which it is typed."""
+    """The possible keys and the input prompt."""
     keys = INTERRUPTED if turn.state == "interrupted" else PROPOSED
     return f"{look.paint(keys, 'bold')}\n> "
 
 
 def help_text(turn: Turn, look: Look) -> str:
-    """What each key does."""
     return said_text(INTERRUPTED_HELP if turn.state == "interrupted" else PROPOSED_HELP, look)
 
 
 def unclear_text(word: str, look: Look) -> str:
-    """Asks back for a word that is no key."""
-    said = f"Nothing was decided: “{word}” is no key here. y approves, n stops, !reject {word} rejects with this word."
+    """The message about a word that is not a key."""
+    said = (
+        f"Nothing was decided: “{word}” is not a key here. y approves, n stops, !reject {word} rejects with this word."
+    )
     return said_text(said, look)
 
 
 def confirmation(turn: Turn, *, is_question: bool, look: Look) -> str:
-    """What words will do before they are sent, and the mark after which the answer is typed."""
+    """What the typed text will do once it is sent, and the input prompt."""
     does = "asks about" if is_question else "rejects"
     said = f"This {does} turn {turn.number} with these words. {SEND}"
     return f"{look.paint(said, 'bold')}\n> "
 
 
 def one_line(text: str) -> str:
-    """The text on one line with nothing hidden in it."""
+    """The text on one line, with invisible characters as marks."""
     return " ".join(readable(text).split())
 
 
 def value_text(text: str, look: Look) -> str:
-    """A value behind bars, as it stands."""
+    """A value verbatim, each line after a bar."""
     return _text([*_barred(text, look)])
 
 
@@ -168,18 +170,18 @@ def _preview(preview: Preview, look: Look) -> list[str]:
 
 def _outcome(card: Card, look: Look) -> list[str]:
     rows = [*_barred(card.outcome, look)] if card.outcome else []
-    left = len(rows) - MOST_RESULT
-    return [*rows[:MOST_RESULT], f"… {left:,} more lines; --json gives them all."] if left > 0 else rows
+    left = len(rows) - MAX_RESULT_ROWS
+    return [*rows[:MAX_RESULT_ROWS], f"… {counted(left, 'more line')}; --json gives them all."] if left > 0 else rows
 
 
 def _footer(card: Card, lease: str, look: Look) -> str:
-    """The classes, each in its own colour and with its own sign, then spend and lease."""
+    """The risk classes with their colours and signs, then cost and lease."""
     risks = " + ".join(look.paint(label.signed, *LEVELS[label.level]) for label in card.risks)
     return risks + look.paint("".join(f" · {part}" for part in (*card.footer, lease) if part), "dim")
 
 
 def _edited(card: Card, turn: Turn, look: Look) -> list[str]:
-    """What runs in place of the proposal; once it has ended, each change and the preview of what ran."""
+    """The edited arguments; after the end of the command the changes and the preview of what ran."""
     if turn.call == turn.proposal.call:
         return []
     if turn.state != "done":
@@ -193,13 +195,13 @@ def _labelled(parts: Sequence[Labelled], look: Look) -> list[str]:
 
 def _barred(text: str, look: Look) -> Iterator[str]:
     for line in readable(text).split("\n"):
-        first, *rest = _folded(line.removesuffix("\r"), max(look.width, NARROWEST) - len(BAR))
+        first, *rest = _wrapped(line.removesuffix("\r"), max(look.width, MIN_WIDTH_CELLS) - len(BAR))
         yield BAR + first
         yield from (DASHED + piece for piece in rest)
 
 
-def _folded(line: str, width: int) -> list[str]:
-    """The line in pieces that fit, together exactly the line; a break goes after a space where there is one."""
+def _wrapped(line: str, width: int) -> list[str]:
+    """The line in pieces of at most `width` cells, broken after spaces where possible; joined they are the line."""
     pieces, start, used, space = [], 0, 0, 0
     for place, character in enumerate(line):
         cells = _cells(character)
@@ -214,7 +216,7 @@ def _folded(line: str, width: int) -> list[str]:
 
 def _cells(character: str) -> int:
     if character == "\t":
-        return TAB
+        return TAB_CELLS
     if unicodedata.combining(character):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
@@ -225,7 +227,7 @@ def _text(rows: Sequence[str]) -> str:
 
 
 def drawing_of(before: Turn | None, turn: Turn) -> Callable[[Agent, Turn, Look], str]:
-    """Which of the functions here writes a turn, when `before` was the last state written."""
+    """The function that formats a turn whose last written state is `before`."""
     if before is None or before.id != turn.id:
         return card_text
     if visible_state(replace(before, review=turn.review)) == visible_state(turn):
@@ -234,5 +236,5 @@ def drawing_of(before: Turn | None, turn: Turn) -> Callable[[Agent, Turn, Look],
 
 
 def visible_state(turn: Turn) -> tuple[str, str, str]:
-    """What decides how a card looks: approved and running look the same."""
+    """The part of a turn's state that changes its card: approved and running look the same."""
     return turn.id, turn.stage.replace("approved", "running"), turn.control_hash

@@ -1,4 +1,4 @@
-"""The process's own input and output, made fit for a conversation: reading never blocks the event loop."""
+"""Standard input and output as async streams: reading never blocks the event loop."""
 
 import asyncio
 import os
@@ -15,20 +15,20 @@ from adapters.terminal.render import PLAIN, Look
 
 Read: TypeAlias = Callable[[], Awaitable[str | None]]
 Write: TypeAlias = Callable[[str], None]
-CHUNK = 65_536
-WIDEST = 110
+CHUNK_BYTES = 65_536
+MAX_WIDTH_CELLS = 110
 
 
 def _nothing() -> None:
-    """Where nothing can be typed ahead there is nothing to forget."""
+    """Do nothing: a pipe has no typed-ahead input to drop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Streams:
     """`read` gives a line or None at the end of input, `write` takes text for people, `emit` JSON for programs.
 
-    `can_ask`: somebody sits at the input. `is_live`: somebody watches the output. `forget` drops what was typed
-    before a question was there to be read, lest it answers what nobody has seen.
+    `can_ask`: the input is interactive. `is_live`: the output is a terminal. `forget` drops what was typed before a
+    prompt was shown, so that it cannot answer a prompt that the person has not seen.
     """
 
     read: Read
@@ -42,9 +42,9 @@ class Streams:
 
 @dataclass(slots=True)
 class Keyboard:
-    """Lines of a file descriptor, each read in a thread that keeps nothing from ending.
+    """Reads lines of a file descriptor in daemon threads, which do not delay the exit of the process.
 
-    The descriptor is read directly: a thread left waiting inside `sys.stdin` holds its lock and breaks the exit.
+    It reads the descriptor itself: a thread that waits inside `sys.stdin` holds its lock and breaks the exit.
     """
 
     descriptor: int
@@ -53,7 +53,7 @@ class Keyboard:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     async def line(self) -> str | None:
-        """The next line without its end, or None."""
+        """The next line without its line end, or None at the end of input."""
         loop = asyncio.get_running_loop()
         given: asyncio.Future[str | None] = loop.create_future()
 
@@ -66,7 +66,7 @@ class Keyboard:
         return await given
 
     def forget(self) -> None:
-        """Drop what was typed and not read yet; a pipe keeps it."""
+        """Drop what was typed but not read yet; the input of a pipe is kept."""
         if os.isatty(self.descriptor):
             self._rest = b""
             with suppress(ImportError):
@@ -87,13 +87,13 @@ class Keyboard:
 
     def _read(self) -> bytes:
         try:
-            return os.read(self.descriptor, CHUNK)
+            return os.read(self.descriptor, CHUNK_BYTES)
         except OSError:
             return b""
 
 
 def standard(*, json: bool) -> Streams:
-    """Standard input and output; with `json`, people's text goes to standard error and nothing else to output."""
+    """Standard input and output; with `json`, text for people goes to standard error and JSON to standard output."""
     keyboard = Keyboard(0)
     people = sys.stderr if json else sys.stdout
     return Streams(
@@ -108,10 +108,10 @@ def standard(*, json: bool) -> Streams:
 
 
 def look_of(stream: TextIO) -> Look:
-    """Colour only where a terminal shows it and nobody asked for none."""
+    """The width of the terminal; colour for a terminal unless NO_COLOR or TERM=dumb is set."""
     is_plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
-    width = shutil.get_terminal_size((WIDEST, 24)).columns
-    return Look(width=min(width, WIDEST), colour=stream.isatty() and not is_plain)
+    width = shutil.get_terminal_size((MAX_WIDTH_CELLS, 24)).columns
+    return Look(width=min(width, MAX_WIDTH_CELLS), colour=stream.isatty() and not is_plain)
 
 
 def _give(wanted: asyncio.Future[str | None], line: str | None) -> None:
@@ -127,7 +127,7 @@ def _writer(stream: TextIO) -> Write:
         try:
             stream.write(text)
             stream.flush()
-        except BrokenPipeError:  # nobody reads any more: what is still written goes nowhere, also at the exit
+        except BrokenPipeError:  # the reader is gone: drop further output, also at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
     return write

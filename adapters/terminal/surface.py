@@ -1,10 +1,11 @@
-"""The terminal as a ChatSurface: whatever is to be shown waits in one queue, in order, for the console to write it."""
+"""The terminal as a ChatSurface: puts events into one queue, from which the console writes them in order."""
 
 import asyncio
 import getpass
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from adapters.ui_text import counted
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
@@ -16,7 +17,7 @@ CHANNEL = ChannelScope("terminal", "local", "solo")
 
 @dataclass(frozen=True, slots=True)
 class CardEvent:
-    """A card in its present state."""
+    """Write the card of a turn."""
 
     agent: Agent
     turn: Turn
@@ -24,10 +25,7 @@ class CardEvent:
 
 @dataclass(frozen=True, slots=True)
 class NoticeEvent:
-    """Something said to the thread.
-
-    `reply` is what a model said where it could not be used; `is_answer`: to a question that somebody asked.
-    """
+    """Write a notice. `reply`: the unusable reply of a model; `is_answer`: the notice answers a question."""
 
     text: str
     reply: str = ""
@@ -36,19 +34,19 @@ class NoticeEvent:
 
 @dataclass(frozen=True, slots=True)
 class StatusEvent:
-    """What the agent is doing; every card and notice before it was shown."""
+    """The agent's status changed; all earlier cards and notices are in the queue before it."""
 
     agent: Agent
 
 
 @dataclass(frozen=True, slots=True)
 class AdvancedEvent:
-    """The agent was carried on as far as it goes: it asks, waits or rests, and all of that is saved."""
+    """The agent can do nothing more without a person, and its state is saved."""
 
 
 @dataclass(frozen=True, slots=True)
 class HaltedEvent:
-    """The person wants out."""
+    """The person interrupted the program."""
 
 
 Event: TypeAlias = CardEvent | NoticeEvent | StatusEvent | AdvancedEvent | HaltedEvent
@@ -56,43 +54,42 @@ Event: TypeAlias = CardEvent | NoticeEvent | StatusEvent | AdvancedEvent | Halte
 
 @dataclass(frozen=True, slots=True)
 class TerminalSurface:
-    """Keeps events for the console. A card's address is its turn's id; nothing can be missed between two lines."""
+    """Puts events into the console's queue. A card's address is its turn's id."""
 
     events: asyncio.Queue[Event] = field(default_factory=asyncio.Queue)
     name: SurfaceName = "terminal"
 
     async def open_thread(self, agent: Agent) -> ThreadRef:
-        """The thread is the terminal that is there already."""
+        """Return the terminal's only thread."""
         return ThreadRef(agent.channel, agent.id)
 
     async def show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> str:
-        """Have the card written; what a command gives while it runs would only scroll by."""
+        """Queue the card, except for live output, which would only scroll by."""
         if not (turn.state == "running" and turn.live):
             self.events.put_nowait(CardEvent(agent, turn))
         return turn.id
 
     async def notice(self, agent: Agent, notice: Notice, *, may_exist: bool) -> None:
-        """Have the notice written."""
         self.events.put_nowait(NoticeEvent(notice.text, notice.reply, is_answer=notice.kind == "answer"))
 
     async def status(self, agent: Agent) -> None:
-        """Have it written that the agent thinks or waits."""
         self.events.put_nowait(StatusEvent(agent))
 
     async def announce_lost_thread(self, agent: Agent, reason: str) -> None:
-        """Nothing: a terminal cannot lose its thread."""
+        """Do nothing: a terminal cannot lose its thread."""
 
     async def upload(self, agent: Agent, filename: str, data: bytes) -> None:
-        """Say that the file is there."""
-        self.events.put_nowait(NoticeEvent(f"{agent.name} offers {filename}, {len(data):,} bytes, in its workspace."))
+        self.events.put_nowait(
+            NoticeEvent(f"{agent.name} shared {filename} ({counted(len(data), 'byte')}), a file in its workspace.")
+        )
 
     async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
-        """The person as recorded: here people only have names."""
+        """The person unchanged: this surface has no accounts to look up."""
         return person
 
 
 def person() -> Actor:
-    """Who sits at the terminal, as the operating system says."""
+    """The person at the terminal: the user of the operating system."""
     try:
         name = getpass.getuser()
     except (KeyError, OSError):

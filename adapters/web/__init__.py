@@ -1,1 +1,1 @@
-"""The local workspace: channels, threads and cards as a web page, with the same buttons as everywhere."""
+"""The local workspace: channels, threads and cards as web pages, with the same buttons as the other surfaces."""

@@ -1,4 +1,4 @@
-"""The local workspace's routes and what they share."""
+"""What the pages of the local workspace share: their context, the page frame and error pages."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from aiohttp.typedefs import Middleware
 
 from adapters.actions import ActionDispatcher
 from adapters.web import identity
-from adapters.web.forms import kept_of
+from adapters.web.forms import typed_text
 from adapters.web.guard import Guard, Handler
 from adapters.web.render import channel_path, page
 from adapters.web.requests import channel_of, is_own, read_form
@@ -35,9 +35,9 @@ GENERAL = ChannelScope("web", identity.WORKSPACE, "general")
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """What answers agents, as every page says; `hints` is what an operator could do about it.
+    """The model's label on every page; `hints` tell the operator how to configure another model.
 
-    `memory` is what people should know of how memories are found, and how tokens are counted.
+    `memory` has notes on how memories are searched and tokens are counted.
     """
 
     label: str
@@ -60,18 +60,18 @@ class WebContext:
     badge: Badge
 
     def origin(self, request: web.Request) -> Origin:
-        """Who asks, in the channel the address names."""
+        """The person of a request and the channel in its URL."""
         return Origin(by=identity.person_of(request), channel=channel_of(request))
 
     def own(self, request: web.Request) -> Origin:
-        """The same where something is to be changed; raise NotAllowed for a channel of another surface."""
+        """The same for a request that changes something; raise NotAllowed for a channel of another surface."""
         origin = self.origin(request)
         if not is_own(origin.channel):
             raise NotAllowed(f"decide here: its team decides on {origin.channel.surface.title()}.")
         return origin
 
     async def answer(self, request: web.Request, template: str, *, status: int = 200, **values: Any) -> web.Response:
-        """A whole page: the navigation with what waits, and the template's own part."""
+        """A full page: the navigation and the template."""
         census = await self.views.census()
         shown: ChannelScope | None = values.get("channel")
         agents = await self.views.agents(shown) if shown else ()
@@ -94,32 +94,32 @@ class WebContext:
         return response
 
     async def enter(self, *, to: str, said: str = "", status: int = 200) -> web.Response:
-        """The page that asks for the token; it shows nothing of anybody's agents."""
+        """The page that asks for the token; it shows no agents."""
         return web.Response(text=page("enter.html", to=to, said=said), content_type="text/html", status=status)
 
     async def turn_away(self, request: web.Request, said: str, status: int, kept: str = "") -> web.Response:
-        """A page that says why something was not done and gives back what was written."""
+        """A page that says why a request was refused and returns what the person wrote."""
         return await self.answer(request, "refused.html", status=status, said=said, kept=kept, back=_back(request))
 
-    def telling(self, paths: Callable[[str], bool]) -> Middleware:
-        """What goes wrong with a request becomes a page that says what to do: the one place where faults end."""
+    def error_pages(self, paths: Callable[[str], bool]) -> Middleware:
+        """Middleware that turns every exception of a request into a page that says what to do."""
 
         @web.middleware
-        async def tell(request: web.Request, handler: Handler) -> web.StreamResponse:
+        async def handle(request: web.Request, handler: Handler) -> web.StreamResponse:
             if not paths(request.path):
                 return await handler(request)
             try:
                 return await handler(request)
             except (PersonError, CommandError) as error:
-                return await self.turn_away(request, str(error), _status(error), kept_of(read_form(request)))
+                return await self.turn_away(request, str(error), _status(error), typed_text(read_form(request)))
             except web.HTTPException:
                 raise
             except Exception:
                 logger.exception("request failed", extra={"path": request.path})
                 said = "Something went wrong inside Signoff; the log says what. Nothing was decided. Try again."
-                return await self.turn_away(request, said, 500, kept_of(read_form(request)))
+                return await self.turn_away(request, said, 500, typed_text(read_form(request)))
 
-        return tell
+        return handle
 
 
 def _channels(census: Sequence[Headcount], shown: ChannelScope | None) -> list[tuple[ChannelScope, int]]:

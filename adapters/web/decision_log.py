@@ -1,4 +1,4 @@
-"""The pages of the decision log, of a channel and of one agent, and its files. Nothing is changed here."""
+"""The decision log of a channel or an agent as a page and as files. Read-only."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -14,22 +14,21 @@ from agent_core.service.decision_log import LogFilter
 
 FIELDS = ("agent", "person", "command", "risk", "outcome")
 FILE = rf"{{file:(?:{CHANNEL_PREFIX})?decision-log\.(?:jsonl|csv)}}"
-MOST_TYPED = 200
+MAX_FILTER_CHARACTERS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class LogPages:
-    """The same page below a channel and below an agent."""
+    """The routes exist below a channel and below an agent."""
 
     workspace: WebContext
 
     def routes(self) -> list[web.RouteDef]:
-        """Every route."""
         pages = [web.get(f"{place}/audit", self.page) for place in (CHANNEL, AGENT)]
         return [*pages, *(web.get(f"{place}/{FILE}", self.file) for place in (CHANNEL, AGENT))]
 
     async def page(self, request: web.Request) -> web.StreamResponse:
-        """The newest rows that are wanted, or those before one."""
+        """The newest matching rows, or the older ones before a row."""
         origin, given = self.workspace.origin(request), _given(request)
         views, before = self.workspace.views, request.query.get("before", "")
         agent = await views.agent(origin.channel, agent_id_of(request)) if _is_of_agent(request) else None
@@ -47,7 +46,7 @@ class LogPages:
         )
 
     async def file(self, request: web.Request) -> web.StreamResponse:
-        """All rows that are wanted; below an agent, the channel's log as well as its own."""
+        """All matching rows; below an agent, of the agent or of its channel."""
         name = request.match_info["file"]
         is_channel, wanted = name.startswith(CHANNEL_PREFIX), _wanted(request, _given(request))
         if is_channel:
@@ -61,8 +60,8 @@ class LogPages:
 
 
 def _given(request: web.Request) -> Mapping[str, str]:
-    """What the form was filled in with, where it was."""
-    typed = {name: " ".join(request.query.get(name, "").split())[:MOST_TYPED] for name in FIELDS}
+    """The filter fields that are filled in."""
+    typed = {name: " ".join(request.query.get(name, "").split())[:MAX_FILTER_CHARACTERS] for name in FIELDS}
     return {name: value for name, value in typed.items() if value}
 
 

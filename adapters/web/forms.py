@@ -1,20 +1,20 @@
-"""HTML forms → what all surfaces understand. What fields mean is adapters.forms'."""
+"""Reads HTML forms. `adapters.forms` has what all surfaces share."""
 
 from dataclasses import replace
 
 from adapters.buttons import Button
 from adapters.forms import Form, edited_arguments, fields_of, times_of
-from adapters.settings_file import FILENAME, parse_settings
+from adapters.settings_file import parse_settings
 from agent_core.errors import InvalidInput
 from agent_core.model.command import Arguments, CommandSpec
 from agent_core.model.turn import Turn
 
-ARGUMENT = "argument."
-WRITTEN = ("text", "goals", "words", "settings")
+ARGUMENT_PREFIX = "argument."
+TEXT_FIELDS = ("text", "goals", "words", "settings")
 
 
-def pressed(form: Form) -> Button:
-    """The button, with the number written beside it for `Another number…`."""
+def pressed_button(form: Form) -> Button:
+    """The pressed button, with the number typed for `Another number…`."""
     button = Button.parse(form.get("button", ""))
     if button.verb != "approve" or button.times:
         return button
@@ -22,14 +22,14 @@ def pressed(form: Form) -> Button:
 
 
 def changed_arguments(form: Form, turn: Turn, spec: CommandSpec) -> Arguments:
-    """The arguments as the sheet behind Edit sends them."""
+    """The arguments in the Edit form."""
     return edited_arguments(_arguments(form), {}, turn, spec)
 
 
-def filled_in(text: str, name: str = FILENAME) -> tuple[Form, dict[str, str]]:
-    """The fields of a new agent as an ai_settings.yaml says, and what is wrong with them.
+def fields_from_settings(text: str, name: str) -> tuple[Form, dict[str, str]]:
+    """The form fields for an ai_settings.yaml, and an error message for each invalid one.
 
-    Raise InvalidInput where the text is not such a file.
+    Raise InvalidInput if the text is not such a file.
     """
     if not text.strip():
         raise InvalidInput({"settings": f"{name}: choose the file, or paste what it says."})
@@ -43,12 +43,12 @@ def filled_in(text: str, name: str = FILENAME) -> tuple[Form, dict[str, str]]:
     return fields_of(draft), {}
 
 
-def kept_of(form: Form) -> str:
-    """What a person wrote into a form that was refused, to give it back."""
+def typed_text(form: Form) -> str:
+    """What a person typed into a refused form, to show it again."""
     if written := _arguments(form):
         return "\n\n".join(f"{name}:\n{text}" for name, text in written.items())
-    return next((form[name] for name in WRITTEN if form.get(name)), "")
+    return next((form[name] for name in TEXT_FIELDS if form.get(name)), "")
 
 
 def _arguments(form: Form) -> Form:
-    return {name.removeprefix(ARGUMENT): text for name, text in form.items() if name.startswith(ARGUMENT)}
+    return {name.removeprefix(ARGUMENT_PREFIX): text for name, text in form.items() if name.startswith(ARGUMENT_PREFIX)}

@@ -1,7 +1,7 @@
-"""Who may talk to the page at all: the right Host, the right Origin, and beyond this machine a token.
+"""Checks Host, Origin and token of each request: protects against DNS rebinding, CSRF and strangers.
 
-A page of somebody else in the same browser can send requests here. It cannot choose the Host header (so a name that
-was rebound to 127.0.0.1 is refused), nor the Origin of a POST (so it can press nothing), nor read the cookie.
+Another site in the same browser can send requests to this page. It cannot choose the Host header (so DNS rebinding to
+127.0.0.1 is refused) or the Origin of a POST (so CSRF is refused), and it cannot read the cookie.
 """
 
 import hashlib
@@ -34,15 +34,15 @@ HEADERS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guard:
-    """`token` is required when set; `public_url` is where a proxy shows the page."""
+    """`token`: required from every browser, if set. `public_url`: the address behind a reverse proxy."""
 
     token: str = ""
     public_url: str = ""
 
     def middleware(self, pages: Callable[[str], bool], any_host: Callable[[str], bool]) -> Middleware:
-        """The check as an aiohttp middleware.
+        """The checks as aiohttp middleware.
 
-        The Host is compared for every path but those of `any_host`; the rest is for the paths of `pages`.
+        Host is checked for all paths except those of `any_host`; the other checks apply to the paths of `pages`.
         """
 
         @web.middleware
@@ -64,27 +64,26 @@ class Guard:
         return guard
 
     def knows(self, request: web.Request) -> bool:
-        """Whether the browser has shown the token before."""
+        """Whether the request has the cookie of an accepted token."""
         return _is_same(request.cookies.get(COOKIE, ""), self.badge)
 
     @property
     def is_secure(self) -> bool:
-        """Whether browsers reach the page by TLS alone, so that its cookies never go another way."""
+        """Whether the page is served over HTTPS only, so that its cookies need the Secure flag."""
         return self.public_url.startswith("https:")
 
     @property
     def badge(self) -> str:
-        """What the cookie holds in place of the token."""
+        """The value of the cookie: a hash of the token."""
         return hashlib.sha256(b"signoff badge\0" + self.token.encode()).hexdigest()
 
     def accepts(self, token: str) -> bool:
-        """Whether this is the token."""
         return _is_same(token.strip(), self.token)
 
     def _check_host(self, request: web.Request) -> None:
         name = host_name(request.headers.get("Host", ""))
         if not (name and self._is_known_host(name)):
-            said = f"{name or 'This'} is not a name of this page. Set PUBLIC_URL if it should be.\n"
+            said = f"{name or 'This'} is not a host name of this page. To allow it, set PUBLIC_URL.\n"
             raise web.HTTPForbidden(text=said)
 
     def _is_known_host(self, name: str) -> bool:
@@ -105,5 +104,5 @@ def _is_from_this_page(request: web.Request) -> bool:
 
 
 def _is_same(given: str, expected: str) -> bool:
-    """Compare in constant time. What was given may hold any characters, also halves of them."""
+    """Compare in constant time; `given` may have lone surrogates."""
     return hmac.compare_digest(given.encode(errors="surrogatepass"), expected.encode())

@@ -1,4 +1,4 @@
-"""Who sits at the browser: a name they choose. It is nobody's account elsewhere, so it decides only here."""
+"""The person at a browser: a self-chosen name without a password. So it decides only in the local workspace."""
 
 import re
 import secrets
@@ -11,26 +11,26 @@ from agent_core.model.actors import Actor
 COOKIE = "signoff_person"
 PERSON = web.RequestKey("person", Actor)
 WORKSPACE = "local"
-LONGEST_NAME = 40
-YEAR = 365 * 24 * 3600
+MAX_NAME_CHARACTERS = 40
+COOKIE_SECONDS = 365 * 24 * 3600
 
 
 def person_of(request: web.Request) -> Actor:
-    """The person of this browser; a new one gets an id of their own and a name to change."""
+    """The person of this browser; a new one gets an id and a name that they can change."""
     if PERSON not in request:
         request[PERSON] = _read(request.cookies.get(COOKIE, ""))
     return request[PERSON]
 
 
 def remember(response: web.StreamResponse, person: Actor, *, secure: bool) -> None:
-    """Let the browser keep who they are; no other site's page can send it along."""
+    """Store the person in a cookie with SameSite=Strict."""
     text = f"{person.id}:{quote(person.display)}"
-    response.set_cookie(COOKIE, text, max_age=YEAR, httponly=True, samesite="Strict", path="/", secure=secure)
+    response.set_cookie(COOKIE, text, max_age=COOKIE_SECONDS, httponly=True, samesite="Strict", path="/", secure=secure)
 
 
 def renamed(person: Actor, name: str) -> Actor:
-    """The same person under another name, tidied; an empty one changes nothing."""
-    tidy = " ".join(re.sub(r"[^\w\s.'-]", "", name).split())[:LONGEST_NAME].strip()
+    """The person with a new name, cleaned; an empty name changes nothing."""
+    tidy = " ".join(re.sub(r"[^\w\s.'-]", "", name).split())[:MAX_NAME_CHARACTERS].strip()
     return Actor(id=person.id, display=tidy or person.display, workspace=WORKSPACE)
 
 

@@ -1,4 +1,4 @@
-"""What people send from the page, service calls out. No decisions are taken here."""
+"""POST routes: each form becomes a call of the service."""
 
 from dataclasses import dataclass
 
@@ -6,9 +6,10 @@ from aiohttp import web
 
 from adapters.actions import FormInput
 from adapters.forms import dollars, draft_of
+from adapters.settings_file import FILENAME
 from adapters.web import identity
 from adapters.web.app import WebContext
-from adapters.web.forms import changed_arguments, filled_in, pressed
+from adapters.web.forms import changed_arguments, fields_from_settings, pressed_button
 from adapters.web.guard import COOKIE
 from adapters.web.memory import MemoryPages
 from adapters.web.render import agent_path, channel_path
@@ -18,9 +19,9 @@ from adapters.web.requests import (
     agent_id_of,
     entry_form_of,
     form_of,
-    one_up,
     read_form,
-    see_other,
+    redirect_to,
+    redirect_to_parent,
     upload_of,
 )
 from adapters.web.screens import FormState, channel_page, new_agent_page, thread_page
@@ -33,12 +34,11 @@ from agent_core.model.seen_proposal import SeenProposal
 
 @dataclass(frozen=True, slots=True)
 class Listeners:
-    """One handler for each thing a form can send; each ends on a page."""
+    """One handler for each form; each answers with a page or a redirect."""
 
     workspace: WebContext
 
     def routes(self) -> list[web.RouteDef]:
-        """Every route that changes something."""
         return [
             web.post("/me", self.rename),
             web.post("/enter", self.enter),
@@ -51,107 +51,108 @@ class Listeners:
             web.post(f"{AGENT}/goals", self.set_goals),
             web.post(f"{AGENT}/budget", self.set_budget),
             web.post(f"{AGENT}/delete", self.delete),
-            *MemoryPages(self.workspace).acting(),
+            *MemoryPages(self.workspace).post_routes(),
         ]
 
     async def rename(self, request: web.Request) -> web.StreamResponse:
-        """Take another name."""
+        """Change the person's name."""
         form = await form_of(request)
-        response = see_other(local_path(form.get("to", "/")))
+        response = redirect_to(local_path(form.get("to", "/")))
         person = identity.renamed(identity.person_of(request), form.get("name", ""))
         identity.remember(response, person, secure=self.workspace.guard.is_secure)
         return response
 
     async def enter(self, request: web.Request) -> web.StreamResponse:
-        """Show the token once and keep a badge of it."""
+        """Check the token and set the cookie."""
         form = await entry_form_of(request)
         guard, to = self.workspace.guard, local_path(form.get("to", "/"))
         if not guard.accepts(form.get("token", "")):
             return await self.workspace.enter(said="That is not the token.", to=to, status=403)
-        response = see_other(to)
+        response = redirect_to(to)
         response.set_cookie(COOKIE, guard.badge, httponly=True, samesite="Strict", path="/", secure=guard.is_secure)
         return response
 
     async def go_to_channel(self, request: web.Request) -> web.StreamResponse:
-        """Open a channel by its name; it is there as soon as somebody uses it."""
+        """Open a channel by name; a channel exists once it has an agent."""
         form = await form_of(request)
         name = "-".join(form.get("name", "").strip().lstrip("#").casefold().split())[:80]
         if not name:
             raise InvalidInput({"name": "Channel: write a name."})
-        return see_other(channel_path(ChannelScope("web", identity.WORKSPACE, name)))
+        return redirect_to(channel_path(ChannelScope("web", identity.WORKSPACE, name)))
 
     async def create(self, request: web.Request) -> web.StreamResponse:
-        """Make an agent; a form that cannot be used comes back as it was filled in."""
+        """Create an agent; an invalid form is shown again as it was filled in."""
         form, origin = await form_of(request), self.workspace.own(request)
         try:
             agent = await self.workspace.service.create(draft_of(form), origin)
         except InvalidInput as error:
             return await new_agent_page(self.workspace, request, FormState(form, error.problems))
-        return see_other(agent_path(agent))
+        return redirect_to(agent_path(agent))
 
     async def fill_in(self, request: web.Request) -> web.StreamResponse:
-        """Fill in the form of a new agent from an ai_settings.yaml; nothing is made yet."""
+        """Fill in the form from an ai_settings.yaml; no agent is created yet."""
         self.workspace.own(request)
         try:
             form, file = await form_of(request), await upload_of(request, "file")
-            filled, problems = filled_in(file.text, file.name) if file else filled_in(form.get("settings", ""))
+            text, name = (file.text, file.name) if file else (form.get("settings", ""), FILENAME)
+            filled, problems = fields_from_settings(text, name)
         except InvalidInput as error:
             said = {"settings": str(error)}
             return await new_agent_page(self.workspace, request, FormState(read_form(request), said))
         return await new_agent_page(self.workspace, request, FormState(filled, problems), is_filled_in=True)
 
     async def set_channel_budget(self, request: web.Request) -> web.StreamResponse:
-        """Raise, lower or lift what all agents of the channel may spend together."""
+        """Set or remove the budget of all agents of the channel together."""
         form, origin = await form_of(request), self.workspace.own(request)
         try:
             await self.workspace.agent_settings.set_channel_budget(dollars(form.get("budget", "")), origin)
         except InvalidInput as error:
             return await channel_page(self.workspace, request, FormState(form, error.problems))
-        return one_up(request)
+        return redirect_to_parent(request)
 
     async def press(self, request: web.Request) -> web.StreamResponse:
-        """A button on a card, with what was filled in beside it."""
+        """Press a button on a card, with its form fields."""
         form, origin = await form_of(request), self.workspace.own(request)
-        button, views = pressed(form), self.workspace.views
+        button, views = pressed_button(form), self.workspace.views
         filled = FormInput(text=form.get("text", ""))
         if button.verb == "edit":
             _, turn = await views.turn(origin.channel, TurnId(button.subject))
             filled = FormInput(arguments=changed_arguments(form, turn, views.spec(turn.proposal.call.name)))
         await self.workspace.actions.press(button, filled, origin)
-        return one_up(request)
+        return redirect_to_parent(request)
 
     async def say(self, request: web.Request) -> web.StreamResponse:
-        """The reply box; what was asked by a `!verb` is answered on the page."""
+        """Send a line from the reply box; the answer to a `!command` is shown on the page."""
         form, origin = await form_of(request), self.workspace.own(request)
         seen = SeenProposal(hashes=form.get("seen", "").split())
         answer = await self.workspace.actions.say(agent_id_of(request), form.get("text", "").strip(), origin, seen)
-        return await thread_page(self.workspace, request, told=answer) if answer.is_wanted else one_up(request)
+        return (
+            await thread_page(self.workspace, request, told=answer) if answer.is_wanted else redirect_to_parent(request)
+        )
 
     async def set_goals(self, request: web.Request) -> web.StreamResponse:
-        """Change what the agent works toward."""
         form, origin = await form_of(request), self.workspace.own(request)
         try:
             goals = tuple(form.get("goals", "").splitlines())
             await self.workspace.agent_settings.set_goals(agent_id_of(request), goals, origin)
         except InvalidInput as error:
             return await thread_page(self.workspace, request, FormState(form, error.problems))
-        return one_up(request)
+        return redirect_to_parent(request)
 
     async def set_budget(self, request: web.Request) -> web.StreamResponse:
-        """Raise, lower or lift the budget."""
         form, origin = await form_of(request), self.workspace.own(request)
         try:
             limit = dollars(form.get("budget", ""))
             await self.workspace.agent_settings.set_budget(agent_id_of(request), limit, origin)
         except InvalidInput as error:
             return await thread_page(self.workspace, request, FormState(form, error.problems))
-        return one_up(request)
+        return redirect_to_parent(request)
 
     async def delete(self, request: web.Request) -> web.StreamResponse:
-        """Remove the agent, once its name was typed to confirm."""
+        """Delete the agent, if its name was typed to confirm."""
         form, origin = await form_of(request), self.workspace.own(request)
         agent = await self.workspace.views.agent(origin.channel, agent_id_of(request))
         if form.get("name", "").strip().casefold() != agent.name.casefold():
             raise InvalidInput({"name": f"To delete {agent.name}, type its name."})
         await self.workspace.service.delete(agent.id, origin)
-        return see_other(channel_path(origin.channel))
+        return redirect_to(channel_path(origin.channel))

@@ -1,4 +1,4 @@
-"""The page of what an agent remembers: looked through, searched, added to, forgotten, taken along."""
+"""The page of an agent's memory: list, search, add, forget, export."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -15,38 +15,40 @@ from adapters.web.requests import (
     download,
     form_of,
     is_own,
-    one_up,
     read_form,
-    see_other,
+    redirect_to,
+    redirect_to_parent,
     upload_of,
 )
 from adapters.web.screens import NOTHING, FormState
 from agent_core.errors import InvalidInput
 from agent_core.model.ids import MemoryId
-from agent_core.service.memories import MemorySearchResult
+from agent_core.service.memories import AgentMemories, MemorySearchResult
 from agent_core.service.uploads import safe_name
 
 MEMORY = f"{AGENT}/memory"
-MOST_BYTES = 500_000
+MAX_UPLOAD_BYTES = 500_000
 Act = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryPages:
-    """One handler for each thing a person does there. What is remembered was written by anybody."""
+    """One handler for each action. The text of a memory is untrusted."""
 
     workspace: WebContext
 
-    def looking(self) -> list[web.RouteDef]:
-        """Every route that only shows."""
+    @property
+    def memories(self) -> AgentMemories:
+        return self.workspace.memories
+
+    def get_routes(self) -> list[web.RouteDef]:
         return [
             web.get(MEMORY, self.page),
             web.get(f"{MEMORY}/{{form:search|add|file|forget|forget-all}}", self.form),
             web.get(f"{AGENT}/{MEMORY_FILE}", self.export),
         ]
 
-    def acting(self) -> list[web.RouteDef]:
-        """Every route that changes or spends something."""
+    def post_routes(self) -> list[web.RouteDef]:
         acts: Mapping[str, Act] = {
             "search": self.search,
             "add": self.add,
@@ -54,58 +56,54 @@ class MemoryPages:
             "forget": self.forget,
             "forget-all": self.forget_all,
         }
-        return [web.post(f"{MEMORY}/{name}", self._kept(act)) for name, act in acts.items()]
+        return [web.post(f"{MEMORY}/{name}", self._with_errors_shown(act)) for name, act in acts.items()]
 
     async def page(self, request: web.Request) -> web.StreamResponse:
-        """The newest memories, or those before one."""
+        """The newest memories, or the older ones before a memory."""
         return await self._page(request)
 
     async def form(self, request: web.Request) -> web.StreamResponse:
-        """Where a form was sent to there is nothing to look at: the page it stands on is shown."""
-        return one_up(request)
+        """A GET of a form's address redirects to the page that has the form."""
+        return redirect_to_parent(request)
 
     async def export(self, request: web.Request) -> web.StreamResponse:
-        """All of them, a line each."""
-        text = await self.workspace.memories.export(channel_of(request), agent_id_of(request))
+        """All memories as JSON lines."""
+        text = await self.memories.export(channel_of(request), agent_id_of(request))
         return download(text.encode(), MEMORY_FILE)
 
     async def search(self, request: web.Request) -> web.StreamResponse:
-        """What is like some words. It costs the agent a call, so it is sent as everything that changes something."""
+        """Search by meaning. A POST, because it costs an embedding call."""
         form, origin = await form_of(request), self.workspace.own(request)
         found = await self.workspace.memories.search(agent_id_of(request), form.get("words", ""), origin)
         return await self._page(request, FormState(form), found)
 
     async def add(self, request: web.Request) -> web.StreamResponse:
-        """Remember a text."""
         form, origin = await form_of(request), self.workspace.own(request)
-        pieces = await self.workspace.memories.add(agent_id_of(request), form.get("text", ""), origin)
-        return _did(request, f"kept={pieces}")
+        pieces = await self.memories.add(agent_id_of(request), form.get("text", ""), origin)
+        return _redirect_with(request, f"kept={pieces}")
 
     async def ingest(self, request: web.Request) -> web.StreamResponse:
-        """Remember a text file, in pieces."""
+        """Remember a text file; long text is stored in pieces."""
         file, origin = await upload_of(request, "file"), self.workspace.own(request)
         text = _text_of(file)
-        pieces = await self.workspace.memories.ingest(
-            agent_id_of(request), safe_name(file.name if file else ""), text, origin
-        )
-        return _did(request, f"kept={pieces}")
+        pieces = await self.memories.ingest(agent_id_of(request), safe_name(file.name if file else ""), text, origin)
+        return _redirect_with(request, f"kept={pieces}")
 
     async def forget(self, request: web.Request) -> web.StreamResponse:
-        """Remove one memory."""
         form, origin = await form_of(request), self.workspace.own(request)
-        await self.workspace.memories.forget(agent_id_of(request), MemoryId(form.get("memory", "")), origin)
-        return _did(request, "forgotten=1")
+        await self.memories.forget(agent_id_of(request), MemoryId(form.get("memory", "")), origin)
+        return _redirect_with(request, "forgotten=1")
 
     async def forget_all(self, request: web.Request) -> web.StreamResponse:
-        """Remove all memories, once the agent's name was typed to confirm."""
+        """Forget all memories, if the agent's name was typed to confirm."""
         form, origin = await form_of(request), self.workspace.own(request)
         agent = await self.workspace.views.agent(origin.channel, agent_id_of(request))
         if " ".join(form.get("name", "").split()).casefold() != agent.name.casefold():
             raise InvalidInput({"name": f"To have {agent.name} forget everything, type its name."})
-        return _did(request, f"forgotten={await self.workspace.memories.forget_all(agent.id, origin)}")
+        return _redirect_with(request, f"forgotten={await self.memories.forget_all(agent.id, origin)}")
 
-    def _kept(self, act: Act) -> Act:
-        """Show the page again with what was typed where it could not be used."""
+    def _with_errors_shown(self, act: Act) -> Act:
+        """On InvalidInput show the page again with what was typed."""
 
         async def handle(request: web.Request) -> web.StreamResponse:
             try:
@@ -133,22 +131,22 @@ class MemoryPages:
             asked=asked,
             did={name: _number(request.query.get(name, "")) for name in ("kept", "forgotten")},
             can_decide=is_own(channel),
-            most_kilobytes=MOST_BYTES // 1000,
+            most_kilobytes=MAX_UPLOAD_BYTES // 1000,
         )
 
 
 def _text_of(file: FormFile | None) -> str:
     if file is None:
         raise InvalidInput({"file": "Choose a text file first."})
-    if len(file.data) > MOST_BYTES:
-        raise InvalidInput({"file": f"{file.name} is larger than {MOST_BYTES // 1000} KB, so it was not taken."})
+    if len(file.data) > MAX_UPLOAD_BYTES:
+        raise InvalidInput({"file": f"{file.name} is larger than {MAX_UPLOAD_BYTES // 1000} KB, so it was not read."})
     if not file.text.strip():
         raise InvalidInput({"file": f"{file.name} is empty, so there is nothing to remember."})
     return file.text
 
 
-def _did(request: web.Request, what: str) -> web.Response:
-    return see_other(f"{one_up(request).headers['Location']}?{what}")
+def _redirect_with(request: web.Request, what: str) -> web.Response:
+    return redirect_to(f"{redirect_to_parent(request).headers['Location']}?{what}")
 
 
 def _number(text: str) -> int:

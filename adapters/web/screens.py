@@ -1,4 +1,4 @@
-"""Pages that are shown as they are, and once more with what was typed where a form on them was refused."""
+"""Pages with forms, which are shown again with the typed values and error messages if a form is invalid."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,19 +15,19 @@ from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, AgentDraft
 
 @dataclass(frozen=True, slots=True)
 class FormState:
-    """What a form was filled in with, and what is wrong with it: a sentence for each field at fault."""
+    """The values of a form, and an error message for each invalid field."""
 
     given: Form = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def status(self) -> int:
-        """The status of the page that says so."""
+        """The HTTP status of the page."""
         return 422 if self.problems else 200
 
     @property
     def said(self) -> str:
-        """All of it."""
+        """All error messages."""
         return " ".join(self.problems.values())
 
 
@@ -37,7 +37,7 @@ NOTHING = FormState()
 async def thread_page(
     workspace: WebContext, request: web.Request, asked: FormState = NOTHING, told: Answer | None = None
 ) -> web.Response:
-    """An agent's thread: its newest turns, or those before one; `told` is for this person alone."""
+    """An agent's thread: its newest turns, or older ones; only this person sees `told`."""
     channel, views = channel_of(request), workspace.views
     before = request.query.get("before", "")
     number = int(before) if before.isascii() and before.isdigit() else None
@@ -61,7 +61,7 @@ async def thread_page(
 
 
 async def channel_page(workspace: WebContext, request: web.Request, asked: FormState = NOTHING) -> web.Response:
-    """The agents of a channel, and what they may spend together."""
+    """The agents of a channel and their common budget."""
     channel = channel_of(request)
     budget = await workspace.agent_settings.channel_budget(channel)
     return await workspace.answer(
@@ -84,7 +84,7 @@ async def new_agent_page(
     last: AgentDraft | None = None,
     is_filled_in: bool = False,
 ) -> web.Response:
-    """The form of a new agent as it was filled in, with what is wrong beside each field."""
+    """The form for a new agent, with an error message beside each invalid field."""
     return await workspace.answer(
         request,
         "new.html",

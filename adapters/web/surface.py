@@ -1,4 +1,4 @@
-"""The local workspace as a ChatSurface: pages are drawn from the database, so to show is to tell browsers to look."""
+"""The local workspace as a ChatSurface. Pages are rendered from the database, so it only tells browsers to reload."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -11,34 +11,34 @@ from agent_core.model.ids import AgentId
 from agent_core.model.note import Notice
 from agent_core.model.turn import Turn
 
-HEARTBEAT = 10.0
+HEARTBEAT_SECONDS = 10.0
 
 
 @dataclass(slots=True)
 class Hub:
-    """Tells every open page which agent changed."""
+    """Publishes changes of agents to all open pages."""
 
     listeners: set[asyncio.Queue[AgentId | None]] = field(default_factory=set)
 
-    def tell(self, agent: Agent) -> None:
-        """Let every page know; what a helper does stands on the page of the agent it helps too."""
+    def publish(self, agent: Agent) -> None:
+        """Publish a change of the agent; a helper is also shown on its parent's page."""
         for changed in dict.fromkeys((agent.id, agent.home)):
             for listener in self.listeners:
                 listener.put_nowait(changed)
 
     def close(self) -> None:
-        """Let every page's stream end."""
+        """End the streams of all pages."""
         for listener in self.listeners:
             listener.put_nowait(None)
 
     async def changes(self) -> AsyncIterator[AgentId | None]:
-        """Agents as they change, and None every few seconds in between; ends when the hub is closed."""
+        """The ids of agents as they change, and None as a heartbeat; ends when the hub is closed."""
         inbox: asyncio.Queue[AgentId | None] = asyncio.Queue()
         self.listeners.add(inbox)
         try:
             while True:
                 try:
-                    async with asyncio.timeout(HEARTBEAT):
+                    async with asyncio.timeout(HEARTBEAT_SECONDS):
                         changed = await inbox.get()
                 except TimeoutError:
                     yield None
@@ -52,37 +52,32 @@ class Hub:
 
 @dataclass(frozen=True, slots=True)
 class WebSurface:
-    """Nothing is sent anywhere: a card's address is its turn's id, and a notice is told by being saved."""
+    """A card's address is its turn's id; cards and notices are read from the database."""
 
     hub: Hub = field(default_factory=Hub)
     name: SurfaceName = "web"
 
     async def open_thread(self, agent: Agent) -> ThreadRef:
-        """The thread is a page that is there already."""
-        self.hub.tell(agent)
+        """Return the address of the thread's page."""
+        self.hub.publish(agent)
         return ThreadRef(agent.channel, agent.id)
 
     async def show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> str:
-        """Have the card drawn anew."""
-        self.hub.tell(agent)
+        self.hub.publish(agent)
         return turn.id
 
     async def notice(self, agent: Agent, notice: Notice, *, may_exist: bool) -> None:
-        """Have the thread drawn anew."""
-        self.hub.tell(agent)
+        self.hub.publish(agent)
 
     async def status(self, agent: Agent) -> None:
-        """Have the agent's state drawn anew."""
-        self.hub.tell(agent)
+        self.hub.publish(agent)
 
     async def announce_lost_thread(self, agent: Agent, reason: str) -> None:
-        """Have the agent's state drawn anew."""
-        self.hub.tell(agent)
+        self.hub.publish(agent)
 
     async def upload(self, agent: Agent, filename: str, data: bytes) -> None:
-        """The file list shows it."""
-        self.hub.tell(agent)
+        self.hub.publish(agent)
 
     async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
-        """The person as recorded: here people only have names."""
+        """The person unchanged: this surface has no accounts to look up."""
         return person

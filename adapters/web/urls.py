@@ -1,4 +1,4 @@
-"""Which host a request names, and which address of this site somebody wants to go to. Both are written by strangers."""
+"""Parses untrusted Host and Origin headers and redirect targets."""
 
 import re
 from ipaddress import ip_address
@@ -10,13 +10,12 @@ LOCAL_PATH = re.compile(r"/(?![/\\])[!-\[\]-~]*", re.ASCII)
 
 
 def host_name(host: str) -> str:
-    """The name or address in a Host header, in lower case and without brackets; "" where it is none."""
+    """The host name or IP address in a Host header, lower case, without brackets; "" if invalid."""
     found = HOST.fullmatch(host)
     return found["name"].strip("[]").lower() if found else ""
 
 
 def is_ip_address(name: str) -> bool:
-    """Whether a host is an address and no name."""
     try:
         ip_address(name)
     except ValueError:
@@ -25,7 +24,7 @@ def is_ip_address(name: str) -> bool:
 
 
 def origin_host(origin: str) -> str:
-    """Host and port of an Origin header; "" where it is none."""
+    """Host and port of an Origin header; "" if invalid."""
     try:
         return urlsplit(origin).netloc
     except ValueError:
@@ -33,5 +32,5 @@ def origin_host(origin: str) -> str:
 
 
 def local_path(path: str) -> str:
-    """The path if it stays on this site however a browser reads it, else the first page."""
+    """The path if every browser reads it as a path of this site, else `/`: prevents open redirects."""
     return path if LOCAL_PATH.fullmatch(path) else "/"

@@ -85,7 +85,7 @@ FIRST = AgentDraft(
 async def main() -> None:
     """Draw every picture anew."""
     async with async_playwright() as playwright:
-        path = chromium(playwright.chromium.executable_path)
+        path = chromium()
         browser = await playwright.chromium.launch(executable_path=path, args=list(ARGUMENTS))
         await draw_workspace(browser)
         await draw_tutorial(browser)

@@ -80,13 +80,13 @@ async def test_memory_is_searched_and_one_thing_is_forgotten_by_keyboard_alone(a
     await go_to(page, "words")
     await page.keyboard.type("who brings cake")
     await page.keyboard.press("Enter")
-    await expect(page.get_by_role("heading", name="Nearest to “who brings cake”")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Best matches for “who brings cake”")).to_be_visible()
     summary = page.locator(".memory > summary").first
     await expect(summary).to_contain_text("Ben brings cake")
     await press(page, " ".join((await summary.inner_text()).split()))
     await press(page, "Forget")
     await press(page, "Forget it")
-    await expect(page.get_by_text("Forgotten.")).to_be_visible()
+    await expect(page.get_by_text("1 thing forgotten.")).to_be_visible()
     await expect(page.locator(".memory .text")).to_have_text(["The stand-up is at half past nine"])
 
 
@@ -111,9 +111,9 @@ async def test_a_review_under_way_is_said_and_leaves_the_other_buttons_alone(
     article = page.get_by_role("article").first
     await article.locator("summary", has_text="More").click()
     await article.get_by_role("button", name="Self-review").click()
-    busy = article.get_by_role("button", name="Self-review is being made…")
+    busy = article.get_by_role("button", name="Reviewing…")
     await expect(busy).to_be_disabled()
-    await expect(page.locator("#news")).to_have_text("Self-review is being made…")
+    await expect(page.locator("#news")).to_have_text("Reviewing…")
     await expect(article.get_by_role("button", name="Approve", exact=True)).to_be_enabled()
     model.say("Nothing against it.")
     await expect(article.get_by_role("region", name="Self-review")).to_contain_text("Nothing against it.")

@@ -8,7 +8,7 @@ from adapters.actions import ASKED
 from adapters.discord.outbound import render as discord_render
 from adapters.discord.outbound.views import reply_form
 from adapters.slack.outbound import render as slack_render
-from adapters.terminal.input_parser import FreeText, understood
+from adapters.terminal.input_parser import FreeText, parse_answer
 from adapters.ui_text import REPLY_DOES
 from agent_core.errors import ModelRefused
 from agent_core.loop.answering import ANSWER_FOOTER
@@ -104,7 +104,7 @@ async def test_the_page_says_what_a_reply_does_and_shows_question_and_answer(tmp
 
 @pytest.mark.parametrize("text", ["Why?", "لماذا؟", "为什么？"])
 def test_a_terminal_tells_a_question_from_a_rejection_in_every_script(text: str) -> None:
-    answer = understood(text)
+    answer = parse_answer(text)
     assert isinstance(answer, FreeText)
     assert answer.is_question
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.cards import HAS_READ_OTHERS, WRITTEN_BY_OTHERS
+from adapters.cards import FROM_UNTRUSTED, READ_UNTRUSTED
 from agent_core.loop.answering import ANSWER_FOOTER
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.scenario.chat import Chat, writing
@@ -72,7 +72,7 @@ async def test_a_free_class_is_told_of_on_the_thread_and_its_cards_and_passes_to
     async with opened(surface, model, tmp_path) as scene:
         ana = await clerk(scene, free=("write",))
         await ana.asks("do_nothing")
-        assert await ana.sees("not asked: @ana lets write run without asking")
+        assert await ana.sees("not asked: @ana lets write commands run without asking")
         assert "Runs without asking: write (chosen by @ana)" in await ana.root()
         assert await ana.file("notes.md") == "one\n"
         ben = await scene.join("ben", "member")
@@ -155,10 +155,10 @@ async def test_a_lease_over_programs_covers_none_after_a_page_however_long_ago_i
             f"The approval by {scene.by} no longer covers execute: Clerk was given untrusted content by look"
         )
         assert await ana.sees("it was given untrusted content since, and now wants program")
-        assert HAS_READ_OTHERS in asked.text
+        assert READ_UNTRUSTED in asked.text
         assert "turn 17" in asked.text.casefold()
         await asked.press("Reject", reason="Not that one")
-        assert HAS_READ_OTHERS in (await ana.asks("program")).text
+        assert READ_UNTRUSTED in (await ana.asks("program")).text
         assert tools.ran == ["program one", "program two", "look prices"]
 
 
@@ -186,10 +186,10 @@ async def test_what_an_agent_read_goes_along_to_its_helper_and_back(surface: Nam
         await posting.press("Approve")
         await approved(ana, "task_complete")
         reported = await ana.asks("read_file")
-        assert HAS_READ_OTHERS in reported.text
+        assert READ_UNTRUSTED in reported.text
         await reported.press("Approve")
-        assert HAS_READ_OTHERS in (await ana.asks("do_nothing")).text
-        assert WRITTEN_BY_OTHERS in await reported.now()
+        assert READ_UNTRUSTED in (await ana.asks("do_nothing")).text
+        assert FROM_UNTRUSTED in await reported.now()
         _assert_forges_nothing(prompts_of(model, "Clerk"))
 
 
@@ -198,7 +198,7 @@ async def _approve_both(ana: Chat) -> None:
     for _ in range(2):
         card = await ana.asks("do_nothing", "write_to_file")
         if card.command == "write_to_file":
-            assert HAS_READ_OTHERS in card.text
+            assert READ_UNTRUSTED in card.text
         await card.press("Approve ×3" if card.command == "write_to_file" else "Approve")
 
 
@@ -224,7 +224,7 @@ async def test_after_edit_the_card_shows_what_ran_and_what_was_changed_by_whom(s
         assert await ana.file("plan.md") == "ask Ben\n"
         shown, whole = " ".join((await card.now()).split()), await card.whole()
         assert f"edited and approved by {scene.by}" in shown
-        assert f"{scene.by} changed filename from “notes.md” to “plan.md”; text (+1 −1 lines)" in shown
+        assert f"{scene.by} changed filename from “notes.md” to “plan.md”; text (1 line added, 1 removed)" in shown
         for line in ("-ask everybody", "+ask Ben", "-nothing yet"):
             assert line in whole.replace("│ ", "")
 

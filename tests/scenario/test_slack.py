@@ -113,7 +113,7 @@ async def test_list_show_stop_resume_files_and_help_answer_the_person_alone(offi
         assert "already stopped by @ana" in await typed(office, "stop Clerk")
         assert "Clerk continues" in await typed(office, "resume Clerk")
         assert "/agent new" in await typed(office, "help")
-        assert "did you mean /agent list" in await typed(office, "lisst")
+        assert "Did you mean /agent list" in await typed(office, "lisst")
         assert "No agent here is called Clark. Did you mean Clerk?" in await typed(office, "show Clark")
 
 

@@ -124,8 +124,8 @@ async def test_goals_and_budgets_are_shown_and_set_behind_the_command(office: Of
             "goals": "1. Write a report",
             "goals clerk set Write; Sing": "2. Sing",
             "budget Clerk 2.50": "of $2.50 spent",
-            "budget channel 20": "All agents of this channel: $0 of $20.00 spent",
-            "budget channel none": "All agents of this channel: $0 spent, no limit",
+            "budget channel 20": "All agents in this channel: $0 of $20.00 spent",
+            "budget channel none": "All agents in this channel: $0 spent, no limit",
             "budget Clerk lots": "'lots' is not an amount",
             "goals Clark": "No agent here is called Clark. Did you mean Clerk?",
         }.items():
@@ -149,7 +149,7 @@ async def test_memory_is_listed_searched_and_forgotten_behind_the_command(office
         await office.ana.types("/agent", f"memory Clerk forget {listed[1]}", office.general)
         await office.told(office.ana, "Clerk has forgotten: fact 7 of tea")
         await office.ana.types("/agent", "memory forget all", office.general)
-        await office.told(office.ana, "write its name behind: forget all Clerk")
+        await office.told(office.ana, "To confirm, write: forget all Clerk")
         await office.ana.types("/agent", "memory forget all Clerk", office.general)
         await office.told(office.ana, "Clerk has forgotten 22 things")
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from adapters.cards import HAS_READ_OTHERS
+from adapters.cards import READ_UNTRUSTED
 from agent_core.commands.agents import AgentCommands
 from agent_core.commands.registry import CommandContext, CommandOutput, declare
 from agent_core.model.agent import Stopped, Thinking
@@ -147,4 +147,4 @@ async def test_a_card_after_what_others_wrote_says_so(office: Office, tmp_path: 
     tools.lines.put_nowait("end")
     async with clerk(office, tmp_path, tools, Clerk=(reply_text("build"), WAIT)) as chat:
         await (await chat.asks("build")).press("Approve")
-        await office.card(2, HAS_READ_OTHERS)
+        await office.card(2, READ_UNTRUSTED)

@@ -1,5 +1,5 @@
-// A control that decides accepts nothing in its first 700 ms where it stands: a click or a key that was meant for one
-// card must not decide the next one, which a live update slid under the pointer.
+// A deciding control ignores clicks and keys in the first 700 ms after it appeared or moved: a live update must not
+// move another card's button under the pointer just before a click.
 "use strict";
 
 const DECIDING = ".acts button:not([type=button]), .lease button, .pop button:not([type=button])";
@@ -7,13 +7,13 @@ const SETTLING_MS = 700, SCRIPT_SCROLL_MS = 1000, MOVED_PX = 4;
 const seen = new Map();
 let timer = null, notedScroll = 0, pointerMoved = -Infinity, pointerAt = "", scrolledByScript = -Infinity;
 
-/** A control is the same after an update while its value and what its form carries are the same. */
+/** Identifies a control across updates by its value and its form's hidden fields. */
 function keyOf(control) {
   const carried = [...(control.form?.querySelectorAll("input[type=hidden]") || [])].map(field => field.value);
   return [control.closest("[popover], [data-live]")?.id, control.name, control.value, ...carried].join(" ");
 }
 
-/** Note where each control is. Call it after every change of the layout; what moved begins to settle anew. */
+/** Record the position of each control. Call it after every layout change; a moved control starts to settle again. */
 function noteControls() {
   const now = performance.now(), present = new Set(), isPersonScrolling = now - scrolledByScript > SCRIPT_SCROLL_MS;
   const scrolled = scrollY - notedScroll;
@@ -39,10 +39,10 @@ function noteControls() {
   if (isSettling) timer = setTimeout(noteControls, SETTLING_MS / 10);
 }
 
-/** Call it before the page scrolls by itself: that moves controls as an update does. */
+/** Call it before a script scrolls the page: that moves controls like an update. */
 function noteScriptScroll() { scrolledByScript = performance.now(); }
 
-/** A pointer decides where it is, so what moved under it is fresh; a key decides what has the focus, wherever that is. */
+/** For a pointer the control's last move counts; for a key, which acts on the focus, only its appearance counts. */
 function settledSince(was, isPointer) {
   if (!isPointer) return was.appeared;
   return Math.max(was.moved, pointerMoved < was.scrolled ? was.scrolled : -Infinity);

@@ -1,10 +1,10 @@
-// Keeps the page up to date and sends its forms without leaving it. Without this script every link and form works too.
+// Keeps the page up to date and sends its forms without a page load. All links and forms also work without it.
 "use strict";
 
 const REGIONS = "[data-live]";
 let asked = null, sent = 0;
 
-/** Put what is new on the server into the page; what the person is writing stays. */
+/** Update the page from the server's HTML; text that the person is typing stays. */
 function take(text) {
   const fresh = new DOMParser().parseFromString(text, "text/html");
   const regions = [...fresh.querySelectorAll(REGIONS)], known = new Set(regions.map(region => region.id));
@@ -18,6 +18,7 @@ function take(text) {
   const box = document.getElementById("reply"), twin = fresh.getElementById("reply");
   if (box && twin) box.placeholder = twin.placeholder;
   document.title = fresh.title;
+  showLocalTimes();
   noteControls();
 }
 
@@ -39,13 +40,13 @@ function insert(region) {
 
 function isAtEnd() { return innerHeight + scrollY >= document.documentElement.scrollHeight - 160; }
 
-/** Bring what is asked now into view; who reads further up is left there. */
+/** Scroll to the newest entry. Call it only if the person is at the end of the thread. */
 function showNewest(behavior) {
   noteScriptScroll();
   document.querySelector("#thread > :last-child")?.scrollIntoView({ block: "nearest", behavior });
 }
 
-/** Replace a region, unless somebody is in the middle of writing in it and it still asks the same. */
+/** Replace a region, unless the person is typing in it and its form is still valid. */
 function replace(old, region) {
   const isWriting = old.querySelector(":popover-open") || [...old.querySelectorAll("input, textarea")].some(isChanged);
   if (isWriting && region.querySelector("[popover]") && old.matches("article")) return;
@@ -67,7 +68,7 @@ function replace(old, region) {
 
 function titleOf(detail) { return detail.querySelector("summary").textContent; }
 
-/** Put somebody who is writing back where they were. */
+/** Restore the focus and the selection. */
 function focusAt(field, [start, end]) {
   field?.focus({ preventScroll: true });
   if (typeof start === "number") field?.setSelectionRange(start, end);
@@ -75,7 +76,7 @@ function focusAt(field, [start, end]) {
 
 function isChanged(field) { return "defaultValue" in field && field.value !== field.defaultValue; }
 
-/** Somebody else decided while this person was writing: say so, and keep what they wrote. */
+/** Another person decided while this person was typing: say so, and keep the typed text. */
 function warn(old, region) {
   const said = (region.getAttribute("aria-label") || "").split(", ").slice(1).join(", ");
   for (const sheet of old.querySelectorAll(":popover-open")) {
@@ -95,7 +96,7 @@ function announce(region, old) {
   if (region.matches("article, .notice")) document.getElementById("news").textContent = said;
 }
 
-/** Fetch this page again; calls that come meanwhile share one more fetch. What is older than a sent form is not shown. */
+/** Fetch this page again; calls during a fetch share one more fetch. A response from before a sent form is ignored. */
 async function refresh() {
   if (asked) { asked.again = true; return; }
   asked = { again: false };
@@ -105,13 +106,13 @@ async function refresh() {
     const text = await answer.text();
     if (before !== sent) asked.again = true;
     else if (answer.ok) take(text);
-  } catch { /* the stream comes back and asks again */ }
+  } catch { /* the event stream reconnects and refreshes */ }
   const { again } = asked;
   asked = null;
   if (again) refresh();
 }
 
-/** Send a form and show where it led; a refusal is said at the top and what was written stays in its field. */
+/** Send a form and show the response; an error is shown at the top, and the typed text stays in its field. */
 async function send(form, button) {
   const body = new URLSearchParams(new FormData(form, button)), pressed = [...form.elements].filter(each => each.matches("button"));
   const label = button?.textContent, written = contentOf(form);
@@ -141,10 +142,10 @@ async function send(form, button) {
   }
 }
 
-/** What is filled in; who goes on writing while an answer takes its time loses nothing of it. */
+/** The values of a form, to notice what was typed while a request was running. */
 function contentOf(form) { return String(new URLSearchParams(new FormData(form))); }
 
-/** A button that was pressed is gone: who works by keyboard goes on from its card, not from the top of the page. */
+/** The focused button was removed: move the focus to its card, so that it does not jump to the top of the page. */
 function comeBack(id) {
   const card = id && document.getElementById(id);
   if (!card || document.activeElement !== document.body) return;
@@ -152,7 +153,7 @@ function comeBack(id) {
   card.focus({ preventScroll: true });
 }
 
-/** Show what this person alone is answered; it stays until they send something else. */
+/** Show the answer that only this person sees, until they send something else. */
 function tell(text) {
   const place = document.getElementById("told"), page = new DOMParser().parseFromString(text, "text/html");
   place?.replaceChildren(...(page.getElementById("told")?.childNodes || []));
@@ -161,7 +162,7 @@ function tell(text) {
 
 function refusal(text) {
   const page = new DOMParser().parseFromString(text, "text/html");
-  return page.querySelector("#alert .alert")?.textContent || "That was not done.";
+  return page.querySelector("#alert .alert")?.textContent || "That did not work.";
 }
 
 function say(sentence) {
@@ -190,7 +191,7 @@ document.addEventListener("keydown", event => {
   }
 });
 
-// A reply is about the cards that stood there when it was begun, whatever comes while it is written.
+// A reply is about the cards that were shown when the person began to type it.
 let begunWith = null;
 document.addEventListener("input", event => {
   if (event.target.id !== "reply") return;
@@ -203,6 +204,7 @@ document.addEventListener("formdata", event => {
 });
 
 document.querySelectorAll(REGIONS).forEach(signature);
+showLocalTimes();
 if (!location.hash) showNewest("instant");
 noteControls();
 const stream = new EventSource("/events");

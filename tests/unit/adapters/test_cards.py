@@ -9,7 +9,7 @@ from inline_snapshot import snapshot
 
 from adapters.buttons import Button, ViewButton
 from adapters.cards import Card, lease_text, money, spend_text, status_text, summary_text, turn_card
-from adapters.ui_text import age, covered_text, first_lines, size_text
+from adapters.ui_text import age, ago, counted, covered_text, first_lines, size_text
 from adapters.visible_text import visible
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Finished, Paused, Stopped, Thinking
@@ -141,7 +141,7 @@ def test_each_time_stands_behind_whose_it_is_and_a_stop_is_no_failure() -> None:
         [
             ("done · approved by @ben, 12:00 UTC", "good"),
             ("done, 12:05 UTC · approved by @ben in advance", "good"),
-            ("done, 12:05 UTC · not asked: @ben lets write run without asking", "good"),
+            ("done, 12:05 UTC · not asked: @ben lets write commands run without asking", "good"),
             ("stopped by @ana, 12:05 UTC · approved by @ben, 12:00 UTC", "quiet"),
             ("stopped · approved by @ben, 12:00 UTC", "bad"),
         ]
@@ -151,7 +151,7 @@ def test_each_time_stands_behind_whose_it_is_and_a_stop_is_no_failure() -> None:
 def test_an_interruption_asks_what_became_of_it() -> None:
     interrupted = TURN.decide(Approve(), by=ANA, at=NOON).start(LATER).interrupt()
     asked = (turn_card(AGENT, interrupted).standing, summary_text(AGENT, interrupted))
-    assert all("it may have run. What became of it?" in text for text in asked)
+    assert all("it may have run. Did it run?" in text for text in asked)
     assert turn_card(AGENT, TURN).standing == "waiting for a decision"
 
 
@@ -322,4 +322,6 @@ def test_a_result_begins_with_twelve_lines_and_1200_characters() -> None:
 
 def test_ages_and_sizes_in_words() -> None:
     ages = [age(NOON - timedelta(seconds=seconds), NOON) for seconds in (3, 120, 7200, 200000)]
-    assert [*ages, size_text(12), size_text(20_480)] == ["just now", "2 min", "2 h", "2 d", "12 B", "20 KB"]
+    assert [*ages, size_text(12), size_text(20_480)] == ["just now", "2 min", "2 h", "2 d", "12 bytes", "20 KB"]
+    assert [ago(NOON, NOON), ago(NOON - timedelta(hours=2), NOON)] == ["just now", "2 h ago"]
+    assert [counted(number, "byte") for number in (0, 1, 1200)] == ["0 bytes", "1 byte", "1,200 bytes"]

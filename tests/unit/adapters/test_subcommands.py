@@ -45,8 +45,8 @@ from agent_core.testing.stage import Stage
         ("list", Listing()),
         ("stop Al the clerk", OnAgent("stop", "Al the clerk")),
         ("files", OnAgent("files", "")),
-        ("lst", Helping("“lst” is none of my words; did you mean /agent list?")),
-        ("sing", Helping("“sing” is none of my words.")),
+        ("lst", Helping("There is no /agent lst. Did you mean /agent list?")),
+        ("sing", Helping("There is no /agent sing.")),
     ],
 )
 def test_a_line_is_read(text: str, wanted: Subcommand) -> None:
@@ -76,9 +76,9 @@ async def test_an_agent_is_found_by_its_name_or_as_the_only_one(name: str, found
     ("names", "name", "said"),
     [
         ((), "", "There is no agent in this channel yet"),
-        (("Ada", "Bob"), "", "Which agent.* There are: Ada, Bob"),
+        (("Ada", "Bob"), "", "Which agent.* Agents here: Ada, Bob"),
         (("Ada", "Clerk"), "Clark", "No agent here is called Clark. Did you mean Clerk?"),
-        (("Ada",), "Zoe", "No agent here is called Zoe. There are: Ada"),
+        (("Ada",), "Zoe", "No agent here is called Zoe. Agents here: Ada"),
     ],
 )
 async def test_an_agent_that_is_not_found_is_answered_with_those_there_are(names: Any, name: str, said: str) -> None:
@@ -113,8 +113,8 @@ async def test_a_wish_belongs_to_the_longest_name_it_begins_with(
     ("names", "verb", "text", "said"),
     [
         ((), "goals", "", "There is no agent in this channel yet"),
-        (("Ada", "Bob"), "budget", "5", "No agent here is called 5. There are: Ada, Bob"),
-        (("Ada", "Bob"), "goals", "", "Which agent.* There are: Ada, Bob"),
+        (("Ada", "Bob"), "budget", "5", "No agent here is called 5. Agents here: Ada, Bob"),
+        (("Ada", "Bob"), "goals", "", "Which agent.* Agents here: Ada, Bob"),
         (("Ada",), "goals", "Adam rest", "No agent here is called Adam rest. "),
         (("Ada",), "goals", "are unclear", "No agent here is called are unclear. "),
         (("Ada",), "export", "Zoe", "No agent here is called Zoe"),

@@ -89,7 +89,7 @@ async def test_a_budget_is_shown_with_what_each_kind_of_call_cost() -> None:
         "Clerk: $0.21 spent, no limit",
         "• self-reviews: $0.20, 0 tokens read, 0 written",
         "• turns: $0.010, 1,200 tokens read, 80 written",
-        "All agents of this channel: $0 spent, no limit",
+        "All agents in this channel: $0 spent, no limit",
     ]
 
 
@@ -112,7 +112,7 @@ async def test_a_budget_is_set(said: str, limit: Decimal | None, told: str) -> N
 
 async def test_the_channels_budget_is_set_and_shown_and_lifted() -> None:
     stage, _ = await a_stage()
-    said = "All agents of this channel: $0"
+    said = "All agents in this channel: $0"
     assert (await granted(stage, "budget", "channel 20")).text == f"{said} of $20.00 spent"
     assert (await granted(stage, "budget", "CHANNEL")).text == f"{said} of $20.00 spent"
     assert (await granted(stage, "budget", "channel none")).text == f"{said} spent, no limit"
@@ -138,8 +138,8 @@ async def test_memories_are_listed_newest_first_with_source_age_and_id() -> None
     await granted(stage, "memory", f"add\n{HIDDEN}")
     newest, oldest = (await stage.memories.page(agent.channel, agent.id)).memories
     head, first, second = (await granted(stage, "memory", "list")).text.splitlines()
-    assert head == "Clerk remembers 2 things, the newest first:"
-    assert second == f"• The code is 7 · @ana · 2 h · {oldest.id}"
+    assert head == "Clerk remembers 2 things, newest first:"
+    assert second == f"• The code is 7 · @ana · 2 h ago · {oldest.id}"
     assert first.startswith("• tea⟨U+202E⟩ four xxx")
     assert first.endswith(f"x… · @ana · just now · {newest.id}")
     assert len(first) < 200
@@ -156,7 +156,7 @@ async def test_a_search_tells_what_is_like_the_words_and_where_it_is_not_by_like
     stage, _ = await a_stage()
     await granted(stage, "memory", "add Tea is served at four")
     await granted(stage, "memory", "add Coffee comes at nine")
-    assert "likest first:\n• Tea is served" in (await granted(stage, "memory", "search when is tea served")).text
+    assert "best match first:\n• Tea is served" in (await granted(stage, "memory", "search when is tea served")).text
     stage.embedder.faults.append(MemoryAway("It is away."))  # type: ignore[attr-defined]
     told = (await granted(stage, "memory", "search coffee")).text
     assert told.startswith("Search by meaning is not available now")
@@ -173,7 +173,7 @@ async def test_a_memory_is_forgotten_by_its_id_and_all_only_by_the_agents_name()
     with pytest.raises(NotFound):
         await granted(stage, "memory", f"forget {first.id}")
     for unsure in ("forget all", "forget all Clark"):
-        assert "2 things, for good" in (await granted(stage, "memory", unsure)).text
+        assert "(2 things) for good" in (await granted(stage, "memory", unsure)).text
     assert (await stage.memories.page(agent.channel, agent.id)).total == 2
     assert (await granted(stage, "memory", "forget ALL clerk")).text == "Clerk has forgotten 2 things."
     assert (await stage.memories.page(agent.channel, agent.id)).total == 0

@@ -165,7 +165,7 @@ async def test_free_text_rejects_with_that_reason() -> None:
 async def test_a_word_that_only_looks_like_a_key_is_asked_back() -> None:
     desk = desk_of(WRITE)
     assert await desk.sits(CLERK, "no", "quit", "ok", "n") == 3
-    assert "Nothing was decided: “quit” is no key here." in desk.written
+    assert "Nothing was decided: “quit” is not a key here." in desk.written
     assert [turn["state"] for turn in desk.records] == ["withdrawn"]
 
 
@@ -173,7 +173,7 @@ async def test_a_word_that_only_looks_like_a_key_is_asked_back() -> None:
 async def test_somebody_at_the_keyboard_is_told_what_words_will_do_before_they_are_sent() -> None:
     desk = desk_of(WRITE, DONE, can_ask=True)
     assert await desk.sits(WITH_ROLE, "Use b.txt", "Use c.txt", "", "y") == 0
-    assert desk.written.count("This rejects turn 1 with these words. Enter sends it") == 2
+    assert desk.written.count("This rejects turn 1 with these words. Press Enter to send it") == 2
     assert desk.records[0]["result"] == {"kind": "rejected", "text": "Use c.txt"}
 
 
@@ -190,7 +190,7 @@ async def test_a_question_says_that_it_asks_and_a_verb_needs_no_second_line() ->
     assert await desk.sits(WITH_ROLE, "Why this file, please?", "!status", "?", "n") == 3
     assert "This asks about turn 1 with these words." in desk.written
     assert "Clerk: waiting for a decision" in desk.written
-    assert "│ y -N, y N  this command and the next ones run unasked" in desk.written
+    assert "│ y -N, y N  this command and the next ones run without asking" in desk.written
 
 
 @pytest.mark.parametrize("lines", [["n"], [], ["e", "b.txt", "<", "one"]])

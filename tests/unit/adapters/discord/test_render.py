@@ -143,7 +143,7 @@ def test_approving_several_says_what_is_covered_under_each_number() -> None:
     sent = turn_message(AGENT, TURN).view.to_components()  # type: ignore[no-untyped-call]  # discord.py leaves it without types
     (choice,) = [each for each in walk_components(sent) if each["type"] == 3]
     assert choice["placeholder"] == "Approve ×N"
-    covered = "Covered: read, write, network, spend. Still asked: execute, publish."
+    covered = "Covered: read, write, network, spend. Still asks for: execute, publish."
     assert [option.get("description") for option in choice["options"]] == [covered, covered, covered, None]
 
 
@@ -196,7 +196,7 @@ def test_a_result_that_could_end_a_block_of_code_is_a_quotation() -> None:
 def test_an_interrupted_card_asks_what_became_of_it() -> None:
     interrupted = TURN.decide(Approve(), by=ANA, at=NOON).start(NOON).interrupt()
     shown = lines(turn_message(AGENT, interrupted))
-    assert "What became of it?" in shown[0]
+    assert "Did it run?" in shown[0]
     assert [line.partition("]")[0] for line in shown[-4:]] == ["[Run again", "[It ran", "[Skip", "[Stop"]
 
 
@@ -209,7 +209,7 @@ def test_a_brief_card_keeps_all_but_the_text_behind_thoughts() -> None:
 def test_a_command_that_does_not_fit_says_so_beside_show_all() -> None:
     shown = lines(turn_message(AGENT, asking({"code": "x" * 9000, "path": "a"}, text="Why not. " * 300)))
     assert CARD_TEXT_BUDGET - 200 < sum(len(line) for line in shown if not line.startswith("[")) <= CARD_TEXT_BUDGET
-    place = shown.index("Not all of the command fits here. Look at the rest before you approve.")
+    place = shown.index("The command is too long to show here in full. Read the rest before you approve.")
     assert shown[place + 1] == SHOW_ALL
     assert "more characters: Show all" in shown[place - 1]
     assert "**path** `a`" in shown[place - 1]
@@ -386,8 +386,8 @@ def test_deleting_asks_first() -> None:
 
 
 def test_help_explains_every_command_of_both_places() -> None:
-    shown = "\n".join(lines(help_message(subcommands.HELP, actions.HELP, said="“x” is none of my words.")))
-    assert shown.startswith("“x” is none of my words.")
+    shown = "\n".join(lines(help_message(subcommands.HELP, actions.HELP, said="There is no /agent x.")))
+    assert shown.startswith("There is no /agent x.")
     for command, _ in (*subcommands.HELP.commands, *actions.HELP.commands):
         assert f"`{command}`" in shown
     assert len(shown) < 4000

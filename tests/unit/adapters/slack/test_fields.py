@@ -126,7 +126,7 @@ def test_what_is_no_json_is_told_at_its_field() -> None:
         changed(times="three")
     names = (*GIVEN, "mode")
     assert errors_of(form(), fault.value.problems, names) == {
-        "argument.1": "times: this is not valid JSON, such as 7, true or [1, 2]."
+        "argument.1": "times: this is not valid JSON. Examples: 7, true, [1, 2]."
     }
 
 

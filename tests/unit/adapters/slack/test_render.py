@@ -161,9 +161,9 @@ def test_a_proposal_to_write_a_file() -> None:
     several = next(part for part in elements(message.blocks) if part["type"] == "static_select")
     assert several.pop("confirm")["text"]["text"].split(". ") == snapshot(
         [
-            "This command and the next ones run unasked",
+            "This command and the next ones run without asking",
             "Covered: read, write, network, spend",
-            "Still asked: execute, publish.",
+            "Still asks for: execute, publish.",
         ]
     )
     assert message == snapshot(
@@ -310,7 +310,7 @@ NXG looks cheapest.\
                                 "title": {"type": "plain_text", "text": "Stop Energy-GPT?", "emoji": False},
                                 "text": {
                                     "type": "plain_text",
-                                    "text": "What it is doing is ended and it stands still until Resume.",
+                                    "text": "This ends what it is doing. It continues only after Resume.",
                                     "emoji": False,
                                 },
                                 "confirm": {"type": "plain_text", "text": "Stop", "emoji": False},
@@ -425,7 +425,7 @@ def test_a_command_that_may_have_run() -> None:
         [
             """\
 Energy-GPT · turn 7 · write_to_file
-○ interrupted: the process died while this ran, so it may have run. What became of it?\
+○ interrupted: the process died while this ran, so it may have run. Did it run?\
 """,
             "ratings.csv has all three.",
             "Plan: write the comparison → finish",
@@ -543,9 +543,9 @@ def test_a_notice_that_begins_with_the_agent_does_not_name_it_twice() -> None:
 
 
 def test_help_is_one_command_a_line_and_a_screen_reader_has_the_same_lines() -> None:
-    message = help_message(*HELPS, said="“sing” is none of my words.")
-    assert read(message.blocks) == ["“sing” is none of my words.", *(each.text.replace(":", "", 1) for each in HELPS)]
-    assert message.text == f"“sing” is none of my words.\n\n{HELPS[0].text}\n\n{HELPS[1].text}"
+    message = help_message(*HELPS, said="There is no /agent sing.")
+    assert read(message.blocks) == ["There is no /agent sing.", *(each.text.replace(":", "", 1) for each in HELPS)]
+    assert message.text == f"There is no /agent sing.\n\n{HELPS[0].text}\n\n{HELPS[1].text}"
     drawn = [run["text"] for run in message.blocks[1]["elements"][0]["elements"] if run.get("style") == {"code": True}]
     assert drawn == [command for command, _ in HELPS[0].commands]
 
@@ -608,7 +608,7 @@ def test_files_can_be_uploaded_one_by_one_and_the_rest_is_counted() -> None:
     entries = [FileEntry(f"notes/{number}.md", 2_048 * number, NOON) for number in range(25)]
     blocks = files_message(AGENT, entries).blocks
     assert (read(blocks)[1], read(blocks)[-1], len(blocks)) == (
-        "notes/1.md · 2,048 B (2026-03-14 12:00 UTC) [Upload]",
+        "notes/1.md · 2,048 bytes (2026-03-14 12:00 UTC) [Upload]",
         "and 5 more files",
         21,
     )
@@ -714,7 +714,9 @@ def test_what_is_cut_says_so_and_has_a_button_beside_it() -> None:
     lines = read(blocks)
     where = next(number for number, line in enumerate(lines) if "more characters: Show all" in line)
     assert lines[where].endswith("path a.txt")
-    assert lines[where + 1] == "Not all of the command fits here. Look at the rest before you approve. [Show all]"
+    assert (
+        lines[where + 1] == "The command is too long to show here in full. Read the rest before you approve. [Show all]"
+    )
     assert pressed(button(blocks, "Show all")) == ViewButton("show all", TURN.id)
 
 
@@ -766,7 +768,7 @@ def test_approving_a_guarded_command_more_than_once_covers_its_class_too() -> No
     blocks = turn_message(AGENT, replace(TURN, risks=("execute",))).blocks
     several = next(part for part in elements(blocks) if part["type"] == "static_select")
     assert several["confirm"]["text"]["text"].split(". ")[1:] == snapshot(
-        ["Covered: read, write, network, execute, spend", "Still asked: publish."]
+        ["Covered: read, write, network, execute, spend", "Still asks for: publish."]
     )
 
 

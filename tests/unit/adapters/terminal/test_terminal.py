@@ -18,8 +18,8 @@ from adapters.terminal.input_parser import (
     ReviewKey,
     StopKey,
     UnclearWord,
+    parse_answer,
     settlement,
-    understood,
 )
 from adapters.terminal.json_record import record
 from adapters.terminal.render import BAR, DASHED, Look, card_text, change_text, said_text, value_text
@@ -70,7 +70,7 @@ def a_proposal(arguments: dict[str, object], thoughts: str = "Hm.", preview: Pre
     ],
 )
 def test_a_line_is_a_key_or_words_for_the_agent(line: str, answer: object) -> None:
-    assert understood(line) == answer
+    assert parse_answer(line) == answer
 
 
 LOOK_LIKE_KEYS = (
@@ -81,13 +81,13 @@ LOOK_LIKE_KEYS = (
 @pytest.mark.proves("terminal:no-accident")
 @pytest.mark.parametrize("word", LOOK_LIKE_KEYS.split())
 def test_a_single_short_word_that_is_no_key_decides_nothing(word: str) -> None:
-    assert understood(f" {word} ") == UnclearWord(word)
+    assert parse_answer(f" {word} ") == UnclearWord(word)
 
 
 @pytest.mark.parametrize("line", ["y -0", "y -1", "y -51", "y -999999999"])
 def test_a_number_outside_2_to_50_is_refused(line: str) -> None:
     with pytest.raises(InvalidInput, match="a number from 2 to 50"):
-        understood(line)
+        parse_answer(line)
 
 
 def test_an_interrupted_command_has_three_answers_and_no_other() -> None:
@@ -98,7 +98,7 @@ def test_an_interrupted_command_has_three_answers_and_no_other() -> None:
 
 def test_an_interrupted_command_asks_what_became_of_it() -> None:
     interrupted = a_turn(AGENT).decide(Approve(), by=ANA, at=NOON).start(NOON).interrupt()
-    assert "│ interrupted: the process died while this ran, so it may have run. What became of it?" in card_text(
+    assert "│ interrupted: the process died while this ran, so it may have run. Did it run?" in card_text(
         AGENT, interrupted, Look()
     )
 
@@ -207,11 +207,11 @@ def test_a_budget_of_0_in_the_settings_file_is_no_limit(tmp_path: Path) -> None:
         (b"ai_name: [", "it is not YAML"),
         (b"ai_name: \x00", "it is not YAML"),
         (b"\xff\xfe\xff", "it is not UTF-8 text"),
-        (b"", "it holds no ai_name"),
-        (b"- Ada", "it holds no ai_name"),
-        (b"ai_name: [Ada]", "ai_name is not a text"),
+        (b"", "it has no ai_name"),
+        (b"- Ada", "it has no ai_name"),
+        (b"ai_name: [Ada]", "ai_name is not text"),
         (b"ai_goals: Write", "ai_goals is not a list"),
-        (b"ai_goals: [[Write]]", "is not a text"),
+        (b"ai_goals: [[Write]]", "is not text"),
         (b"api_budget: -1", "api_budget is not an amount"),
         (b"api_budget: .nan", "api_budget is not an amount"),
         (b"api_budget: lots", "api_budget is not an amount"),

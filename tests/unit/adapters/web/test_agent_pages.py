@@ -135,7 +135,10 @@ async def test_a_channels_budget_is_shown_and_set_on_its_page(base: str, ana: Pa
     await ana.asks("write_to_file")
     async with ana.session.post(f"{base}{CHANNEL}/budget", data={"budget": "12.5"}) as answer:
         page = await answer.text()
-    assert (answer.url.path, "$0.25 spent of $12.50. A call beyond that is not made." in page) == (CHANNEL, True)
+    assert (answer.url.path, "$0.25 spent of $12.50. Calls that would exceed this are refused." in page) == (
+        CHANNEL,
+        True,
+    )
     async with ana.session.post(f"{base}{CHANNEL}/budget", data={"budget": "-3"}) as refused:
         page = await refused.text()
     assert (refused.status, 'value="-3"' in page, "$12.50" in page) == (422, True, True)
@@ -180,9 +183,9 @@ async def test_an_ai_settings_file_fills_the_form_in_and_creates_nothing(
         (b"", "ai_settings.yaml: choose the file, or paste what it says."),
         (b"ai_goals: 7", "ai_goals is not a list"),
         (b"ai_name: [", "it is not YAML"),
-        (b"just words <b>", "it holds no ai_name, ai_role and ai_goals"),
+        (b"just words <b>", "it has no ai_name, ai_role and ai_goals"),
         (b"ai_name: x\nai_goals: [a, b, c, d, e, f]", "Goals: at most 5, one per line; there are 6."),
-        (b"ai_name: \xff\xfe", "is not UTF-8 text, so it was not taken"),
+        (b"ai_name: \xff\xfe", "is not UTF-8 text, so it was not read"),
         (b"ai_name: x\napi_budget: -1", "api_budget is not an amount"),
     ],
 )

@@ -67,7 +67,7 @@ async def test_rows_are_filtered_by_a_form_that_keeps_what_was_asked(ana: PageCh
     assert link
     async with ana.session.get(ana.base + html.unescape(link[1])) as answer:
         assert [json.loads(line)["act"] for line in (await answer.text()).splitlines()] == ["ran"]
-    assert "No row is like that." in await get(ana, f"{CHANNEL}/audit", person="nobody")
+    assert "No matching rows." in await get(ana, f"{CHANNEL}/audit", person="nobody")
 
 
 async def test_an_agents_page_and_files_are_its_own(ana: PageChat) -> None:
@@ -90,7 +90,7 @@ async def test_a_page_leads_to_older_rows_with_its_filter(ana: PageChat, monkeyp
     assert len(rows(page)) == len(rows(rest)) == 2
     assert ">Newest</a>" in rest
     assert "Older" not in rest
-    assert "Nothing is earlier." in await get(ana, f"{CHANNEL}/audit", before="nothing-of-that-id")
+    assert "Nothing earlier." in await get(ana, f"{CHANNEL}/audit", before="nothing-of-that-id")
 
 
 async def test_audit_in_the_reply_box_is_told_with_links_to_both_files(ana: PageChat) -> None:

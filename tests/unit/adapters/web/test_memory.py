@@ -86,7 +86,7 @@ async def test_a_search_shows_the_nearest_first_and_costs_no_link(ana: PageChat)
     found = page.partition('<ol class="memories">')[2]
     assert status == 200
     assert 0 < found.find("Ben brings cake") < found.find("The stand-up")
-    assert "Nearest to “who brings <cake>”" in text_of(page)
+    assert "Best matches for “who brings <cake>”" in text_of(page)
     assert 'value="who brings &lt;cake&gt;"' in page
     async with ana.session.get(f"{ana.base}{ana.path}/memory/search?words=cake") as followed:
         assert followed.url.path == f"{ana.path}/memory"
@@ -104,7 +104,7 @@ async def test_a_search_says_when_it_went_by_words_alone(ana: PageChat, index: I
 async def test_what_waits_to_be_embedded_is_told(ana: PageChat, index: InMemoryIndex) -> None:
     index.is_away = True
     _, page = await ana.send("memory/add", {"text": "Ben brings cake"})
-    assert "Some wait to be embedded: until then they are not found by meaning." in page
+    assert "Some are not embedded yet, so search cannot find them." in page
 
 
 @pytest.mark.parametrize(
@@ -133,11 +133,11 @@ async def test_a_text_that_is_too_long_is_given_back(ana: PageChat) -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"\xff\xfea\x00b\x00", "notes.txt is not UTF-8 text, so it was not taken. Save it as UTF-8."),
+        (b"\xff\xfea\x00b\x00", "notes.txt is not UTF-8 text, so it was not read. Save it as UTF-8."),
         (b"PK\x03\x04\x00", "notes.txt is not UTF-8 text"),
         (b" \n", "notes.txt is empty"),
-        (b"y" * 500_001, "notes.txt is larger than 500 KB, so it was not taken."),
-        (b"y" * 3_000_000, "larger than 2 MB, so nothing was taken."),
+        (b"y" * 500_001, "notes.txt is larger than 500 KB, so it was not read."),
+        (b"y" * 3_000_000, "larger than 2 MB, so nothing was saved."),
     ],
 )
 async def test_a_file_that_is_no_text_of_some_length_is_refused_with_a_clear_word(
@@ -165,7 +165,7 @@ async def test_forgetting_one_asks_first_and_leaves_the_others(ana: PageChat) ->
     confirm = page.partition(f'value="{first["id"]}"')[0].rpartition('<details class="danger">')[2]
     assert "<summary>Forget</summary>" in confirm
     status, page = await ana.send("memory/forget", {"memory": first["id"]})
-    assert (status, "Forgotten." in page) == (200, True)
+    assert (status, "1 thing forgotten." in page) == (200, True)
     assert [memory["text"] for memory in await remembered(ana)] == ["two"]
     assert (await ana.send("memory/forget", {"memory": first["id"]}))[0] == 404
 
@@ -185,7 +185,7 @@ async def test_everything_is_forgotten_once_the_name_was_typed(ana: PageChat) ->
     assert (await ana.send("memory/forget-all", {"name": "clark"}))[0] == 422
     assert len(await remembered(ana)) == 2
     status, page = await ana.send("memory/forget-all", {"name": " cLERK "})
-    assert (status, "Forgotten: 2 things." in page, "It remembers 0 things." in page) == (200, True, True)
+    assert (status, "2 things forgotten." in page, "It remembers 0 things." in page) == (200, True, True)
     assert await remembered(ana) == []
 
 
@@ -223,7 +223,7 @@ async def _add(work: UnitOfWork, agent: Agent) -> None:
 async def test_the_memory_of_an_agent_of_another_surface_can_only_be_looked_at(elsewhere: PageChat) -> None:
     page = (await elsewhere.page("/memory")).partition("<main")[2]
     assert "Cleo likes tea" in page
-    assert "Its team decides on Slack; here you can look." in page
+    assert "Its team decides on Slack. Here you can only look." in page
     assert "<form" not in page
     assert "<form" not in (await elsewhere.page()).partition("<main")[2]
     assert [memory["text"] for memory in await remembered(elsewhere)] == ["Cleo likes tea"]

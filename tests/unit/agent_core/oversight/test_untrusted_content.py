@@ -6,7 +6,7 @@ import pytest
 from inline_snapshot import snapshot
 from pydantic import BaseModel
 
-from adapters.cards import HAS_READ_OTHERS, WRITTEN_BY_OTHERS, turn_card
+from adapters.cards import FROM_UNTRUSTED, READ_UNTRUSTED, turn_card
 from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.registry import Command, CommandContext, CommandOutput, Commands, declare
@@ -72,13 +72,13 @@ async def test_nothing_on_a_page_can_pass_for_what_people_wrote(profile: Profile
 async def test_the_card_after_a_page_says_so_until_somebody_decides() -> None:
     stage = stage_of(LOOK, SAVE, RUN)
     agent = await stage.create()
-    assert HAS_READ_OTHERS not in turn_card(agent, await stage.turn(agent)).footer
+    assert READ_UNTRUSTED not in turn_card(agent, await stage.turn(agent)).footer
     looked = await stage.turn(agent)
     agent = await approve(stage, agent)
-    assert WRITTEN_BY_OTHERS in turn_card(agent, stage.shown.cards[looked.id]).footer
-    assert HAS_READ_OTHERS in turn_card(agent, await stage.turn(agent)).footer
+    assert FROM_UNTRUSTED in turn_card(agent, stage.shown.cards[looked.id]).footer
+    assert READ_UNTRUSTED in turn_card(agent, await stage.turn(agent)).footer
     agent = await approve(stage, agent)
-    assert HAS_READ_OTHERS not in turn_card(agent, await stage.turn(agent)).footer
+    assert READ_UNTRUSTED not in turn_card(agent, await stage.turn(agent)).footer
 
 
 @pytest.mark.proves("trust:lease")

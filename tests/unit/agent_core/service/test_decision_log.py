@@ -96,10 +96,10 @@ async def test_every_run_has_one_row_with_its_right_and_its_outcome() -> None:
     edited = '{"filename": "c", "text": "edited"}'
     assert edited in (await rows_of(stage))[2].detail
     assert await told(stage) == [
-        ("ran read_file (read)", "free class, chosen by @ana", "done"),
+        ("ran read_file (read)", "runs without asking, chosen by @ana", "done"),
         ("ran write_to_file (write)", "edited", "done"),
         ("edited and approved write_to_file (write)", "", ""),
-        ("ran write_to_file (write)", "lease granted by @ana 09:00 UTC", "done"),
+        ("ran write_to_file (write)", "lease granted by @ana at 09:00 UTC", "done"),
         ("ran write_to_file (write)", "approved", "done"),
         ("approved ×2 write_to_file (write)", "", ""),
         ("created", "", ""),
@@ -246,8 +246,8 @@ async def test_the_newest_rows_are_told_and_the_files_hold_all() -> None:
     stage = await log_of(*(ran(number) for number in range(1, NEWEST_ROWS + 3)))
     answer = await newest_rows(stage.views, stage.origin(), EVERY_ROW)
     lines = answer.text.splitlines()
-    assert lines[0] == f"Decision log of this channel, newest first: {NEWEST_ROWS} of {NEWEST_ROWS + 2} rows:"
-    assert lines[1] == "• 2026-03-14 12:34 UTC · Ada · turn 17 · ran write_file (write) · @ana · approved · running"
+    assert lines[0] == f"Decision log of this channel, the newest {NEWEST_ROWS} of {NEWEST_ROWS + 2} rows:"
+    assert lines[1] == "• 14 Mar 2026, 12:34 UTC · Ada · turn 17 · ran write_file (write) · @ana · approved · running"
     assert len(lines) == 1 + NEWEST_ROWS == 1 + len(answer.log)
     assert [file.name for file in answer.files] == ["channel-decision-log.jsonl", "channel-decision-log.csv"]
     assert len(answer.files[0].data.splitlines()) == NEWEST_ROWS + 2
@@ -278,13 +278,13 @@ async def test_audit_in_a_thread_is_the_agents_and_audit_channel_that_of_all() -
 
     assert [row.entry.agent_name for row in (await said("")).log] == ["Clerk"]
     assert [row.entry.agent_name for row in (await said("channel")).log] == ["Ada", "Clerk"]
-    with pytest.raises(InvalidInput, match="Audit: nothing behind it"):
+    with pytest.raises(InvalidInput, match="Audit: write audit for"):
         await said("set 5")
 
 
 async def test_a_lease_of_another_day_is_told_with_its_date() -> None:
     entry = replace(ran(1), grant="lease", granted_at=NOON - timedelta(days=1))
-    assert right_text(entry) == "lease granted by @ana 2026-03-13 12:00 UTC"
+    assert right_text(entry) == "lease granted by @ana on 13 Mar 2026, 12:00 UTC"
 
 
 async def test_what_others_wrote_hides_nothing_in_a_row() -> None:
