@@ -262,8 +262,7 @@ class Console:
 
     def _is_covered(self, agent: Agent, turn: Turn) -> bool:
         """Whether the lease covers this open turn, by the same rule as the loop, and nothing else requires a person."""
-        always_asks = self.views.spec(turn.call.name).always_asks
-        is_for_people = bool(turn.remark) or turn.exposed or always_asks
+        is_for_people = bool(turn.remark) or turn.exposed or self.views.spec(turn.call.name).always_asks
         return agent.lease is not None and agent.lease.covers(turn.risks) and not is_for_people
 
     async def _stop(self) -> None:

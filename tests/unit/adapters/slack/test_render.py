@@ -567,12 +567,12 @@ def test_the_agents_of_a_channel_with_what_waits_and_since_when() -> None:
     stopped = replace(AGENT, name="Ada", status=Stopped(BEN))
     assert read(agents_message([waits, stopped], link).blocks) == snapshot(
         [
-            "Energy-GPT · waiting for a decision · $0.41 of $2.00 (2026-03-14 12:00 UTC) [Open]",
-            "Ada · stopped by @ben · $0.41 of $2.00 (2026-03-14 12:00 UTC) [Open]",
+            "Energy-GPT · waiting for a decision · $0.41 of $2.00 (14 Mar 2026, 12:00 UTC) [Open]",
+            "Ada · stopped by @ben · $0.41 of $2.00 (14 Mar 2026, 12:00 UTC) [Open]",
         ]
     )
     assert read(agents_message([waits], nowhere).blocks) == snapshot(
-        ["Energy-GPT · waiting for a decision · $0.41 of $2.00 (2026-03-14 12:00 UTC)"]
+        ["Energy-GPT · waiting for a decision · $0.41 of $2.00 (14 Mar 2026, 12:00 UTC)"]
     )
     assert read(agents_message([], link).blocks) == snapshot(["No agents here yet. [New agent]"])
 
@@ -591,7 +591,7 @@ Energy-GPT
 a careful writer
 • Write a poem\
 """,
-            "Energy-GPT · thinking · $0.41 of $2.00 (2026-03-14 12:00 UTC)",
+            "Energy-GPT · thinking · $0.41 of $2.00 (14 Mar 2026, 12:00 UTC)",
             """\
 Started by @ana · the default model · turn 0
 Who may approve: only @ana
@@ -608,7 +608,7 @@ def test_files_can_be_uploaded_one_by_one_and_the_rest_is_counted() -> None:
     entries = [FileEntry(f"notes/{number}.md", 2_048 * number, NOON) for number in range(25)]
     blocks = files_message(AGENT, entries).blocks
     assert (read(blocks)[1], read(blocks)[-1], len(blocks)) == (
-        "notes/1.md · 2,048 bytes (2026-03-14 12:00 UTC) [Upload]",
+        "notes/1.md · 2,048 bytes (14 Mar 2026, 12:00 UTC) [Upload]",
         "and 5 more files",
         21,
     )
@@ -940,13 +940,13 @@ def test_the_home_tab() -> None:
     assert read(view["blocks"]) == snapshot(
         [
             "Waiting for you",
-            "Energy-GPT · turn 7 · write_to_file (2026-03-14 12:00 UTC) [Open]",
+            "Energy-GPT · turn 7 · write_to_file (14 Mar 2026, 12:00 UTC) [Open]",
             "[New agent]",
             "Your agents",
             "2 in all · $0.82 spent",
-            "Energy-GPT · waiting for a decision · $0.41 of $2.00 (2026-03-14 12:00 UTC)",
+            "Energy-GPT · waiting for a decision · $0.41 of $2.00 (14 Mar 2026, 12:00 UTC)",
             "[Open] [Stop]",
-            "Energy-GPT · stopped by @ben · $0.41 of $2.00 (2026-03-14 12:00 UTC)",
+            "Energy-GPT · stopped by @ben · $0.41 of $2.00 (14 Mar 2026, 12:00 UTC)",
             "[Open] [Resume]",
         ]
     )
