@@ -129,14 +129,14 @@ async def _models(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
         return (await _endpoint(settings, settings.endpoint, probes),)
     if settings.local_model:
         return (_own_model(settings.local_model, probes.local_model()),)
-    why = "Rehearsal · scripted, no AI"
-    rehearsal = Finding(name="model", state="on", why=why, variable="OPENAI_API_KEY or OPENAI_BASE_URL")
+    why = "Demo · scripted, no AI"
+    demo = Finding(name="model", state="on", why=why, variable="OPENAI_API_KEY or OPENAI_BASE_URL")
     try:
         async with asyncio.timeout(PATIENCE):
             servers = await probes.local_servers()
     except TimeoutError:
         servers = ()
-    return (rehearsal, *map(_offer, servers))
+    return (demo, *map(_offer, servers))
 
 
 async def _endpoint(settings: Settings, endpoint: Endpoint, probes: Probes) -> Finding:
@@ -164,7 +164,7 @@ def _host(endpoint: Endpoint) -> str:
 
 async def _tokens(settings: Settings, probes: Probes) -> Finding:
     if not settings.has_endpoint:
-        why = "a model's file keeps its tokenizer" if settings.local_model else "the rehearsal model has no tokenizer"
+        why = "a model's file keeps its tokenizer" if settings.local_model else "demo mode has no tokenizer"
         return Finding(name="tokens", state="on", why=f"estimated, as {why}")
     missing = await asyncio.to_thread(probes.tokenizers)
     if missing:

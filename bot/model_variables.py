@@ -9,7 +9,7 @@ MINDS = (
         section=MODEL,
         meaning="The key for the endpoint. Without OPENAI_BASE_URL that is OpenAI's own.",
         rule=KEY,
-        default="none: without OPENAI_BASE_URL as well, the rehearsal model answers, which is scripted",
+        default="none: without OPENAI_BASE_URL as well, Signoff runs in demo mode (scripted, no AI)",
         example="sk-your-key",
     ),
     Variable(

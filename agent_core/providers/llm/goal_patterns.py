@@ -16,7 +16,7 @@ SHAPES = (
     "delete FILE",
 )
 OUTLINE = (
-    "# {heading}\n\n(An outline by the rehearsal model, which is a script and writes no prose. "
+    "# {heading}\n\n(An outline by demo mode, which is a script and writes no prose. "
     "A connected model would write the content here.)\n"
 )
 MAX_EXCERPT_CHARACTERS = 40

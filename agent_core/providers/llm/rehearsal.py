@@ -17,9 +17,9 @@ from agent_core.prompt.system import CONSTRAINTS
 from agent_core.providers.llm.goal_patterns import SHAPES, Action, parse_actions
 from agent_core.providers.llm.token_estimates import EstimatedTokens
 
-LABEL = "Rehearsal · scripted, no AI"
+LABEL = "Demo · scripted, no AI"
 CONNECT_HINT = "To connect a model, set OPENAI_API_KEY or OPENAI_BASE_URL, or start a local server such as Ollama."
-NO_GOALS = "This is a rehearsal: a script without AI, which can only carry out an agent's goals."
+NO_GOALS = "This is demo mode: a script without AI, which can only carry out an agent's goals."
 MAX_TITLE_CHARACTERS, MAX_QUOTE_CHARACTERS, MAX_REASON_CHARACTERS, MAX_PLAN_STEPS = 120, 300, 3900, 10
 WINDOW_TOKENS = 16_000
 
@@ -144,7 +144,7 @@ def settle_steps(steps: Sequence[RehearsalStep], past: Sequence[RehearsalPast]) 
 def _steps(number: int, goal: str, commands: frozenset[str]) -> list[RehearsalStep]:
     actions = parse_actions(goal)
     if not actions:
-        why_idle = f"Goal {number} has no shape I know. I know: {'; '.join(SHAPES)}. {CONNECT_HINT}"
+        why_idle = f"Demo mode has no pattern for goal {number}. Try one of these: {'; '.join(SHAPES)}. {CONNECT_HINT}"
         return [_idle(number, f"Goal {number} is not understood: {goal}", why_idle)]
     missing = sorted({action.command for action in actions} - commands)
     if missing:
@@ -213,7 +213,7 @@ def _propose(steps: Sequence[RehearsalStep], left: Sequence[int], remarks: Seque
         speak = f"I could not make a command of goal {step.goal}, so I propose to do nothing."
     else:
         speak = f"May I do this: {action.title}?"
-    reasoning = f"The words of goal {step.goal} fit one of my {len(SHAPES)} shapes. No AI was asked."
+    reasoning = f"Goal {step.goal} matched the pattern for {step.action.command}. No AI was asked."
     return _reply(
         text="\n".join(lines),
         reasoning="No AI was asked." if step.why_idle or complaint else reasoning,
@@ -225,7 +225,7 @@ def _propose(steps: Sequence[RehearsalStep], left: Sequence[int], remarks: Seque
 
 def _finish(steps: Sequence[RehearsalStep], settled: Mapping[int, RehearsalPast], remarks: Sequence[str]) -> str:
     lines = [
-        "This was a rehearsal: a script, no AI.",
+        "This was demo mode: a script, no AI.",
         *(_summary_line(step, settled[at]) for at, step in enumerate(steps)),
     ]
     return _reply(

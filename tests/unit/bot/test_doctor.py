@@ -138,7 +138,7 @@ async def test_the_page_says_where_it_is_and_who_may_see_it(tmp_path: Path) -> N
 async def test_without_an_endpoint_the_rehearsal_model_is_named_and_local_servers_are_offered(tmp_path: Path) -> None:
     ollama = LocalServer(name="Ollama", base_url="http://127.0.0.1:11434/v1", models=("qwen3",))
     seen = await found(settings_with(tmp_path), World(servers=(ollama,)))
-    assert seen["model"].why == "Rehearsal · scripted, no AI"
+    assert seen["model"].why == "Demo · scripted, no AI"
     assert seen["model"].variable == "OPENAI_API_KEY or OPENAI_BASE_URL"
     offer = "Ollama offers qwen3; to use it, put OPENAI_BASE_URL=http://127.0.0.1:11434/v1 into .env"
     assert (seen["local model"].state, seen["local model"].why) == ("off", offer)
@@ -189,7 +189,7 @@ async def test_a_model_in_a_file_is_named_or_why_it_cannot_be_served(tmp_path: P
 @pytest.mark.parametrize(
     ("variables", "missing", "state", "why"),
     [
-        ({}, (), "on", "estimated, as the rehearsal model has no tokenizer"),
+        ({}, (), "on", "estimated, as demo mode has no tokenizer"),
         ({"OPENAI_API_KEY": "sk-1234"}, (), "on", "exact for OpenAI's own models, near for others"),
         ({"OPENAI_API_KEY": "sk-1234"}, ("o200k_base",), "off", "estimated: o200k_base is neither in the package"),
     ],

@@ -217,7 +217,7 @@ async def test_who_made_an_agent_is_told_where_they_are_or_directly_where_signof
 
 @pytest.mark.parametrize("own", ["", "small"])
 async def test_every_card_names_the_model_unless_the_form_gave_the_agent_its_own(tmp_path: Path, own: str) -> None:
-    label = "Rehearsal · scripted, no AI"
+    label = "Demo · scripted, no AI"
     model = ScriptedModel(writing("a.txt", "one"), label=label, waits=True)
     async with Office.opened() as office, at_work(office, model, tmp_path):
         await office.ana.types("/agent", "new", office.general)

@@ -747,9 +747,9 @@ def test_a_card_without_thoughts_or_arguments_is_a_card() -> None:
 
 
 def test_a_remark_and_a_badge_are_on_the_card() -> None:
-    blocks = turn_message(AGENT, replace(TURN, remark="It changed."), badge="Rehearsal · scripted, no AI").blocks
+    blocks = turn_message(AGENT, replace(TURN, remark="It changed."), badge="Demo · scripted, no AI").blocks
     assert "It changed." in read(blocks)
-    assert any(line.endswith("Rehearsal · scripted, no AI") for line in read(blocks))
+    assert any(line.endswith("Demo · scripted, no AI") for line in read(blocks))
 
 
 async def test_the_reference_shows_the_texts_of_the_cards_that_are_drawn_there() -> None:
@@ -760,8 +760,8 @@ async def test_the_reference_shows_the_texts_of_the_cards_that_are_drawn_there()
 
 
 def test_a_root_message_names_the_model_and_the_agents_own() -> None:
-    own = root_message(replace(AGENT, model="small"), model="Rehearsal · scripted, no AI")
-    assert read(own.blocks)[1] == "Started by @ana · Rehearsal · scripted, no AI · small · $0.41 of $2.00"
+    own = root_message(replace(AGENT, model="small"), model="Demo · scripted, no AI")
+    assert read(own.blocks)[1] == "Started by @ana · Demo · scripted, no AI · small · $0.41 of $2.00"
 
 
 def test_approving_a_guarded_command_more_than_once_covers_its_class_too() -> None:

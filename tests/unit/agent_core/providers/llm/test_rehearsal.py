@@ -92,7 +92,7 @@ def test_goals_become_commands_in_order_and_then_it_is_done() -> None:
         CommandCall("list_files", {}),
     ]
     assert story.reason() == (
-        "This was a rehearsal: a script, no AI.\n"
+        "This was demo mode: a script, no AI.\n"
         "- Done: Write “hello” to a.txt\n- Done: Read a.txt\n- Done: List the files"
     )
 
@@ -101,7 +101,7 @@ def test_all_five_thoughts_are_filled_and_plain() -> None:
     thoughts, _ = Story.of(WRITE, READ).next()
     assert thoughts == Thoughts(
         text="Step 1 of 2 · Write “hello” to a.txt",
-        reasoning="The words of goal 1 fit one of my 6 shapes. No AI was asked.",
+        reasoning="Goal 1 matched the pattern for write_to_file. No AI was asked.",
         plan="- Write “hello” to a.txt\n- Read a.txt\n- Say what was done",
         criticism="I match words and understand none of them: look at the arguments before you approve.",
         speak="May I do this: Write “hello” to a.txt?",
@@ -227,6 +227,6 @@ def test_five_long_goals_fit_the_limits_of_a_reply() -> None:
 async def test_it_says_that_it_is_no_model_and_costs_nothing() -> None:
     model = RehearsalModel()
     reply = await model.complete([Message("user", "Summarise this.")], schema=None, model="", max_tokens=9)
-    assert model.label == LABEL == "Rehearsal · scripted, no AI"
+    assert model.label == LABEL == "Demo · scripted, no AI"
     assert reply.text == NO_GOALS
     assert model.price(reply.usage, model.default_model) == 0
