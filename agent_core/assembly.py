@@ -24,11 +24,12 @@ from agent_core.loop.summarising import MAX_HISTORY_TOKENS
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.memory.reindexing import Reindexer
 from agent_core.oversight.secrets import NO_SECRETS, Secrets
+from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database
+from agent_core.ports.files import Workspaces
 from agent_core.ports.models import Embedder, LanguageModel, MemoryIndex, TokenCounters
 from agent_core.ports.sandbox import Sandbox
 from agent_core.ports.surface import ChatSurface
-from agent_core.ports.world import Clock, Workspaces
 from agent_core.ports.write_priority import WritePriority
 from agent_core.prompt.model_client import MeteredModel
 from agent_core.prompt.profiles import ProfileName

@@ -15,9 +15,9 @@ from agent_core.model.channels import SurfaceName
 from agent_core.oversight.secrets import Secrets
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade, version
+from agent_core.ports.clock import Clock
 from agent_core.ports.models import LanguageModel
 from agent_core.ports.surface import ChatSurface
-from agent_core.ports.world import Clock
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.llm.server_discovery import find_local_servers
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces

@@ -18,7 +18,7 @@ from agent_core.commands.registry import Command, Commands
 from agent_core.commands.web import WebCommands
 from agent_core.errors import SettingsError
 from agent_core.oversight.secrets import Secrets
-from agent_core.ports.world import Search
+from agent_core.ports.search import Search
 from bot.settings import Settings
 from bot.tool_wiring import X_VARIABLES, Tools
 

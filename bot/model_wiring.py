@@ -11,7 +11,7 @@ from pathlib import Path
 from agent_core.errors import SettingsError
 from agent_core.ports.database import Database
 from agent_core.ports.models import Embedder, LanguageModel, MemoryIndex, TokenCounters
-from agent_core.ports.world import Search
+from agent_core.ports.search import Search
 from agent_core.prompt.profiles import ProfileName
 from agent_core.providers.llm.prices import Prices
 from agent_core.providers.llm.rehearsal import RehearsalModel

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agent_core.errors import SettingsError
+from agent_core.ports.clock import Clock
 from agent_core.ports.documents import Documents
 from agent_core.ports.media import Images, Transcriber, Voice
 from agent_core.ports.sandbox import Sandbox
 from agent_core.ports.social_posts import PostPublisher
 from agent_core.ports.web import Web
-from agent_core.ports.world import Clock
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.documents.document_reader import DocumentReader
 from agent_core.providers.llm.prices import Prices

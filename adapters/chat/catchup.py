@@ -11,7 +11,7 @@ from adapters.chat.services import ChatServices
 from agent_core.errors import SurfaceBusy, SurfaceError
 from agent_core.model.agent import Agent
 from agent_core.model.channels import SurfaceName
-from agent_core.ports.world import Clock
+from agent_core.ports.clock import Clock
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)

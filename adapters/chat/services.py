@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from adapters.actions import ActionDispatcher
 from adapters.chat.background import BackgroundTasks
 from adapters.thread_commands import ThreadCommands
-from agent_core.ports.world import Clock
+from agent_core.ports.clock import Clock
 from agent_core.service.agents import AgentService
 from agent_core.service.drafting import AgentDrafting
 from agent_core.service.inbound_log import InboundLog

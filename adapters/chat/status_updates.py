@@ -7,7 +7,7 @@ from adapters.cards import status_text
 from adapters.chat.background import BackgroundTasks
 from agent_core.model.agent import Agent, Thinking
 from agent_core.model.ids import AgentId
-from agent_core.ports.world import Clock
+from agent_core.ports.clock import Clock
 
 
 @dataclass(slots=True, kw_only=True)

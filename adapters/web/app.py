@@ -21,7 +21,7 @@ from agent_core.model.actors import Origin
 from agent_core.model.agent import Headcount
 from agent_core.model.channels import ChannelScope
 from agent_core.model.command import RISK_CLASSES
-from agent_core.ports.world import Clock
+from agent_core.ports.clock import Clock
 from agent_core.service.agent_settings import AgentSettings
 from agent_core.service.agents import AgentService
 from agent_core.service.memories import AgentMemories

@@ -14,8 +14,8 @@ from agent_core.commands.registry import Command, CommandContext, CommandOutput,
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
 from agent_core.model.lines import counted
+from agent_core.ports.files import Files
 from agent_core.ports.media import Images, Shape, Transcriber, Voice
-from agent_core.ports.world import Files
 
 T = TypeVar("T")
 MAX_PROMPT_CHARACTERS = 4_000

@@ -12,8 +12,8 @@ from agent_core.memory.chunking import pieces
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.ids import MemoryId
 from agent_core.model.memory import Memory, Recalled
+from agent_core.ports.clock import Clock
 from agent_core.ports.documents import Documents
-from agent_core.ports.world import Clock
 
 MAX_TEXT_CHARACTERS = 10_000
 MAX_RECALLED, MAX_LISTED = 8, 20

@@ -19,8 +19,8 @@ from agent_core.errors import CommandError
 from agent_core.model.command import Preview
 from agent_core.model.files import Background, ProgramRun
 from agent_core.model.lines import counted
+from agent_core.ports.files import Files
 from agent_core.ports.sandbox import NOTHING_SEALED, Sandbox
-from agent_core.ports.world import Files
 
 SHELL = ("/bin/sh", "-c")
 RUN_TIMEOUT_SECONDS, BACKGROUND_TIMEOUT_SECONDS = 120.0, 3_600.0

@@ -14,7 +14,7 @@ from agent_core.errors import CommandError, UnusableReply
 from agent_core.model.agent import Agent
 from agent_core.model.command import Arguments, CommandCall, CommandSpec, Preview
 from agent_core.oversight.untrusted_content import assume_exposed, may_return_untrusted
-from agent_core.ports.world import Files
+from agent_core.ports.files import Files
 from agent_core.spending.spending_tracker import SpendingTracker
 
 if TYPE_CHECKING:

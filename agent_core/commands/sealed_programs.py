@@ -21,7 +21,7 @@ from agent_core.commands.python_imports import (
 )
 from agent_core.errors import CommandError, OutsideWorkspace
 from agent_core.model.lines import counted
-from agent_core.ports.world import Files
+from agent_core.ports.files import Files
 
 MAX_SOURCE_CHARACTERS = 100_000  # people must be able to read all of it
 MAX_MODULES, MAX_NAMES = 100, 2_000

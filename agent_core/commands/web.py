@@ -9,8 +9,8 @@ from agent_core.commands.pages import PageCommands
 from agent_core.commands.registry import Command, CommandContext, declare
 from agent_core.model.lines import one_line
 from agent_core.ports.database import Database
+from agent_core.ports.search import Search, WebHit
 from agent_core.ports.web import Web
-from agent_core.ports.world import Search, WebHit
 from agent_core.prompt.model_client import MeteredModel
 
 MAX_HITS = 8

@@ -9,8 +9,8 @@ from functools import partial
 from agent_core.errors import DatabaseAway
 from agent_core.model.channels import SurfaceName
 from agent_core.model.ids import AgentId
+from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database
-from agent_core.ports.world import Clock
 
 logger = logging.getLogger(__name__)
 

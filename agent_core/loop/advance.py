@@ -33,10 +33,10 @@ from agent_core.model.result import Failed, Result
 from agent_core.model.turn import Turn, changed_text
 from agent_core.model.usage import CallKind, Usage
 from agent_core.oversight.untrusted_content import is_still_allowed
+from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.ports.engine import Waker
 from agent_core.ports.surface import ChatSurface
-from agent_core.ports.world import Clock
 from agent_core.ports.write_priority import WritePriority
 from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.spending.helper_tree import budget_of, list_helpers_below, report

@@ -13,8 +13,8 @@ from agent_core.loop.outcome import Outcome
 from agent_core.model.agent import Agent
 from agent_core.model.lines import one_line
 from agent_core.model.note import Notice
+from agent_core.ports.clock import Clock
 from agent_core.ports.database import UnitOfWork
-from agent_core.ports.world import Clock
 from agent_core.prompt.history import quote
 from agent_core.prompt.model_client import MeteredModel, ModelRequest
 from agent_core.prompt.question_answering import MAX_ANSWER_CHARACTERS, MAX_REPLY_TOKENS, SHOWN_TURNS, answer_messages

@@ -8,9 +8,10 @@ from agent_core.model.agent import Agent
 from agent_core.model.ids import TurnId
 from agent_core.model.note import Notice
 from agent_core.model.turn import Turn
+from agent_core.ports.clock import Clock
 from agent_core.ports.database import UnitOfWork
+from agent_core.ports.files import Workspaces
 from agent_core.ports.surface import ChatSurface
-from agent_core.ports.world import Clock, Workspaces
 
 
 @dataclass(slots=True, kw_only=True)

@@ -18,8 +18,8 @@ from agent_core.model.agent import Agent
 from agent_core.model.command import CommandCall, Preview
 from agent_core.model.ids import AgentId
 from agent_core.model.result import Failed, Result, Succeeded
+from agent_core.ports.files import Workspaces
 from agent_core.ports.sandbox import Sandbox
-from agent_core.ports.world import Workspaces
 from agent_core.spending.spending_tracker import SpendingTracker
 
 COMMAND_TIMEOUT_SECONDS = 600.0

@@ -12,8 +12,8 @@ from agent_core.loop.claim import AgentClaim
 from agent_core.loop.outcome import Outcome
 from agent_core.model.agent import Agent
 from agent_core.model.ids import TurnId
+from agent_core.ports.clock import Clock
 from agent_core.ports.database import UnitOfWork
-from agent_core.ports.world import Clock
 
 logger = logging.getLogger(__name__)
 

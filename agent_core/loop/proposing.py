@@ -11,7 +11,8 @@ from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.agent import Agent, Thinking
 from agent_core.model.command import CommandCall, CommandSpec, Proposal, Thoughts
 from agent_core.model.messages import Reply
-from agent_core.ports.world import Clock, Workspaces
+from agent_core.ports.clock import Clock
+from agent_core.ports.files import Workspaces
 from agent_core.prompt.model_client import MeteredModel, ModelRequest
 from agent_core.prompt.packing import Situation
 from agent_core.prompt.profiles import Profile, ProfileName, profile_for

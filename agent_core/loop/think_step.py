@@ -17,8 +17,8 @@ from agent_core.loop.summarising import summarise_if_due
 from agent_core.loop.transitions import complain, delay, expose_to_recalled, pause, propose, stop_circling, with_recall
 from agent_core.loop.turn_context import TurnContext
 from agent_core.model.agent import Agent, Digest, Thinking
+from agent_core.ports.clock import Clock
 from agent_core.ports.database import UnitOfWork
-from agent_core.ports.world import Clock
 from agent_core.prompt.packing import Situation
 from agent_core.spending.spending_tracker import SpendingTracker
 

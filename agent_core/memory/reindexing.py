@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from agent_core.errors import DatabaseAway, MemoryAway, NotFound, OverBudget
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.ids import AgentId
+from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database
-from agent_core.ports.world import Clock
 from agent_core.spending.budget_ledger import BudgetLedger
 
 logger = logging.getLogger(__name__)

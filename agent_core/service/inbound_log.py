@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from agent_core.model.channels import ChannelScope, SurfaceName
+from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
-from agent_core.ports.world import Clock
 
 DELIVERY_RETENTION = timedelta(days=30)  # platforms retry for hours, but people submit forms weeks later
 HEARD_UNTIL_KEY = "heard until"

@@ -21,7 +21,7 @@ from agent_core.model.ids import AgentId
 from agent_core.model.turn import Turn
 from agent_core.oversight.policy import require_may_create, require_may_decide, require_may_speak
 from agent_core.ports.database import UnitOfWork
-from agent_core.ports.world import Workspaces
+from agent_core.ports.files import Workspaces
 from agent_core.service.creation_limits import DEFAULT_LIMITS, CreationLimits, created_text, require_room
 from agent_core.service.last_draft import load_last_draft, save_last_draft
 from agent_core.service.transactional import TransactionalService

@@ -15,8 +15,8 @@ from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId, MemoryId
 from agent_core.model.memory import Memory, Recalled
 from agent_core.oversight.policy import require_may_decide, require_may_speak
+from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
-from agent_core.ports.world import Clock
 from agent_core.spending.budget_ledger import BudgetLedger
 
 MEMORIES_PER_PAGE = 20

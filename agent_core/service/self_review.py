@@ -11,9 +11,9 @@ from agent_core.model.audit import AuditEntry
 from agent_core.model.ids import TurnId
 from agent_core.model.turn import Turn
 from agent_core.oversight.policy import require_may_decide
+from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.ports.engine import Waker
-from agent_core.ports.world import Clock
 from agent_core.prompt.model_client import MeteredModel, ModelRequest
 from agent_core.prompt.self_review import MAX_REPLY_TOKENS, MAX_REVIEW_CHARACTERS, review_messages
 from agent_core.spending.budget_ledger import BudgetLedger

@@ -9,9 +9,9 @@ from agent_core.model.agent import Agent
 from agent_core.model.audit import AuditEntry
 from agent_core.model.ids import AgentId
 from agent_core.model.note import Notice, NoticeKind
+from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.ports.engine import Waker
-from agent_core.ports.world import Clock
 from agent_core.ports.write_priority import WritePriority
 
 T = TypeVar("T")

@@ -16,9 +16,10 @@ from agent_core.model.ids import AgentId
 from agent_core.model.lines import counted
 from agent_core.model.note import Note
 from agent_core.oversight.policy import require_may_decide
+from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.ports.engine import Waker
-from agent_core.ports.world import Clock, Workspaces
+from agent_core.ports.files import Workspaces
 
 MAX_UPLOAD_BYTES = 20 * 2**20
 MAX_NAME_CHARACTERS = 100

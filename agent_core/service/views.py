@@ -17,8 +17,9 @@ from agent_core.model.ids import AgentId, NoticeId, TurnId
 from agent_core.model.note import Note, Notice
 from agent_core.model.turn import Turn
 from agent_core.oversight.policy import require_may_decide
+from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork
-from agent_core.ports.world import Clock, Workspaces
+from agent_core.ports.files import Workspaces
 from agent_core.service.decision_log import DecisionLog
 from agent_core.service.decisions import require_as_shown
 from agent_core.service.lifecycle import newest_turn

@@ -7,7 +7,7 @@ from datetime import datetime
 from agent_core.model.agent import Agent
 from agent_core.model.files import FileEntry
 from agent_core.model.ids import AgentId
-from agent_core.ports.world import Clock
+from agent_core.ports.clock import Clock
 from agent_core.providers.workspace.workspace_paths import (
     LIMITS,
     Limits,

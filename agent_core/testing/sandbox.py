@@ -9,8 +9,9 @@ from agent_core.errors import CommandError
 from agent_core.model.agent import Agent
 from agent_core.model.files import Background, ProgramRun
 from agent_core.model.ids import AgentId
+from agent_core.ports.clock import Clock
+from agent_core.ports.files import Files, Workspaces
 from agent_core.ports.sandbox import NOTHING_SEALED
-from agent_core.ports.world import Clock, Files, Workspaces
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.files import InMemoryWorkspaces
 

@@ -22,10 +22,11 @@ from agent_core.model.agent import Agent
 from agent_core.model.decision import Decision
 from agent_core.model.draft import AgentDraft
 from agent_core.model.turn import Turn
+from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database
+from agent_core.ports.files import Workspaces
 from agent_core.ports.models import Embedder, LanguageModel, MemoryIndex
 from agent_core.ports.surface import ChatSurface
-from agent_core.ports.world import Clock, Workspaces
 from agent_core.prompt.model_client import MeteredModel
 from agent_core.prompt.profiles import ProfileName
 from agent_core.service.agent_settings import AgentSettings

@@ -10,9 +10,9 @@ from aiohttp import web
 from adapters.actions import ActionDispatcher
 from agent_core.assembly import Core
 from agent_core.model.channels import SurfaceName
+from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database
 from agent_core.ports.surface import ChatSurface
-from agent_core.ports.world import Clock
 from bot.settings import Settings
 
 

@@ -18,8 +18,8 @@ from agent_core.model.agent import Agent
 from agent_core.model.command import CommandCall
 from agent_core.model.decision import Approve, Reject
 from agent_core.model.result import Failed, Result, Succeeded
+from agent_core.ports.files import Workspaces
 from agent_core.ports.sandbox import Sandbox
-from agent_core.ports.world import Workspaces
 from agent_core.providers.sandbox.process_sandbox import ProcessSandbox
 from agent_core.providers.workspace.folder_workspace import FolderFiles, FolderWorkspaces
 from agent_core.testing.examples import an_agent

@@ -10,7 +10,7 @@ import pytest
 
 from agent_core.errors import CommandError, OutsideWorkspace
 from agent_core.model.ids import AgentId
-from agent_core.ports.world import Files, Workspaces
+from agent_core.ports.files import Files, Workspaces
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.providers.workspace.workspace_paths import Limits
 from agent_core.testing.examples import an_agent

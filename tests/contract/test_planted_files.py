@@ -12,7 +12,7 @@ import pytest
 
 from agent_core.errors import CommandError, OutsideWorkspace
 from agent_core.model.ids import AgentId
-from agent_core.ports.world import Files
+from agent_core.ports.files import Files
 from agent_core.providers.workspace.folder_workspace import FolderFiles, FolderWorkspaces
 from agent_core.providers.workspace.safe_fs import OPEN_FOLDER, _LimitReached, _Walk, open_descriptor, replace_file
 from agent_core.providers.workspace.workspace_paths import Limits

@@ -11,8 +11,8 @@ import pytest
 from agent_core.errors import CommandError
 from agent_core.model.files import ProgramRun
 from agent_core.model.ids import AgentId
+from agent_core.ports.files import Files, Workspaces
 from agent_core.ports.sandbox import Sandbox
-from agent_core.ports.world import Files, Workspaces
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.sandbox import process_sandbox as sandbox_module
 from agent_core.providers.sandbox.backend import LIMITS

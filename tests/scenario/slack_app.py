@@ -14,8 +14,8 @@ from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade
+from agent_core.ports.clock import Clock
 from agent_core.ports.models import LanguageModel
-from agent_core.ports.world import Clock
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.testing.stage import Stage

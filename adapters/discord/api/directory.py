@@ -12,7 +12,7 @@ from adapters.discord.outbound.posted import DiscordSender
 from agent_core.errors import NotFound
 from agent_core.model.actors import Actor
 from agent_core.model.channels import ChannelScope
-from agent_core.ports.world import Clock
+from agent_core.ports.clock import Clock
 
 Key: TypeAlias = tuple[str, str]
 FRESH = timedelta(minutes=1)

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 from adapters.forms import Form
 from agent_core.errors import NotPossible
 from agent_core.model.draft import AgentDraft
-from agent_core.ports.world import Clock
+from agent_core.ports.clock import Clock
 
 T = TypeVar("T")
 

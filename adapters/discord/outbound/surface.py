@@ -22,7 +22,7 @@ from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.ids import AgentId
 from agent_core.model.note import Notice
 from agent_core.model.turn import Turn
-from agent_core.ports.world import Clock
+from agent_core.ports.clock import Clock
 
 AUTO_ARCHIVE_MINUTES: Literal[10080] = 10080  # minutes, the longest that Discord lets a thread stand open by itself
 MAX_THREAD_NAME = 100

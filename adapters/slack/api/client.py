@@ -12,7 +12,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from adapters.slack.api.tokens import SlackTokens
 from adapters.slack.api.web_api import SlackRefused, require_success
 from agent_core.errors import SurfaceBusy, ThreadGone
-from agent_core.ports.world import Clock
+from agent_core.ports.clock import Clock
 
 Ask: TypeAlias = Callable[[AsyncWebClient], Awaitable[AsyncSlackResponse]]
 MAX_BACKOFF_SECONDS = 60.0

@@ -17,7 +17,7 @@ from adapters.slack.api.web_api import SlackRefused
 from agent_core.errors import NotAllowed, NotFound, SurfaceError
 from agent_core.model.actors import Actor, ActorKind
 from agent_core.model.channels import ChannelScope
-from agent_core.ports.world import Clock
+from agent_core.ports.clock import Clock
 
 User: TypeAlias = Mapping[str, Any]
 # Slack tells of changes by user_change. These are for changes that were missed: after the first an entry is asked for

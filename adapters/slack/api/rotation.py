@@ -11,7 +11,7 @@ from datetime import timedelta
 from adapters.slack.api.web_api import API_TIMEOUT_SECONDS, SlackClients, SlackRefused, exchange, require_success
 from adapters.slack.install.installations import RENEWAL_CLAIM_SECONDS, InstallationStore, WorkspaceInstall
 from agent_core.errors import DatabaseAway, SurfaceBusy
-from agent_core.ports.world import Clock
+from agent_core.ports.clock import Clock
 
 logger = logging.getLogger(__name__)
 

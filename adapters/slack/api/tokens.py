@@ -12,7 +12,7 @@ from adapters.slack.api.rotation import Rotation
 from adapters.slack.api.web_api import SLACK_API, SlackClients, SlackRefused, require_success
 from adapters.slack.install.installations import InstallationStore, WorkspaceInstall
 from agent_core.errors import SettingsError, ThreadGone
-from agent_core.ports.world import Clock
+from agent_core.ports.clock import Clock
 
 NOT_INSTALLED = (
     "Signoff is not installed in this Slack workspace any more. Ask a workspace admin to install it again, "

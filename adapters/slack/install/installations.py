@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from pydantic import TypeAdapter
 
 from agent_core.model.installation import Installation
+from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
-from agent_core.ports.world import Clock
 
 logger = logging.getLogger(__name__)
 

@@ -25,8 +25,8 @@ from adapters.slack.install import install_pages as pages
 from adapters.slack.install.installations import InstallationStore, WorkspaceInstall
 from adapters.slack.install.oauth_state import OAuthStates, StateCookie
 from agent_core.errors import Conflict, DatabaseAway, SurfaceBusy
+from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database
-from agent_core.ports.world import Clock
 
 logger = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ from slack_sdk.oauth import OAuthStateUtils
 from slack_sdk.oauth.state_store.async_state_store import AsyncOAuthStateStore
 
 from adapters.slack.install.installations import derive_key
+from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
-from agent_core.ports.world import Clock
 
 logger = logging.getLogger(__name__)
 

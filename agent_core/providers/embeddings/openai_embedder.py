@@ -12,8 +12,8 @@ import numpy as np
 from agent_core.errors import ModelRefused
 from agent_core.model.memory import Vector
 from agent_core.model.usage import Usage
+from agent_core.ports.clock import Clock
 from agent_core.ports.models import Embedding, TokenCounter
-from agent_core.ports.world import Clock
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.embeddings.unit_vectors import Rows, truncate, unit_vectors
 from agent_core.providers.limited_replies import MAX_EMBEDDINGS_BYTES

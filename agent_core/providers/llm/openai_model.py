@@ -14,8 +14,8 @@ from typing import Any, Literal, Self, cast
 from agent_core.errors import ModelError, ModelRefused
 from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import Usage
+from agent_core.ports.clock import Clock
 from agent_core.ports.models import TokenCounter
-from agent_core.ports.world import Clock
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.llm.context_windows import ContextWindows, models_with_metadata
 from agent_core.providers.llm.openai_client import OPENAI_URL, OpenAIConnection

@@ -11,8 +11,8 @@ from pathlib import PurePosixPath
 
 from agent_core.errors import CommandError
 from agent_core.model.usage import FREE, Usage
+from agent_core.ports.clock import Clock
 from agent_core.ports.media import GeneratedFile, Shape, Transcription
-from agent_core.ports.world import Clock
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.limited_replies import MAX_JSON_BYTES, MAX_MEDIA_BYTES
 from agent_core.providers.llm.prices import Prices

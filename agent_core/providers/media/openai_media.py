@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from agent_core.errors import CommandError
 from agent_core.model.usage import FREE, Usage
+from agent_core.ports.clock import Clock
 from agent_core.ports.media import GeneratedFile, Shape, Transcription
-from agent_core.ports.world import Clock
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.limited_replies import MAX_MEDIA_BYTES
 from agent_core.providers.llm.openai_client import OPENAI_URL, OpenAIConnection

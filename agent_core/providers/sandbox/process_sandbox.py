@@ -12,8 +12,8 @@ from agent_core.errors import CommandError
 from agent_core.model.agent import Agent
 from agent_core.model.files import Background, ProgramRun
 from agent_core.model.ids import AgentId
+from agent_core.ports.clock import Clock
 from agent_core.ports.sandbox import NOTHING_SEALED
-from agent_core.ports.world import Clock
 from agent_core.providers.sandbox.backend import LIMITS, ProgramLimits, SandboxBackend
 from agent_core.providers.sandbox.bubblewrap import BubblewrapBackend
 from agent_core.providers.sandbox.docker import IMAGE, DockerBackend

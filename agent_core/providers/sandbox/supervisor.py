@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from agent_core.model.files import ProgramRun
-from agent_core.ports.world import Clock
+from agent_core.ports.clock import Clock
 from agent_core.providers.sandbox.backend import ProgramLimits, SandboxedProcess
 from agent_core.providers.sandbox.program_output import ProgramOutput
 from agent_core.providers.sandbox.workspace_quota import WorkspaceQuota, WorkspaceUsage, summarise

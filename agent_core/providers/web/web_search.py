@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from agent_core.errors import CommandError
-from agent_core.ports.world import WebHit
+from agent_core.ports.search import WebHit
 from agent_core.providers.limited_replies import MAX_JSON_BYTES, ReplyTooLong, read_limited
 from agent_core.providers.llm.prices import is_loopback
 

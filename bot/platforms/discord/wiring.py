@@ -12,8 +12,8 @@ from adapters.discord.inbound.expiring import ExpiringStore
 from adapters.discord.outbound.posted import DiscordSender
 from adapters.discord.outbound.surface import DiscordSurface
 from agent_core.assembly import Core
+from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database
-from agent_core.ports.world import Clock
 from agent_core.service.inbound_log import InboundLog
 from bot.platforms.platform import PlatformParts
 from bot.settings import Settings

@@ -23,8 +23,8 @@ from adapters.slack.install.installations import InstallationStore
 from adapters.slack.install.oauth import SlackApp, oauth_flow
 from adapters.slack.outbound.surface import SlackSurface
 from agent_core.assembly import Core
+from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database
-from agent_core.ports.world import Clock
 from agent_core.service.inbound_log import InboundLog
 from bot.platforms.platform import PlatformParts
 from bot.settings import Settings

@@ -15,7 +15,7 @@ from agent_core.commands.registry import CommandContext, Commands
 from agent_core.errors import CommandError
 from agent_core.model.command import CommandCall, Preview
 from agent_core.model.files import ProgramRun
-from agent_core.ports.world import Files
+from agent_core.ports.files import Files
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.examples import an_agent

@@ -6,7 +6,7 @@ from agent_core.commands.registry import CommandContext, Commands
 from agent_core.commands.web import WebCommands
 from agent_core.errors import CommandError
 from agent_core.model.command import CommandCall
-from agent_core.ports.world import Search, WebHit
+from agent_core.ports.search import Search, WebHit
 from agent_core.providers.web.web_search import GoogleSearch, MetaSearch
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryFiles

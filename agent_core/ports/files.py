@@ -1,23 +1,9 @@
-"""The clock, files of a workspace, and web search."""
+"""The workspace port: one agent's files, and the workspaces of all agents."""
 
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Protocol
 
 from agent_core.model.agent import Agent
 from agent_core.model.files import FileEntry
-
-
-class Clock(Protocol):
-    """Current time and sleeping; the core uses no other clock."""
-
-    def now(self) -> datetime:
-        """The current time, timezone-aware in UTC."""
-        ...
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait for that time."""
-        ...
 
 
 class Files(Protocol):
@@ -60,21 +46,4 @@ class Workspaces(Protocol):
 
     async def remove(self, agent: Agent) -> None:
         """Delete the workspace with all its files. Does nothing for a helper."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class WebHit:
-    """A search result."""
-
-    title: str
-    url: str
-    text: str
-
-
-class Search(Protocol):
-    """Web search."""
-
-    async def search(self, query: str, most: int) -> tuple[WebHit, ...]:
-        """Up to `most` results, best first; raise CommandError with a message without secrets."""
         ...
