@@ -335,7 +335,7 @@ async def test_a_channel_without_permission_pauses_the_agent_and_tells_its_owner
         await play.made()
         ana = play.ana.person
         await play.guild.until(lambda: bool(ana.user.dm_channel.history()))
-        assert "lacks a permission" in text_of(ana.user.dm_channel.history()[-1])
+        assert "lacks permissions" in text_of(ana.user.dm_channel.history()[-1])
         assert (await play.running.agent()).status.kind == "paused"
 
 

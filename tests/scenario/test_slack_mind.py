@@ -214,4 +214,4 @@ async def test_a_settings_file_that_cannot_be_used_is_told_alone(office: Office,
         await office.ana.says(office.general, f"{bot} ai_goals: [{', '.join('abcdefg')}]")
         await office.told(office.ana, "Goals: at most 5")
         await office.ana.says(office.general, f"{bot} ai_goals:\n- {'very long ' * 190}")
-        await office.told(office.ana, "too long to be offered here")
+        await office.told(office.ana, "too long for a button")

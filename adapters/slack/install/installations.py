@@ -104,7 +104,7 @@ class InstallationStore:
         """Claim the refresh token for half a minute at least; False while another process may be using it."""
         now = self._clock.now()
         turn = int(now.timestamp()) // RENEWAL_CLAIM_SECONDS
-        name = f"slack/reindexer/{hashlib.sha256(install.refresh_token.encode()).hexdigest()}"
+        name = f"slack/renewal/{hashlib.sha256(install.refresh_token.encode()).hexdigest()}"
 
         async def act(work: UnitOfWork) -> bool:
             is_free = await work.deliveries.first_time(f"{name}/{turn}", now)

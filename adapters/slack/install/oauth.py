@@ -105,7 +105,7 @@ class OAuthFlow(AsyncOAuthFlow):
         return self._tokens.without_token()
 
     async def build_authorize_url(self, state: str, request: AsyncBoltRequest) -> str:
-        """Slack's page; a team in the query goes along if it is nothing but a team."""
+        """Return the URL of Slack's consent page; a valid team id in the query is passed on."""
         query = {
             "client_id": self.client_id,
             "scope": ",".join(self.settings.scopes or ()),

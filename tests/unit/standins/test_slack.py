@@ -734,6 +734,14 @@ WRONG = {
     "an unknown key": ([words("a", colour="red")], "invalid additional property: colour"),
     "an unknown key in rich text": ([rich({**SAID, "bold": True})], "invalid additional property: bold"),
     "an empty rich text": ([rich({"type": "text", "text": ""})], "more than 0"),
+    "a date in an unknown format": (
+        [rich({"type": "date", "timestamp": 1, "format": "{month}"})],
+        "must be a date format",
+    ),
+    "a date that is no date": (
+        [{"type": "section", "text": {"type": "mrkdwn", "text": "<!date^now>"}}],
+        "invalid date",
+    ),
     "no options": ([row({"type": "static_select", "options": []})], "no fewer than 1"),
     "an input": ([asks("Name")], "must dispatch"),
     "much markdown": ([{"type": "markdown", "text": "x" * 6001}] * 2, "all markdown"),
