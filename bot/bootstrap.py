@@ -45,7 +45,6 @@ class Signoff:
 
     @property
     def model(self) -> LanguageModel:
-        """What agents think with."""
         return self.minds.model
 
     def connections(self) -> Mapping[SurfaceName, ChatConnection]:

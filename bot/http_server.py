@@ -129,7 +129,6 @@ class HttpConnection(web.RequestHandler):
         super().data_received(data)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Make room."""
         self._table.release(self)
         self._head_is_there()
         super().connection_lost(exc)
@@ -184,7 +183,6 @@ class LimitedSite(web.BaseSite):
 
     @property
     def name(self) -> str:
-        """Where it listens."""
         return f"http://{self._host}:{self._port}"
 
     async def start(self) -> None:

@@ -47,7 +47,6 @@ class Models:
                 await prepare(*arguments)
 
     async def close(self) -> None:
-        """Let go of connections."""
         for each in (self.model, self.embedder, self.index):
             if close := getattr(each, "close", None):
                 closing: Awaitable[None] | None = close()

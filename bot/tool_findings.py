@@ -27,7 +27,6 @@ class ToolProbes:
 
 
 async def tool_findings(settings: Settings, probes: ToolProbes) -> tuple[Finding, ...]:
-    """All of them."""
     drawn, heard, spoken = probes.media()
     return (
         await _programs(settings, probes),

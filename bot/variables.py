@@ -147,7 +147,6 @@ def example_file() -> str:
 
 
 def reference() -> str:
-    """The content of `docs/reference/settings.md`."""
     lines = ["# Settings", "", INTRODUCTION]
     for section in SECTIONS:
         lines += ["", f"## {section}", "", "| variable | what it is | must be | when not set |", "|---|---|---|---|"]

@@ -51,7 +51,6 @@ class Operations:
         self.views, self.guard, self.heard = views, guard, heard
 
     def routes(self) -> list[web.RouteDef]:
-        """Health and metrics."""
         return [web.get("/healthz", self.health), web.get("/metrics", self.metrics)]
 
     async def health(self, _request: web.Request) -> web.Response:

@@ -33,7 +33,6 @@ class WakingEngine(Engine, Waker, Protocol):
 
 
 async def work(engine: WakingEngine, loop: Advancing) -> None:
-    """Advance agents until cancelled."""
     await engine.run(_carefully(engine, loop))
 
 

@@ -89,12 +89,10 @@ class SignoffClient(discord.Client):
             await self.connection.began(guild)
 
     async def on_socket_event_type(self, _event: str) -> None:
-        """The gateway sent something."""
         if self.connection:
             self.connection.heard_at = self.connection.context.clock.now()
 
     async def on_message(self, message: discord.Message) -> None:
-        """Somebody wrote something."""
         if self.connection:
             await self.connection.messages.take(message)
 
@@ -152,7 +150,6 @@ class DiscordConnection:
             logger.warning("discord unreachable, retrying", extra={"why": str(fault)})
 
     async def run(self) -> None:
-        """Listen until cancelled."""
         async_context.set(RedirectedAnswers(self.addresses))
         while True:
             with suppress(SurfaceError):

@@ -95,7 +95,6 @@ def reply_text(reply: str, look: Look) -> str:
 
 
 def said_text(text: str, look: Look) -> str:
-    """A message of Signoff."""
     rows = [*_barred(text, look)]
     return _text([DOT + rows[0].removeprefix(BAR), *rows[1:]])
 

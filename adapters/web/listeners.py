@@ -55,7 +55,6 @@ class Listeners:
         ]
 
     async def rename(self, request: web.Request) -> web.StreamResponse:
-        """Change the person's name."""
         form = await form_of(request)
         response = redirect_to(local_path(form.get("to", "/")))
         person = identity.renamed(identity.person_of(request), form.get("name", ""))

@@ -63,7 +63,6 @@ class Pages:
         return await thread_page(self.workspace, request)
 
     async def turn(self, request: web.Request) -> web.StreamResponse:
-        """One turn in full."""
         channel, views = channel_of(request), self.workspace.views
         agent, turn = await views.turn(channel, TurnId(request.match_info["turn"]))
         return await self.workspace.answer(request, "turn.html", channel=channel, agent=agent, turn=turn)

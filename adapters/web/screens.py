@@ -27,7 +27,6 @@ class FormState:
 
     @property
     def said(self) -> str:
-        """All error messages."""
         return " ".join(self.problems.values())
 
 

@@ -25,7 +25,6 @@ class InMemoryWeb:
     asked: list[str] = field(default_factory=list)
 
     def hold(self, page: Page) -> None:
-        """Add a page."""
         self.pages[page.url] = page
         self.files[page.url] = FetchedContent(url=page.url, kind="text/html", data=page.text.encode(), charset="utf-8")
 

@@ -58,7 +58,6 @@ class RedirectedAnswers(AsyncWebhookAdapter):
         self._addresses = addresses
 
     async def request(self, route: Route, *where: Any, **what: Any) -> Any:
-        """Ask there."""
         return await super().request(self._addresses.of_route(route), *where, **what)
 
 

@@ -55,7 +55,6 @@ class DiscordThreadMessage:
             logger.info("no reaction", extra={"why": str(fault)[:200]})
 
     async def tell(self, said: str) -> None:
-        """Answer with a sentence."""
         await self._answer(text_message(said))
 
     async def give(self, answer: Answer) -> None:

@@ -35,7 +35,6 @@ class DiscordModalListener:
     context: DiscordContext
 
     async def submit(self, interaction: discord.Interaction) -> None:
-        """Take a form."""
         if isinstance(refusal := await attempt(self._carry_out(interaction, origin_of(interaction))), RefusedAction):
             await tell(interaction, refusal.text)
         await acknowledge(interaction)

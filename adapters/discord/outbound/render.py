@@ -73,7 +73,6 @@ def whole_file(agent: Agent, turn: Turn) -> Attachment:
 
 
 def whole_message(agent: Agent, turn: Turn) -> DiscordMessage:
-    """Answers Show all."""
     return file_message(WHOLE_IN_FILE.format(number=turn.number), whole_file(agent, turn))
 
 

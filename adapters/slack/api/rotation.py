@@ -36,11 +36,9 @@ class Rotation:
         """Do nothing: each installation is read when it is needed."""
 
     async def install(self, workspace: str) -> WorkspaceInstall | None:
-        """Return the stored installation."""
         return await self._installed.get(workspace)
 
     async def every(self) -> tuple[WorkspaceInstall, ...]:
-        """Return all stored installations."""
         return await self._installed.every()
 
     async def valid(self, workspace: str) -> WorkspaceInstall | None:

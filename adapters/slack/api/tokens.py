@@ -138,7 +138,6 @@ class OneToken:
         return await self.install(workspace)
 
     async def every(self) -> tuple[WorkspaceInstall, ...]:
-        """The one."""
         return (self._install,) if self._install else ()
 
     async def close(self) -> None:

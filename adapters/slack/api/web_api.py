@@ -105,7 +105,6 @@ class SlackClients:
         return client
 
     async def close(self) -> None:
-        """Close the session."""
         if self._session:
             await self._session.close()
 

@@ -49,7 +49,6 @@ class FormContext:
 
     @property
     def scope(self) -> ChannelScope:
-        """The channel."""
         return ChannelScope.parse(self.channel)
 
 

@@ -67,7 +67,6 @@ def of_submission(body: Body, workspace: str, channel: str, thread: str = "") ->
 
 
 def of_command(body: Body, workspace: str) -> SlackEvent:
-    """A slash command."""
     return SlackEvent(
         workspace=workspace,
         channel=body["channel_id"],

@@ -46,7 +46,6 @@ class SlackThreadMessage:
         self.context.soon(self.context.react(self.arrival, self.ts, REACTIONS[sign]))
 
     async def tell(self, said: str) -> None:
-        """Answer with a sentence."""
         self.context.soon(self.context.tell(self.arrival, said))
 
     async def give(self, answer: Answer) -> None:

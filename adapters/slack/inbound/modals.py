@@ -27,7 +27,6 @@ class SlackModalListener:
     context: SlackContext
 
     async def submit(self, ack: Ack, body: Body, workspace: str) -> None:
-        """Take a form."""
         view = body["view"]
         match await attempt(self._carry_out(body, view, workspace)):
             case RefusedAction(error=InvalidInput() as error):

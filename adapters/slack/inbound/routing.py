@@ -57,7 +57,6 @@ class EventRouter:
         self.home = HomeTab(self.context)
 
     def listen(self, app: AsyncApp) -> None:
-        """Register everything."""
         clicks, slash = SlackClickListener(self.context), SlackSlashListener(self.context)
         forms = SlackModalListener(self.context)
         # Bolt asks each in turn whether it listens, so what people wait for stands first.

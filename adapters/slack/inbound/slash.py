@@ -20,7 +20,6 @@ class SlackSlashListener:
     context: SlackContext
 
     async def run(self, ack: Ack, body: Body, workspace: str) -> None:
-        """Answer one command."""
         answer = await attempt(self._answer(body.get("text") or "", of_command(body, workspace)))
         if not answer:
             await ack()

@@ -119,7 +119,6 @@ class OAuthFlow(AsyncOAuthFlow):
         return f"{self.settings.authorization_url}?{urlencode(query)}"
 
     async def build_install_page_html(self, url: str, request: AsyncBoltRequest) -> str:
-        """The install page."""
         return pages.invitation(url)
 
     async def run_installation(self, code: str) -> Installation | None:
@@ -163,7 +162,6 @@ class BoltInstallationStore(AsyncInstallationStore):
 
     @property
     def logger(self) -> logging.Logger:
-        """Where Bolt logs."""
         return logger
 
     async def async_save(self, installation: Installation) -> None:
@@ -212,7 +210,6 @@ class OAuthCallbacks:
     base_url: str
 
     async def success(self, args: AsyncSuccessArgs) -> BoltResponse:
-        """Show the welcome page."""
         install = _install(args.installation)
         logger.info("installed in a workspace", extra={"workspace": install.workspace})
         query = urlencode({"app": install.app_id, "team": install.workspace})

@@ -31,11 +31,9 @@ class OAuthStates(AsyncOAuthStateStore):
 
     @property
     def logger(self) -> logging.Logger:
-        """Where Bolt logs."""
         return logger
 
     async def async_issue(self, *args: Any, **kwargs: Any) -> str:
-        """Issue a new state."""
         return self._fernet.encrypt_at_time(secrets.token_bytes(NONCE_BYTES), self._now).decode()
 
     async def async_consume(self, state: str) -> bool:

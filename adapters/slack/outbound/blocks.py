@@ -57,7 +57,6 @@ def date_field(at: datetime) -> Block:
 
 
 def context(*texts: str, most: int = MAX_TEXT) -> Block:
-    """A context block."""
     return {"type": "context", "elements": [plain(text, most) for text in texts[:MAX_CONTEXT_ELEMENTS]]}
 
 
@@ -88,13 +87,11 @@ def link_run(url: str, label: str) -> Block:
 
 
 def numbered(*texts: str) -> Block:
-    """A numbered list."""
     lines = [line(*map(run, pieces(text, MAX_TEXT))) for text in texts]
     return {"type": "rich_text_list", "style": "ordered", "elements": lines}
 
 
 def quoted(text: str) -> Block:
-    """A block quote."""
     return {"type": "rich_text_quote", "elements": [run(text)]}
 
 
@@ -107,18 +104,15 @@ def preformatted(text: str) -> Block:
 
 
 def actions(*elements: Block, block_id: str = "") -> Block:
-    """A row of buttons."""
     block: Block = {"type": "actions", "elements": list(elements[:MAX_ACTION_ELEMENTS])}
     return block | {"block_id": block_id} if block_id else block
 
 
 def divider() -> Block:
-    """A thin line."""
     return {"type": "divider"}
 
 
 def heading(text: str) -> Block:
-    """A bold line."""
     return rich(line(run(text, "bold")))
 
 
