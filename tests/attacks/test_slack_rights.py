@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from adapters.slack.api.client import SlackApi
-from adapters.slack.api.directory import FRESH, RENEWED_AFTER, SlackDirectory
+from adapters.slack.api.directory import CACHE_TTL, REFRESH_AFTER, SlackDirectory
 from adapters.slack.api.web_api import SlackRefused
 from agent_core.errors import NotAllowed, NotFound, SurfaceBusy, SurfaceError
 from agent_core.model.channels import ChannelScope
@@ -63,7 +63,7 @@ def after(age: timedelta, answer: dict[str, object] | SurfaceError | TimeoutErro
 )
 @pytest.mark.proves("slack:rights-age")
 async def test_rights_of_long_ago_approve_nothing(answer: str) -> None:
-    for age in (FRESH, timedelta(days=7)):
+    for age in (CACHE_TTL, timedelta(days=7)):
         assert await after(age, {**GINA, "is_restricted": True}).kind() == "guest", answer
 
 
@@ -72,16 +72,16 @@ async def test_rights_of_long_ago_approve_nothing(answer: str) -> None:
 async def test_rights_that_cannot_be_looked_up_approve_nothing(answer: str) -> None:
     for fault in (SurfaceBusy("Busy.", 3), TimeoutError()):
         with pytest.raises(NotAllowed, match="Slack did not say who you are"):
-            await after(FRESH, fault).kind()
+            await after(CACHE_TTL, fault).kind()
 
 
 async def test_somebody_who_is_gone_is_not_found() -> None:
     with pytest.raises(NotFound):
-        await after(FRESH, SlackRefused("user_not_found")).kind()
+        await after(CACHE_TTL, SlackRefused("user_not_found")).kind()
 
 
 async def test_a_click_of_somebody_known_waits_for_nothing_and_renews_what_is_older() -> None:
-    desk = after(RENEWED_AFTER - timedelta(seconds=1), {**GINA, "is_restricted": True})
+    desk = after(REFRESH_AFTER - timedelta(seconds=1), {**GINA, "is_restricted": True})
     assert (await desk.kind(), len(desk.later)) == ("member", 0)
     desk.clock.advance(1)
     assert (await desk.kind(), len(desk.later), desk.slack.asked) == ("member", 1, 0)

@@ -1,10 +1,11 @@
 """Member directory: rereads members whose earlier grants still count."""
 
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TypeAlias
 
 import discord
+from cachetools import TTLCache
 
 from adapters.discord.api.client import UNKNOWN_MEMBER, DiscordRefused
 from adapters.discord.inbound.inbound_event import member_in
@@ -15,8 +16,8 @@ from agent_core.model.channels import ChannelScope
 from agent_core.ports.clock import Clock
 
 Key: TypeAlias = tuple[str, str]
-FRESH = timedelta(minutes=1)
-MOST_KNOWN = 5_000
+CACHE_TTL = timedelta(minutes=1)
+MAX_CACHED_MEMBERS = 5_000
 
 
 @dataclass(slots=True, kw_only=True)
@@ -25,18 +26,17 @@ class MemberDirectory:
 
     sending: DiscordSender
     clock: Clock
-    known: dict[Key, tuple[Actor, datetime]] = field(default_factory=dict)
+    known: TTLCache[Key, Actor] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.known = TTLCache(MAX_CACHED_MEMBERS, CACHE_TTL.total_seconds(), lambda: self.clock.now().timestamp())
 
     async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
         """The person as a member of that channel; raise NotFound for somebody who left the server."""
         key = (channel.key, person.id)
-        found = self.known.get(key)
-        if found and self.clock.now() - found[1] < FRESH:
-            return found[0]
-        actor = await self._fetch(channel, person)
-        if len(self.known) >= MOST_KNOWN:
-            self.known.clear()
-        self.known[key] = (actor, self.clock.now())
+        actor: Actor | None = self.known.get(key)
+        if actor is None:
+            actor = self.known[key] = await self._fetch(channel, person)
         return actor
 
     async def _fetch(self, channel: ChannelScope, person: Actor) -> Actor:

@@ -1,11 +1,12 @@
 """What people typed into forms that could not be used, and drafts that were offered: kept for an hour."""
 
 import secrets
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Generic, TypeVar
+
+from cachetools import TTLCache
 
 from adapters.forms import Form
 from agent_core.errors import NotPossible
@@ -14,8 +15,8 @@ from agent_core.ports.clock import Clock
 
 T = TypeVar("T")
 
-KEPT_FOR = timedelta(hours=1)
-MOST_KEPT = 2_000
+STORED_FOR = timedelta(hours=1)
+MAX_STORED = 2_000
 EXPIRED = "This form was kept for one hour and is gone: start again with /agent new."
 
 
@@ -32,23 +33,20 @@ class ExpiringStore(Generic[T]):
     """Things by keys that a button carries. A process that ends forgets them, and then it is said."""
 
     clock: Clock
-    things: OrderedDict[str, tuple[T, datetime]] = field(default_factory=OrderedDict)
+    things: TTLCache[str, T] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.things = TTLCache(MAX_STORED, ttl=STORED_FOR.total_seconds(), timer=lambda: self.clock.now().timestamp())
 
     def keep(self, thing: T, key: str = "") -> str:
-        """Keep it, and return its key."""
+        """Store it under `key`, or under a new random key; return the key."""
         key = key or secrets.token_urlsafe(16)
-        self.things[key] = (thing, self.clock.now())
-        while len(self.things) > MOST_KEPT:
-            self.things.popitem(last=False)
+        self.things[key] = thing
         return key
 
     def find(self, key: str) -> T | None:
-        """What was kept, or None."""
-        thing, at = self.things.get(key) or (None, self.clock.now())
-        if thing is not None and self.clock.now() - at <= KEPT_FOR:
-            return thing
-        self.things.pop(key, None)
-        return None
+        thing: T | None = self.things.get(key)
+        return thing
 
     def get(self, key: str) -> T:
         """What was kept; raise NotPossible once it is gone."""

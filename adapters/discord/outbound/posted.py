@@ -2,13 +2,13 @@
 
 import hashlib
 import io
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TypeVar
 
 import discord
+from cachetools import LRUCache
 
 from adapters.answers import Attachment
 from adapters.discord.api.client import UNKNOWN_MESSAGE, DiscordApi, DiscordRefused, is_archived
@@ -17,7 +17,7 @@ from agent_core.errors import ThreadGone
 
 T = TypeVar("T")
 
-MOST_DRAWN = 5_000
+MAX_REMEMBERED_MESSAGES = 5_000
 MAX_SEARCHED = 100
 MAX_CLOCK_SKEW = timedelta(minutes=2)
 LOWEST_MARK = 2**30  # Discord counts the components of a message from 1; marks are 32-bit numbers too
@@ -28,7 +28,7 @@ class DiscordSender:
     """`drawn` tells what messages show already; it may be lost, then more is sent."""
 
     calls: DiscordApi
-    drawn: OrderedDict[int, bytes] = field(default_factory=OrderedDict)
+    drawn: LRUCache[int, bytes] = field(default_factory=lambda: LRUCache(MAX_REMEMBERED_MESSAGES))
 
     async def post(self, place: int, message: DiscordMessage, nonce: str) -> int:
         """Send a message and return its id. Discord sends what has the same nonce once within some minutes."""
@@ -103,9 +103,6 @@ class DiscordSender:
 
     def _remember(self, message_id: int, message: DiscordMessage) -> None:
         self.drawn[message_id] = message.digest
-        self.drawn.move_to_end(message_id)
-        while len(self.drawn) > MOST_DRAWN:
-            self.drawn.popitem(last=False)
 
 
 def ready(message: DiscordMessage, nonce: str = "") -> discord.ui.LayoutView:

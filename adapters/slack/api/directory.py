@@ -1,13 +1,13 @@
 """User directory: members, guests, people of other organisations and bots, cached from Slack's API and events."""
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, TypeAlias
 
+from cachetools import LRUCache
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
@@ -22,10 +22,10 @@ from agent_core.ports.clock import Clock
 User: TypeAlias = Mapping[str, Any]
 # Slack tells of changes by user_change. These are for changes that were missed: after the first an entry is asked for
 # again in the background, after the second it is not believed any more.
-RENEWED_AFTER, FRESH = timedelta(minutes=15), timedelta(minutes=30)
-MOST_KNOWN = 50_000
+REFRESH_AFTER, CACHE_TTL = timedelta(minutes=15), timedelta(minutes=30)
+MAX_CACHED_PEOPLE = 50_000
 PAGE, MOST_PAGES = 500, 100
-PATIENCE = 2.0
+LOOKUP_TIMEOUT_SECONDS = 2.0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -35,7 +35,9 @@ class SlackDirectory:
     calls: SlackApi
     soon: BackgroundTasks
     clock: Clock
-    known: OrderedDict[tuple[str, str], tuple[Actor, datetime]] = field(default_factory=OrderedDict)
+    known: LRUCache[tuple[str, str], tuple[Actor, datetime]] = field(
+        default_factory=lambda: LRUCache(MAX_CACHED_PEOPLE)
+    )
 
     async def actor(self, channel: ChannelScope, person: str) -> Actor:
         """The person as they were known half an hour ago at most, or as Slack answers within two seconds.
@@ -45,12 +47,12 @@ class SlackDirectory:
         if found := self.known.get((channel.workspace, person)):
             actor, learned_at = found
             age = self.clock.now() - learned_at
-            if RENEWED_AFTER <= age < FRESH:
+            if REFRESH_AFTER <= age < CACHE_TTL:
                 self.soon(self._fetch(channel.workspace, person))
-            if age < FRESH:
+            if age < CACHE_TTL:
                 return actor
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(LOOKUP_TIMEOUT_SECONDS):
                 return await self._fetch(channel.workspace, person)
         except SlackRefused as refused:
             raise NotFound("person", person) from refused
@@ -66,9 +68,6 @@ class SlackDirectory:
         """Take over what Slack says of a person."""
         actor = actor_of(workspace, user)
         self.known[workspace, actor.id] = (actor, self.clock.now())
-        self.known.move_to_end((workspace, actor.id))
-        while len(self.known) > MOST_KNOWN:
-            self.known.popitem(last=False)
         return actor
 
     async def warm(self, workspace: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable
 from typing import Any
 
 from aiohttp import ClientError, ClientPayloadError, ClientResponse, ClientSession, ClientTimeout
+from cachetools import LRUCache
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
@@ -18,7 +19,7 @@ sdk_logger.setLevel(logging.INFO)  # at DEBUG the SDK logs responses, new tokens
 
 SLACK_API = "https://slack.com/api/"
 API_TIMEOUT_SECONDS = 10
-MOST_CLIENTS = 1_000
+MAX_CACHED_CLIENTS = 1_000
 MAX_ANSWER_BYTES = 20_000_000  # a page of 200 messages has a few MB
 RETRYABLE_ERRORS = frozenset(
     {"", "ratelimited", "rate_limited", "internal_error", "fatal_error", "service_unavailable", "request_timeout"}
@@ -83,7 +84,7 @@ class SlackClients:
     def __init__(self, base_url: str) -> None:
         self.base_url = base_url.rstrip("/") + "/"
         self._session: ClientSession | None = None
-        self._clients: dict[str | None, AsyncWebClient] = {}
+        self._clients: LRUCache[str | None, AsyncWebClient] = LRUCache(MAX_CACHED_CLIENTS)
 
     def client(self, token: str | None = None) -> AsyncWebClient:
         """Return a cached client for the token, without the SDK's own retries."""
@@ -99,8 +100,6 @@ class SlackClients:
             logger=sdk_logger,
         )
         client.proxy = None  # the SDK's choice knows no NO_PROXY; the session's does
-        if len(self._clients) >= MOST_CLIENTS:
-            self._clients.clear()
         self._clients[token] = client
         return client
 

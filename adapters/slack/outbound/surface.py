@@ -1,9 +1,10 @@
 """Slack as a ChatSurface: a root message for each agent, under it one message for each turn, edited as it moves on."""
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from cachetools import LRUCache
 
 from adapters.chat.background import BackgroundTasks
 from adapters.chat.status_updates import StatusUpdates, is_held_up
@@ -24,7 +25,7 @@ from agent_core.model.ids import AgentId
 from agent_core.model.note import Notice
 from agent_core.model.turn import Turn
 
-MOST_DRAWN = 5_000
+MAX_REMEMBERED_MESSAGES = 5_000
 STATUS_DELAY_SECONDS = 0.2  # seconds; what lasts no longer only flickers, and costs Slack and us a call
 SessionStatus = Literal["processing", "suspended", "active", "closed"]
 SESSION_STATUSES: dict[str, SessionStatus] = {
@@ -51,7 +52,7 @@ class SlackSurface:
     model: str
     directory: SlackDirectory
     name: SurfaceName = "slack"
-    drawn: OrderedDict[str, bytes] = field(default_factory=OrderedDict)
+    drawn: LRUCache[str, bytes] = field(default_factory=lambda: LRUCache(MAX_REMEMBERED_MESSAGES))
     sessions: dict[AgentId, SessionStatus] = field(default_factory=dict)
     lines: set[AgentId] = field(default_factory=set)
     without_sessions: set[str] = field(default_factory=set)
@@ -173,9 +174,6 @@ class SlackSurface:
 
     def _remember(self, key: str, digest: bytes) -> None:
         self.drawn[key] = digest
-        self.drawn.move_to_end(key)
-        while len(self.drawn) > MOST_DRAWN:
-            self.drawn.popitem(last=False)
 
     async def _send_status(self, agent: Agent, text: str) -> None:
         """Slack's own indicator says whether it works or waits; the root message says what Slack has no word for."""
