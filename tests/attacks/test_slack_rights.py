@@ -67,11 +67,11 @@ async def test_rights_of_long_ago_approve_nothing(answer: str) -> None:
         assert await after(age, {**GINA, "is_restricted": True}).kind() == "guest", answer
 
 
-@attack("approval", "The same while Slack does not answer", "refused: Slack did not say who you are")
+@attack("approval", "The same while Slack does not answer", "refused: Slack did not confirm who you are")
 @pytest.mark.proves("slack:rights-age")
 async def test_rights_that_cannot_be_looked_up_approve_nothing(answer: str) -> None:
     for fault in (SurfaceBusy("Busy.", 3), TimeoutError()):
-        with pytest.raises(NotAllowed, match="Slack did not say who you are"):
+        with pytest.raises(NotAllowed, match="Slack did not confirm who you are"):
             await after(CACHE_TTL, fault).kind()
 
 
