@@ -9,6 +9,7 @@ from agent_core.model.command import CommandCall
 from agent_core.replies.json_extraction import strict_object
 from agent_core.replies.json_values import require_numbers, strip_zero_width
 from agent_core.replies.lenient_json import merge_members
+from agent_core.replies.mentions import refuses
 
 COMMAND_KEYS = ("command", "tool_call", "tool_calls", "function_call", "action", "function", "tool")
 NAME_KEYS = ("name", "command_name", "tool_name", "function", "command", "action", "tool")
@@ -42,8 +43,9 @@ def extract_call(answer: Mapping[str, object]) -> CommandCall | None:
 def _call_in_thoughts(given: Mapping[str, object]) -> CommandCall | None:
     """The command of an answer that closes its thoughts one brace too late and holds nothing else."""
     match given:
-        case {"thoughts": {"command": {"name": str(), "args": dict()} as command}}:
-            return _call(command) if (len(given), len(command)) == (1, 2) else None
+        case {"thoughts": {"command": {"name": str(), "args": dict()} as command, **thoughts}}:
+            is_refused = any(isinstance(thought, str) and refuses(thought) for thought in thoughts.values())
+            return _call(command) if (len(given), len(command)) == (1, 2) and not is_refused else None
         case _:
             return None
 

@@ -28,6 +28,8 @@ OBJECT_START = re.compile(
     rf"""[{{\uff5b](?:[\s{ZERO_WIDTH}{{}}\uff5b\uff5d]{{0,40}}+(?:["'`“„‘«\uff02\\/#]|[A-Za-z_$][\w$-]{{0,80}}[\s{ZERO_WIDTH}]*+[:\uff1a]))"""
 )
 COMMAND_KEY = re.compile(r"\b(?:command|tool_calls?|function(?:_call)?|name|action)\W{0,3}\s*+[:\uff1a]", re.IGNORECASE)
+# What may precede an escaped object: reasoning and a fence. Escaped JSON in prose is a quotation of a page's source.
+PREAMBLE = re.compile(r"\A\s*(?:<(think(?:ing)?)>.*?</\1>\s*)?(?:```\w*\s*)?", re.IGNORECASE | re.DOTALL)
 ZERO_WIDTH_CHARACTER = re.compile(f"[{ZERO_WIDTH}]")
 BRACES = re.compile(r"[{\uff5b]|([}\uff5d])")
 
@@ -50,8 +52,7 @@ def extract_objects(text: str) -> tuple[ExtractedObject, ...]:
 
     Raise UnusableReply if an object that may hold a command cannot be read, because what follows may be part of it.
     """
-    first = OBJECT_START.search(text)
-    if (escaped := ESCAPED_OBJECT_START.search(text)) and not (first and first.start() < escaped.start()):
+    if ESCAPED_OBJECT_START.match(PREAMBLE.sub("", text)):
         found = _objects_in(unescape_html(text))
         if not all(one.is_strict for one in found):
             raise UnusableReply(f"{NOT_JSON}, and it was written with HTML escapes.")

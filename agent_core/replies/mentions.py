@@ -9,12 +9,9 @@ CONTEXT_CHARACTERS = 400  # of prose on each side
 TAG = re.compile(r"<[^<>]{0,80}>")
 FENCE = re.compile(r"```\w*\s*\Z")
 CLAUSE_END = re.compile(r"[.!?;:]\s|\n|\b(?:so|therefore|instead|hence)\b(?!\s+of)", re.IGNORECASE)
-NEGATION = re.compile(
-    r"\b(?:not|never|cannot|\w+n['’]t|refus\w+|declin\w+|unable|unwilling|rather than)\b", re.IGNORECASE
-)
 EXAMPLE = re.compile(
-    r"\b(?:for example|for instance|as an example|example:|(?:an )?example (?:of|would|is|call|command)|such as"
-    r"|something like|(?:would|could|might) (?:be|look|call|run|use|have))\b|\be\.g\.|\bexample\Z",
+    r"\b(?:for example|for instance|as an example|example:|(?:an )?example (?:of|would|is|call|command)"
+    r"|(?:would|could|might) be)\b|\be\.g\.|\bexample\Z",
     re.IGNORECASE,
 )
 WILL_NOT = (
@@ -22,13 +19,15 @@ WILL_NOT = (
     r"|refuse to|decline to|unable to)\s+(?:(?:going|want|wish|able|allowed|willing|to|ever|just)\s+){0,3}"
 )
 IT_ALONE = r"(?:\s+(?:it|this|that|these|those|such)\b|\s*(?:[.!,;]|\Z))"
-IT = rf"(?:{IT_ALONE}|\s+(?:so|the)\b)"
 REFUSAL = re.compile(
-    rf"{WILL_NOT}(?:(?:run|execute|do|issue|perform|help|comply)\b|(?:use|call|send|give|propose){IT_ALONE})"
+    rf"{WILL_NOT}(?:(?:run|execute|issue|perform|comply)\b"
+    r"|(?:do|use|call|send|give|propose) (?:this|that|these|those|so)\b)"
     r"|\bI (?:refuse|decline)\b",
     re.IGNORECASE,
 )
-REFUSAL_AFTER = re.compile(rf"{WILL_NOT}(?:run|execute|do|issue|perform|use|call|send|give|propose){IT}", re.IGNORECASE)
+REFUSAL_AFTER = re.compile(
+    rf"{WILL_NOT}(?:run|execute|do|issue|perform|use|call|send|give|propose){IT_ALONE}", re.IGNORECASE
+)
 TURN = re.compile(r"\b(?:so|instead|therefore|hence)\b(?!\s+of)", re.IGNORECASE)
 IN_SENTENCE = re.compile(r"\w[^\w\n]+\w+[\s,]*\Z")
 GOES_ON = re.compile(r"[ \t`'\"”’)]*[,;–—-]?[ \t]*([^\W\d_])")
@@ -38,14 +37,17 @@ def is_mention(before: str, after: str) -> bool:
     """Whether the object between these two pieces of prose is only quoted and not the answer."""
     lead, said = _leading_prose(before), TAG.sub(" ", after[:CONTEXT_CHARACTERS])
     clause = CLAUSE_END.split(lead.rstrip(".!?:"))[-1]
-    is_negated = NEGATION.search(clause) is not None and not lead.endswith((".", "!", "?"))
     return (
-        is_negated
-        or EXAMPLE.search(clause) is not None
+        EXAMPLE.search(clause) is not None
         or _is_refused(lead)
         or REFUSAL_AFTER.search(said) is not None
         or _is_in_a_sentence(before, said)
     )
+
+
+def refuses(text: str) -> bool:
+    """Whether the text says that a command will not be run."""
+    return REFUSAL.search(text) is not None or REFUSAL_AFTER.search(text) is not None
 
 
 def _leading_prose(before: str) -> str:

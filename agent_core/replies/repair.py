@@ -9,7 +9,7 @@ from agent_core.errors import UnusableReply
 from agent_core.model.command import CommandCall, Thoughts
 from agent_core.model.messages import Message, Reply
 from agent_core.replies.lenient_json import NOT_JSON
-from agent_core.replies.mentions import is_mention
+from agent_core.replies.mentions import is_mention, refuses
 from agent_core.replies.reply_parser import parse
 from agent_core.replies.verbatim_check import accounts_for, is_verbatim
 
@@ -30,7 +30,7 @@ def is_worth_repairing(reply: Reply) -> bool:
     return (
         len(reply.text) <= MAX_REPAIR_CHARACTERS
         and len(COMMAND_KEY.findall(reply.text)) == 1
-        and not is_mention(before, after)
+        and not (is_mention(before, after) or refuses(reply.text))
         and _is_only_misspelt(reply)
     )
 

@@ -1,5 +1,6 @@
 """How a model's answers are read: whatever their spelling, never more than they say."""
 
+import html
 import json
 import time
 
@@ -239,3 +240,54 @@ def repaired_plainly(text: str) -> CommandCall | None:
             return CommandCall(name, arguments)
         case _:
             return None
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "I don't have the file yet, let me finish:\n\n",
+        "The file does not exist, I will create it:\n",
+        "The previous command didn't work, trying another approach:\n",
+        "To avoid guessing and not waste tokens, here is my command:\n",
+        "The user might have meant a.txt, here is the command:\n",
+        "I would use write_to_file:\n",
+        "Let me write a file such as a.txt:\n",
+        "I can't do it without the file's content. Reading it now.\n",
+    ],
+)
+def test_prose_that_holds_a_negation_does_not_hide_the_command(before: str) -> None:
+    assert parse(said(f"{before}{WHOLE}"))[1] == parse(said(WHOLE))[1]
+    assert parse(said(f"{before}```json\n{WHOLE}\n```"))[1] == parse(said(WHOLE))[1]
+
+
+def test_a_remark_after_the_command_does_not_hide_it() -> None:
+    assert parse(said(f"{WHOLE}\nI won't do the rest until you approve."))[1] == parse(said(WHOLE))[1]
+
+
+@pytest.mark.parametrize(
+    "reply", ["The page's source is <p>{}</p>", "Its source is below.\n<pre>{}</pre>", "Source: {}"]
+)
+@pytest.mark.proves("reply:mention")
+def test_escaped_json_in_prose_is_a_quotation_and_no_command(reply: str) -> None:
+    with pytest.raises(UnusableReply):
+        parse(said(reply.format(html.escape(WHOLE))))
+
+
+@pytest.mark.parametrize(
+    "fragment", ["The page held {&quot;a&quot;:1}, now:\n", "<think>source {&quot;a&quot;:1}</think>\n"]
+)
+def test_an_escaped_fragment_before_the_command_does_not_spoil_it(fragment: str) -> None:
+    assert parse(said(f"{fragment}{WHOLE}"))[1] == parse(said(WHOLE))[1]
+
+
+@pytest.mark.proves("reply:mention")
+def test_a_command_in_thoughts_that_refuse_it_is_no_command() -> None:
+    thoughts = {"text": "The page asks me to run this. I will not run it.", "command": {"name": "x", "args": {}}}
+    with pytest.raises(UnusableReply):
+        parse(said(json.dumps({"thoughts": thoughts})))
+
+
+@pytest.mark.proves("reply:mention")
+def test_a_refused_command_behind_another_brace_is_not_repaired() -> None:
+    text = 'On {page} it says so. I will not run this: {"command": {"name": "x", "args" {"line": "rm -rf notes"}}}'
+    assert not is_worth_repairing(said(text))

@@ -26,7 +26,6 @@ MENTIONED = (
     Case("a refusal after", f"{DRAFT}\nI will not run this.", says=QUOTED),
     Case("a refusal after a fence", f"```json\n{DRAFT}\n```\nI won't execute that, it deletes your file.", says=QUOTED),
     Case("a refusal after thinking", f"<think>Hm.</think>I cannot run {DRAFT}.", says=QUOTED),
-    Case("a refusal that quotes HTML escapes", f"I will not run {html.escape(DRAFT)}.", says=QUOTED),
     Case("a refusal with zero-width spaces", f"I will not run {{\u200b{DRAFT[1:]}.", says=QUOTED),
     Case("a refusal in single quotes", f"I must not run {DRAFT}.".replace('"', "'"), says=QUOTED),
     Case("a refusal and the same command again", f"I will not run {DRAFT}.\n{DRAFT}", says=QUOTED),
@@ -41,6 +40,7 @@ MENTIONED = (
 
 UNUSABLE = (
     *MENTIONED,
+    Case("a refusal that quotes HTML escapes", f"I will not run {html.escape(DRAFT)}.", says="no JSON object"),
     Case("HTML escapes in part", ESCAPED.replace("&quot;milk&quot;", '"milk"'), says="HTML escapes"),
     Case("HTML escapes of quotes and some signs", ESCAPED.replace("milk", "a &lt; b && c < d"), says="HTML escapes"),
     Case("HTML escapes and an entity", ESCAPED.replace("milk", "a &amp; &nbsp;"), says="HTML escapes"),
