@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from adapters.ui_text import counted
 from agent_core.model.actors import Actor
 from agent_core.model.decision import ApproveEdited
 from agent_core.model.diffs import TextDiff, diff_of
+from agent_core.model.lines import counted
 from agent_core.model.turn import Turn
 
 MAX_QUOTED_CHARACTERS = 60  # a longer value is counted in lines, not quoted

@@ -11,13 +11,13 @@ from adapters.decision_log import newest_rows
 from adapters.forms import dollars
 from adapters.settings_file import FILENAME, settings_text
 from adapters.site_settings import set_sites
-from adapters.ui_text import ago, counted, first_word
+from adapters.ui_text import ago, first_word
 from adapters.visible_text import readable
 from agent_core.errors import InvalidInput
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
 from agent_core.model.ids import MemoryId
-from agent_core.model.lines import one_line
+from agent_core.model.lines import counted, one_line
 from agent_core.model.memory import Memory
 from agent_core.model.usage import Budget, CallKind
 from agent_core.service.agent_settings import AgentSettings

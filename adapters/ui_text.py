@@ -6,6 +6,7 @@ from datetime import datetime
 
 from agent_core.model.command import RISK_CLASSES, RiskClass
 from agent_core.model.lease import covered_classes
+from agent_core.model.lines import counted
 
 FIRST_LINES, FIRST_CHARACTERS = 12, 1200
 JUST_NOW = "just now"
@@ -56,11 +57,6 @@ def first_lines(text: str) -> tuple[str, bool]:
     """The first lines of a result for the card, and whether any text was left out."""
     part = "\n".join(text.splitlines()[:FIRST_LINES])[:FIRST_CHARACTERS]
     return part, len(part) < len(text.rstrip("\n"))
-
-
-def counted(number: int, noun: str) -> str:
-    """A number with its noun, which takes an s in the plural: `1 byte`, `1,200 bytes`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def more_text(count: int) -> str:

@@ -56,7 +56,7 @@ from agent_core.model.turn import Turn
 from agent_core.service.views import AgentViews
 
 DONE, STOPPED = 0, 3
-NOT_COVERED = "--continuous does not cover this command, so nothing was run. Start without it to decide."
+NOT_COVERED = "--continuous covers this command no more, so it was not run. Start without it to decide."
 
 
 @dataclass(slots=True, kw_only=True)
@@ -158,9 +158,9 @@ class Console:
                 return
             try:
                 await self._answer(turn, line)
-            except NotFound:
-                raise
             except PersonError as error:
+                if isinstance(error, NotFound) and error.kind in ("agent", "turn"):
+                    raise
                 self._say(str(error))
 
     async def _repeat_card(self, turn: Turn) -> None:

@@ -12,10 +12,10 @@ from typing import Literal
 
 from adapters.cards import Card, Labelled, lease_text, turn_card
 from adapters.risk_labels import Level
-from adapters.ui_text import counted
 from adapters.visible_text import readable
 from agent_core.model.agent import Agent
 from agent_core.model.command import Preview
+from agent_core.model.lines import counted
 from agent_core.model.turn import Turn
 
 BAR, DASHED, DOT = "│ ", "┊ ", "• "

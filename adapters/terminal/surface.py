@@ -5,10 +5,10 @@ import getpass
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from adapters.ui_text import counted
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
+from agent_core.model.lines import counted
 from agent_core.model.note import Notice
 from agent_core.model.turn import Turn
 

@@ -12,11 +12,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from adapters import cards, decision_log
 from adapters.buttons import Button
 from adapters.thread_commands import CALLS
-from adapters.ui_text import REPLY_DOES, ago, counted, covered_text, first_lines, media_type, size_text
+from adapters.ui_text import REPLY_DOES, ago, covered_text, first_lines, media_type, size_text
 from adapters.visible_text import finalized, visible
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
-from agent_core.model.lines import one_line
+from agent_core.model.lines import counted, one_line
 from agent_core.model.note import Note, Notice
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Usage

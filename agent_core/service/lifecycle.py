@@ -83,7 +83,7 @@ class AgentLifecycle(TransactionalService):
             if isinstance(agent.status, Stopped):
                 raise NotPossible(f"already stopped by {agent.status.by}, {agent.since:%H:%M} UTC")
             ended[:] = [helper.id for helper in await self._stop_helpers(work, agent, origin)]
-            self.announce(work, agent, "stopped", f"stopped by {origin.by}. Resume to let it think anew.")
+            self.announce(work, agent, "stopped", f"stopped by {origin.by}. Resume to continue.")
             stopped = await self._stop(work, agent, origin)
             await report(work, stopped, self.clock.now())
             return stopped

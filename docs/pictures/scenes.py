@@ -89,7 +89,7 @@ async def scenes(now: datetime) -> tuple[Scene, ...]:
     rejected = deletes.decide(Reject("Keep it: the desk works with it too."), by=ANA, at=now)
     running = write.decide(Approve(), by=BEN, at=write.proposed_at).start(write.proposed_at)
     at_rest = _placed("rest", asks.agent, running.stop(ANA, now), Stopped(ANA))
-    told = Notice.to(at_rest.agent, "stopped", f"stopped by {ANA}. Resume to let it think anew.", now)
+    told = Notice.to(at_rest.agent, "stopped", f"stopped by {ANA}. Resume to continue.", now)
     return (
         asks,
         _placed("lease", under_lease, done, Thinking()),

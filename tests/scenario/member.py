@@ -183,7 +183,7 @@ class GuildChat:
 
     async def resume(self) -> None:
         """Press Resume under the notice."""
-        notice = await self.guild.message("Resume to let it think anew")
+        notice = await self.guild.message("Resume to continue")
         await pressed(self.person, notice, "Resume")
 
     async def sees(self, text: str) -> bool:

@@ -154,7 +154,7 @@ class SlackChat:
 
     async def resume(self) -> None:
         """Press Resume under the notice."""
-        notice = await self.office.said("Resume to let it think anew")
+        notice = await self.office.said("Resume to continue")
         await self.person.clicks(notice, "Resume")
 
     async def sees(self, text: str) -> bool:

@@ -215,8 +215,8 @@ async def test_the_same_interaction_twice_counts_once(tmp_path: Path) -> None:
         stop = str(Button("stop", (await play.running.agent()).id))
         _click(play.guild, play.ana.person, card.message, stop, times=2)
         await play.guild.env.settle()
-        await play.guild.message("Resume to let it think anew")
-        notices = [each for each in play.guild.said() if "Resume to let it think anew" in text_of(each)]
+        await play.guild.message("Resume to continue")
+        notices = [each for each in play.guild.said() if "Resume to continue" in text_of(each)]
         assert len(notices) == 1
 
 

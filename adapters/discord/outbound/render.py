@@ -41,6 +41,7 @@ from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.draft import AgentDraft
 from agent_core.model.files import FileEntry
+from agent_core.model.lines import counted
 from agent_core.model.note import Notice
 from agent_core.model.turn import Turn
 
@@ -172,7 +173,7 @@ def files_message(agent: Agent, entries: Sequence[FileEntry]) -> DiscordMessage:
     if not entries:
         return compose(ui.TextDisplay(f"{name} has no files yet."))
     first, others = entries[:MAX_UPLOAD_BUTTONS], entries[MAX_UPLOAD_BUTTONS:]
-    items: list[Item] = [ui.TextDisplay(f"**{name}** · {len(entries):,} files")]
+    items: list[Item] = [ui.TextDisplay(f"**{name}** · {counted(len(entries), 'file')}")]
     items += [ui.Section(_file(each), accessory=element(DiscordUploadButton.of(agent.id, each.path))) for each in first]
     room = MAX_TEXT - MAX_NAME - (MAX_SHORT + 70) * len(first)
     return compose(*items, *([ui.TextDisplay(listed([*map(_file, others)], "files", room))] if others else []))

@@ -43,6 +43,7 @@ from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.draft import AgentDraft
 from agent_core.model.files import FileEntry
+from agent_core.model.lines import counted
 from agent_core.model.note import Notice
 from agent_core.model.turn import Turn
 
@@ -142,7 +143,7 @@ def files_message(agent: Agent, entries: Sequence[FileEntry]) -> SlackMessage:
     shown = entries[:MAX_UPLOAD_BUTTONS]
     blocks = [_file(agent, entry) for entry in shown]
     blocks += _rest(len(entries) - len(shown), "files")
-    return SlackMessage(notification(f"{agent.name}: {len(entries):,} files"), blocks)
+    return SlackMessage(notification(f"{agent.name}: {counted(len(entries), 'file')}"), blocks)
 
 
 def delete_message(agent: Agent) -> SlackMessage:

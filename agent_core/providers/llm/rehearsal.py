@@ -228,11 +228,12 @@ def _finish(steps: Sequence[RehearsalStep], settled: Mapping[int, RehearsalPast]
         "This was demo mode: a script, no AI.",
         *(_summary_line(step, settled[at]) for at, step in enumerate(steps)),
     ]
+    proposed = "The only step was proposed." if len(steps) == 1 else f"All {len(steps)} steps were proposed."
     return _reply(
-        text="\n".join((f"All {len(steps)} steps are through.", *remarks)),
-        reasoning="Every step of the script was proposed once. Whether the goals are reached is yours to say.",
-        plan="- Nothing is left.",
-        speak="My script is at its end. May I finish?",
+        text="\n".join((proposed, *remarks)),
+        reasoning="Every step of the script was proposed once. You decide whether the goals are reached.",
+        plan="- No steps are left.",
+        speak="The script has ended. May I finish?",
         action=Action(
             command="task_complete", arguments={"reason": _shorten("\n".join(lines), MAX_REASON_CHARACTERS)}, title=""
         ),

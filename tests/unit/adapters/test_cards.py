@@ -9,7 +9,7 @@ from inline_snapshot import snapshot
 
 from adapters.buttons import Button, ViewButton
 from adapters.cards import Card, lease_text, money, spend_text, status_text, summary_text, turn_card
-from adapters.ui_text import age, ago, counted, covered_text, first_lines, size_text
+from adapters.ui_text import age, ago, covered_text, first_lines, size_text
 from adapters.visible_text import visible
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Finished, Paused, Stopped, Thinking
@@ -17,6 +17,7 @@ from agent_core.model.agent_policy import Policy
 from agent_core.model.command import CommandCall, Preview, Proposal, RiskClass, Thoughts
 from agent_core.model.decision import Approve, ApproveEdited, Reject
 from agent_core.model.lease import Lease
+from agent_core.model.lines import counted
 from agent_core.model.result import Failed, Interrupted, Succeeded
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Budget, Usage

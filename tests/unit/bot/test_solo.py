@@ -369,7 +369,7 @@ async def test_continuous_does_not_approve_a_command_that_always_asks() -> None:
     desk = desk_of(reply_text("wipe"))
     wiped = risky(desk, "write", always_asks=True)
     assert await desk.sits(replace(CLERK, continuous=10)) == 3
-    assert (wiped, "--continuous does not cover this command" in desk.written) == ([], True)
+    assert (wiped, "--continuous covers this command no more" in desk.written) == ([], True)
 
 
 @pytest.mark.proves("solo:covered")
@@ -542,3 +542,9 @@ async def test_after_an_edit_the_terminal_shows_what_ran() -> None:
     assert "filename · changed by @" in ran
     assert "│ +b.txt" in ran
     assert "b.txt" in ran.partition("Preview:")[2]
+
+
+async def test_a_memory_that_is_not_there_is_told_and_the_conversation_goes_on() -> None:
+    desk = desk_of(WRITE, DONE)
+    assert await desk.sits(CLERK, "!memory forget zzz", "y", "y") == 0
+    assert "There is no memory zzz in this channel." in desk.written
