@@ -50,7 +50,7 @@ from tests.properties.cards import (
 PLACE = FormContext("slack/T1/C1", "edit:turn:1", "12.3")
 
 
-DATE = re.compile(r"<!date\^\d+\^\{date_short_pretty\} \{time\}\|\d{4}-\d\d-\d\d \d\d:\d\d UTC>")
+DATE = re.compile(r"<!date\^\d+\^\{date_short_pretty\} \{time\}\|\d{1,2} [A-Z][a-z]{2} \d{4}, \d\d:\d\d UTC>")
 
 
 def objects(value: object) -> Iterator[dict[str, Any]]:

@@ -116,12 +116,12 @@ INSIDE = """
 import asyncio, json
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
-from agent_core.providers.egress.gateway import Door
-from agent_core.providers.egress.values import Wanted
+from agent_core.providers.egress.gateway import EgressGateway
+from agent_core.providers.egress.values import FetchLimits
 
 async def tried(url):
     try:
-        return (await Door().fetch(url, Sites(), Wanted(most=100))).data.decode()
+        return (await EgressGateway().fetch(url, Sites(), FetchLimits(max_bytes=100))).data.decode()
     except CommandError as refusal:
         return str(refusal)
 
