@@ -14,7 +14,7 @@ from adapters.slack.api.client import SlackApi
 from adapters.slack.api.directory import SlackDirectory
 from adapters.slack.api.web_api import SlackRefused
 from adapters.slack.inbound.inbound_event import SlackEvent
-from adapters.slack.inbound.mentions import as_written
+from adapters.slack.inbound.mentions import plain_text
 from adapters.slack.outbound.blocks import Block
 from adapters.slack.outbound.message import SlackMessage
 from adapters.slack.outbound.render import answer_message
@@ -46,11 +46,11 @@ class SlackContext(ChatServices):
         by = await self.directory.actor(channel, arrival.person)
         return Origin(by=by, channel=channel, delivery=arrival.delivery)
 
-    async def as_written(self, text: str, workspace: str) -> str:
+    async def plain_text(self, text: str, workspace: str) -> str:
         """What somebody wrote, without Slack's spelling and without Signoff's own name."""
         install = await self.calls.tokens.install(workspace)
         names = partial(self.directory.name_of, workspace)
-        return as_written(text, names, bot=install.bot_user if install else "")
+        return plain_text(text, names, bot=install.bot_user if install else "")
 
     async def tell(self, arrival: SlackEvent, said: str | SlackMessage) -> None:
         """Send an ephemeral message to one person."""

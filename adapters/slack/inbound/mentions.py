@@ -7,7 +7,7 @@ from collections.abc import Callable
 ENTITY = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
 
 
-def as_written(text: str, names: Callable[[str], str], *, bot: str = "") -> str:
+def plain_text(text: str, names: Callable[[str], str], *, bot: str = "") -> str:
     """The text with mentions, channels and links as they were shown; the bot's own name is left out."""
     return html.unescape(ENTITY.sub(lambda found: _shown(found, names, bot), text)).strip()
 

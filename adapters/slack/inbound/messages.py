@@ -86,7 +86,7 @@ class SlackMessageListener(ThreadListener):
         except PersonError as error:
             self.context.soon(self.context.tell(arrival, str(error)))
             return
-        said = await self.context.as_written(event.get("text") or "", arrival.workspace)
+        said = await self.context.plain_text(event.get("text") or "", arrival.workspace)
         message = SlackThreadMessage(
             context=self.context, agent=agent, arrival=arrival, origin=origin, text=said, ts=event["ts"]
         )
@@ -101,7 +101,7 @@ class SlackMessageListener(ThreadListener):
         """Answer where nobody's thread is: offer an agent for what was asked, or explain."""
         if not await self.context.inbound_log.first_time(arrival.delivery):
             return
-        said = await self.context.as_written(event.get("text") or "", arrival.workspace)
+        said = await self.context.plain_text(event.get("text") or "", arrival.workspace)
         file = next(
             (file for file in event.get("files") or () if str(file.get("name")).endswith(SETTINGS_SUFFIXES)), None
         )
