@@ -15,7 +15,7 @@ from adapters.actions import ActionDispatcher
 from adapters.cards import status_text
 from adapters.settings_file import read_settings, write_settings
 from adapters.terminal.console import DONE, Console
-from adapters.terminal.questions import ask_name, ask_rest, is_complete
+from adapters.terminal.questions import ask_name, ask_role_and_goals, is_complete
 from adapters.terminal.render import said_text
 from adapters.terminal.streams import Streams, standard
 from adapters.terminal.surface import CHANNEL, TerminalSurface, person
@@ -156,7 +156,7 @@ async def _start(terminal: Terminal, draft: AgentDraft, streams: Streams, origin
     named = await ask_name(draft, streams)
     if known := await terminal.core.views.find_by_name(origin.channel, " ".join(named.name.split())):
         return await _resume(terminal, known, named, streams, origin)
-    whole = draft if is_complete(draft) else await ask_rest(named, streams)
+    whole = draft if is_complete(draft) else await ask_role_and_goals(named, streams)
     agent = await terminal.core.service.create(whole, origin)
     goals = (f"{number}. {goal}" for number, goal in enumerate(agent.goals, 1))
     told = "\n".join((f"{agent.name}, {agent.role}", *goals, _model(terminal, agent)))

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from adapters.cards import Card, Labelled
-from adapters.chat.full_text import command_parts, spoken_parts
+from adapters.chat.full_text import command_sections, headline_sections
 from adapters.slack.outbound.blocks import MAX_TEXT, Block, line, preformatted, rich, run
 from adapters.slack.outbound.card import one_line
 from adapters.slack.outbound.texts import clean
@@ -18,7 +18,7 @@ MAX_LABEL = 2000
 
 def parts_of(card: Card) -> list[list[Block]]:
     """All there is of a turn, in parts that a view can hold."""
-    return split_into_parts([*drawn(spoken_parts(card, card.state)), *drawn(command_parts(card), boxed=True)])
+    return split_into_parts([*drawn(headline_sections(card, card.state)), *drawn(command_sections(card), boxed=True)])
 
 
 def drawn(texts: Sequence[Labelled], *, boxed: bool = False) -> Iterator[Block]:

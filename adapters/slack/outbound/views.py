@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from adapters.buttons import ViewButton, ViewVerb
 from adapters.cards import Card, Labelled, as_text, money
-from adapters.chat.full_text import thoughts_of
+from adapters.chat.full_text import thoughts_sections
 from adapters.chat.subcommands import Link
 from adapters.forms import argument_names
 from adapters.slack.inbound.fields import ARGUMENT, FormContext
@@ -136,7 +136,7 @@ def reply_view(notice: Notice, place: FormContext, part: int = 1) -> Block:
 
 def thoughts_view(card: Card, place: FormContext | None = None) -> Block:
     """All thoughts of a turn; where they are longer than a view, its beginning."""
-    first, *more = split_into_parts(list(drawn(thoughts_of(card))))
+    first, *more = split_into_parts(list(drawn(thoughts_sections(card))))
     rest = "This is only the beginning: Show all has everything."
     button = element(ViewButton("show all", card.turn)) if place else None
     blocks = [*first, *([section(rest, button)] if more else [])]
