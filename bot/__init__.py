@@ -1,1 +1,1 @@
-"""The process: settings, composition, command line. It knows everyone; nobody knows it."""
+"""The process: settings, composition root and command line. `bot` imports every other package; none imports `bot`."""

@@ -23,7 +23,7 @@ COMMANDS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return the process's exit code."""
+    """Run a command and return the exit code of the process."""
     close_new_files()
     given = list(sys.argv[1:] if arguments is None else arguments)
     name = "solo" if given[:1] == ["solo"] else _parser().parse_args(given).command
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 async def _command(name: str, settings: Settings, rest: Sequence[str]) -> int:
-    # Each command loads only what it needs, so that `doctor` and `migrate` answer at once.
+    # Each command imports only what it needs, so that `doctor` and `migrate` start fast.
     from bot import commands
 
     return await commands.BY_NAME[name](settings, rest)

@@ -1,6 +1,6 @@
-"""The composition root: wires the parts of one process from what `model_wiring.py` and `tool_wiring.py` choose.
+"""The composition root: assembles one process, with the parts that `model_wiring.py` and `tool_wiring.py` choose.
 
-Slow imports (the SDK of a model, migrations) happen only where a setting asks for them.
+Slow imports (a model's SDK, migrations) happen only if a setting needs them.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -34,7 +34,7 @@ from bot.tool_wiring import Tools, tool_probes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signoff:
-    """Everything wired together."""
+    """All assembled parts of one process."""
 
     settings: Settings
     minds: Models
@@ -48,15 +48,15 @@ class Signoff:
         return self.minds.model
 
     def connections(self) -> Mapping[SurfaceName, ChatConnection]:
-        """What takes in what people do on each platform that is on, by the platform's name."""
+        """The connections to the enabled chat platforms, by the platform's name."""
         return {each.surface.name: each.connect(self.actions, self.core) for each in self.platforms}
 
 
 @asynccontextmanager
 async def assemble(settings: Settings, *surfaces: ChatSurface, with_platforms: bool = False) -> AsyncIterator[Signoff]:
-    """Bring the tables up to date and wire everything for these surfaces; let go of it at the end.
+    """Migrate the database, assemble a process for these surfaces, and close everything at the end.
 
-    `with_platforms`: for the chat platforms too that are on.
+    `with_platforms`: include the enabled chat platforms.
     """
     make_home(settings)
     await migrate_database(settings)
@@ -75,7 +75,7 @@ async def assemble(settings: Settings, *surfaces: ChatSurface, with_platforms: b
 
 
 async def migrate_database(settings: Settings) -> None:
-    """Bring the database up to date; raise SettingsError when it cannot be reached or is newer."""
+    """Migrate the database; raise SettingsError if it cannot be reached or its schema is newer than this version."""
     try:
         await upgrade(settings.database_url)
     except OSError as fault:
@@ -84,7 +84,7 @@ async def migrate_database(settings: Settings) -> None:
 
 
 def make_home(settings: Settings) -> None:
-    """Make the data folder; raise SettingsError when that cannot be done."""
+    """Create the data folder; raise SettingsError if that fails."""
     try:
         settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as fault:
@@ -93,9 +93,9 @@ def make_home(settings: Settings) -> None:
 
 
 def probes(settings: Settings) -> Probes:
-    """How the doctor looks at what is configured."""
+    """The checks that `signoff doctor` runs on the configuration."""
     from agent_core.providers.embeddings.local_embedder import LocalEmbedder
-    from agent_core.providers.llm.tokenizer_files import missing  # loaded when first asked
+    from agent_core.providers.llm.tokenizer_files import missing  # imported on first use
 
     address = settings.endpoint
     endpoint = partial(endpoint_fault, address.url if address else "", address.key if address else "")
@@ -120,7 +120,7 @@ async def _tables(settings: Settings) -> Tables:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Ground:
-    """What everything stands on."""
+    """The parts that every other part depends on."""
 
     settings: Settings
     database: SqlDatabase
@@ -185,7 +185,7 @@ def _options(settings: Settings) -> CoreOptions:
             agents_per_channel=settings.max_agents_per_channel,
             agents_per_person=settings.max_agents_per_person,
         ),
-        fast_model=settings.fast_model if settings.has_endpoint else "",  # a file holds one model
+        fast_model=settings.fast_model if settings.has_endpoint else "",  # a model file contains one model
         continuous_limit=settings.continuous_limit,
         profile=wanted_profile(settings),
         secrets=Secrets.of(settings.secrets),

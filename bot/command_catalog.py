@@ -1,4 +1,4 @@
-"""Every command there is, and which of them agents have: what settings and the machine do not allow is off."""
+"""All commands of agents, and which of them are enabled by the settings and the machine."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -31,16 +31,16 @@ NO_PUBLISHER = f"{X_VARIABLES} are not set."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandCatalog:
-    """Makes the commands from what the operator set and what the machine has."""
+    """Builds the commands that the settings and the machine allow."""
 
     settings: Settings
     tools: Tools
     search: Search
 
     def commands(self, parts: CommandParts) -> Commands:
-        """Those that agents have, those that are off with the reason; raise SettingsError for a name that is none.
+        """The enabled commands, and the disabled ones with the reason.
 
-        What the operator took away is not there at all.
+        Commands that the operator removed are in neither. Raise SettingsError for an unknown command name.
         """
         every, settings = self.every(parts), self.settings
         _must_be_known("DISABLED_COMMANDS", settings.disabled_commands, {each.spec.name for each in every})
@@ -51,7 +51,7 @@ class CommandCatalog:
         return Commands.of(*(redact_output(each, secrets) for each in kept))
 
     def every(self, parts: CommandParts) -> tuple[Command, ...]:
-        """All there are, in the order in which models are told of them."""
+        """All commands, in the order in which prompts list them."""
         tools = self.tools
         return (
             *FileCommands(tools.documents).commands,

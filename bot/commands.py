@@ -1,4 +1,4 @@
-"""What each command of the command line does, once the settings are read."""
+"""The commands of the command line (run, web, worker, solo, migrate, doctor), called with the loaded settings."""
 
 import asyncio
 import os
@@ -34,28 +34,28 @@ GRACE = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Chats:
-    """What takes in what people do on the chat platforms that are on, by the platform's name."""
+    """The connections to the enabled chat platforms, by the platform's name."""
 
     connections: Mapping[SurfaceName, ChatConnection]
 
     @property
     def routes(self) -> Sequence[web.RouteDef]:
-        """What they are reached by over HTTP."""
+        """The HTTP routes of all platforms."""
         return tuple(route for chat in self.connections.values() for route in chat.routes)
 
     @property
     def heard(self) -> Mapping[str, Callable[[], datetime | None]]:
-        """When each of them last sent anything."""
+        """The time at which each platform last sent an event."""
         return {name: partial(getattr, chat, "heard_at") for name, chat in self.connections.items()}
 
     @property
     def listening(self) -> tuple[Awaitable[None], ...]:
-        """Their listeners, each until it is cancelled."""
+        """The listener of each platform; each runs until cancelled."""
         return tuple(chat.run() for chat in self.connections.values())
 
 
 async def run(settings: Settings, _rest: Sequence[str]) -> int:
-    """Everything in one process."""
+    """Run everything in one process."""
     surface = WebSurface()
     with _only_one(settings):
         async with assemble(settings, surface, with_platforms=True) as signoff:
@@ -71,7 +71,7 @@ async def run(settings: Settings, _rest: Sequence[str]) -> int:
 
 
 async def serve(settings: Settings, _rest: Sequence[str]) -> int:
-    """The web pages; a worker elsewhere advances the agents."""
+    """Serve the web pages only; a worker in another process advances the agents."""
     _needs_postgres("web", settings)
     surface = WebSurface()
     async with assemble(settings, surface, with_platforms=True) as signoff:
@@ -82,7 +82,7 @@ async def serve(settings: Settings, _rest: Sequence[str]) -> int:
 
 
 async def advance(settings: Settings, _rest: Sequence[str]) -> int:
-    """The worker; its agents' pages are served elsewhere."""
+    """Run the worker only; another process serves the web pages."""
     _needs_postgres("worker", settings)
     with _only_one(settings):
         async with assemble(settings, WebSurface(), with_platforms=True) as signoff:
@@ -93,21 +93,21 @@ async def advance(settings: Settings, _rest: Sequence[str]) -> int:
 
 
 async def migrate(settings: Settings, _rest: Sequence[str]) -> int:
-    """Bring the database up to date and say so."""
+    """Migrate the database and print the result."""
     await migrate_database(settings)
     _say("The database is up to date.")
     return 0
 
 
 async def doctor(settings: Settings, _rest: Sequence[str]) -> int:
-    """Say what is on, what is off, and what changes that; end with 1 when something is wrong."""
+    """Print which features are on, which are off, and how to change that; return 1 if something is misconfigured."""
     found = await findings(settings, probes(settings))
     _say(report(found))
     return int(any(finding.state == "fault" for finding in found))
 
 
 async def solo(settings: Settings, rest: Sequence[str]) -> int:
-    """One agent in this terminal."""
+    """Run one agent in this terminal."""
     from bot import solo as terminal  # only this command needs it
 
     return await terminal.run(settings, rest)
@@ -125,7 +125,7 @@ BY_NAME: dict[str, Command] = {
 
 @asynccontextmanager
 async def _serve_pages(signoff: Signoff, surface: WebSurface, chats: Chats) -> AsyncIterator[WebContext]:
-    """Serve the pages while the block lasts; raise SettingsError when the port is taken."""
+    """Serve the pages inside the `with` block; raise SettingsError if the port is in use."""
     settings = signoff.settings
     guard = Guard(token=settings.web_token.get_secret_value(), public_url=settings.public_url)
     badge = Badge(signoff.model.label)
@@ -157,7 +157,7 @@ async def _serve_pages(signoff: Signoff, surface: WebSurface, chats: Chats) -> A
 
 
 async def _prepare_chats(signoff: Signoff) -> Chats:
-    """The listeners, once their tokens are known to work; raise SettingsError when one does not."""
+    """The listeners, after their tokens were tested; raise SettingsError if a platform rejects its token."""
     chats = Chats(signoff.connections())
     for chat in chats.connections.values():
         await chat.prepare()
@@ -165,7 +165,7 @@ async def _prepare_chats(signoff: Signoff) -> Chats:
 
 
 async def _tell(signoff: Signoff, workspace: WebContext) -> None:
-    """Say where the page is, then what is on and off; what was found is shown on the page too. Ends when cancelled."""
+    """Print the page's address and the findings; show the findings on the page too. Ends when cancelled."""
     _say(f"Signoff is at {signoff.settings.address}")
     await signoff.minds.prepare()
     found = await findings(signoff.settings, probes(signoff.settings))
@@ -176,7 +176,7 @@ async def _tell(signoff: Signoff, workspace: WebContext) -> None:
 
 
 def memory_hints(minds: Models) -> tuple[str, ...]:
-    """What people at the page should know of how memories are found, and how tokens are counted."""
+    """Hints for the memory page: how memories are searched and how tokens are counted."""
     meaning = "Found by words, not by meaning: nothing here embeds texts. EMBEDDING_MODEL changes that."
     counted = "Tokens are estimated here."
     is_counted = minds.tokens.of(minds.model.default_model).is_exact
@@ -189,7 +189,7 @@ def _is_hint(finding: Finding) -> bool:
 
 @contextmanager
 def _only_one(settings: Settings) -> Iterator[None]:
-    """Hold the data folder for one engine; raise SettingsError when another holds it."""
+    """Lock the data folder for one engine; raise SettingsError if another engine holds the lock."""
     make_home(settings)
     try:
         with FileLock(settings.home / "engine.lock", blocking=False):

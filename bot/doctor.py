@@ -1,4 +1,4 @@
-"""What is on, what is off, why, and which variable changes it. It looks and changes nothing."""
+"""The checks of `signoff doctor`: what is on, what is off, why, and which variable changes it. Changes nothing."""
 
 import asyncio
 import os
@@ -23,7 +23,7 @@ ON_AZURE = ("AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tables:
-    """What a database answered: the `version` of its tables, empty before they are made, or a `fault`."""
+    """The result of a database check: the schema `version`, empty before the first migration, or a `fault`."""
 
     version: str = ""
     fault: str = ""
@@ -31,13 +31,13 @@ class Tables:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probes:
-    """How to look at what only the composition knows. None of them raises; each is given three seconds.
+    """Checks that only the composition root can supply. None raises; each is limited to three seconds.
 
-    `endpoint` says what is wrong with the language model's endpoint, or None; `platforms` the same of the tokens of
-    chat platforms, by their names, and are asked only where one is set. `database` is asked of a SQLite database only
-    when its file is there. `tokenizers` names the encodings whose files are nowhere; `word_vectors` says whether
-    meaning can be told on this machine, and `local_model` why LOCAL_MODEL cannot be served, or "". `tools` look at what
-    agents can reach.
+    `endpoint` returns the fault of the language model's endpoint, or None. `platforms` does the same for the tokens
+    of each chat platform and is called only if a token is set. `database` is called for a SQLite database only if
+    its file exists. `tokenizers` returns the encodings whose files are missing. `word_vectors` returns whether
+    local embeddings are available, and `local_model` why LOCAL_MODEL cannot be served, or "". `tools` checks the
+    external services and programs.
     """
 
     endpoint: Callable[[], Awaitable[str | None]]
@@ -51,7 +51,7 @@ class Probes:
 
 
 async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
-    """Every surface, then every provider."""
+    """The findings for every surface, then for every provider."""
     platforms, models, tokens, database, tools = await asyncio.gather(
         asyncio.gather(*(_platform(settings, platform, probes) for platform in PLATFORMS)),
         _models(settings, probes),
@@ -76,14 +76,14 @@ async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
 
 
 def report(found: Sequence[Finding]) -> str:
-    """One line each: name, state, why, and what changes it."""
+    """One line for each finding: name, state, reason, and what changes it."""
     width = max((len(finding.name) for finding in found), default=0)
     return "\n".join(_line(finding, width) for finding in found)
 
 
 async def endpoint_fault(base_url: str, api_key: str) -> str | None:
-    """What is wrong with an OpenAI-compatible endpoint, by asking for its models; None when it answers as it should."""
-    from aiohttp import ClientError, ClientSession, ClientTimeout  # loaded when first asked
+    """Test an OpenAI-compatible endpoint by listing its models; return what is wrong, or None."""
+    from aiohttp import ClientError, ClientSession, ClientTimeout  # imported on first use
 
     headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
     try:
@@ -233,7 +233,7 @@ def _data_folder(folder: Path) -> Finding:
 
 
 def _open_files(settings: Settings) -> tuple[Finding, ...]:
-    """Signoff's files that other accounts of the machine can open, where there are any."""
+    """Signoff's files that other accounts of the machine can open, if there are any."""
     every = open_to_others(settings)
     if not every:
         return ()

@@ -1,4 +1,4 @@
-"""What was found when the doctor looked at one thing."""
+"""The result of one check of `signoff doctor`."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,7 +8,7 @@ State = Literal["on", "off", "fault"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One surface or provider. `variable` names what changes it, and is empty where nothing does yet."""
+    """The state of one surface or provider. `variable` is the setting that changes it, or empty if no setting does."""
 
     name: str
     state: State

@@ -1,7 +1,7 @@
-"""The listening side of the HTTP server: how many connections there may be, and how long each may keep others waiting.
+"""Connection limits and timeouts of the HTTP server.
 
-What aiohttp leaves open: half a request may stay for an hour, and nothing counts connections. What is answered is in
-`bot.web`; bodies are read, and timed, by `adapters.http_body`.
+aiohttp lets an incomplete request stay open for an hour and does not limit the number of connections. Requests are
+handled in `bot.web`; `adapters.http_body` reads request bodies, with a timeout.
 """
 
 import asyncio
@@ -21,27 +21,27 @@ from adapters.http_body import BODY_TIMEOUT_SECONDS
 MAX_CONNECTIONS = 1_000
 MIN_CONNECTIONS = 16
 LISTEN_BACKLOG = 1_024
-IPV6_SITE_PREFIX = 64  # one customer of a provider has at least this many bits of addresses
+IPV6_SITE_PREFIX = 64  # providers give each customer at least a /64 network
 UNAVAILABLE = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 TIMED_OUT = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerLimits:
-    """Seconds for the head of a request, for its body and between two requests; and connections in all.
+    """Timeouts in seconds for a request's head, for its body and between requests; maximum number of connections.
 
-    One address may hold half of the connections, and a proxy on this machine all of them.
+    One address may hold half of the connections; a proxy on this machine may hold all of them.
     """
 
     head_seconds: float = 10.0
     body_seconds: float = BODY_TIMEOUT_SECONDS
-    keepalive_seconds: float = 75.0  # longer than proxies keep a connection, so that they are who closes it
+    keepalive_seconds: float = 75.0  # longer than proxies keep a connection, so that the proxy closes it
     linger_seconds: float = 5.0
     connections: int = MAX_CONNECTIONS
 
     @classmethod
     def for_process(cls) -> "ServerLimits":
-        """As many connections as leave half of the process's descriptors for everything else."""
+        """Allow as many connections as leave half of the process's file descriptors for other uses."""
         descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         if descriptors == resource.RLIM_INFINITY:
             return cls()
@@ -49,30 +49,28 @@ class ServerLimits:
 
     @property
     def per_address(self) -> int:
-        """How many connections one address may hold."""
+        """The maximum of connections from one address."""
         return max(1, self.connections // 2)
 
 
-class Closable(Protocol):
-    """A connection as the table knows it."""
+class EvictableConnection(Protocol):
+    """The part of a connection that ConnectionTable uses."""
 
     is_busy: bool
 
-    def abort(self) -> None:
-        """Close it at once."""
-        ...
+    def abort(self) -> None: ...
 
 
 @dataclass(slots=True)
 class ConnectionTable:
-    """Who is connected. When it is full, the connection that has been open longest without a request is closed."""
+    """The open connections. If the table is full, it closes the idle connection that was opened first."""
 
     limits: ServerLimits
-    _open: dict[Closable, str] = field(default_factory=dict)
+    _open: dict[EvictableConnection, str] = field(default_factory=dict)
     _by_source: Counter[str] = field(default_factory=Counter)
 
-    def admit(self, connection: Closable, address: str) -> bool:
-        """Take a connection in; False where there is no room and none can be made."""
+    def admit(self, connection: EvictableConnection, address: str) -> bool:
+        """Add a connection; return False if the table is full and no idle connection can be closed."""
         source = source_of(address)
         if source and self._by_source[source] >= self.limits.per_address and not self._evict(source):
             return False
@@ -82,8 +80,8 @@ class ConnectionTable:
         self._by_source[source] += 1
         return True
 
-    def release(self, connection: Closable) -> None:
-        """Forget a connection; one that is not there is no error."""
+    def release(self, connection: EvictableConnection) -> None:
+        """Remove a connection; an unknown one is ignored."""
         source = self._open.pop(connection, None)
         if source is None:
             return
@@ -101,7 +99,7 @@ class ConnectionTable:
 
 
 class HttpConnection(web.RequestHandler):
-    """One connection of a client, as aiohttp serves it, within the limits."""
+    """One client connection, served by aiohttp within the limits."""
 
     __slots__ = ("_head_timer", "_limits", "_peer", "_table", "is_busy")
 
@@ -113,7 +111,7 @@ class HttpConnection(web.RequestHandler):
         self.is_busy = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin to wait for a request, or answer 503 where there is no room."""
+        """Start the timeout for the first request, or answer 503 if the table is full."""
         self._peer = transport
         if self._table.admit(self, _address_of(transport)):
             super().connection_made(transport)
@@ -123,7 +121,7 @@ class HttpConnection(web.RequestHandler):
             transport.close()
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes; the first of a request begin its time."""
+        """Receive bytes; the first bytes of a request start its timeout."""
         if data and not self.is_busy and self._head_timer is None:
             self._expect_head()
         super().data_received(data)
@@ -134,24 +132,23 @@ class HttpConnection(web.RequestHandler):
         super().connection_lost(exc)
 
     async def finish_response(self, *answer: Any) -> tuple[web.StreamResponse, bool]:
-        """Send the answer; from then on the connection waits again."""
+        """Send the answer; then the connection is idle again."""
         try:
             return await super().finish_response(*answer)
         finally:
             self.is_busy = False
 
     def log_exception(self, *args: Any, **options: Any) -> None:
-        """Log faults of our own; what a stranger sends that is no HTTP is answered with 400 and is no news."""
+        """Log errors of Signoff. Malformed requests are answered with 400 and not logged."""
         if not isinstance(options.get("exc_info"), HttpProcessingError | web.RequestPayloadError):
             super().log_exception(*args, **options)
 
     def begin_request(self) -> None:
-        """A whole head has come, and its request is being answered."""
+        """Mark the connection as busy: the whole head of a request has arrived."""
         self.is_busy = True
         self._head_is_there()
 
     def abort(self) -> None:
-        """Close the connection at once."""
         self._head_is_there()
         if isinstance(self._peer, asyncio.WriteTransport):
             self._peer.abort()
@@ -173,7 +170,7 @@ class HttpConnection(web.RequestHandler):
 
 
 class LimitedSite(web.BaseSite):
-    """Listens at a host and port, like aiohttp's own `TCPSite`, within the limits."""
+    """Listens at a host and port like aiohttp's `TCPSite`, within the limits."""
 
     __slots__ = ("_host", "_limits", "_port")
 
@@ -186,11 +183,11 @@ class LimitedSite(web.BaseSite):
         return f"http://{self._host}:{self._port}"
 
     async def start(self) -> None:
-        """Listen.
+        """Listen at the address.
 
-        asyncio accepts up to `backlog` connections at a time, and where descriptors run out it fails, logs and retries
-        as often: in Python 3.11 each retry begins as many again, until nothing else is done. So it accepts one at a
-        time, and the kernel is told separately how many may wait.
+        asyncio accepts up to `backlog` connections at a time. If file descriptors run out, each accept fails,
+        is logged and is retried; in Python 3.11 the retries multiply until the event loop is busy with nothing
+        else. So asyncio accepts one connection at a time, and the kernel's queue is set separately.
         """
         await super().start()
         loop = asyncio.get_running_loop()
@@ -210,7 +207,7 @@ class LimitedSite(web.BaseSite):
 
 
 def source_of(address: str) -> str:
-    """Who is counted for an address: the address, in IPv6 its network; "" for this machine, where a proxy may be."""
+    """The source to count for an address: the address, for IPv6 its /64 network; "" for this machine (a proxy)."""
     try:
         read = ip_address(address.partition("%")[0])
     except ValueError:
@@ -223,7 +220,7 @@ def source_of(address: str) -> str:
 
 
 def _announced(handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]) -> Any:
-    """The same handler, which first tells the connection that its request is whole."""
+    """Wrap the handler: it first tells the connection that the head of its request is complete."""
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         if isinstance(request.protocol, HttpConnection):

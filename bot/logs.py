@@ -1,4 +1,4 @@
-"""What the process logs: one line for each event, facts as fields, no secret in any of it."""
+"""The process's log: one line for each event, with facts as fields and without secrets."""
 
 import json
 import logging
@@ -16,14 +16,14 @@ TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
 def configure(level: str, format: Format, secrets: Iterable[str] = ()) -> None:  # noqa: A002
-    """Log to standard error from now on, in place of whatever logged before."""
+    """Log to standard error and remove all other handlers."""
     logging.basicConfig(level=level, handlers=[Redacting(format, secrets)], force=True)
     for name in NOISY:
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
 class Redacting(logging.StreamHandler):  # type: ignore[type-arg]  # its parameter exists for type checkers alone
-    """Writes to standard error. A secret is hidden wherever it stands: message, arguments, facts or traceback."""
+    """Writes to standard error and masks secrets in the message, arguments, facts and traceback."""
 
     def __init__(self, format: Format, secrets: Iterable[str] = ()) -> None:  # noqa: A002
         super().__init__()
@@ -31,12 +31,11 @@ class Redacting(logging.StreamHandler):  # type: ignore[type-arg]  # its paramet
         self._secrets = Secrets.of(secrets)
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line as it is written."""
         return self._secrets.redact(super().format(record))
 
 
 class TextFormatter(logging.Formatter):
-    """Time, level, logger, message, then the facts as key=value: one line, and a traceback under it."""
+    """Time, level, logger, message and facts as key=value on one line, with a traceback below it."""
 
     converter = staticmethod(time.gmtime)
 
@@ -44,14 +43,13 @@ class TextFormatter(logging.Formatter):
         super().__init__("%(asctime)s %(levelname)-7s %(name)s %(message)s", TIME)
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
-        """The line without the traceback."""
         record.message = " ".join(record.message.splitlines())
         facts = [f"{name}={_written(value)}" for name, value in vars(record).items() if name not in STANDARD]
         return " ".join([super().formatMessage(record), *facts])
 
 
 def _json_formatter() -> logging.Formatter:
-    from pythonjsonlogger.json import JsonFormatter  # loaded where it is asked for
+    from pythonjsonlogger.json import JsonFormatter  # imported on first use
 
     formatter = JsonFormatter(
         "%(asctime)s %(levelname)s %(name)s %(message)s",

@@ -1,4 +1,4 @@
-"""The variables of what thinks, remembers and searches."""
+"""The variables of language models, memory and web search."""
 
 from bot.variable import FOLDER, HOST_ADDRESS, KEY, WEB_ADDRESS, Variable
 

@@ -1,6 +1,6 @@
-"""What thinks, remembers and looks up, as the settings say: model, token counts, embedder, index, search.
+"""Builds the language model, token counters, embedder, vector index and web search from the settings.
 
-With `bot.bootstrap` the composition root. Everything here is loaded only where a setting asks for it.
+Part of the composition root, like `bot.bootstrap`. Modules are imported only if a setting needs them.
 """
 
 from collections.abc import Awaitable
@@ -21,7 +21,7 @@ from bot.variables import VARIABLES
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Models:
-    """All of them."""
+    """The language model and the parts for memory and search."""
 
     model: LanguageModel
     tokens: TokenCounters
@@ -31,7 +31,7 @@ class Models:
 
     @classmethod
     def of(cls, settings: Settings, database: Database) -> "Models":
-        """What the settings say; nothing found by itself is used unasked."""
+        """Build the parts that the settings choose; detected services are not used unless a setting names them."""
         return cls(
             model=make_model(settings),
             tokens=make_counters(settings),
@@ -41,7 +41,7 @@ class Models:
         )
 
     async def prepare(self) -> None:
-        """Find the default model and load its tokenizer, so that the first turn does not wait for them."""
+        """Detect the default model and load its tokenizer, so that the first turn does not wait for them."""
         for each, arguments in ((self.model, ()), (self.tokens, (self.model.default_model,))):
             if prepare := getattr(each, "prepare", None):
                 await prepare(*arguments)
@@ -55,7 +55,7 @@ class Models:
 
 
 def make_model(settings: Settings) -> LanguageModel:
-    """The model in a file where one is named, else the endpoint, else the rehearsal model."""
+    """The model of LOCAL_MODEL if it is set, else the endpoint's, else the scripted demo model."""
     if settings.local_model:
         return make_local_model(settings, settings.local_model)
     if settings.endpoint is None:
@@ -73,7 +73,7 @@ def make_model(settings: Settings) -> LanguageModel:
 
 
 def make_local_model(settings: Settings, path: Path) -> LanguageModel:
-    """The model in a file; raise SettingsError when it cannot be served."""
+    """The model in a file; raise SettingsError if it cannot be served."""
     from agent_core.providers.llm.local_model import LocalModel
 
     if fault := local_fault(path):
@@ -82,19 +82,19 @@ def make_local_model(settings: Settings, path: Path) -> LanguageModel:
 
 
 def local_fault(path: Path) -> str:
-    """Why a model's file cannot be served, as a sentence, or ""."""
+    """The reason why a model file cannot be served, or ""."""
     from agent_core.providers.llm.local_model import model_file_fault
 
     return model_file_fault(path)
 
 
 def wanted_profile(settings: Settings) -> ProfileName:
-    """How agents are to be instructed; the rehearsal's script reads the full prompt only."""
+    """The prompt profile; the scripted demo model reads the full prompt only."""
     return settings.prompt_profile if settings.has_endpoint or settings.local_model else "full"
 
 
 def make_counters(settings: Settings) -> TokenCounters:
-    """OpenAI's tokenizers where a model is asked; the rehearsal needs no more than an estimate."""
+    """OpenAI's tokenizers for a real model; an estimate for the scripted demo model."""
     from agent_core.providers.llm.tiktoken_counter import TiktokenCounters
     from agent_core.providers.llm.token_estimates import Estimates
 
@@ -102,7 +102,7 @@ def make_counters(settings: Settings) -> TokenCounters:
 
 
 def make_embedder(settings: Settings) -> Embedder:
-    """The endpoint's where it is named, or where it is OpenAI's own; else word vectors on this machine."""
+    """The configured or OpenAI's own embedding endpoint, else word vectors on this machine."""
     if settings.embedding_endpoint is None:
         from agent_core.providers.embeddings.hashing_embedder import HashingEmbedder
         from agent_core.providers.embeddings.local_embedder import LocalEmbedder
@@ -119,7 +119,7 @@ def make_embedder(settings: Settings) -> Embedder:
 
 
 def make_index(settings: Settings, database: Database) -> MemoryIndex:
-    """Pinecone where there is a key for it, else one beside the database."""
+    """Pinecone if its key is set, else an index in the database."""
     if key := settings.pinecone_api_key.get_secret_value():
         from agent_core.providers.vector_index.pinecone_index import PineconeIndex, PineconeSettings
 
@@ -137,7 +137,7 @@ def make_index(settings: Settings, database: Database) -> MemoryIndex:
 
 
 def make_search(settings: Settings) -> Search:
-    """Google where there is a key or an address for it, else several engines at once."""
+    """Google if a key or an address is set, else several search engines in parallel."""
     from agent_core.providers.web.web_search import GOOGLE_URL, GoogleSearch, MetaSearch
 
     if not (settings.has_google or settings.google_search_url):

@@ -1,4 +1,4 @@
-"""Closes Signoff's files to other accounts of the machine: new ones by the umask, existing ones by their modes."""
+"""Closes Signoff's files to other accounts of the machine: new files by the umask, existing ones by their mode."""
 
 import logging
 import os
@@ -14,7 +14,7 @@ OF_OTHERS, READ_BY_ALL = 0o077, 0o004
 ENV_FILE = Path(".env")
 DATABASE_PARTS = ("", "-wal", "-shm", "-journal")
 OWN_NAMES = ("workspaces", "vectors", "tiktoken", "engine.lock", "*.log")
-# Folders that the whole machine uses. Whoever names one as the data folder still has Signoff's own files closed.
+# Folders that the whole machine uses. If one is the data folder, only Signoff's own files in it are closed.
 SHARED_FOLDERS = frozenset(
     map(Path, ("/", "/etc", "/home", "/mnt", "/opt", "/srv", "/tmp", "/usr", "/usr/local", "/var", "/var/lib"))  # noqa: S108
 )
@@ -23,12 +23,12 @@ logger = logging.getLogger(__name__)
 
 
 def close_new_files() -> None:
-    """Have everything that this process and its programs make be for its own account only."""
+    """Set the umask so that new files of this process and its programs are private to its account."""
     os.umask(UMASK)
 
 
 def close_to_others(settings: Settings, env_file: Path = ENV_FILE) -> None:
-    """Take other accounts' rights from what is there; log what stays open, as it belongs to somebody else."""
+    """Remove other accounts' permissions from existing files; log each file that belongs to another account."""
     for path in open_to_others(settings, env_file):
         with suppress(OSError):
             path.chmod(stat.S_IMODE(path.stat().st_mode) & ~OF_OTHERS)
@@ -37,9 +37,9 @@ def close_to_others(settings: Settings, env_file: Path = ENV_FILE) -> None:
 
 
 def open_to_others(settings: Settings, env_file: Path = ENV_FILE) -> list[Path]:
-    """The data folder, Signoff's own files and `.env`, as far as other accounts have rights on them."""
+    """The data folder, Signoff's own files and `.env`, if other accounts have permissions on them."""
     found, env_file = [path for path in _own_paths(settings) if _mode(path) & OF_OTHERS], env_file.resolve()
-    # A group's right to `.env` alone was given on purpose: no usual umask does that.
+    # Only group permission on `.env` is intended: no usual umask results in it.
     return found + ([env_file] if _mode(env_file) & READ_BY_ALL else [])
 
 
@@ -55,7 +55,7 @@ def _own_paths(settings: Settings) -> Iterator[Path]:
 
 
 def _mode(path: Path) -> int:
-    """The mode of a file or folder. 0 of a link, which has no rights of its own, and where there is nothing."""
+    """The mode of a file or folder; 0 for a link, which has no permissions of its own, and for a missing file."""
     with suppress(OSError):
         mode = path.lstat().st_mode
         return 0 if stat.S_ISLNK(mode) else stat.S_IMODE(mode)

@@ -1,4 +1,4 @@
-"""What one setting asks of those before it: each rule gives its complaint in words, or None."""
+"""Rules between settings: each checks one setting against the earlier ones and returns a complaint or None."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
@@ -15,7 +15,7 @@ NO_DEPLOYMENT = "needs SMART_MODEL beside it, the name of the deployment."
 TWO_MODELS = "is one model and the endpoint of OPENAI_BASE_URL or AZURE_OPENAI_ENDPOINT another: set one of the two."
 NO_EMBEDDINGS = "names a model, so OPENAI_API_KEY, OPENAI_BASE_URL or EMBEDDING_BASE_URL must say where it is."
 
-# `value` is that of the setting, of whatever type; `given` has the settings before it that are right by themselves.
+# `value` is the value of the setting, of any type; `given` has the earlier settings that are valid.
 Given: TypeAlias = Mapping[str, Any]
 Rule: TypeAlias = Callable[[Any, Given], str | None]
 

@@ -1,6 +1,6 @@
-"""Environment and `.env` → one frozen Settings. A fault names the variable, what is wrong and an example.
+"""Reads the environment and `.env` into one frozen Settings. Errors name the variable, the problem and an example.
 
-Environment goes before file, and an empty value counts as none.
+The environment overrides the file. An empty value counts as not set.
 """
 
 import difflib
@@ -38,7 +38,7 @@ from bot.variables import VARIABLES
 
 OWN_WORDS = "own words"
 USUAL_EMBEDDINGS = "text-embedding-3-small"
-LIKENESS = 0.83  # tells OPENAI_APIKEY from OPENAI_ORG_ID, which is somebody else's
+LIKENESS = 0.83  # distinguishes the misspelt OPENAI_APIKEY from OPENAI_ORG_ID, which is not Signoff's
 
 Price = Annotated[Decimal, Field(ge=0, allow_inf_nan=False)]
 Names = tuple[str, ...]
@@ -46,7 +46,7 @@ RULES: Mapping[str, Rule] = {**CORE_RULES, **PLATFORM_RULES}
 
 
 class CoreSettings(BaseSettings):
-    """What the operator chose, except for the chat platforms."""
+    """The operator's settings, except those of the chat platforms."""
 
     model_config = SettingsConfigDict(
         frozen=True,
@@ -117,40 +117,42 @@ class CoreSettings(BaseSettings):
 
     @property
     def endpoint(self) -> Endpoint | None:
-        """Where the language model is, if it is at an address."""
+        """The language model's endpoint, if one is configured."""
         return None if self.local_model else self._remote
 
     @property
     def has_endpoint(self) -> bool:
-        """Whether there is one; without it and without LOCAL_MODEL the rehearsal model answers."""
+        """Whether a model endpoint is configured.
+
+        Without one and without LOCAL_MODEL, the scripted demo model is used.
+        """
         return self.endpoint is not None
 
     @property
     def embedding_name(self) -> str:
-        """The model that embeds: `local`, or one of `embedding_endpoint`."""
+        """The name of the embedding model: `local`, or one of `embedding_endpoint`."""
         return self.embedding_model or (USUAL_EMBEDDINGS if self.is_openai else LOCAL)
 
     @property
     def is_openai(self) -> bool:
-        """Whether the endpoint is OpenAI's own."""
         return self.endpoint is not None and urlsplit(self.endpoint.url).hostname == urlsplit(OPENAI_URL).hostname
 
     @property
     def embedding_endpoint(self) -> Endpoint | None:
-        """Where it is, or None on this machine."""
+        """The endpoint of the embedding model, or None if it runs on this machine."""
         if self.embedding_name == LOCAL:
             return None
-        key = self.embedding_api_key.get_secret_value()  # no key is sent where it was not meant to go
+        key = self.embedding_api_key.get_secret_value()  # send no key to a host that it was not set for
         return Endpoint(url=self.embedding_base_url, key=key) if self.embedding_base_url else self._remote
 
     @property
     def tokenizers(self) -> Path:
-        """The folder in which files of tokenizers are looked for before the package that has them."""
+        """The folder that is searched for tokenizer files before the package that contains them."""
         return self.tiktoken_cache_dir or self.home / "tiktoken"
 
     @property
     def has_google(self) -> bool:
-        """Whether the web is searched by Google's own API."""
+        """Whether web searches use Google's API."""
         return bool(self.google_api_key and self.google_cse_id)
 
     @property
@@ -160,23 +162,23 @@ class CoreSettings(BaseSettings):
 
     @property
     def address(self) -> str:
-        """Where people find the page."""
+        """The address of the web page for people."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return self.public_url or f"http://{host}:{self.port}"
 
     @property
     def sqlite_file(self) -> Path | None:
-        """The database's file, or None when it is not SQLite."""
+        """The database file, or None if the database is not SQLite."""
         return sqlite_file(self.database_url)
 
     @property
     def shown_database(self) -> str:
-        """The database as people may see it: no user, no password, no options."""
+        """The database's address for display: without user, password and options."""
         return without_secrets(self.database_url)
 
     @property
     def secrets(self) -> Names:
-        """Every value that must never be shown, in all the spellings that may turn up."""
+        """Every value that must never be shown, in all encodings in which it may occur."""
         kept = (value for value in dict(self).values() if isinstance(value, SecretStr))
         found = (*(secret.get_secret_value() for secret in kept), *passwords(self.database_url))
         return tuple(dict.fromkeys(secret for secret in found if secret))
@@ -199,7 +201,7 @@ class CoreSettings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """What is handed in and nothing else: `load` gathers it, so that a test can hand in its own environment."""
+        """Disable pydantic's own sources (environment, .env): `load` reads them, so that tests can pass their own."""
         return (init_settings,)
 
     @field_validator("database_url")
@@ -233,9 +235,9 @@ class CoreSettings(BaseSettings):
 
 
 class Settings(PlatformSettings, CoreSettings):
-    """What the operator chose. Fields are named like their variables; an empty text means that it is not set.
+    """The operator's settings. Each field has the name of its variable; an empty text means not set.
 
-    The fields of the platforms come last, so that their rules see all others.
+    The platforms' fields come last, so that their rules can use all other fields.
     """
 
     @field_validator(*RULES)
@@ -247,7 +249,7 @@ class Settings(PlatformSettings, CoreSettings):
 
 
 def load(environ: Mapping[str, str] | None = None, env_file: str | Path | None = ".env") -> Settings:
-    """The settings of this process; raise SettingsError at the first fault."""
+    """Load the settings of this process; raise SettingsError at the first invalid one."""
     surroundings = os.environ if environ is None else environ
     written = {name.upper(): text or "" for name, text in DotEnvSettingsSource(Settings, env_file).env_vars.items()}
     _refuse_misspelt(written, env_file)

@@ -1,4 +1,4 @@
-"""`signoff solo`: one agent and one person in a terminal, with the same database, policy and loop as everywhere."""
+"""`signoff solo`: one agent and one person in a terminal, with the same database, policy and loop as elsewhere."""
 
 import argparse
 import asyncio
@@ -15,7 +15,7 @@ from adapters.actions import ActionDispatcher
 from adapters.cards import status_text
 from adapters.settings_file import read_settings, write_settings
 from adapters.terminal.console import DONE, Console
-from adapters.terminal.questions import ask_name, ask_rest, is_complete
+from adapters.terminal.questions import ask_name, ask_role_and_goals, is_complete
 from adapters.terminal.render import said_text
 from adapters.terminal.streams import Streams, standard
 from adapters.terminal.surface import CHANNEL, TerminalSurface, person
@@ -36,10 +36,10 @@ MOST_DIGITS = 18
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SoloOptions:
-    """What was asked for. `continuous` is how many commands run unasked, 0 for none.
+    """The parsed command line. `continuous` is the number of commands that run without approval, 0 for none.
 
-    `is_unlimited`: a budget of 0 was given, so that no default limits the agent either. `export` is the file into which
-    an agent's settings are wanted, and nothing else.
+    `is_unlimited`: the budget option is 0, so the default limit does not apply either. `export` is the file to
+    write the settings of an agent to; then no conversation starts.
     """
 
     draft: AgentDraft
@@ -51,7 +51,7 @@ class SoloOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terminal:
-    """What a conversation at the terminal works with."""
+    """The parts that a conversation in the terminal uses."""
 
     core: Core
     actions: ActionDispatcher
@@ -59,7 +59,7 @@ class Terminal:
 
 
 def parse(argv: Sequence[str]) -> SoloOptions:
-    """Read the command line; end the process with 2 and one line when it cannot be used."""
+    """Parse the command line. If it is invalid, print one line and exit with code 2."""
     parser = _parser()
     given = parser.parse_args(argv)
     try:
@@ -79,7 +79,7 @@ def parse(argv: Sequence[str]) -> SoloOptions:
 
 
 async def run(settings: Settings, arguments: Sequence[str]) -> int:
-    """Talk through the process's own streams; return its exit code."""
+    """Hold the conversation on standard input and output; return the exit code."""
     options = parse(arguments)
     try:
         surface = TerminalSurface()
@@ -95,7 +95,7 @@ async def run(settings: Settings, arguments: Sequence[str]) -> int:
 
 
 async def solo(terminal: Terminal, options: SoloOptions, streams: Streams) -> int:
-    """Make or resume the agent and talk until it is idle; raise PersonError when it can be neither."""
+    """Create or resume the agent and talk until it is idle; raise PersonError if both are impossible."""
     origin = Origin(by=person(), channel=CHANNEL)
     terminal.core.service.require_may_grant(options.continuous)
     agent = await _start(terminal, options.draft, streams, origin)
@@ -116,7 +116,7 @@ async def solo(terminal: Terminal, options: SoloOptions, streams: Streams) -> in
 
 
 async def export(views: AgentViews, name: str, path: Path) -> int:
-    """Write an agent's ai_settings.yaml; raise InvalidInput where it is not clear which, or the file cannot be."""
+    """Write an agent's ai_settings.yaml; raise InvalidInput if the agent is ambiguous or the file cannot be written."""
     agents, wanted = await views.agents(CHANNEL), " ".join(name.split())
     named = await views.find_by_name(CHANNEL, wanted) if wanted else agents[0] if len(agents) == 1 else None
     if named is None:
@@ -128,7 +128,7 @@ async def export(views: AgentViews, name: str, path: Path) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Telling:
-    """The loop, which tells the console whenever the agent was carried on."""
+    """The loop, which also notifies the console after each advance of the agent."""
 
     loop: Advancing
     console: Console
@@ -156,7 +156,7 @@ async def _start(terminal: Terminal, draft: AgentDraft, streams: Streams, origin
     named = await ask_name(draft, streams)
     if known := await terminal.core.views.find_by_name(origin.channel, " ".join(named.name.split())):
         return await _resume(terminal, known, named, streams, origin)
-    whole = draft if is_complete(draft) else await ask_rest(named, streams)
+    whole = draft if is_complete(draft) else await ask_role_and_goals(named, streams)
     agent = await terminal.core.service.create(whole, origin)
     goals = (f"{number}. {goal}" for number, goal in enumerate(agent.goals, 1))
     told = "\n".join((f"{agent.name}, {agent.role}", *goals, _model(terminal, agent)))
@@ -180,7 +180,7 @@ async def _resume(terminal: Terminal, known: Agent, draft: AgentDraft, streams: 
 
 @contextmanager
 def _interrupts(halt: Callable[[], None]) -> Iterator[None]:
-    """Have the first Ctrl-C call `halt`; the second one ends the process as ever."""
+    """Call `halt` at the first Ctrl-C; the second one ends the process."""
     loop = asyncio.get_running_loop()
 
     def first() -> None:
@@ -189,7 +189,7 @@ def _interrupts(halt: Callable[[], None]) -> Iterator[None]:
 
     try:
         loop.add_signal_handler(signal.SIGINT, first)
-    except (NotImplementedError, RuntimeError, ValueError):  # not on this system, or not in the main thread
+    except (NotImplementedError, RuntimeError, ValueError):  # not supported on this system, or not in the main thread
         yield
         return
     try:
@@ -199,7 +199,7 @@ def _interrupts(halt: Callable[[], None]) -> Iterator[None]:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line."""
+    """Reports an invalid command line in one line."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(BAD_USAGE, f"{self.prog}: {message}\n")

@@ -1,4 +1,4 @@
-"""What agents can reach outside of Signoff: which of it is on, which off, and what changes that."""
+"""The doctor's findings on external services and programs that agents can use."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -12,11 +12,11 @@ LONGEST_TEST = 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolProbes:
-    """How to look at what only the composition knows; none of them raises. Each says what is missing, or "".
+    """Checks that only the composition root can supply; none raises. Each returns what is missing, or "".
 
-    `sandbox` tries to break out, and is asked only where programs are allowed; `sandbox_tools` says which program the
-    sandbox needs and the machine lacks. `media` gives the labels of what draws, listens and speaks, each "" where there
-    is none.
+    `sandbox` tests the isolation by trying to escape, and is called only if programs are allowed. `sandbox_tools`
+    returns the program that the sandbox needs and the machine lacks. `media` returns the labels of the image,
+    transcription and speech services, each "" if there is none.
     """
 
     sandbox: Callable[[], Awaitable[str]]

@@ -1,4 +1,4 @@
-"""Variables of what commands reach: programs, the web, pictures and sound, posts."""
+"""The variables of the tools that commands use: programs, the web, images, audio and posts."""
 
 from bot.variable import KEY, WEB_ADDRESS, Variable
 

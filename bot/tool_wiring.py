@@ -1,6 +1,7 @@
-"""What commands reach outside of Signoff, as the settings say: documents, programs, pictures, sound, posts.
+"""Builds the tools that commands use from the settings: documents, programs, images, audio and posts.
 
-With `bot.bootstrap` and `bot.model_wiring` the composition root. Each part is loaded only where a setting asks for it.
+Part of the composition root, like `bot.bootstrap` and `bot.model_wiring`. Modules are imported only if a setting needs
+them.
 """
 
 import logging
@@ -33,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
-    """All of them. `no_programs` and `no_clones` say why there are none, where that is so."""
+    """The tools of commands. `no_programs` and `no_clones` are the reasons why programs or git clones are off."""
 
     documents: Documents
     web: Web
@@ -47,13 +48,13 @@ class Tools:
 
     @classmethod
     async def of(cls, settings: Settings, workspaces: FolderWorkspaces, clock: Clock) -> "Tools":
-        """What the settings say. Where programs are allowed, the sandbox is tried first, for a second or two."""
+        """Build the tools that the settings choose. If programs are allowed, test the sandbox first (1 to 2 s)."""
         sandbox, why = await make_sandbox(settings, workspaces, clock)
         return cls.around(settings, sandbox, why)
 
     @classmethod
     def around(cls, settings: Settings, sandbox: Sandbox, no_programs: str) -> "Tools":
-        """The same with a sandbox that was tried, or is shut."""
+        """Build the tools around a sandbox that was tested or is disabled."""
         documents = DocumentReader()
         web, no_clones = make_web(settings, documents)
         return cls(
@@ -69,7 +70,7 @@ class Tools:
         )
 
     async def close(self) -> None:
-        """End programs and let go of connections."""
+        """End running programs and close connections."""
         await self.sandbox.close()
         for each in (self.images, self.transcriber, self.voice):
             if close := getattr(getattr(each, "endpoint", None), "close", None):
@@ -81,7 +82,7 @@ NOT_ALLOWED = "the operator allows no programs here (EXECUTE_LOCAL_COMMANDS)."
 
 
 async def make_sandbox(settings: Settings, workspaces: FolderWorkspaces, clock: Clock) -> tuple[Sandbox, str]:
-    """The sandbox, or one that is shut and why: programs run confined or not at all."""
+    """The sandbox, or a disabled one with the reason: programs run sandboxed or not at all."""
     if not settings.execute_local_commands:
         return DisabledSandbox(NOT_ALLOWED), NOT_ALLOWED
     sandbox = confined(settings, workspaces, clock)
@@ -93,7 +94,7 @@ async def make_sandbox(settings: Settings, workspaces: FolderWorkspaces, clock: 
 
 
 def confined(settings: Settings, workspaces: FolderWorkspaces, clock: Clock) -> "ProcessSandbox":
-    """The sandbox of the settings, not tried yet."""
+    """The sandbox of the settings, not yet tested."""
     from agent_core.providers.sandbox.process_sandbox import bubblewrap_sandbox, docker_sandbox
 
     if settings.sandbox == "docker":
@@ -102,7 +103,7 @@ def confined(settings: Settings, workspaces: FolderWorkspaces, clock: Clock) -> 
 
 
 def make_web(settings: Settings, documents: Documents) -> tuple[Web, str]:
-    """The web by the one door, and why no repository can be copied; raise SettingsError for a host that is none."""
+    """The HTTP client, and why git clones are off, or ""; raise SettingsError for an invalid host."""
     from agent_core.providers.web.gateway_web import GatewayWeb
     from agent_core.providers.web.git_clone import git_fault
 
@@ -114,7 +115,7 @@ def make_web(settings: Settings, documents: Documents) -> tuple[Web, str]:
 
 
 def make_images(settings: Settings) -> Images | None:
-    """Stable Diffusion or Hugging Face where they are named, else OpenAI's own or a named model of the endpoint."""
+    """Stable Diffusion or Hugging Face if configured, else OpenAI's own image model or the endpoint's named one."""
     if settings.sd_webui_url:
         from agent_core.providers.media.stable_diffusion import StableDiffusion
 
@@ -137,7 +138,7 @@ def make_images(settings: Settings) -> Images | None:
 
 
 def make_transcriber(settings: Settings) -> Transcriber | None:
-    """Hugging Face where a model of it is named, else OpenAI's own or a named model of the endpoint."""
+    """Hugging Face if its model is set, else OpenAI's own transcription model or the endpoint's named one."""
     if settings.huggingface_audio_model:
         from agent_core.providers.media.huggingface import HuggingFaceTranscriber
 
@@ -151,7 +152,7 @@ def make_transcriber(settings: Settings) -> Transcriber | None:
 
 
 def make_voice(settings: Settings) -> Voice | None:
-    """A named model of the endpoint."""
+    """The speech model of the endpoint, if one is named."""
     if not settings.speech_model:
         return None
     from agent_core.providers.media.openai_media import OpenAIVoice
@@ -161,7 +162,7 @@ def make_voice(settings: Settings) -> Voice | None:
 
 
 def make_publisher(settings: Settings) -> PostPublisher | None:
-    """X, where its four keys are set."""
+    """X, if its four keys are set."""
     if not settings.has_x:
         return None
     from agent_core.providers.media.x_posts import X_API_URL, XPosts
@@ -201,7 +202,7 @@ def _hugging_face(settings: Settings, variable: str) -> "HuggingFace":
 
 
 def tool_probes(settings: Settings) -> ToolProbes:
-    """How the doctor looks at what agents can reach."""
+    """The doctor's checks of external services and programs."""
     from agent_core.providers.sandbox.bubblewrap import TOOLS
     from agent_core.providers.sandbox.bwrap_options import missing_tools
     from agent_core.providers.web.browser_pages import browser_fault

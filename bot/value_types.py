@@ -1,6 +1,6 @@
-"""The forms that values of the environment take: addresses and keys. Each function gives the value as it is kept.
+"""Parsers for values of environment variables: addresses and keys. Each returns the normalized value.
 
-A ValueError means that the value is not what the variable's rule asks for.
+A ValueError means that the value breaks the variable's rule.
 """
 
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ DATABASES = ("sqlite", "postgresql", "postgres")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """An address that speaks OpenAI's API, and the key that is sent to it; empty for none."""
+    """The base address of an OpenAI-compatible API, and the key that is sent to it; empty for none."""
 
     url: str
     key: str = field(repr=False)
@@ -33,7 +33,7 @@ def web_address(url: str) -> str:
 
 
 def host_address(host: str) -> str:
-    """A web address, or a bare host name, which is reached by https."""
+    """A web address, or a bare host name, to which https:// is added."""
     return web_address(host if not host or "://" in host else f"https://{host}")
 
 
@@ -49,12 +49,12 @@ def _none(url: str) -> str:
 
 
 def azure_address(url: str) -> str:
-    """The resource's address, whether or not the path of its API is given with it."""
+    """The address of the Azure resource, with or without the path of its API."""
     return web_address(url).removesuffix("/v1").removesuffix("/openai")
 
 
 def sendable(secret: SecretStr) -> SecretStr:
-    """One word that a header can carry."""
+    """One word that a header can contain."""
     text = secret.get_secret_value().strip()
     if not text.isascii() or not text.isprintable() or " " in text:
         raise ValueError
@@ -62,7 +62,7 @@ def sendable(secret: SecretStr) -> SecretStr:
 
 
 def folder(path: Path) -> Path:
-    """A folder, or a place for one."""
+    """An existing folder, or a path where one can be created."""
     absolute = path.expanduser().absolute()
     if "?" in str(absolute) or (absolute.exists() and not absolute.is_dir()):
         raise ValueError
@@ -70,7 +70,7 @@ def folder(path: Path) -> Path:
 
 
 def model_file(path: Path) -> Path:
-    """A model's file that is there."""
+    """The path of an existing model file."""
     absolute = path.expanduser().absolute()
     if absolute.suffix.lower() != ".gguf" or not absolute.is_file():
         raise ValueError
@@ -84,24 +84,24 @@ def database_address(url: str) -> str:
     if not separator or scheme not in DATABASES or (scheme == "sqlite" and not is_file) or not rest:
         raise ValueError
     server = rest.partition("?")[0].rpartition("@")[2].partition("/")[0]
-    _ = urlsplit(f"//{server}").port  # raises ValueError when it is no number
+    _ = urlsplit(f"//{server}").port  # raises ValueError if the port is not a number
     return url
 
 
 def sqlite_file(url: str) -> Path | None:
-    """The database's file, or None when it is not SQLite."""
+    """The database file, or None if the database is not SQLite."""
     scheme, _, rest = url.partition(":///")
     return Path(rest.partition("?")[0]) if scheme == "sqlite" else None
 
 
 def without_secrets(url: str) -> str:
-    """A database's address as people may see it: no user, no password, no options."""
+    """A database's address for display: without user, password and options."""
     scheme, _, rest = url.partition("://")
     return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}"
 
 
 def passwords(url: str) -> tuple[str, ...]:
-    """The password in a database's address, as it is written there and as it is meant."""
+    """The password in a database's address, both percent-encoded and decoded."""
     userinfo = "" if sqlite_file(url) else url.partition("://")[2].rpartition("@")[0]
     password = userinfo.partition(":")[2]
     return password, unquote(password)

@@ -1,4 +1,4 @@
-"""What is said of one variable that an operator may set."""
+"""The documentation of one environment variable."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ FOLDER = "a folder, or a path where one can be made, without a question mark"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variable:
-    """`rule` completes "must be …"; `default` says what holds when it is not set."""
+    """An environment variable. `rule` completes "must be …"; `default` describes the behaviour if it is not set."""
 
     name: str
     section: str

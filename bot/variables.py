@@ -1,4 +1,4 @@
-"""Every variable an operator may set, in words. `.env.example` and the reference page are made of this table."""
+"""The documentation of every environment variable. `.env.example` and the reference page are generated from it."""
 
 from bot.model_variables import MINDS
 from bot.platforms.settings import PLATFORM_VARIABLES
@@ -137,7 +137,7 @@ SECTIONS = tuple(dict.fromkeys(variable.section for variable in TABLE))
 
 
 def example_file() -> str:
-    """The content of `.env.example`: every variable with its example, none of them set."""
+    """The content of `.env.example`: every variable with an example, all commented out."""
     lines = ["# Copy this file to .env and take the # off the lines you want. Everything works without any of them."]
     for section in SECTIONS:
         lines += ["", f"## {section}"]

@@ -1,4 +1,4 @@
-"""The aiohttp application: health and metrics; mounts the routes that the surfaces own."""
+"""The aiohttp application: health, metrics and the routes of the surfaces."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
@@ -23,9 +23,9 @@ NOBODY: Heard = MappingProxyType({})
 
 
 def application(workspace: WebContext, routes: Sequence[web.RouteDef] = (), heard: Heard = NOBODY) -> web.Application:
-    """All routes of one process; `routes` are those of surfaces that check who comes by themselves.
+    """Build the application; `routes` are those of surfaces that authenticate requests themselves.
 
-    `heard` tells when each gateway that this process listens to last sent anything.
+    `heard` returns when each gateway of this process last sent an event.
     """
     app = web.Application(
         client_max_size=MOST_BODY,
@@ -45,7 +45,7 @@ def application(workspace: WebContext, routes: Sequence[web.RouteDef] = (), hear
 
 
 class Operations:
-    """What operators' tools ask."""
+    """The endpoints for monitoring: /healthz and /metrics."""
 
     def __init__(self, views: AgentViews, guard: Guard, heard: Heard = NOBODY) -> None:
         self.views, self.guard, self.heard = views, guard, heard
@@ -54,15 +54,15 @@ class Operations:
         return [web.get("/healthz", self.health), web.get("/metrics", self.metrics)]
 
     async def health(self, _request: web.Request) -> web.Response:
-        """Say ok when the database answers, and when each gateway was last heard: one that is silent may be dead."""
+        """Answer ok if the database answers, and the time of each gateway's last event: a silent one may be dead."""
         await self.views.census()
         heard = {name: at.isoformat() if (at := last()) else None for name, last in self.heard.items()}
         return web.json_response({"status": "ok", **({"heard": heard} if heard else {})})
 
     async def metrics(self, request: web.Request) -> web.Response:
-        """Agents by what they are doing, and the process itself, in Prometheus' text format.
+        """The number of agents by status, and process statistics, in Prometheus' text format.
 
-        Where WEB_TOKEN is set, it is asked for as `Authorization: Bearer …`.
+        If WEB_TOKEN is set, it is required as `Authorization: Bearer …`.
         """
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         if self.guard.token and not (scheme.casefold() == "bearer" and self.guard.accepts(token)):
@@ -87,7 +87,7 @@ def _is_page(path: str) -> bool:
 
 
 def _takes_any_host(path: str) -> bool:
-    """Whether the caller proves itself by a signature: a platform calls by the address that it was given."""
+    """Whether the path's requests carry a signature: platforms call the address they were given, with any Host."""
     return path in SIGNED_PATHS
 
 

@@ -1,4 +1,4 @@
-"""Runs an engine until told to stop. Here every unforeseen fault of an agent ends: it pauses, and the log says why."""
+"""Runs an engine until it is stopped. An unexpected error pauses the agent and is logged."""
 
 import asyncio
 import gc
@@ -13,23 +13,23 @@ from agent_core.ports.engine import Engine, Waker
 
 logger = logging.getLogger(__name__)
 
-SELDOM = (10_000, 20, 50)  # by default 700, 10, 10
+SELDOM = (10_000, 20, 50)  # defaults: 700, 10, 10
 
 
 class Advancing(Protocol):
-    """The loop, as the worker needs it."""
+    """The part of the loop that the worker uses."""
 
     async def advance(self, agent_id: AgentId) -> None:
-        """Carry the agent on."""
+        """Take the agent's next steps."""
         ...
 
     async def pause(self, agent_id: AgentId, reason: str) -> object:
-        """Let it stand still and say why."""
+        """Pause the agent and show the reason."""
         ...
 
 
 class WakingEngine(Engine, Waker, Protocol):
-    """An engine that can be woken from the same process."""
+    """An engine that code in the same process can wake."""
 
 
 async def work(engine: WakingEngine, loop: Advancing) -> None:
@@ -37,7 +37,7 @@ async def work(engine: WakingEngine, loop: Advancing) -> None:
 
 
 async def until_told(*jobs: Awaitable[None]) -> None:
-    """Run the jobs until one ends or the process is told to stop by SIGINT or SIGTERM."""
+    """Run the jobs until one ends or the process receives SIGINT or SIGTERM."""
     _spare_what_is_loaded()
     told = asyncio.Event()
     running = asyncio.get_running_loop()
@@ -56,7 +56,7 @@ async def until_told(*jobs: Awaitable[None]) -> None:
 
 
 def _spare_what_is_loaded() -> None:
-    """Keep the garbage collector from looking through all modules again and again: that stops everything for 80 ms."""
+    """Exclude loaded modules from garbage collection: scanning them stops the process for 80 ms."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(*SELDOM)

@@ -3,19 +3,19 @@
 from adapters.cards import Card, Labelled
 
 
-def thoughts_of(card: Card) -> tuple[Labelled, ...]:
+def thoughts_sections(card: Card) -> tuple[Labelled, ...]:
     """What the model says of its command, in the order of its weight."""
     spoken = (Labelled("Thoughts", card.says), Labelled("Plan", "\n".join(card.plan)), *card.details)
     return tuple(part for part in (*spoken, Labelled("Self-review", card.review)) if part.text)
 
 
-def spoken_parts(card: Card, state: str) -> tuple[Labelled, ...]:
+def headline_sections(card: Card, state: str) -> tuple[Labelled, ...]:
     """The headline with the turn's state, the thoughts, and what Signoff and people say of the command."""
     notes = (Labelled("Remark", card.remark), Labelled("Changes", card.edits))
-    return (Labelled(card.headline, state), *thoughts_of(card), *(part for part in notes if part.text))
+    return (Labelled(card.headline, state), *thoughts_sections(card), *(part for part in notes if part.text))
 
 
-def command_parts(card: Card, argument_label: str = "{}") -> tuple[Labelled, ...]:
+def command_sections(card: Card, argument_label: str = "{}") -> tuple[Labelled, ...]:
     """What runs and what came of it: edited arguments, arguments, preview, result."""
     arguments = (Labelled(argument_label.format(part.label), part.text) for part in card.arguments)
     preview = (Labelled(f"Preview: {card.preview.title}", card.preview.body),) if card.preview else ()

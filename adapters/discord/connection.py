@@ -30,7 +30,7 @@ from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 logger = logging.getLogger(__name__)
 
 RETRY_SECONDS = 20.0
-MAX_SILENCE = timedelta(minutes=10)  # a bot at work hears at least its own messages
+MAX_SILENCE = timedelta(minutes=10)  # an active bot receives at least its own messages
 AUTHENTICATION_FAILED = (
     4004  # how the gateway closes, https://discord.com/developers/docs/topics/opcodes-and-status-codes
 )
@@ -42,10 +42,10 @@ NO_CONTENT = (
 
 
 class SignoffClient(discord.Client):
-    """Listens to no more than it needs; `intents_used` may gain message content until it connects."""
+    """The gateway client, with as few intents as possible; `intents_used` gains message content before it connects."""
 
     def __init__(self, addresses: BaseUrls) -> None:
-        # discord.py would warn in the log that it cannot speak, which nobody asked for.
+        # suppress discord.py's warning that voice libraries are missing
         discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
         self.intents_used = discord.Intents(guilds=True, guild_messages=True)
         super().__init__(
@@ -61,7 +61,7 @@ class SignoffClient(discord.Client):
         self.connection: DiscordConnection | None = None
 
     async def setup_hook(self) -> None:
-        """Ask for the text of messages where that was granted."""
+        """Enable the Message Content intent if Discord granted it."""
         granted = self.application.flags if self.application else discord.ApplicationFlags()
         if granted.gateway_message_content or granted.gateway_message_content_limited:
             self.intents_used.message_content = True
@@ -69,19 +69,19 @@ class SignoffClient(discord.Client):
             logger.warning(NO_CONTENT)
 
     async def on_ready(self) -> None:
-        """A new session: what was said before it never comes by itself."""
+        """A new session began: Discord does not resend earlier messages, so they are read again."""
         if self.connection:
             await self.connection.tell_commands()
         for guild in self.guilds:
             await self._began(guild)
 
     async def on_guild_available(self, guild: discord.Guild) -> None:
-        """A server came back that was away."""
+        """A server is available again."""
         if self.is_ready():
             await self._began(guild)
 
     async def on_guild_join(self, guild: discord.Guild) -> None:
-        """Signoff was invited, perhaps again."""
+        """The bot was invited to a server, possibly again."""
         await self.on_guild_available(guild)
 
     async def _began(self, guild: discord.Guild) -> None:
@@ -97,7 +97,7 @@ class SignoffClient(discord.Client):
             await self.connection.messages.take(message)
 
     async def on_interaction(self, interaction: discord.Interaction) -> None:
-        """Somebody sent a form, or pressed what their card does not show any more; the rest comes by its own way."""
+        """Handle submitted forms and clicks on buttons that the message no longer has; discord.py routes the rest."""
         if self.connection is None:
             return
         if interaction.type is discord.InteractionType.modal_submit:
@@ -108,10 +108,11 @@ class SignoffClient(discord.Client):
 
 @dataclass(slots=True, kw_only=True)
 class DiscordConnection:
-    """Takes what Discord sends.
+    """Receives Discord's events.
 
-    `behind` is how many times what was missed is still to be read: until then nothing counts as heard. `heard_at` is
-    when the gateway last sent anything; after `silence` the threads are looked into, at `looked_at` for the last time.
+    `behind` is the number of catch-ups in progress; until it is 0, the time of the last read message is not
+    advanced. `heard_at` is the time of the gateway's last event. After `silence` without events the threads are
+    read; `looked_at` is the time of the last such read.
     """
 
     client: SignoffClient
@@ -139,11 +140,11 @@ class DiscordConnection:
 
     @property
     def routes(self) -> tuple[web.RouteDef, ...]:
-        """None: Discord is heard by its gateway alone."""
+        """Empty: Discord's events arrive by the gateway only."""
         return ()
 
     async def prepare(self) -> None:
-        """Find out whether the token works; raise SettingsError when Discord refuses it. Discord may be away."""
+        """Test the token; raise SettingsError if Discord rejects it. An unreachable Discord is no error."""
         try:
             await self.calls.prepare()
         except SurfaceError as fault:
@@ -165,14 +166,14 @@ class DiscordConnection:
             await asyncio.gather(keeping, return_exceptions=True)
 
     async def tell_commands(self) -> None:
-        """Have Discord know the commands, where they changed; what fails is tried at the next session."""
+        """Register the slash commands at Discord if they changed; a failure is retried at the next session."""
         try:
             await self._tell_changed()
         except (discord.DiscordException, ClientError, OSError, DatabaseAway) as fault:
             logger.warning("command sync failed", extra={"fault": type(fault).__name__})
 
     async def _listen(self) -> None:
-        """Hear the gateway; discord.py comes back by itself, unless Discord says that this is of no use."""
+        """Receive events; discord.py reconnects by itself unless Discord rejects the connection for good."""
         try:
             await self.client.connect()
         except discord.PrivilegedIntentsRequired:
@@ -182,7 +183,7 @@ class DiscordConnection:
         except discord.ConnectionClosed as closed:
             why = LOGIN_REMEDY if closed.code == AUTHENTICATION_FAILED else "Fix this and restart Signoff."
             logger.warning("discord refuses the connection", extra={"code": closed.code, "why": why})
-            await asyncio.Event().wait()  # the other surfaces go on; /healthz tells since when nothing was heard
+            await asyncio.Event().wait()  # the other surfaces continue; /healthz shows the time of the last event
 
     async def _tell_changed(self) -> None:
         told = json.dumps([command.to_dict(self.client.tree) for command in self.client.tree.get_commands()])
@@ -199,7 +200,7 @@ class DiscordConnection:
         await in_one_unit(self.database, note)
 
     async def began(self, guild: discord.Guild) -> None:
-        """Read what was said while nobody listened."""
+        """Read the messages that were missed."""
         self.behind += 1
         while True:
             try:
@@ -211,9 +212,9 @@ class DiscordConnection:
                 return
 
     async def look_around(self) -> None:
-        """Note that every server is heard. Where nothing came for long, look into the threads.
+        """Record that every server is read up to now; after a long silence, read the threads.
 
-        A gateway may come back silent, and then a quiet server and a deaf bot look the same.
+        A gateway may reconnect without sending events, which looks the same as a quiet server.
         """
         now = self.context.clock.now()
         is_silent = self.heard_at is None or now - self.heard_at >= self.silence

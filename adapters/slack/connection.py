@@ -24,7 +24,7 @@ from agent_core.errors import DatabaseAway, SettingsError, SurfaceError
 
 logger = logging.getLogger(__name__)
 bolt_logger = logging.getLogger("slack_bolt.signoff")
-bolt_logger.setLevel(logging.ERROR)  # it warns of variables in the environment that it looks at by itself
+bolt_logger.setLevel(logging.ERROR)  # it warns of environment variables that it reads by itself
 
 EVENTS_PATH = "/slack/events"
 RETRY_SECONDS = 20.0
@@ -65,19 +65,19 @@ class SlackConnection:
             before_authorize=door.find,
             authorize=door,  # type: ignore[arg-type]
             oauth_flow=self.oauth,
-            process_before_response=True,  # an acknowledged click is a saved click
+            process_before_response=True,  # a click is acknowledged only after it was saved
             ssl_check_enabled=False,
         )
         self.events.listen(self.bolt)
 
     @property
     def routes(self) -> list[web.RouteDef]:
-        """What Slack, and people who install the app, reach by HTTP."""
+        """The HTTP routes for Slack's requests and for the installation of the app."""
         by_http = [] if self.app_token else [web.post(EVENTS_PATH, self._receive)]
         return [*by_http, *(oauth.routes(self.oauth) if self.oauth else [])]
 
     async def prepare(self) -> None:
-        """Find out whether the tokens work; raise SettingsError when Slack refuses one. Slack may be away."""
+        """Test the tokens; raise SettingsError if Slack rejects one. An unreachable Slack is no error."""
         try:
             await self.context.calls.tokens.prepare()
         except SurfaceError as fault:
@@ -86,7 +86,7 @@ class SlackConnection:
             await self._check_app_token()
 
     async def run(self) -> None:
-        """Listen until cancelled; whatever was missed is read as soon as Slack is heard."""
+        """Listen until cancelled; missed messages are read as soon as Slack's first event arrives."""
         await self._prepare_tokens()
         for install in await self.context.calls.tokens.every():
             self.context.soon(self.context.directory.warm(install.workspace))
@@ -127,7 +127,7 @@ class SlackConnection:
             await handler.client.close()  # type: ignore[no-untyped-call]
 
     async def _heard(self, _client: Any, message: dict[str, Any], _raw: str | None) -> None:
-        """Slack says hello at the beginning of every connection: what was said before it never comes by itself."""
+        """Handle Slack's hello at the start of a connection: read earlier messages, which Slack does not resend."""
         self.heard_at = self.context.clock.now()
         if message.get("type") == "hello":
             self.behind += 1
@@ -152,7 +152,7 @@ class SlackConnection:
                     await self.catch_up.keep_time(install.workspace)
 
     async def _receive(self, request: web.Request) -> web.Response:
-        """Take one request. Its signature is checked on the raw bytes; before that nothing of it is parsed."""
+        """Receive one request. Its signature is checked on the raw bytes before anything is parsed."""
         signature = Signature.of(request.headers)
         if signature is None or not signature.is_fresh(self.context.clock.now()):
             return _unsigned()

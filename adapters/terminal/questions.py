@@ -43,7 +43,7 @@ async def ask_name(draft: AgentDraft, streams: Streams) -> AgentDraft:
     return replace(draft, name=await _ask(streams, f"Name [{DEFAULT_NAME}]: ", "name") or DEFAULT_NAME)
 
 
-async def ask_rest(draft: AgentDraft, streams: Streams) -> AgentDraft:
+async def ask_role_and_goals(draft: AgentDraft, streams: Streams) -> AgentDraft:
     """The draft with a role and goals; raise InvalidInput if goals are missing and the input is not interactive."""
     if not draft.role.strip() and streams.can_ask:
         draft = replace(draft, role=await _ask(streams, f"Role [{DEFAULT_ROLE}]: ", "role"))

@@ -80,7 +80,10 @@ async def upload_of(request: web.Request, field: str) -> FormFile | None:
 
 
 def read_form(request: web.Request) -> Form:
-    """The fields that were read before an error."""
+    """The text fields of the form already read from this request, to show a rejected form again.
+
+    Empty if the form could not be read.
+    """
     return {name: value for name, value in request.get(FORM_FIELDS, {}).items() if isinstance(value, str)}
 
 

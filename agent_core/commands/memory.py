@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from agent_core.commands.files import FILE_ALIASES, PLAIN_TEXTS, Filename
 from agent_core.commands.registry import Command, CommandContext, CommandOutput, NoArguments, declare
 from agent_core.errors import CommandError
-from agent_core.memory.chunking import pieces
+from agent_core.memory.chunking import split_into_chunks
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.ids import MemoryId
 from agent_core.model.memory import Memory, Recalled
@@ -54,7 +54,7 @@ class MemoryCommands:
 
     async def memory_add(self, given: MemoryText, context: CommandContext) -> str:
         """Keep it in your long-term memory."""
-        kept = [self._new(piece, f"turn {context.agent.turns}") for piece in pieces(given.text)]
+        kept = [self._new(piece, f"turn {context.agent.turns}") for piece in split_into_chunks(given.text)]
         found = await self.memory.add(context.agent, kept, context.tracker)
         return _saved_text(len(kept), "1 thing is" if len(kept) == 1 else f"{len(kept)} pieces are", findable=found)
 
@@ -84,7 +84,7 @@ class MemoryCommands:
     async def ingest_file(self, given: Filename, context: CommandContext) -> str:
         """Take a file into your long-term memory."""
         reading = await self.documents.text_of(given.filename, await context.files.read(given.filename))
-        kept = [self._new(piece, given.filename) for piece in pieces(reading.text)]
+        kept = [self._new(piece, given.filename) for piece in split_into_chunks(reading.text)]
         if len(kept) > MAX_CHUNKS:
             raise CommandError(f"{given.filename} is too long: it makes {len(kept)} pieces, {MAX_CHUNKS} at most.")
         found = await self.memory.add(context.agent, kept, context.tracker)

@@ -20,7 +20,7 @@ class CreationLimits:
 DEFAULT_LIMITS = CreationLimits()
 
 
-async def require_room(work: UnitOfWork, origin: Origin, limits: CreationLimits) -> None:
+async def require_below_limits(work: UnitOfWork, origin: Origin, limits: CreationLimits) -> None:
     """Raise NotPossible if the channel, or the person in this workspace, has reached the limit."""
     here = len(await work.agents.of(origin.channel))
     if here >= limits.agents_per_channel:

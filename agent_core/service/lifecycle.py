@@ -22,7 +22,7 @@ from agent_core.model.turn import Turn
 from agent_core.oversight.policy import require_may_create, require_may_decide, require_may_speak
 from agent_core.ports.database import UnitOfWork
 from agent_core.ports.files import Workspaces
-from agent_core.service.creation_limits import DEFAULT_LIMITS, CreationLimits, created_text, require_room
+from agent_core.service.creation_limits import DEFAULT_LIMITS, CreationLimits, created_text, require_below_limits
 from agent_core.service.last_draft import load_last_draft, save_last_draft
 from agent_core.service.transactional import TransactionalService
 from agent_core.spending.helper_tree import list_helpers_below, report, taint_shared_folder
@@ -63,7 +63,7 @@ class AgentLifecycle(TransactionalService):
                     return taken
                 raise InvalidInput({"name": f"Name: {taken.name} is taken in this channel. Choose another."})
             await self.is_repeated(work, origin)
-            await require_room(work, origin, self.limits)
+            await require_below_limits(work, origin, self.limits)
             agent = tidy.made(origin, self.clock.now())
             work.agents.add(agent)
             if origin.by.kind == "member":

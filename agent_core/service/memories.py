@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agent_core.errors import InvalidInput, MemoryAway, NotFound, NotPossible
-from agent_core.memory.chunking import pieces
+from agent_core.memory.chunking import split_into_chunks
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
@@ -136,7 +136,7 @@ class AgentMemories:
 
     async def _remember(self, agent: Agent, text: str, source: str, origin: Origin, what: str) -> int:
         now = self.clock.now()
-        memories = [Memory.of(piece, source=source, at=now) for piece in pieces(text)]
+        memories = [Memory.of(piece, source=source, at=now) for piece in split_into_chunks(text)]
         if await self._is_repeated(origin, now):
             return len(memories)
         async with self.ledger.open_tracker(agent) as tracker:

@@ -1,1 +1,1 @@
-"""The chat platforms: what each needs from the operator, and how a process puts it together."""
+"""The chat platforms: the settings of each, and how a process assembles it."""

@@ -1,4 +1,4 @@
-"""The list of chat platforms. A platform that is in it is started, examined by the doctor and served over HTTP."""
+"""The list of chat platforms. Each platform in it is started, checked by the doctor and served over HTTP."""
 
 from bot.platforms.discord.platform import DiscordPlatform
 from bot.platforms.platform import ChatPlatform
@@ -9,10 +9,10 @@ PLATFORMS: tuple[ChatPlatform, ...] = (SlackPlatform(), DiscordPlatform())
 
 
 def platforms_on(settings: Settings) -> tuple[ChatPlatform, ...]:
-    """The platforms that the operator turned on."""
+    """The platforms that the operator enabled."""
     return tuple(platform for platform in PLATFORMS if platform.is_on(settings))
 
 
 def guide(platform: ChatPlatform) -> str:
-    """The page that says how to turn the platform on."""
+    """The address of the documentation page on enabling the platform."""
     return f"docs/how-to/connect-{platform.name}.md"

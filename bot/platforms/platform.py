@@ -1,4 +1,4 @@
-"""What a chat platform is to `bot`. A new platform keeps these three protocols and is added to `PLATFORMS`."""
+"""The protocols of a chat platform. A new platform implements these three and is added to `PLATFORMS`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ from bot.settings import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlatformStatus:
-    """How a platform that is on is reached, and by which variables.
+    """How an enabled platform is reached, and the variables that enable it.
 
-    `tested` is the variable whose value the doctor can try at the platform, "" where there is none.
+    `tested` is the variable that the doctor can test at the platform, or "".
     """
 
     reached: str
@@ -30,7 +30,7 @@ class PlatformStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlatformParts:
-    """What a platform is wired with, beside the settings. `model` is the label of the language model."""
+    """The parts that a platform needs besides the settings. `model` is the label of the language model."""
 
     database: Database
     clock: Clock
@@ -38,79 +38,79 @@ class PlatformParts:
 
 
 class ChatConnection(Protocol):
-    """What takes in what people do on a platform."""
+    """Receives the events of a platform."""
 
     @property
     def routes(self) -> Sequence[web.RouteDef]:
-        """What the platform calls over HTTP, each path below `/<name of the platform>/`; empty without HTTP."""
+        """The HTTP routes for the platform's requests, each below `/<name of the platform>/`; empty without HTTP."""
         ...
 
     @property
     def heard_at(self) -> datetime | None:
-        """When the platform last sent anything, None before that. `/healthz` and `/metrics` show it."""
+        """The time of the platform's last event, or None before the first. `/healthz` and `/metrics` show it."""
         ...
 
     async def prepare(self) -> None:
-        """Try the tokens; raise SettingsError when the platform refuses one. The platform may be unreachable."""
+        """Test the tokens; raise SettingsError if the platform rejects one. An unreachable platform is no error."""
         ...
 
     async def run(self) -> None:
-        """Listen until cancelled. While the platform is unreachable, try again."""
+        """Listen until cancelled. If the platform is unreachable, retry."""
         ...
 
 
 class WiredPlatform(Protocol):
-    """A platform in one process: it shows agents from the beginning, and listens once it is connected."""
+    """A platform in one process: shows agents at once, and receives events after `connect`."""
 
     @property
     def surface(self) -> ChatSurface:
-        """What shows agents on the platform."""
+        """The surface that shows agents on the platform."""
         ...
 
     def connect(self, actions: ActionDispatcher, core: Core) -> ChatConnection:
-        """Make the listeners. Nothing is opened yet."""
+        """Build the listeners. Opens no connection."""
         ...
 
     async def close(self) -> None:
-        """Finish what is under way, then close every connection."""
+        """Finish running tasks, then close every connection."""
         ...
 
 
 class ChatPlatform(Protocol):
-    """One entry of `PLATFORMS`. Importing it loads no SDK; `fault` and `wire` load what they need."""
+    """One entry of `PLATFORMS`. Importing it imports no SDK; `fault` and `wire` import it if needed."""
 
     @property
     def name(self) -> SurfaceName:
-        """The platform's name in channel keys, in findings and at the beginning of its HTTP paths."""
+        """The platform's name in channel keys, in findings and as first part of its HTTP paths."""
         ...
 
     @property
     def title(self) -> str:
-        """The platform's own spelling of its name."""
+        """The name as the platform spells it."""
         ...
 
     @property
     def switch(self) -> str:
-        """The variables that turn the platform on, in words."""
+        """The variables that enable the platform, as text."""
         ...
 
     @property
     def signed_paths(self) -> Sequence[str]:
-        """Paths whose requests prove themselves by a signature, so that they may name any host."""
+        """The paths whose requests carry a signature; they may have any Host header."""
         ...
 
     def is_on(self, settings: Settings) -> bool:
-        """Whether the operator turned the platform on."""
+        """Whether the operator enabled the platform."""
         ...
 
     def status(self, settings: Settings) -> PlatformStatus:
-        """How the platform is reached, where it is on."""
+        """How an enabled platform is reached."""
         ...
 
     async def fault(self, settings: Settings) -> str | None:
-        """Try the token at the platform: what is wrong, None if it works. Never raises."""
+        """Test the token at the platform; return what is wrong, or None. Never raises."""
         ...
 
     def wire(self, settings: Settings, parts: PlatformParts) -> WiredPlatform:
-        """Put the platform together, where it is on."""
+        """Build the parts of an enabled platform."""
         ...

@@ -1,6 +1,6 @@
-"""The settings of all chat platforms: their fields, the rules between them, and the words about them.
+"""The settings of all chat platforms: fields, the rules between them, and their descriptions.
 
-This module and those it imports know nothing of `bot.settings`, which is built on them.
+This module and its imports do not import `bot.settings`, which is built on them.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from bot.variable import Variable
 
 
 class PlatformSettings(DiscordSettings, SlackSettings):
-    """The fields of every platform. Each is named like its variable, in small letters."""
+    """The fields of every platform. Each has the name of its variable in lower case."""
 
 
 PLATFORM_RULES: Mapping[str, Rule] = {**SLACK_RULES}

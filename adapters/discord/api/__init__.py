@@ -1,1 +1,1 @@
-"""Discord's API: clients, refusals, other base addresses, and who people are."""
+"""Discord's API: client, error codes, base addresses and the member directory."""

@@ -1,4 +1,4 @@
-"""Discord's API and gateway at other addresses, such as a proxy's: for one client and no other."""
+"""Other base addresses for Discord's API and gateway, such as a proxy's; they apply to one client only."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,15 +12,16 @@ from discord.webhook.async_ import AsyncWebhookAdapter
 
 @dataclass(frozen=True, slots=True)
 class BaseUrls:
-    """Empty where Discord's own is meant."""
+    """The base addresses; an empty one means Discord's own."""
 
     api: str = ""
     gateway: str = ""
 
     def redirect(self, http: HTTPClient) -> None:
-        """Have a client ask there, also for the gateway that Discord names to resume a session.
+        """Make a client use these addresses, also for the gateway that Discord names to resume a session.
 
-        Requests and the gateway go through the proxy that the environment names, which discord.py does not look for.
+        Requests and the gateway use the proxy of HTTPS_PROXY or HTTP_PROXY, which discord.py does not read
+        itself.
         """
         http.proxy = _environment_proxy(self.api or Route.BASE)
         connect, ask = http.ws_connect, http.request
@@ -37,13 +38,13 @@ class BaseUrls:
             http.request = send_elsewhere  # type: ignore[method-assign]
 
     def of_route(self, route: Route) -> Route:
-        """The request, to this address."""
+        """Replace the base of a request's address."""
         if self.api and route.url.startswith(Route.BASE):
             route.url = self.api.rstrip("/") + route.url.removeprefix(Route.BASE)
         return route
 
     def of_gateway(self, url: str) -> str:
-        """The gateway, with what is asked of it."""
+        """Replace the base of the gateway's address and keep its query."""
         if not self.gateway:
             return url
         there = urlsplit(self.gateway)
@@ -51,7 +52,7 @@ class BaseUrls:
 
 
 class RedirectedAnswers(AsyncWebhookAdapter):
-    """Answers to what people do go to the same address; discord.py asks for this in the context that listens."""
+    """Sends answers to interactions to the same base address; discord.py reads it from `async_context`."""
 
     def __init__(self, addresses: BaseUrls) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # discord.py leaves it without types
@@ -62,6 +63,6 @@ class RedirectedAnswers(AsyncWebhookAdapter):
 
 
 def _environment_proxy(url: str) -> str | None:
-    """The proxy of HTTPS_PROXY or HTTP_PROXY; None where there is none, or NO_PROXY excludes the host."""
+    """The proxy of HTTPS_PROXY or HTTP_PROXY; None if there is none or if NO_PROXY excludes the host."""
     address = urlsplit(url)
     return None if proxy_bypass(address.hostname or "") else getproxies().get(address.scheme)

@@ -1,4 +1,4 @@
-"""Discord's API: its error codes as errors of the core. discord.py handles rate limits itself."""
+"""Calls to Discord's API, with its errors as errors of the core. discord.py handles rate limits itself."""
 
 import asyncio
 import random
@@ -45,25 +45,26 @@ class DiscordRefused(SurfaceError):
 
 @dataclass(slots=True, kw_only=True)
 class DiscordApi:
-    """Asks Discord, once the client is known to it; `token` is the bot's."""
+    """Calls Discord's API and logs in first if needed. Translates errors into SurfaceErrors."""
 
     client: discord.Client
     token: str = field(repr=False)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def ask(self, act: Callable[[], Awaitable[T]]) -> T:
-        """What Discord answers.
+        """Await a call and return Discord's answer.
 
-        Raise SurfaceBusy if a retry may succeed, ThreadGone if the channel or thread is gone, else DiscordRefused.
+        Raise SurfaceBusy if a retry may succeed, ThreadGone if the channel or thread is gone, else
+        DiscordRefused.
         """
         await self.ensure_login()
         try:
             return await act()
         except (discord.DiscordException, ClientError, OSError, TimeoutError) as fault:
-            raise meaning(fault) from None  # what is below may hold the request
+            raise surface_error_of(fault) from None  # the cause may contain the request with its token
 
     async def prepare(self) -> None:
-        """Log in; raise SettingsError when the token is refused, SurfaceBusy when Discord cannot be reached."""
+        """Log in; raise SettingsError if the token is rejected, SurfaceBusy if Discord cannot be reached."""
         async with self.lock:
             if self.client.application is None:
                 try:
@@ -71,10 +72,10 @@ class DiscordApi:
                 except discord.LoginFailure:
                     raise SettingsError("DISCORD_TOKEN", LOGIN_REMEDY, EXAMPLE_VALUE) from None
                 except (discord.DiscordException, ClientError, OSError, TimeoutError) as fault:
-                    raise meaning(fault) from None
+                    raise surface_error_of(fault) from None
 
     async def ensure_login(self) -> None:
-        """Log in unless that was done; raise SurfaceError where it cannot be."""
+        """Log in if not yet done; raise SurfaceError if that fails."""
         if self.client.application is None:
             try:
                 await self.prepare()
@@ -82,8 +83,8 @@ class DiscordApi:
                 raise ThreadGone(LOGIN_REFUSED) from refused
 
 
-def meaning(fault: Exception) -> SurfaceError:
-    """What a fault of discord.py's means for what was to be shown."""
+def surface_error_of(fault: Exception) -> SurfaceError:
+    """The SurfaceError for an error of discord.py."""
     if isinstance(fault, discord.RateLimited):
         return SurfaceBusy("Discord's rate limit: waiting", fault.retry_after)
     if not isinstance(fault, discord.HTTPException):
@@ -102,7 +103,7 @@ def meaning(fault: Exception) -> SurfaceError:
 
 
 def is_archived(fault: SurfaceError) -> bool:
-    """Whether a place is only archived, which can be undone."""
+    """Whether the error means that the thread is archived, which can be undone."""
     return isinstance(fault, ThreadGone) and str(fault) == GONE_REASONS[ARCHIVED]
 
 
@@ -111,7 +112,7 @@ def _later() -> float:
 
 
 async def fault_of_token(token: str, api_url: str) -> str | None:
-    """What is wrong with a bot's token, by asking who it is; None when nothing is."""
+    """Test a bot token by asking for its account; return what is wrong, or None."""
     headers = {"Authorization": f"Bot {token}"}
     try:
         async with (

@@ -22,7 +22,7 @@ MAX_CACHED_MEMBERS = 5_000
 
 @dataclass(slots=True, kw_only=True)
 class MemberDirectory:
-    """Asks Discord about a person at most once a minute: the bot is not told when somebody loses a role."""
+    """Fetches a member from Discord at most once a minute: bots get no event when a member loses a role."""
 
     sending: DiscordSender
     clock: Clock
@@ -32,7 +32,7 @@ class MemberDirectory:
         self.known = TTLCache(MAX_CACHED_MEMBERS, CACHE_TTL.total_seconds(), lambda: self.clock.now().timestamp())
 
     async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
-        """The person as a member of that channel; raise NotFound for somebody who left the server."""
+        """The person as a member of that channel; raise NotFound if they left the server."""
         key = (channel.key, person.id)
         actor: Actor | None = self.known.get(key)
         if actor is None:

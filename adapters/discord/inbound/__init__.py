@@ -1,1 +1,1 @@
-"""What Discord sends: clicks, forms, slash commands and messages, each turned into calls of the service."""
+"""Discord's events (clicks, forms, slash commands and messages), each turned into calls of the services."""

@@ -1,4 +1,4 @@
-"""Discord's messages of a thread since a time, for the catch-up."""
+"""Reads the messages of a Discord thread since a time, for the catch-up."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,13 +15,13 @@ MAX_MESSAGES = 5_000
 
 @dataclass(frozen=True, slots=True)
 class DiscordThreadReader:
-    """Hands the messages of a thread to the listener, oldest first."""
+    """Passes the messages of a thread to the listener, oldest first."""
 
     context: DiscordContext
     messages: DiscordMessageListener
 
     async def read(self, agent: Agent, since: datetime) -> None:
-        """Read one thread; raise SurfaceError where Discord does not give it."""
+        """Read one thread; raise SurfaceError if Discord cannot provide it."""
         sending, thread = self.context.surface.sending, int(agent.thread.thread) if agent.thread else 0
 
         async def history() -> list[discord.Message]:

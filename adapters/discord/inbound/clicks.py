@@ -1,4 +1,4 @@
-"""Component interactions (buttons, menus) as calls of the services: saved, then acknowledged, then shown."""
+"""Component interactions (buttons, menus) as calls of the services."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -41,12 +41,12 @@ Parts: TypeAlias = tuple[type[ui.DynamicItem[Any]], ...]
 
 @dataclass(frozen=True, slots=True)
 class DiscordClickListener:
-    """Handles component interactions. Modals open at once; anything else is saved before it is acknowledged."""
+    """Handles component interactions. Forms open at once; any other action is saved before it is acknowledged."""
 
     context: DiscordContext
 
     async def press(self, interaction: discord.Interaction, said: str) -> None:
-        """Carry out one click; tell the person a refusal that the card does not show."""
+        """Carry out one click; answer with a refusal if the card does not show it."""
         origin = origin_of(interaction)
         if isinstance(refusal := await attempt(self._carry_out(said, interaction, origin)), RefusedAction):
             await tell(interaction, refusal.on_card)
@@ -76,7 +76,7 @@ class DiscordClickListener:
             await self.context.actions.press(button, FormInput(), origin)
 
     async def _ask(self, button: Button, interaction: discord.Interaction, origin: Origin) -> None:
-        """Open the form that comes before the decision."""
+        """Open the form that precedes the decision."""
         seen = self.context.views
         if button.verb == "reply":
             form = views.reply_form(await seen.agent(origin.channel, AgentId(button.subject)), button.shown)
@@ -86,7 +86,7 @@ class DiscordClickListener:
         await open_form(interaction, form)
 
     def _edit_form(self, turn: Turn, origin: Origin) -> ui.Modal:
-        """Every argument, as this person changed it last where that was refused."""
+        """The form of every argument, filled with this person's last refused changes, if there are any."""
         spec, held = (
             self.context.views.spec(turn.call.name),
             self.context.edits.find(edit_key(turn.id, origin.by)),
@@ -95,14 +95,14 @@ class DiscordClickListener:
         return views.edit_form(turn, spec, typed=typed, problems=held.problems if held else None)
 
     async def _review(self, button: Button, interaction: discord.Interaction, origin: Origin) -> None:
-        """Run a self-review behind a deferred response."""
+        """Run a self-review; the answer is deferred."""
         _, turn = await self.context.views.open_to(origin.by, origin.channel, TurnId(button.subject))
         await show_thinking(interaction)
         await self.context.actions.press(button, FormInput(), origin)
         await tell(interaction, reviewed_text(turn.number))
 
     async def _open(self, opening: ViewButton, interaction: discord.Interaction, origin: Origin) -> None:
-        """Open a read-only view or the form of a new agent."""
+        """Open a read-only view or the form for a new agent."""
         seen = self.context.views
         match opening.verb:
             case "another number":
@@ -123,7 +123,7 @@ class DiscordClickListener:
                 pass
 
     async def _upload(self, upload: DiscordUploadButton, interaction: discord.Interaction, origin: Origin) -> None:
-        """Put a file of the agent into its thread, where everybody in the channel sees it."""
+        """Upload a file of the agent to its thread, visible to the whole channel."""
         seen = self.context.views
         entry = upload.among(await seen.files(origin.channel, upload.agent))
         if entry is None:
@@ -136,7 +136,7 @@ class DiscordClickListener:
     async def _create_offered(
         self, offer: DiscordDraftButton, interaction: discord.Interaction, origin: Origin
     ) -> None:
-        """Create what was drafted, or open the form again with it."""
+        """Create the drafted agent, or open the form filled with the draft."""
         held = self.context.drafts.get(offer.key)
         if offer.verb == "create" and isinstance(held.given, AgentDraft):
             agent = await self.context.service.create(held.given, origin)
@@ -150,13 +150,13 @@ def _agent_form(held: RefusedForm, origin: Origin) -> ui.Modal:
 
 
 def said_by(interaction: discord.Interaction[Any]) -> str:
-    """What a button carries, or the option that was chosen."""
+    """The value that a click carries: the button's `custom_id` or the chosen option."""
     data: dict[str, Any] = dict(interaction.data or {})
     return str(data["values"][0] if data.get("values") else data.get("custom_id"))
 
 
 def is_shown(interaction: discord.Interaction[Any]) -> bool:
-    """Whether the message that was pressed holds that button, so that discord.py hands it on."""
+    """Whether the clicked message still has that button; if so, discord.py routes the click."""
     custom_id = str(dict(interaction.data or {}).get("custom_id"))
     is_ours = bool(OUR_BUTTON.fullmatch(custom_id) or OUR_CHOICE.fullmatch(custom_id))
     return (
@@ -175,7 +175,7 @@ def _parts(components: Iterable[Any]) -> Iterator[Any]:
 
 
 def parts_of(clicks: DiscordClickListener) -> Parts:
-    """The items by which discord.py knows our buttons and choices, whenever they were sent."""
+    """The dynamic items by which discord.py recognizes Signoff's buttons and menus, also those of earlier processes."""
 
     class Pressed(ui.DynamicItem[Any], template=OUR_BUTTON):
         @classmethod

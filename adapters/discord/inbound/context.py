@@ -1,4 +1,4 @@
-"""What every Discord listener needs: services, the surface, and ephemeral answers."""
+"""The context of every Discord listener: services, the surface and ephemeral answers."""
 
 import logging
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscordContext(ChatServices):
-    """Shared by all listeners."""
+    """The services, the surface and the stored forms that all listeners share."""
 
     surface: DiscordSurface
     drafts: ExpiringStore[RefusedForm]
@@ -40,7 +40,7 @@ async def tell(interaction: discord.Interaction, said: str | DiscordMessage) -> 
 
 
 async def acknowledge(interaction: discord.Interaction) -> None:
-    """Let Discord know that a press or form arrived, where nothing else was answered."""
+    """Acknowledge a click or form, unless it was already answered."""
     if interaction.response.is_done():
         return
     try:
@@ -50,7 +50,7 @@ async def acknowledge(interaction: discord.Interaction) -> None:
 
 
 async def show_thinking(interaction: discord.Interaction) -> None:
-    """Answer that the answer comes later; it may take fifteen minutes."""
+    """Defer the answer; it may take up to fifteen minutes."""
     try:
         await interaction.response.defer(ephemeral=True, thinking=True)
     except discord.HTTPException as refused:
@@ -58,8 +58,8 @@ async def show_thinking(interaction: discord.Interaction) -> None:
 
 
 async def open_form(interaction: discord.Interaction, form: discord.ui.Modal) -> None:
-    """Answer with a form: Discord takes it as the first answer only, and within three seconds."""
-    form.stop()  # its submission is known by its id alone
+    """Answer with a form: Discord accepts it only as the first answer and within three seconds."""
+    form.stop()  # its submission is recognized by the `custom_id`
     try:
         await interaction.response.send_modal(form)
     except discord.HTTPException as refused:
@@ -67,12 +67,12 @@ async def open_form(interaction: discord.Interaction, form: discord.ui.Modal) ->
 
 
 def unanswered(interaction: discord.Interaction, refused: discord.HTTPException) -> None:
-    """Note that Discord took no answer: the same was answered before, or three seconds had passed."""
+    """Log that Discord rejected an answer: already answered, or three seconds had passed."""
     logger.warning(
         "not answered", extra={"interaction": interaction.id, "code": refused.code, "status": refused.status}
     )
 
 
 def edit_key(turn_id: TurnId, by: Actor) -> str:
-    """Under what a person's refused changes of a command are kept."""
+    """The key under which a person's refused changes of a command are stored."""
     return f"{turn_id}/{by.id}"

@@ -11,9 +11,9 @@ FILE_TIMEOUT_SECONDS = 60
 
 
 async def read_file(url: str) -> bytes:
-    """The file, in place of discord.py's own `get_from_cdn`, which reads replies of any length.
+    """Download a file; replaces discord.py's `get_from_cdn`, which reads replies of any length.
 
-    Raise ReplyTooLong for more than Signoff takes, whatever Discord said of its size.
+    Raise ReplyTooLong if it exceeds Signoff's limit, whatever size Discord reports.
     """
     async with (
         ClientSession(timeout=ClientTimeout(total=FILE_TIMEOUT_SECONDS), trust_env=True) as session,
@@ -23,7 +23,7 @@ async def read_file(url: str) -> bytes:
 
 
 async def fetch_file(file: discord.Attachment) -> tuple[str, bytes]:
-    """The name and bytes of a file that somebody dropped; raise InvalidInput where they cannot be had."""
+    """The name and bytes of an uploaded file; raise InvalidInput if it cannot be downloaded."""
     if file.size > MAX_UPLOAD_BYTES:
         raise too_large(file.filename)
     try:

@@ -1,4 +1,4 @@
-"""What people typed into forms that could not be used, and drafts that were offered: kept for an hour."""
+"""Refused forms and offered drafts, stored in memory for an hour."""
 
 import secrets
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ EXPIRED = "This form was kept for one hour and is gone: start again with /agent 
 
 @dataclass(frozen=True, slots=True)
 class RefusedForm:
-    """What a form is filled in with, and what was wrong with it."""
+    """The values of a form and their problems."""
 
     given: AgentDraft | Form
     problems: Mapping[str, str] = field(default_factory=dict)
@@ -30,7 +30,7 @@ class RefusedForm:
 
 @dataclass(slots=True)
 class ExpiringStore(Generic[T]):
-    """Things by keys that a button carries. A process that ends forgets them, and then it is said."""
+    """Values by the keys that buttons carry. They are lost when the process ends."""
 
     clock: Clock
     things: TTLCache[str, T] = field(init=False)
@@ -39,7 +39,7 @@ class ExpiringStore(Generic[T]):
         self.things = TTLCache(MAX_STORED, ttl=STORED_FOR.total_seconds(), timer=lambda: self.clock.now().timestamp())
 
     def keep(self, thing: T, key: str = "") -> str:
-        """Store it under `key`, or under a new random key; return the key."""
+        """Store a value under `key`, or under a new random key; return the key."""
         key = key or secrets.token_urlsafe(16)
         self.things[key] = thing
         return key
@@ -49,7 +49,7 @@ class ExpiringStore(Generic[T]):
         return thing
 
     def get(self, key: str) -> T:
-        """What was kept; raise NotPossible once it is gone."""
+        """The stored value; raise NotPossible if it has expired."""
         thing = self.find(key)
         if thing is None:
             raise NotPossible(EXPIRED)

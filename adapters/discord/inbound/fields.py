@@ -1,4 +1,4 @@
-"""Reads submitted Discord modals into values of the core; adapters.forms gives fields their meaning."""
+"""Reads submitted Discord forms into values of the core; adapters.forms interprets the fields."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,27 +20,28 @@ Values: TypeAlias = Mapping[str, str | Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class AgentForm:
-    """The form of a new agent as it was typed."""
+    """The submitted form for a new agent, as typed."""
 
     place: str
     fields: Form
 
     def draft(self) -> AgentDraft:
-        """What it makes; raise InvalidInput for a budget that is no amount."""
+        """The draft of the agent; raise InvalidInput if the budget is not an amount."""
         return forms.draft_of(self.fields)
 
 
 @dataclass(frozen=True, slots=True)
 class EditForm:
-    """Arguments as they were typed; the button carries the hash of what the card showed when the form was opened."""
+    """Submitted arguments, as typed; the button carries the hash of the card when the form was opened."""
 
     button: Button
     fields: Form
 
     def arguments(self, turn: Turn, spec: CommandSpec) -> Arguments:
-        """The arguments as they were changed; what was not touched is the very value it was.
+        """The changed arguments; unchanged ones keep their exact value.
 
-        Raise InvalidInput for what cannot be read, ChangedSinceShown where the turn is not what was shown.
+        Raise InvalidInput for an unreadable argument, ChangedSinceShown if the turn has changed since the form
+        was opened.
         """
         if turn.control_hash != self.button.shown:
             raise ChangedSinceShown(turn.number, turn.remark)
@@ -49,7 +50,7 @@ class EditForm:
 
 @dataclass(frozen=True, slots=True)
 class RejectForm:
-    """A turn is rejected, and why."""
+    """The submitted rejection of a turn, with the reason."""
 
     button: Button
     reason: str
@@ -57,7 +58,7 @@ class RejectForm:
 
 @dataclass(frozen=True, slots=True)
 class ReplyForm:
-    """A reply to an agent."""
+    """The submitted reply to an agent."""
 
     button: Button
     text: str
@@ -65,14 +66,14 @@ class ReplyForm:
 
 @dataclass(frozen=True, slots=True)
 class NumberForm:
-    """How many commands may run, as it was typed."""
+    """The submitted number of commands to approve, as typed."""
 
     button: Button
     text: str
 
     @property
     def number(self) -> int:
-        """The N of Approve ×N; raise InvalidInput for what is no number."""
+        """The N of Approve ×N; raise InvalidInput if it is not a number."""
         return forms.times_of(self.text)
 
 
@@ -80,14 +81,14 @@ Submitted: TypeAlias = AgentForm | EditForm | RejectForm | ReplyForm | NumberFor
 
 
 def submitted(components: object) -> dict[str, str | tuple[str, ...]]:
-    """What stands in each input of a submitted form, from the components that Discord sends."""
+    """The value of each input of a submitted form, from the components that Discord sends."""
     return dict(_values(components))
 
 
 def read(custom_id: str, values: Values) -> Submitted:
-    """What a submitted form says; raise InvalidInput for a form that is not ours.
+    """The submitted form by its `custom_id`; raise InvalidInput if Signoff did not make it.
 
-    What was typed is kept as it is: values with `draft`, `arguments` or `number` say themselves what cannot be used.
+    The values stay as typed: `draft`, `arguments` and `number` validate them.
     """
     mark, _, rest = custom_id.partition(":")
     kind, _, about = rest.partition(":")
@@ -109,7 +110,7 @@ def read(custom_id: str, values: Values) -> Submitted:
 
 
 def _values(part: Any) -> Iterator[tuple[str, str | tuple[str, ...]]]:
-    """Inputs stand in labels or rows, whichever way the form was made."""
+    """Yield the inputs of a form, which may be nested in labels or rows."""
     if isinstance(part, list):
         for each in part:
             yield from _values(each)
@@ -124,7 +125,7 @@ def _values(part: Any) -> Iterator[tuple[str, str | tuple[str, ...]]]:
 
 
 def _chosen(choices: Sequence[str]) -> dict[str, str]:
-    """The choices under More as the fields that they stand for."""
+    """The choices under More, as form fields."""
     found = {choice: "on" for choice in choices if choice.startswith("free.")}
     found |= {"approvers": "owner"} if OWNER in choices else {}
     found |= {"verbosity": "brief"} if BRIEF in choices else {}

@@ -1,4 +1,4 @@
-"""Who people are and where they are, as Discord itself says with everything that they do."""
+"""The person and channel of a Discord event."""
 
 from typing import TypeAlias
 
@@ -11,25 +11,25 @@ Place: TypeAlias = "discord.interactions.InteractionChannel | discord.abc.Messag
 
 
 def scope_of(guild: int | None, place: Place) -> ChannelScope:
-    """The channel in which something was done; that of a thread is the one it stands under."""
+    """The channel of an event; for a thread its parent channel."""
     channel = place.parent_id if isinstance(place, discord.Thread) else place.id if place else 0
     return ChannelScope("discord", str(guild or ""), str(channel))
 
 
 def thread_of(guild: int | None, place: Place) -> ThreadRef | None:
-    """The thread in which something was done, or None."""
+    """The thread of an event, or None."""
     return ThreadRef(scope_of(guild, place), str(place.id)) if isinstance(place, discord.Thread) else None
 
 
 def origin_of(interaction: discord.Interaction) -> Origin:
-    """Who asks by a button, a form or a command, where, and Discord's own id of it."""
+    """The person, channel and Discord's id of an interaction (button, form or command)."""
     by = actor_of(interaction.user, interaction.permissions, interaction.channel)
     channel = scope_of(interaction.guild_id, interaction.channel)
     return Origin(by=by, channel=channel, delivery=f"discord:{interaction.id}")
 
 
 def written_by(message: discord.Message, author: discord.User | discord.Member) -> Origin:
-    """Who wrote a message, where, and its id. A message that was read up on does not say which member its author is."""
+    """The author, channel and id of a message. Messages read by the catch-up have an author without membership."""
     place = message.channel
     may = discord.Permissions.none()
     if isinstance(author, discord.Member) and isinstance(place, discord.abc.GuildChannel | discord.Thread):
@@ -40,13 +40,13 @@ def written_by(message: discord.Message, author: discord.User | discord.Member) 
 
 
 def actor_of(user: discord.User | discord.Member, may: discord.Permissions, place: Place) -> Actor:
-    """A person, by what Discord says that they may do in a place."""
+    """A person, with the kind that follows from their permissions."""
     guild = str(user.guild.id) if isinstance(user, discord.Member) else ""
     return Actor(id=str(user.id), display=user.display_name, kind=_kind(user, may, place), workspace=guild)
 
 
 def member_in(place: "discord.abc.GuildChannel", member: discord.Member) -> Actor:
-    """A member of the server, by what they may do in the channel now."""
+    """A member of the server, with the kind that follows from their current permissions in the channel."""
     return actor_of(member, _permissions(place, member), None)
 
 
@@ -62,5 +62,5 @@ def _kind(user: discord.User | discord.Member, may: discord.Permissions, place: 
 def _permissions(place: discord.abc.GuildChannel | discord.Thread, member: discord.Member) -> discord.Permissions:
     try:
         return place.permissions_for(member)
-    except discord.ClientException:  # a thread whose channel is not known here
+    except discord.ClientException:  # a thread whose parent channel is not cached
         return discord.Permissions.none()

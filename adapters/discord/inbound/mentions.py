@@ -1,4 +1,4 @@
-"""Discord's spelling of what people wrote → what they saw."""
+"""Converts Discord's message markup to the text that people saw."""
 
 import re
 
@@ -7,8 +7,8 @@ import discord
 MENTION = re.compile(r"<(@[!&]?|#)(\d+)>")
 
 
-def as_written(message: discord.Message) -> str:
-    """The text with mentions as they were shown; Signoff's own name is left out."""
+def plain_text(message: discord.Message) -> str:
+    """The text with mentions as displayed, without the bot's own mention."""
     me = message.guild.me if message.guild else None
     names = {user.id: f"@{user.display_name}" for user in message.mentions}
     names |= {role.id: f"@{role.name}" for role in message.role_mentions}

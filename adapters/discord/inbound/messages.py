@@ -12,7 +12,7 @@ from adapters.discord.api.client import DiscordRefused
 from adapters.discord.inbound.context import DiscordContext
 from adapters.discord.inbound.downloads import fetch_file
 from adapters.discord.inbound.inbound_event import thread_of, written_by
-from adapters.discord.inbound.mentions import as_written
+from adapters.discord.inbound.mentions import plain_text
 from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.posted import files_of, ready
 from adapters.discord.outbound.render import answer_message, kept_message, text_message
@@ -28,7 +28,7 @@ PERSON_MESSAGE_TYPES = (discord.MessageType.default, discord.MessageType.reply)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscordThreadMessage:
-    """A message in an agent's thread; it is answered in the thread, for Discord has no other place."""
+    """A message in an agent's thread; the answer goes to the same thread."""
 
     context: DiscordContext
     agent: Agent
@@ -37,16 +37,15 @@ class DiscordThreadMessage:
 
     @property
     def text(self) -> str:
-        """What was written, as people saw it."""
-        return as_written(self.message)
+        """The message's text, as people saw it."""
+        return plain_text(self.message)
 
     @property
     def written_at(self) -> datetime:
-        """When it was written, by Discord's clock."""
         return self.message.created_at
 
     async def react(self, sign: Sign) -> None:
-        """Show that it was heard, once; where Signoff may not react, it was heard all the same."""
+        """React once to show that the message was received; without the permission nothing happens."""
         if any(reaction.me for reaction in self.message.reactions):
             return
         try:
@@ -76,15 +75,15 @@ class DiscordThreadMessage:
 
 @dataclass(frozen=True, slots=True)
 class DiscordMessageListener(ThreadListener):
-    """Takes every message for the agent whose thread it is in.
+    """Handles every message in an agent's thread.
 
-    Without the Message Content intent a message comes empty, and nothing is done.
+    Without the Message Content intent messages arrive empty and are ignored.
     """
 
     context: DiscordContext
 
     async def take(self, message: discord.Message) -> None:
-        """A message: for the agent whose thread it is in, or nothing."""
+        """Handle a message if it is in an agent's thread."""
         thread = thread_of(message.guild.id if message.guild else None, message.channel)
         if thread is None or not is_from_person(message):
             return
@@ -97,7 +96,7 @@ class DiscordMessageListener(ThreadListener):
                 await self.take_file(agent, said, str(file.id), fetch_file(file))
 
     async def _author(self, message: discord.Message) -> discord.User | discord.Member:
-        """Who wrote it as a member of the server, where they still are one."""
+        """The author as a member of the server, if they still are one."""
         guild = message.guild
         if isinstance(message.author, discord.Member) or guild is None:
             return message.author
@@ -108,5 +107,5 @@ class DiscordMessageListener(ThreadListener):
 
 
 def is_from_person(message: discord.Message) -> bool:
-    """Whether somebody wrote this: no bot, no webhook, no notice of Discord's own."""
+    """Whether a person wrote the message: not a bot, a webhook or a system message."""
     return not message.author.bot and message.webhook_id is None and message.type in PERSON_MESSAGE_TYPES

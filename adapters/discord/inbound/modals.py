@@ -1,4 +1,4 @@
-"""Modal submissions as calls of the services. Discord shows no field errors: a button reopens a refused form."""
+"""Submitted forms as calls of the services. Discord shows no field errors: a button reopens a refused form."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ from agent_core.model.ids import TurnId
 
 @dataclass(frozen=True, slots=True)
 class DiscordModalListener:
-    """Carries out one form in one short transaction, by its `custom_id` and what was typed alone."""
+    """Carries out one form in one short transaction, from its `custom_id` and values only."""
 
     context: DiscordContext
 
@@ -64,7 +64,7 @@ class DiscordModalListener:
         return text_message(creation_text(agent))
 
     async def _approve_edited(self, sent: EditForm, origin: Origin) -> DiscordMessage | None:
-        """Run the command with its changed arguments, or say what is wrong with them."""
+        """Run the command with its changed arguments, or answer with their problems."""
         button = sent.button
         _, turn = await self.context.views.turn(origin.channel, TurnId(button.subject))
         spec = self.context.views.spec(turn.proposal.call.name)
@@ -76,7 +76,7 @@ class DiscordModalListener:
         return None
 
     async def _reply(self, sent: ReplyForm, interaction: discord.Interaction, origin: Origin) -> None:
-        """Say it to the agent; what became a note stands in the thread, for the others to see."""
+        """Send the reply to the agent; if it becomes a note, post it in the thread for the others."""
         if takes_long(sent.text):
             await show_thinking(interaction)
         answer = await self.context.actions.reply(sent.button, sent.text, origin)

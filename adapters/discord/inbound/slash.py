@@ -48,18 +48,18 @@ Run = Callable[[discord.Interaction, str], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class DiscordSlashListener:
-    """Carries out a slash command."""
+    """Handles the slash command `/agent`."""
 
     context: DiscordContext
 
     async def run(self, interaction: discord.Interaction, text: str) -> None:
-        """Answer one command, as it would have been typed in one line."""
+        """Run one command, given as one line of text, and answer it."""
         answer = await attempt(self._answer(text, interaction, origin_of(interaction)))
         if answer:
             await tell(interaction, answer.text if isinstance(answer, RefusedAction) else answer)
 
     async def names(self, interaction: discord.Interaction, typed: str) -> list[app_commands.Choice[str]]:
-        """The channel's agents whose names hold what was typed so far."""
+        """The channel's agents whose names contain the typed text."""
         channel = scope_of(interaction.guild_id, interaction.channel)
         agents = await self.context.views.agents(channel)
         found = [agent.name for agent in agents if typed.casefold() in agent.name.casefold()]
@@ -79,13 +79,16 @@ class DiscordSlashListener:
                 return await run_subcommand(at_once, origin, context=self.context, render=render, link=link_to)
 
     async def _grant(self, wish: ThreadSubcommand, interaction: discord.Interaction, origin: Origin) -> DiscordMessage:
-        """Do what may take longer than Discord waits."""
+        """Run a command that may take longer than Discord's three seconds."""
         await show_thinking(interaction)
         answer, _ = await grant_to_agent(self.context.thread_commands, wish, origin)
         return render.answer_message(answer)
 
     async def _draft(self, sentence: str, interaction: discord.Interaction, origin: Origin) -> DiscordMessage:
-        """Have a draft made of a sentence. It takes too long for a form, so buttons create it or open the form."""
+        """Draft an agent from a sentence.
+
+        Discord must open a form within 3 seconds, so the answer is a message with buttons.
+        """
         await show_thinking(interaction)
         drafted = await self.context.drafting.draft(sentence, origin)
         draft = drafted.draft.like(await self.context.service.load_offered_draft(origin))
@@ -93,7 +96,7 @@ class DiscordSlashListener:
 
 
 def commands_of(slash: DiscordSlashListener) -> app_commands.Group:
-    """`/agent` with everything that the core offers."""
+    """The group `/agent` with every subcommand of the core."""
     group = app_commands.Group(name=GROUP, description="Agents that ask before they act", guild_only=True)
     meant = meanings()
     for verb in ("list", "help"):
@@ -110,7 +113,7 @@ def commands_of(slash: DiscordSlashListener) -> app_commands.Group:
 
 
 def meanings() -> dict[str, str]:
-    """What each subcommand does, as help says it first."""
+    """The description of each subcommand: its first line in the help."""
     meant = {"help": "what can be typed and pressed"}
     for line, meaning in HELP.commands:
         meant.setdefault(line.split()[1].strip(","), meaning[:MAX_DESCRIPTION])

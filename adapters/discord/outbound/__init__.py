@@ -1,1 +1,1 @@
-"""What Discord is sent: messages, cards and forms, within Discord's limits."""
+"""Discord's messages, cards and forms, within Discord's limits."""

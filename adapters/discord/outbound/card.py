@@ -1,4 +1,4 @@
-"""The parts of a turn's card as texts, made to fit one message: what was cut says so, with a button that opens it."""
+"""The parts of a turn's card as texts that fit one message. A mark and a button for the whole text follow a cut."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ from adapters.discord.outbound.texts import (
 from adapters.text_fit import units
 from adapters.ui_text import CUT_TO_FIT, first_lines
 
-# All texts of a message together, https://discord.com/developers/docs/components/reference, with some left over.
+# Limit of all texts in a message, https://discord.com/developers/docs/components/reference, with a margin.
 MAX_MESSAGE_TEXT = 4000
 CARD_TEXT_BUDGET = MAX_MESSAGE_TEXT - 60
-# What the parts that are budgeted first may take, with their backslashes.
+# Limits of the parts that get their space first, including backslashes.
 MAX_HEADLINE, MAX_STATE, MAX_REMARK, MAX_FOOTER, MAX_OUTCOME = 200, 300, 250, 300, 900
 MAX_FOLDED, MAX_FOLDED_SAYS, MAX_FOLDED_OUTCOME = 150, 300, 1900
 STATE_SIGNS = {"good": "✓", "bad": "✗", "busy": "●", "quiet": "–", "open": "○"}
@@ -34,7 +34,7 @@ SHOW_ALL_HAS_THE_REST = "-# … Show all has the rest."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThoughtLimits:
-    """What each thought may take."""
+    """The maximum size of each thought."""
 
     says: int
     plan: int
@@ -48,37 +48,36 @@ TIGHT = ThoughtLimits(says=300, plan=120, detail=90, review=200)
 
 @dataclass(frozen=True, slots=True)
 class CardParts:
-    """A card between its edges, and what buttons have to open that did not fit."""
+    """A card without its buttons, and the buttons that open the texts that were cut."""
 
     items: tuple[Item, ...]
     openings: tuple[ViewButton, ...]
 
     @property
     def size(self) -> int:
-        """How much of a message's text it takes."""
+        """The size of its texts, out of the message's limit."""
         return sum(size_of(item) for item in self.items)
 
 
 def card_items(card: Card, footer: Sequence[str]) -> CardParts:
-    """The whole card above its buttons, in its present state."""
+    """The card above its buttons, in its current state."""
     return _open(card, footer) if card.tone in ("open", "busy") else _folded(card, footer)
 
 
 def size_of(item: Item) -> int:
-    """How much of a message's text a component takes."""
+    """The size of a component's texts, out of the message's limit."""
     texts = item.children if isinstance(item, ui.Section) else [item]
     return sum(units(each.content) for each in texts if isinstance(each, ui.TextDisplay))
 
 
 def small(text: str, most: int) -> CommandTexts:
-    """A text in small letters on one line."""
+    """A text in small letters on one line, truncated."""
     said = one_line(text)
     shown = cut_by_size(said, most)
     return CommandTexts((f"-# {escaped(shown)}",) if said else (), shown != said)
 
 
 def plan_text(card: Card) -> str:
-    """The plan on one line."""
     return f"Plan: {' → '.join(card.plan)}"
 
 
@@ -151,7 +150,7 @@ def _has_details(card: Card) -> bool:
 
 
 def _outcome(card: Card, most: int) -> CommandTexts:
-    """The first lines of what came of it, as they are; a block of code that they could end is a quotation."""
+    """The first lines of the outcome, in a code block, or in a quotation if they contain the end of a code block."""
     text = clean(card.outcome).strip("\n")
     if not text.strip():
         return CommandTexts(())

@@ -1,4 +1,4 @@
-"""The command of a card: every argument letter for letter, or its beginning with what is missing."""
+"""The command of a card: every argument verbatim, or its beginning with the number of characters left out."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,26 +21,26 @@ from adapters.text_fit import shares, units
 from adapters.ui_text import more_text
 
 MAX_INLINE_VALUE, MAX_NAME, MIN_NAME = 100, 160, 12
-ARGUMENT_OVERHEAD = 110  # what stands around an argument: stars, fences, how much is missing, which line ends it has
+ARGUMENT_OVERHEAD = 110  # bold marks, fences, the number of missing characters, and the line ends around the value
 NO_ARGUMENTS = "-# No arguments."
 
 
 @dataclass(frozen=True, slots=True)
 class CommandTexts:
-    """Texts of a card, and whether something did not fit in them."""
+    """Texts of a card, and whether any was cut."""
 
     texts: tuple[str, ...]
     is_cut: bool = False
 
     @property
     def size(self) -> int:
-        """How much of a message's text they take."""
+        """The size of the texts, out of the message's limit."""
         return sum(map(units, self.texts))
 
 
 @dataclass(frozen=True, slots=True)
 class ShownValue:
-    """An argument or a preview; `language` colours a block of code."""
+    """An argument or a preview; `language` is for syntax highlighting in a code block."""
 
     name: str
     text: str
@@ -48,17 +48,17 @@ class ShownValue:
 
     @property
     def size(self) -> Callable[[str], int]:
-        """How its text is measured: as it stands in a block of code, or with backslashes where it cannot."""
+        """The function that measures the text: plain for a code block, with backslashes if it contains a fence."""
         return quoted_size if FENCE in self.text else units
 
 
 def whole_size(card: Card) -> int:
-    """How much the command takes where nothing of it is cut, or a little more."""
+    """The size of the whole command without cuts, rounded up."""
     return sum(escaped_size(each.name) + each.size(each.text) + ARGUMENT_OVERHEAD for each in _shown(card))
 
 
 def command_part(card: Card, room: int) -> CommandTexts:
-    """The preview and the arguments within so much room."""
+    """The preview and the arguments, cut to fit the room."""
     every = _shown(card)
     if not every:
         return CommandTexts((NO_ARGUMENTS,))
@@ -111,7 +111,7 @@ def _fits_in_line(text: str) -> bool:
 
 
 def _around(text: str, inner: str) -> str:
-    """Line ends that no block of code shows."""
+    """The number of line ends around the text that a code block does not show."""
     before = len(text) - len(text.lstrip("\n"))
     after = len(text) - len(inner) - before
     said = [f"{_ends(count)} {where} it" for count, where in ((before, "before"), (after, "after")) if count]

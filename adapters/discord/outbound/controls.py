@@ -1,4 +1,4 @@
-"""Signoff's buttons as components of Discord's: the `custom_id` is the button itself, so that it outlives restarts."""
+"""Signoff's buttons as Discord components: the `custom_id` has the whole button, so that it works after restarts."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -31,13 +31,13 @@ STYLES: dict[str, discord.ButtonStyle] = {
     "delete": discord.ButtonStyle.danger,
 }
 VERBS = (*get_args(Verb), *get_args(ViewVerb), *get_args(ExtraVerb), "upload", "delete")
-# What the `custom_id` of any of our buttons looks like, and that of the choice of how many commands to approve.
+# The `custom_id` of every button of Signoff, and of the menu for the number of commands to approve.
 OUR_BUTTON = re.compile(rf"(?P<verb>{'|'.join(map(re.escape, VERBS))}):(?P<rest>.+)")
 OUR_CHOICE = re.compile(r"times:(?P<turn>.+)")
 
 
 def pressed(custom_id: str) -> Pressable:
-    """What a button's `custom_id` says, or the value that was chosen; raise InvalidInput where it is none of ours."""
+    """The button of a `custom_id` or of a chosen option; raise InvalidInput if it is not Signoff's."""
     verb = custom_id.partition(":")[0]
     if verb == "upload":
         return DiscordUploadButton.parse(custom_id)
@@ -49,35 +49,35 @@ def pressed(custom_id: str) -> Pressable:
 
 
 def choice_id(turn_id: TurnId) -> str:
-    """The `custom_id` of the choice of how many commands to approve; each of its values is a button's."""
+    """The `custom_id` of the menu for the number of commands to approve; each option's value is a button."""
     return f"times:{turn_id}"
 
 
 def element(pressable: Pressable, *, label: str = "") -> ui.Button[ui.LayoutView]:
-    """The button as it is drawn."""
+    """The button as a Discord component."""
     custom_id = str(pressable)
     style = STYLES.get(custom_id.partition(":")[0], discord.ButtonStyle.secondary)
     return ui.Button(label=cut(label or pressable.label, MAX_LABEL), custom_id=custom_id, style=style)
 
 
 def link_button(label: str, url: str) -> ui.Button[ui.LayoutView]:
-    """Leads to where something is."""
+    """A button that opens a web address."""
     return ui.Button(label=cut(one_line(label), MAX_LABEL), url=url)
 
 
 def rest_button(agent: Agent) -> ui.Button[ui.LayoutView]:
-    """Resume for an agent that stands still, Stop for one that does not."""
+    """Resume for an agent at rest, else Stop."""
     return element(Button("resume" if agent.is_at_rest else "stop", agent.id))
 
 
 def rows(buttons: Sequence[Item]) -> Iterator[Row]:
-    """The buttons in as few rows as hold them."""
+    """The buttons in as few rows as possible."""
     for start in range(0, len(buttons), MAX_ROW_BUTTONS):
         yield ui.ActionRow(*buttons[start : start + MAX_ROW_BUTTONS])
 
 
 def card_controls(agent: Agent, card: Card, risks: Sequence[RiskClass], openings: Sequence[ViewButton]) -> list[Row]:
-    """The buttons of a card in its present state: decisions, then how many, then what only shows more."""
+    """The buttons of a card in its current state: decisions, the menu for N, then the buttons that only show more."""
     several = [each for each in card.buttons if each.verb == "approve" and each.times > 1]
     reviews = [each for each in card.buttons if each.verb == "review"]
     first = [each for each in card.buttons if each not in several and each not in reviews]
@@ -89,7 +89,7 @@ def card_controls(agent: Agent, card: Card, risks: Sequence[RiskClass], openings
 
 
 def _times(several: Sequence[Button], risks: Sequence[RiskClass]) -> ui.Select[ui.LayoutView]:
-    """The choice of N; what it covers stands under each, as Discord asks nothing after it."""
+    """The menu for N. Each option describes what it covers, because Discord asks for no confirmation."""
     turn_id = TurnId(several[0].subject)
     covered = cut(covered_text(risks).partition(". ")[2], MAX_DESCRIPTION)
     options = [discord.SelectOption(label=each.label, value=str(each), description=covered) for each in several]

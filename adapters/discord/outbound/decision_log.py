@@ -1,4 +1,4 @@
-"""Rows of the decision log in Discord: each with a link to its card, and the files of all of it."""
+"""Rows of the decision log in Discord, each with a link to its card, and the exported files."""
 
 from collections.abc import Sequence
 
@@ -15,12 +15,12 @@ from adapters.discord.outbound.texts import cut_by_size, escaped, listed, one_li
 from agent_core.service.decision_log import LogRow
 
 MAX_LOG_TEXT, MAX_ROW_TEXT = MAX_MESSAGE_TEXT - 300, 150
-MAX_FILE_BYTES = 9_500_000  # Discord takes 10 MiB with a message
+MAX_FILE_BYTES = 9_500_000  # Discord's limit for the files of a message is 10 MiB
 FILES_TOO_LARGE = "-# The full log is too large for a file in Discord: download it from the local workspace."
 
 
 def log_message(rows: Sequence[LogRow], head: str, files: Sequence[Attachment]) -> DiscordMessage:
-    """Rows of the decision log, one a line, and the files where Discord takes them."""
+    """Rows of the decision log, one per line, and the files if they are within Discord's limit."""
     has_room = sum(len(file.data) for file in files) <= MAX_FILE_BYTES
     kept = tuple(Attachment(file_name(file.name), file.data) for file in files) if has_room else ()
     text = listed([f"**{escaped(one_line(head))}**", *map(_row, rows)], "rows", MAX_LOG_TEXT)

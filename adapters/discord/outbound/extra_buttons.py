@@ -1,4 +1,4 @@
-"""What Discord's buttons carry besides a verb and an id of the core: a file to upload, a draft."""
+"""Buttons only Discord has: upload a file, and create or change a draft."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ MARK_LENGTH = 16
 
 @dataclass(frozen=True, slots=True)
 class DiscordUploadButton:
-    """A file of an agent is wanted in the thread; `mark` stands for its path, which may be too long for a button."""
+    """Uploads a file of an agent to its thread; `mark` is a hash of the path, which may be too long for a button."""
 
     agent: AgentId
     mark: str
@@ -22,11 +22,11 @@ class DiscordUploadButton:
 
     @classmethod
     def of(cls, agent: AgentId, path: str) -> Self:
-        """The button for a file."""
+        """The upload button for a file."""
         return cls(agent, sha256(path.encode(errors="surrogatepass")).hexdigest()[:MARK_LENGTH])
 
     def among(self, entries: Iterable[FileEntry]) -> FileEntry | None:
-        """The file that is meant, if it is still there."""
+        """The file of this button, if it still exists."""
         return next((entry for entry in entries if DiscordUploadButton.of(self.agent, entry.path) == self), None)
 
     def __str__(self) -> str:
@@ -34,7 +34,7 @@ class DiscordUploadButton:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read back what `str` gave; raise InvalidInput for anything else."""
+        """Parse the output of `str`; raise InvalidInput for any other text."""
         verb, _, rest = text.partition(":")
         agent, _, mark = rest.rpartition(":")
         if verb != "upload" or not agent or not mark:
@@ -44,14 +44,13 @@ class DiscordUploadButton:
 
 @dataclass(frozen=True, slots=True)
 class DiscordDraftButton:
-    """A drafted agent is to be created as it is, or changed first; `key` is where the process keeps the draft."""
+    """Creates a drafted agent or opens it in the form; `key` is the draft's key in the process's store."""
 
     verb: ExtraVerb
     key: str
 
     @property
     def label(self) -> str:
-        """The words on the button."""
         return self.verb.capitalize()
 
     def __str__(self) -> str:
@@ -59,7 +58,7 @@ class DiscordDraftButton:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read back what `str` gave; raise InvalidInput for anything else."""
+        """Parse the output of `str`; raise InvalidInput for any other text."""
         verb, _, key = text.partition(":")
         if verb not in get_args(ExtraVerb) or not key:
             raise foreign_button()

@@ -1,7 +1,7 @@
-"""The arguments of a command as inputs of a form, and as what came back. Pure: both sides are made from the turn.
+"""The arguments of a command as inputs of a form, and the submitted values as arguments. Pure functions of the turn.
 
-A form has five inputs of 4,000 characters. A long argument is spread over several; more than fit are one JSON text.
-What a person could not see, and so not keep, is spelled as JSON spells it.
+A form has five inputs of 4,000 characters. A long argument uses several inputs; if the arguments need more than five,
+all become one JSON text. Invisible characters are written as JSON escapes, so that people can keep them.
 """
 
 import json
@@ -18,14 +18,14 @@ from agent_core.model.command import Arguments, CommandSpec, replace_lone_surrog
 from agent_core.model.turn import Turn
 
 MAX_INPUTS = 5
-MAX_INPUT_PIECE = 3400  # of the 4,000 units that an input takes: people may add something
+MAX_INPUT_PIECE = 3400  # of the 4,000 characters of an input: people may add some
 ALL_ARGUMENTS = "Arguments as JSON"
 NOT_GIVEN, SPELLED, AS_JSON = "Not given.", "As JSON, because it holds invisible characters.", "As JSON."
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """An argument as it stands in a form, or all of them."""
+    """An argument in a form, or all arguments as JSON."""
 
     id: str
     label: str
@@ -35,7 +35,7 @@ class Field:
 
     @property
     def inputs(self) -> tuple[tuple[str, str, str], ...]:
-        """Each input's id, label and text; together the texts are what is shown."""
+        """The id, label and text of each input; the joined texts are `shown`."""
         parts = _parts(self.shown)
         if len(parts) == 1:
             return ((self.id, self.label, self.shown),)
@@ -45,12 +45,12 @@ class Field:
         )
 
     def sent(self, values: Mapping[str, str]) -> str:
-        """What came back; an input that is missing is as it was."""
+        """The submitted value; a missing input counts as unchanged."""
         return "".join(values.get(each, text) for each, _, text in self.inputs)
 
 
 def fields_of(turn: Turn, spec: CommandSpec) -> tuple[Field, ...]:
-    """A field for each argument, given or not, or one for all; raise NotPossible where no form holds them."""
+    """A field for each argument, or one for all; raise NotPossible if they are too long for a form."""
     every = tuple(_field(number, name, turn) for number, name in enumerate(argument_names(turn, spec)))
     if _fit(every):
         return every
@@ -61,9 +61,9 @@ def fields_of(turn: Turn, spec: CommandSpec) -> tuple[Field, ...]:
 
 
 def arguments_of(values: Mapping[str, str], turn: Turn, spec: CommandSpec) -> Arguments:
-    """The arguments as they were changed; what was not touched is the very value it was.
+    """The changed arguments; unchanged ones keep their exact value.
 
-    Raise InvalidInput by the argument's name for what cannot be read.
+    Raise InvalidInput with the argument's name for an unreadable value.
     """
     fields = fields_of(turn, spec)
     if [field.id for field in fields] == ["all"]:
@@ -79,7 +79,7 @@ def arguments_of(values: Mapping[str, str], turn: Turn, spec: CommandSpec) -> Ar
 
 
 def _parts(text: str) -> list[str]:
-    """The text in pieces, each ending with a line unless that takes more inputs than a form has."""
+    """Split the text into inputs, at line ends unless that makes too many inputs."""
     parts = pieces(text, MAX_INPUT_PIECE)
     if len(parts) <= MAX_INPUTS:
         return parts
@@ -108,7 +108,7 @@ def _field(number: int, name: str, turn: Turn) -> Field:
 
 
 def _spelled(value: object) -> str:
-    """A value as JSON in which every character is seen."""
+    """A value as JSON, with invisible characters escaped."""
     text = json.dumps(value, ensure_ascii=False, indent=1)
     return str(HIDDEN.sub(lambda hidden: json.dumps(hidden[0])[1:-1], text))
 

@@ -1,4 +1,4 @@
-"""A message as Discord is sent it."""
+"""A message to send to Discord."""
 
 import hashlib
 import json
@@ -11,14 +11,14 @@ from adapters.answers import Attachment
 
 @dataclass(frozen=True, slots=True)
 class DiscordMessage:
-    """Components, and the files beside them."""
+    """The components of a message and its files."""
 
     view: LayoutView
     files: tuple[Attachment, ...] = ()
 
     @property
     def digest(self) -> bytes:
-        """What tells one look from another."""
+        """A hash of the content, to detect changes."""
         components = self.view.to_components()  # type: ignore[no-untyped-call]  # discord.py leaves it without types
         told = hashlib.sha256(json.dumps(components, sort_keys=True).encode())
         for file in self.files:
@@ -27,7 +27,7 @@ class DiscordMessage:
 
 
 def compose(*items: Item[LayoutView], files: tuple[Attachment, ...] = ()) -> DiscordMessage:
-    """A message of these components."""
+    """Build a message from components."""
     view = LayoutView(timeout=None)
     for item in items:
         view.add_item(item)

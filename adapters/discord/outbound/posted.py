@@ -1,4 +1,4 @@
-"""Sends and edits messages: idempotent by nonce, unarchives threads, skips edits that change nothing."""
+"""Sends and edits messages: idempotent by nonce, unarchives threads, skips edits without changes."""
 
 import hashlib
 import io
@@ -20,18 +20,18 @@ T = TypeVar("T")
 MAX_REMEMBERED_MESSAGES = 5_000
 MAX_SEARCHED = 100
 MAX_CLOCK_SKEW = timedelta(minutes=2)
-LOWEST_MARK = 2**30  # Discord counts the components of a message from 1; marks are 32-bit numbers too
+LOWEST_MARK = 2**30  # above Discord's own component ids, which count from 1; ids are 32-bit numbers
 
 
 @dataclass(slots=True, kw_only=True)
 class DiscordSender:
-    """`drawn` tells what messages show already; it may be lost, then more is sent."""
+    """Sends and edits messages. `drawn` caches each message's digest, to skip edits that change nothing."""
 
     calls: DiscordApi
     drawn: LRUCache[int, bytes] = field(default_factory=lambda: LRUCache(MAX_REMEMBERED_MESSAGES))
 
     async def post(self, place: int, message: DiscordMessage, nonce: str) -> int:
-        """Send a message and return its id. Discord sends what has the same nonce once within some minutes."""
+        """Send a message and return its id. Discord ignores a second message with the same nonce for some minutes."""
         there = self._messageable(place)
         sent = await self.in_open_thread(
             place, lambda: there.send(view=ready(message, nonce), files=files_of(message), nonce=nonce)
@@ -40,7 +40,7 @@ class DiscordSender:
         return sent.id
 
     async def edit(self, place: int, message_id: int, message: DiscordMessage, nonce: str) -> bool:
-        """Say whether the message is there; where it looks the same already nothing is sent."""
+        """Edit a message, unless it is unchanged; return whether the message exists."""
         view = ready(message, nonce)
         if self.drawn.get(message_id) == message.digest:
             return True
@@ -55,7 +55,7 @@ class DiscordSender:
         return True
 
     async def find_posted(self, place: int, nonce: str, since: datetime) -> int:
-        """The id of what was sent with this nonce among the newest messages, or 0."""
+        """The id of the message with this nonce among the newest ones, or 0."""
 
         async def look() -> int:
             after = since - MAX_CLOCK_SKEW
@@ -67,9 +67,9 @@ class DiscordSender:
         return await self.calls.ask(look)
 
     async def in_open_thread(self, place: int, act: Callable[[], Awaitable[T]]) -> T:
-        """Do it, in a thread that is opened again where it was archived."""
+        """Run an action in a thread; if the thread is archived, open it and retry."""
         client = self.calls.client
-        if client.is_ready() and client.get_channel(place) is None:  # discord.py forgets threads that were archived
+        if client.is_ready() and client.get_channel(place) is None:  # discord.py does not cache archived threads
             await self._open_again(place)
         try:
             return await self.calls.ask(act)
@@ -80,13 +80,13 @@ class DiscordSender:
         return await self.calls.ask(act)
 
     async def channel(self, place: int) -> object:
-        """A channel or thread, as it is known or as Discord answers."""
+        """A channel or thread, from discord.py's cache or from Discord."""
         client = self.calls.client
         await self.calls.ensure_login()
         return client.get_channel(place) or await self.calls.ask(lambda: client.fetch_channel(place))
 
     def forget(self, message_id: int) -> None:
-        """Have the message edited, whatever it shows."""
+        """Force the next edit of the message."""
         self.drawn.pop(message_id, None)
 
     async def _open_again(self, place: int) -> None:
@@ -106,9 +106,9 @@ class DiscordSender:
 
 
 def ready(message: DiscordMessage, nonce: str = "") -> discord.ui.LayoutView:
-    """The components to send, with a mark by which they are found again.
+    """The components to send, with a mark that identifies the message.
 
-    discord.py need not listen for their buttons: those are known by their ids alone.
+    discord.py does not wait for clicks on them: clicks are recognized by `custom_id`.
     """
     view = message.view
     if nonce and view.children:
@@ -118,20 +118,20 @@ def ready(message: DiscordMessage, nonce: str = "") -> discord.ui.LayoutView:
 
 
 def files_of(message: DiscordMessage) -> list[discord.File]:
-    """The files beside the components, to be sent once."""
+    """The message's files, for one sending."""
     return [file_of(file) for file in message.files]
 
 
 def file_of(file: Attachment) -> discord.File:
-    """A file as discord.py sends it."""
+    """A file in discord.py's type."""
     return discord.File(io.BytesIO(file.data), filename=file.name)
 
 
 def is_marked(message: discord.Message, nonce: str) -> bool:
-    """Whether a message was sent with this nonce."""
+    """Whether the message was sent with this nonce."""
     return any(getattr(part, "id", None) == mark_of(nonce) for part in message.components)
 
 
 def mark_of(nonce: str) -> int:
-    """The number that the first component carries."""
+    """The component id that encodes the nonce."""
     return LOWEST_MARK + int.from_bytes(hashlib.sha256(nonce.encode()).digest()[:4], "big") % LOWEST_MARK

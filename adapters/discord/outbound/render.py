@@ -1,4 +1,4 @@
-"""What stands in Discord's messages. Pure: a value of the core → components and files, within Discord's limits."""
+"""Builds Discord messages. Pure: values of the core → components and files, within Discord's limits."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -9,7 +9,7 @@ from adapters.answers import Answer, Attachment
 from adapters.buttons import Button, ViewButton
 from adapters.cards import Card, Labelled, free_text, how_to_talk, spend_text, status_text, turn_card
 from adapters.chat.extra_buttons import DeleteButton
-from adapters.chat.full_text import thoughts_of
+from adapters.chat.full_text import thoughts_sections
 from adapters.chat.subcommands import Link
 from adapters.chat.texts import AT_REST, notice_text, settings_lines
 from adapters.discord.outbound.card import MAX_HEADLINE, MAX_MESSAGE_TEXT, card_items, small
@@ -61,7 +61,7 @@ NO_THOUGHTS = "The model gave no thoughts for this command."
 
 
 def turn_message(agent: Agent, turn: Turn, *, badge: str = "") -> DiscordMessage:
-    """The card of a turn in its present state; `badge` names the model where that is to be said."""
+    """The card of a turn in its current state; `badge` is the model's name, if it is shown."""
     card = turn_card(agent, turn)
     drawn = card_items(card, [part for part in (card.risk, *card.footer, card.lease, badge) if part])
     controls = card_controls(agent, card, turn.risks, drawn.openings)
@@ -69,7 +69,7 @@ def turn_message(agent: Agent, turn: Turn, *, badge: str = "") -> DiscordMessage
 
 
 def whole_file(agent: Agent, turn: Turn) -> Attachment:
-    """Everything of a turn as text."""
+    """The full content of a turn as a text file."""
     return text_file(f"turn-{turn.number}.txt", all_of(turn_card(agent, turn)))
 
 
@@ -78,9 +78,9 @@ def whole_message(agent: Agent, turn: Turn) -> DiscordMessage:
 
 
 def thoughts_message(agent: Agent, turn: Turn) -> DiscordMessage:
-    """Answers Thoughts: all of them, in a file where they are long."""
+    """The answer to Thoughts: all thoughts, in a file if they are long."""
     card = turn_card(agent, turn)
-    parts = thoughts_of(card)
+    parts = thoughts_sections(card)
     text = "\n".join(f"**{escaped(part.label)}**\n{quoted(clean(part.text))}" for part in parts)
     if units(text) > MAX_TEXT:
         file = text_file(f"thoughts-{turn.number}.txt", parts)
@@ -89,27 +89,27 @@ def thoughts_message(agent: Agent, turn: Turn) -> DiscordMessage:
 
 
 def root_message(agent: Agent, *, model: str = "", status_line: str = "") -> DiscordMessage:
-    """The message under which the agent's thread hangs."""
+    """The root message, to which the agent's thread is attached."""
     facts = [f"Started by {agent.owner}", model, agent.model, spend_text(agent), free_text(agent)]
     texts = [_about(agent.name, agent.role, agent.goals), *_small(*filter(None, facts)), *_small(how_to_talk(agent))]
     return compose(*_texts(texts), *_texts(_small(f"● {status_line}") if status_line.strip() else []))
 
 
 def notice_message(agent: Agent, notice: Notice) -> DiscordMessage:
-    """What Signoff tells the thread; with Resume where the agent stands still."""
+    """A notice for the thread, with Resume if the agent is at rest."""
     said = notice_text(one_line(agent.name), notice)
     openings = [element(ViewButton("show reply", notice.id))] if notice.reply else []
     return kept_message(agent, said, *openings) if notice.kind in AT_REST else text_message(said)
 
 
 def kept_message(agent: Agent, said: str, *buttons: Item) -> DiscordMessage:
-    """Says something of an agent at rest."""
+    """A text about an agent at rest, with Resume."""
     resume = element(Button("resume", agent.id))
     return compose(ui.Section(_shortened(said), accessory=resume), *rows(buttons))
 
 
 def note_message(agent: Agent, by: Actor, text: str) -> DiscordMessage:
-    """What somebody wrote into the reply form who may not decide, for the others to see."""
+    """A note in the thread: the reply of a person who may not decide."""
     head = f"**{escaped(cut_by_size(one_line(f'{by} to {agent.name}'), MAX_HEADLINE))}** as a note"
     said = clean(text).strip()
     part = beginning_by_size(said, MAX_TEXT - 2 * MAX_HEADLINE, quoted_size)
@@ -118,14 +118,14 @@ def note_message(agent: Agent, by: Actor, text: str) -> DiscordMessage:
 
 
 def answer_message(answer: Answer) -> DiscordMessage:
-    """An answer with its file."""
+    """An answer with its file, if there is one."""
     if answer.log:
         return log_message(answer.log, answer.text.partition("\n")[0], answer.files)
     return file_message(answer.text, answer.files[0]) if answer.files else text_message(answer.text)
 
 
 def reply_message(notice: Notice) -> DiscordMessage:
-    """Answers Show reply: what the model said, whole; in a file where it is long."""
+    """The answer to Show reply: the model's whole reply, in a file if it is long."""
     said = clean(notice.reply)
     if quoted_size(said) > MAX_TEXT:
         return file_message(REPLY_IN_FILE, text_file("reply.txt", (Labelled(REPLY, notice.reply),)))
@@ -133,7 +133,7 @@ def reply_message(notice: Notice) -> DiscordMessage:
 
 
 def text_message(text: str) -> DiscordMessage:
-    """A text; all of it in a file where it is long."""
+    """A text; a long one is attached as a file."""
     said = clean(text)
     if escaped_size(said) <= MAX_TEXT:
         return compose(ui.TextDisplay(_shortened(said)))
@@ -141,7 +141,7 @@ def text_message(text: str) -> DiscordMessage:
 
 
 def file_message(said: str, file: Attachment) -> DiscordMessage:
-    """A file with a sentence; a picture is shown."""
+    """A text with a file below it; images are displayed instead of attached."""
     kept = Attachment(file_name(file.name), file.data)
     place = f"attachment://{kept.name}"
     is_picture = media_type(kept.name).startswith("image/")
@@ -150,7 +150,7 @@ def file_message(said: str, file: Attachment) -> DiscordMessage:
 
 
 def agents_message(agents: Sequence[Agent], link: Link) -> DiscordMessage:
-    """The channel's agents, one a line, each with a link to its thread."""
+    """The channel's agents, one per line, each with a link to its thread."""
     if not agents:
         said = "No agents here yet."
         return compose(ui.Section(said, accessory=element(ViewButton("new agent", "here"))))
@@ -158,7 +158,7 @@ def agents_message(agents: Sequence[Agent], link: Link) -> DiscordMessage:
 
 
 def agent_message(agent: Agent, link: Link) -> DiscordMessage:
-    """One agent with all that is settled about it."""
+    """One agent: name, role, goals, status and settings, with its buttons."""
     buttons: list[Item] = [rest_button(agent)]
     buttons += [element(Button("revoke", agent.id))] if agent.lease else []
     buttons += [link_button("Open", url)] if (url := link(agent)) else []
@@ -168,7 +168,7 @@ def agent_message(agent: Agent, link: Link) -> DiscordMessage:
 
 
 def files_message(agent: Agent, entries: Sequence[FileEntry]) -> DiscordMessage:
-    """The files of an agent, with a button for each of the first."""
+    """The files of an agent; the first ones have an Upload button."""
     name = escaped(cut_by_size(one_line(agent.name), MAX_NAME))
     if not entries:
         return compose(ui.TextDisplay(f"{name} has no files yet."))
@@ -180,31 +180,31 @@ def files_message(agent: Agent, entries: Sequence[FileEntry]) -> DiscordMessage:
 
 
 def help_message(*helps: HelpText, said: str = "") -> DiscordMessage:
-    """What can be typed, one command a line; `said` comes first."""
+    """The commands that people can type, one per line, below the text `said`."""
     return compose(*_texts([_shortened(said)] if said else []), *_texts(map(_help, helps)))
 
 
 def delete_message(agent: Agent) -> DiscordMessage:
-    """Asks before an agent is deleted."""
+    """The confirmation before an agent is deleted."""
     asked = f"Delete {one_line(agent.name)}? {DELETE_MEANS}"
     return compose(ui.TextDisplay(_shortened(asked)), *rows([element(DeleteButton(agent.id))]))
 
 
 def offer_message(draft: AgentDraft, key: str, *, said: str = "") -> DiscordMessage:
-    """An agent drafted from a sentence, to be created as it is or changed first; `key` is where the draft is kept."""
+    """An agent drafted from a sentence, with the buttons Create and Change; `key` is the draft's key in the store."""
     buttons = [element(DiscordDraftButton("create", key)), element(DiscordDraftButton("change", key))]
     texts = [*_small(said), _about(draft.name, draft.role, draft.goals)]
     return compose(*_texts(texts), *rows(buttons))
 
 
 def refused_message(problems: Mapping[str, str], again: Button | ViewButton) -> DiscordMessage:
-    """What is wrong in a form, and the button that opens it filled in again."""
+    """The problems of a refused form, and the button that reopens it with its values."""
     said = "\n".join(problems.values())
     return compose(ui.TextDisplay(_shortened(said)), *rows([element(again)]))
 
 
 def _accent(card: Card) -> int:
-    """The colour of the class that stands out while people are asked, then that of the state."""
+    """The highlighted risk class's colour if a decision is open, else the state's colour."""
     colours = [RISK_COLOURS[label.level] for label in card.risks if label.level in RISK_COLOURS]
     return colours[0] if colours and card.tone == "open" else COLOURS[card.tone]
 
@@ -214,7 +214,7 @@ def _texts(texts: Iterable[str]) -> list[Item]:
 
 
 def _shortened(text: str, most: int = MAX_TEXT) -> str:
-    """A text of anybody's as it can stand in a message; what is missing is counted."""
+    """An untrusted text, escaped and truncated to fit a message, with the number of characters left out."""
     said = clean(text).strip()
     if escaped_size(said) <= most:
         return escaped(said) or NOTHING
@@ -237,7 +237,7 @@ def _about(name: str, role: str, goals: Sequence[str]) -> str:
 
 
 def _standing(agent: Agent) -> str:
-    """An agent's status, when it began, and its spend."""
+    """An agent's status, the time of its last change, and its spend."""
     status = escaped(cut_by_size(one_line(status_text(agent.status)), MAX_SHORT))
     return f"{status} · {timestamp(agent.since, 'R')} · {escaped(spend_text(agent))}"
 

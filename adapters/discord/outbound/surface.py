@@ -1,4 +1,4 @@
-"""Discord as a ChatSurface: a root message and a thread for each agent, in it one message for each turn."""
+"""Discord as a ChatSurface: each agent has a root message with a thread; each turn is one message in the thread."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -24,10 +24,10 @@ from agent_core.model.note import Notice
 from agent_core.model.turn import Turn
 from agent_core.ports.clock import Clock
 
-AUTO_ARCHIVE_MINUTES: Literal[10080] = 10080  # minutes, the longest that Discord lets a thread stand open by itself
+AUTO_ARCHIVE_MINUTES: Literal[10080] = 10080  # minutes until Discord archives an inactive thread, its maximum
 MAX_THREAD_NAME = 100
 THREAD_EXISTS = 160004
-STATUS_DELAY_SECONDS = 0.5  # seconds; what lasts no longer only flickers
+STATUS_DELAY_SECONDS = 0.5  # seconds; shorter states are not shown
 NO_THREADS = "This kind of channel has no threads: create the agent in a text channel or a forum."
 
 
@@ -35,7 +35,7 @@ NO_THREADS = "This kind of channel has no threads: create the agent in a text ch
 class DiscordSurface:
     """Shows agents in Discord.
 
-    `lines` tells whose root message says what the agent does. It may be lost: then more is sent.
+    `lines` caches the status line of each root message; without it, unchanged lines are sent again.
     """
 
     sending: DiscordSender
@@ -54,7 +54,7 @@ class DiscordSurface:
         self.members = MemberDirectory(sending=self.sending, clock=self.clock)
 
     async def open_thread(self, agent: Agent) -> ThreadRef:
-        """Post the root message and open its thread, unless they stand in the channel."""
+        """Post the root message and open its thread, unless they exist."""
         place = await self.sending.channel(int(agent.channel.channel))
         if isinstance(place, discord.ForumChannel):
             thread = await self._post(agent, place)
@@ -65,7 +65,7 @@ class DiscordSurface:
         return ThreadRef(agent.channel, str(thread))
 
     async def show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> str:
-        """Post the card or edit it; nothing is sent where it looks the same already."""
+        """Post or edit the card; an unchanged card is not sent."""
         thread, message = thread_of(agent), self._card(agent, turn)
         stands = message_in(thread, turn.shown_as)
         if not stands and may_exist:
@@ -75,39 +75,39 @@ class DiscordSurface:
         return f"{thread}/{stands}"
 
     async def notice(self, agent: Agent, notice: Notice, *, may_exist: bool) -> None:
-        """Post it in the thread, unless it stands there."""
+        """Post a notice in the thread, unless it was already posted."""
         thread = thread_of(agent)
         if may_exist and await self.sending.find_posted(thread, notice.id, notice.at):
             return
         await self.sending.post(thread, notice_message(agent, notice), notice.id)
 
     async def status(self, agent: Agent) -> None:
-        """Have it shown soon what the agent does; of several changes in a row only the last is sent."""
+        """Show the agent's status soon; of several changes in a row only the last is sent."""
         self.updates.update(agent)
 
     async def announce_lost_thread(self, agent: Agent, reason: str) -> None:
-        """Write to the owner directly, for their thread is gone."""
+        """Send the owner a direct message that the agent's thread is gone."""
         self.soon(self._say_to(int(agent.owner.id), f"{agent.name} is paused. {reason}"))
 
     async def upload(self, agent: Agent, filename: str, data: bytes) -> None:
-        """Put the file into the thread; Discord shows pictures and plays sounds by themselves."""
+        """Upload the file to the thread; Discord displays images and plays audio."""
         thread = thread_of(agent)
         there = self.sending.calls.client.get_partial_messageable(thread)
         file = Attachment(visible(filename.rpartition("/")[2]), data)
         await self.sending.in_open_thread(thread, lambda: there.send(file=file_of(file)))
 
     async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
-        """The person as Discord knows them now."""
+        """The person with their current membership."""
         return await self.members.actor(channel, person)
 
     async def draw_again(self, agent: Agent, turn: Turn) -> None:
-        """Bring a card up to date that somebody pressed although it had moved on."""
+        """Update a card after a click on an outdated state."""
         if agent.thread and (stands := message_in(thread_of(agent), turn.shown_as)):
             self.sending.forget(stands)
             await self.sending.edit(thread_of(agent), stands, self._card(agent, turn), turn.id)
 
     async def close(self) -> None:
-        """End what is under way."""
+        """Finish running tasks."""
         await self.soon.close(0)
 
     def _card(self, agent: Agent, turn: Turn) -> DiscordMessage:
@@ -117,7 +117,7 @@ class DiscordSurface:
         return root_message(agent, model=self.model, status_line=line)
 
     async def _open_or_find_thread(self, agent: Agent, place: discord.TextChannel) -> int:
-        """A root message and the thread under it, which has its id."""
+        """Create a root message and its thread, whose id is the message's."""
         root = await self.sending.find_posted(place.id, agent.id, agent.created_at)
         root = root or await self.sending.post(place.id, self._root(agent), agent.id)
         message = place.get_partial_message(root)
@@ -131,7 +131,7 @@ class DiscordSurface:
         return root
 
     async def _post(self, agent: Agent, place: discord.ForumChannel) -> int:
-        """A post in a forum, whose first message has its id."""
+        """Create a post in a forum; its first message has the same id."""
         for thread in place.threads:
             if thread.created_at and thread.created_at >= agent.created_at and await self._is_post(thread, agent):
                 return thread.id
@@ -154,7 +154,7 @@ class DiscordSurface:
         return is_marked(first, agent.id)
 
     async def _send_status(self, agent: Agent, text: str) -> None:
-        """The root message says what lasts; that it thinks is shown as typing, which ends by itself."""
+        """Show lasting states in the root message; thinking is shown as a typing indicator, which ends by itself."""
         if isinstance(agent.status, Thinking) and not is_held_up(agent):
             there = self.sending.calls.client.get_partial_messageable(thread_of(agent))
             await self.sending.calls.ask(lambda: _types(there))
@@ -180,18 +180,18 @@ async def _types(there: discord.PartialMessageable) -> None:
 
 
 def thread_of(agent: Agent) -> int:
-    """The agent's thread; raise ThreadGone when it has none."""
+    """The agent's thread; raise ThreadGone if it has none."""
     if agent.thread is None:
         raise ThreadGone("The agent has no thread.")
     return int(agent.thread.thread)
 
 
 def message_in(thread: int, address: str) -> int:
-    """The message in a card's address, or 0 when it stands in another thread or nowhere."""
+    """The message id in a card's address, or 0 if it is in another thread or not posted."""
     there, _, message = address.partition("/")
     return int(message) if there == str(thread) and message.isdigit() else 0
 
 
 def title_of(agent: Agent) -> str:
-    """The name of the agent's thread."""
+    """The name for the agent's thread."""
     return one_line(agent.name)[:MAX_THREAD_NAME]

@@ -1,7 +1,7 @@
-"""Lengths of texts as Discord may count them, how a text is made to fit, and how it is written so that it stays text.
+"""Measures, truncates and escapes texts for Discord.
 
-Discord draws markdown in every text of a message, so a text of somebody else's stands in a block of code, which ends
-only at three backticks, or with a backslash before whatever could begin something.
+Discord interprets markdown in every text of a message. So untrusted text is put into a code block, which only three
+backticks end, or every special character gets a backslash.
 """
 
 import re
@@ -12,63 +12,63 @@ from typing import Literal, TypeAlias
 from adapters.text_fit import MARK, beginning, units
 from adapters.visible_text import readable
 
-NOTHING = "–"  # Discord takes no empty text
+NOTHING = "–"  # Discord rejects empty texts
 FENCE = "```"
 # https://discord.com/developers/docs/reference#message-formatting-timestamp-styles
 TimestampStyle: TypeAlias = Literal["f", "R"]
-# What draws anywhere, what does so before certain words, and what begins a line: a list, a heading, a quotation.
+# Characters special anywhere, special before certain words, and special at the start of a line.
 SPECIAL = re.compile(
     r"[\\*_~`|<\[\]]|:(?=//|[\w+-]+:)|@(?=everyone|here)|(?m:^(?P<before>[^\S\n]*\d*))(?P<mark>[-+.#>])"
 )
 
 
 def clean(text: str) -> str:
-    """A text with everything spelled out that hides, reorders or could not be sent; line ends are plain."""
+    """The text with invisible, reordering and unsendable characters made visible, and with plain line ends."""
     return readable(text).replace("\r\n", "\n")
 
 
 def one_line(text: str) -> str:
-    """The text on one line with nothing hidden in it."""
+    """The text on one line, with invisible characters made visible."""
     return " ".join(clean(text).split())
 
 
 def escaped(text: str) -> str:
-    """A text in which Discord draws nothing: what is read is what was written."""
+    """The text with its markdown escaped."""
     return SPECIAL.sub(_escape, text)
 
 
 def escaped_size(text: str) -> int:
-    """How long a text is with its backslashes."""
+    """The length of the escaped text."""
     return units(escaped(text))
 
 
 def timestamp(at: datetime, style: TimestampStyle = "f") -> str:
-    """A time that Discord draws in the reader's time zone and language: "f" as date and time, "R" as "2 hours ago"."""
+    """A time that Discord shows in the reader's time zone and language: "f" as date and time, "R" as "2 hours ago"."""
     return f"<t:{int(at.timestamp())}:{style}>"
 
 
 def quoted(text: str) -> str:
-    """A text as a quotation: no line of it can pass for one of ours."""
+    """The text as a quotation, so that none of its lines looks like Signoff's own."""
     return "\n".join(f"> {line}" for line in escaped(text).split("\n"))
 
 
 def quoted_size(text: str) -> int:
-    """How long a text is as a quotation."""
+    """The length of the text as a quotation."""
     return units(quoted(text))
 
 
 def can_be_boxed(text: str) -> bool:
-    """Whether a block of code shows the text as it is: nothing in it ends the block, or is swallowed at its ends."""
+    """Whether a code block shows the text unchanged: no fence, and no line breaks at its ends (Discord drops them)."""
     return FENCE not in text and text.strip("\n") == text and bool(text)
 
 
 def boxed(text: str, language: str = "") -> str:
-    """A text in a block of code; only where `can_be_boxed`."""
+    """The text in a code block; requires `can_be_boxed`."""
     return f"{FENCE}{language}\n{text}\n{FENCE}"
 
 
 def beginning_by_size(text: str, most: int, size: Callable[[str], int]) -> str:
-    """As much of the beginning as has at most so much of a size."""
+    """The longest beginning of the text within the limit of a size function."""
     part = beginning(text, most)
     while part and (over := size(part)) > most:
         part = beginning(part, min(units(part) - 1, units(part) * most // over))
@@ -76,12 +76,12 @@ def beginning_by_size(text: str, most: int, size: Callable[[str], int]) -> str:
 
 
 def cut_by_size(text: str, most: int, size: Callable[[str], int] = escaped_size) -> str:
-    """The text, or its beginning with a mark, of at most so much of a size."""
+    """The text, or its beginning with an ellipsis, within the limit of a size function."""
     return text if len(text) <= most and size(text) <= most else beginning_by_size(text, most - len(MARK), size) + MARK
 
 
 def listed(lines: Sequence[str], what: str, room: int) -> str:
-    """As many lines as there is room for, and how many there are more."""
+    """As many lines as fit, and the number of lines left out."""
     shown: list[str] = []
     for line in lines:
         room -= units(line) + 1

@@ -1,7 +1,7 @@
-"""Discord's forms from values. What fields mean is adapters.forms'.
+"""Discord's forms, built from values. adapters.forms interprets their fields.
 
-Everything that a form is about stands in its `custom_id`, so that one opened before a restart works after it. A form
-has five fields: what a new agent has besides its texts and budget is one choice of several.
+The `custom_id` has everything a form refers to, so that a form opened before a restart works after it. A form has five
+fields, so the settings of a new agent besides its texts and budget share one menu.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS
 from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, AgentDraft
 from agent_core.model.turn import Turn
 
-# https://discord.com/developers/docs/components/reference: a form's title and labels, the lines under them, inputs.
+# https://discord.com/developers/docs/components/reference: limits of a form's title, labels, descriptions and inputs.
 MAX_TITLE, MAX_LABEL, MAX_HINT, MAX_INPUT, MAX_OPTION = 45, 45, 100, 4000, 100
 GOALS_HINT = "One per line, 1 to 5."
 MORE = "More"
@@ -35,7 +35,7 @@ OWNER, BRIEF = "approvers.owner", "verbosity.brief"
 
 
 def agent_form(given: AgentDraft | Form | None, *, place: str, problems: Mapping[str, str] | None = None) -> ui.Modal:
-    """The form of a new agent, filled in from a draft or from what was typed; `problems` stand under their fields."""
+    """The form for a new agent, filled from a draft or from submitted values; `problems` appear below their fields."""
     form = forms.fields_of(given) if isinstance(given, AgentDraft) else given or {}
     wrong = problems or {}
     modal = _modal("New agent", f"form:new:{place}")
@@ -59,9 +59,9 @@ def agent_form(given: AgentDraft | Form | None, *, place: str, problems: Mapping
 def edit_form(
     turn: Turn, spec: CommandSpec, *, typed: Form | None = None, problems: Mapping[str, str] | None = None
 ) -> ui.Modal:
-    """Every argument to be changed, as it is or as it was `typed`; raise NotPossible where they are too long for one.
+    """The form of every argument, with its value or the `typed` one; raise NotPossible if they are too long.
 
-    `problems` are by the names of arguments.
+    The keys of `problems` are argument names.
     """
     modal = _modal(f"Run edited: {spec.label}", _form_id(Button("edit", turn.id, shown=turn.control_hash)))
     wrong = {one_line(name): problem for name, problem in (problems or {}).items()}
@@ -77,13 +77,13 @@ def edit_form(
 
 
 def reject_form(turn: Turn) -> ui.Modal:
-    """Asks why not; the agent reads it."""
+    """The form for the reason of a rejection, which the agent reads."""
     modal = _modal(f"Reject turn {turn.number}", _form_id(Button("reject", turn.id, shown=turn.control_hash)))
     return modal.add_item(_labelled("Reason", _input("text", "", is_long=True), REASON_HINT))
 
 
 def reply_form(agent: Agent, shown: str) -> ui.Modal:
-    """Asks for a reply to the agent."""
+    """The form for a reply to the agent."""
     modal = _modal(f"Reply to {agent.name}", _form_id(Button("reply", agent.id, shown=shown)))
     entry = _input("text", "", is_long=True, placeholder="What should be different?")
     entry.required = True
@@ -91,7 +91,7 @@ def reply_form(agent: Agent, shown: str) -> ui.Modal:
 
 
 def number_form(turn: Turn) -> ui.Modal:
-    """Asks how many commands may run."""
+    """The form for the number of commands to approve."""
     modal = _modal(f"{APPROVE_N} · turn {turn.number}", _form_id(Button("approve", turn.id, shown=turn.control_hash)))
     entry = _input("text", "", placeholder=f"From {MIN_LEASE_COMMANDS} to {MAX_LEASE_COMMANDS}")
     entry.required = True
@@ -140,5 +140,5 @@ def _input(custom_id: str, text: str, *, is_long: bool = False, placeholder: str
 
 
 def _form_id(button: Button) -> str:
-    """What Discord sends back with a form: the button that it stands for."""
+    """The `custom_id` of a form: it contains the button that the form belongs to."""
     return f"form:{button}"

@@ -1,1 +1,1 @@
-"""Slack's Web API: clients, tokens, rate limits, and who people are."""
+"""Slack's Web API: clients, tokens, rate limits and the user directory."""

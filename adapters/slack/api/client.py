@@ -56,9 +56,10 @@ class SlackApi:
     gates: dict[str, Backoff] = field(default_factory=dict)
 
     async def ask(self, workspace: str, ask: Ask, *, place: str = "") -> AsyncSlackResponse:
-        """Call a method and return the response; rate limits and backoff are kept per `place`, usually a channel.
+        """Call a method and return the response; rate limits and backoff are tracked per `place`, usually a channel.
 
-        Raise SurfaceBusy where a retry may succeed, ThreadGone where the channel or thread is gone, else SlackRefused.
+        Raise SurfaceBusy if a retry may succeed, ThreadGone if the channel or thread is gone, else
+        SlackRefused.
         """
         key = f"{workspace}/{place}"
         self._pass(key)

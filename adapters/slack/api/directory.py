@@ -20,8 +20,8 @@ from agent_core.model.channels import ChannelScope
 from agent_core.ports.clock import Clock
 
 User: TypeAlias = Mapping[str, Any]
-# Slack tells of changes by user_change. These are for changes that were missed: after the first an entry is asked for
-# again in the background, after the second it is not believed any more.
+# Slack sends user_change events. These limits are for missed events: after the first, an entry is refreshed
+# in the background; after the second, it is no longer used.
 REFRESH_AFTER, CACHE_TTL = timedelta(minutes=15), timedelta(minutes=30)
 MAX_CACHED_PEOPLE = 50_000
 PAGE, MOST_PAGES = 500, 100
@@ -30,7 +30,7 @@ LOOKUP_TIMEOUT_SECONDS = 2.0
 
 @dataclass(slots=True, kw_only=True)
 class SlackDirectory:
-    """Knows people from `users.list` at the start and from Slack's own events, so that a click seldom has to ask."""
+    """Caches people from `users.list` and from Slack's events, so that a click rarely needs a request."""
 
     calls: SlackApi
     soon: BackgroundTasks
@@ -40,9 +40,9 @@ class SlackDirectory:
     )
 
     async def actor(self, channel: ChannelScope, person: str) -> Actor:
-        """The person as they were known half an hour ago at most, or as Slack answers within two seconds.
+        """The person, from a cache entry of at most half an hour or from Slack within two seconds.
 
-        Raise NotFound for nobody, NotAllowed while Slack does not say who it is.
+        Raise NotFound if there is no such person, NotAllowed while Slack does not answer.
         """
         if found := self.known.get((channel.workspace, person)):
             actor, learned_at = found
@@ -60,18 +60,18 @@ class SlackDirectory:
             raise NotAllowed("do this yet: Slack did not confirm who you are. Try again in a moment.") from fault
 
     def name_of(self, workspace: str, person: str) -> str:
-        """What somebody is called, as far as it is known."""
+        """The display name from the cache, if the person is in it."""
         found = self.known.get((workspace, person))
         return found[0].display if found else person
 
     def learn(self, workspace: str, user: User) -> Actor:
-        """Take over what Slack says of a person."""
+        """Store a user object of Slack in the cache."""
         actor = actor_of(workspace, user)
         self.known[workspace, actor.id] = (actor, self.clock.now())
         return actor
 
     async def warm(self, workspace: str) -> None:
-        """Learn everybody in the workspace, as far as Slack lets us."""
+        """Fill the cache with the workspace's members, as far as Slack permits."""
         cursor = ""
         for _ in range(MOST_PAGES):
             page = await self.calls.ask(workspace, partial(_list_users, cursor=cursor), place="users.list")
@@ -92,7 +92,7 @@ async def _list_users(client: AsyncWebClient, *, cursor: str) -> AsyncSlackRespo
 
 
 def actor_of(workspace: str, user: User) -> Actor:
-    """What a user object of Slack's says of somebody, seen from a workspace or an organisation."""
+    """The person in a user object of Slack's, relative to a workspace or an organisation."""
     profile: Mapping[str, Any] = user.get("profile") or {}
     names = (profile.get("display_name"), profile.get("real_name"), user.get("real_name"), user.get("name"))
     display = next((str(name) for name in names if name), user["id"])

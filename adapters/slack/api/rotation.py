@@ -15,7 +15,7 @@ from agent_core.ports.clock import Clock
 
 logger = logging.getLogger(__name__)
 
-RENEW_BEFORE_EXPIRY = timedelta(hours=2)  # as Slack's own SDKs do; a token lives for twelve hours
+RENEW_BEFORE_EXPIRY = timedelta(hours=2)  # as in Slack's own SDKs; a token is valid for twelve hours
 MAX_SAVE_TRIES = 60
 
 
@@ -118,4 +118,4 @@ class Rotation:
     def _end(self, workspace: str, done: asyncio.Task[WorkspaceInstall | None]) -> None:
         del self._running[workspace]
         if not done.cancelled():
-            done.exception()  # who waited for it has raised it; if nobody did, it is no news
+            done.exception()  # callers that waited have raised it; without any, it needs no log

@@ -21,7 +21,7 @@ NOT_INSTALLED = (
 
 
 class TokenSource(Protocol):
-    """Where tokens come from."""
+    """A source of tokens."""
 
     async def prepare(self) -> None:
         """Load what is needed before the first event."""
@@ -45,7 +45,7 @@ class TokenSource(Protocol):
 
 
 class SlackTokens:
-    """Clients by workspace: a team's id, or an organisation's for what is installed in all of it."""
+    """Clients by workspace: the id of a team, or of an organisation for an org-wide installation."""
 
     def __init__(self, api: SlackClients, source: TokenSource) -> None:
         self._api = api
@@ -73,11 +73,11 @@ class SlackTokens:
 
     @property
     def base_url(self) -> str:
-        """Where Slack's API is, with a slash at the end."""
+        """The base address of Slack's API, with a slash at the end."""
         return self._api.base_url
 
     async def prepare(self) -> None:
-        """Check the token; raise SettingsError when Slack refuses it, SurfaceBusy when Slack is unreachable."""
+        """Check the token; raise SettingsError if Slack rejects it, SurfaceBusy if Slack is unreachable."""
         await self._source.prepare()
 
     async def client(self, workspace: str) -> AsyncWebClient:
@@ -100,7 +100,7 @@ class SlackTokens:
         return await self._source.valid(workspace)
 
     async def every(self) -> tuple[WorkspaceInstall, ...]:
-        """All that is installed, by workspace."""
+        """All installations."""
         return await self._source.every()
 
     async def close(self) -> None:
@@ -110,7 +110,7 @@ class SlackTokens:
 
 
 class OneToken:
-    """The bot token of one workspace, from the settings. `prepare` finds out which workspace."""
+    """The bot token of one workspace, from the settings. `prepare` reads the workspace's id from Slack."""
 
     def __init__(self, api: SlackClients, bot_token: str) -> None:
         self._api = api
@@ -118,7 +118,7 @@ class OneToken:
         self._install: WorkspaceInstall | None = None
 
     async def prepare(self) -> None:
-        """Find out the workspace by auth.test."""
+        """Read the workspace's id by auth.test."""
         if self._install:
             return
         try:

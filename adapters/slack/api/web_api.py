@@ -39,9 +39,9 @@ async def require_success(call: Awaitable[AsyncSlackResponse]) -> AsyncSlackResp
     try:
         return await call
     except SlackApiError as fault:
-        raise _meaning(fault) from None  # the SDK's error holds the request with its token
+        raise _meaning(fault) from None  # the SDK's error contains the request with its token
     except (ClientError, SlackClientError, TimeoutError, OSError, AttributeError):
-        # AttributeError is what the SDK makes of an answer in plain text.
+        # the SDK raises AttributeError for an answer in plain text
         raise SurfaceBusy("Slack cannot be reached.") from None
 
 
@@ -99,7 +99,7 @@ class SlackClients:
             retry_handlers=[],
             logger=sdk_logger,
         )
-        client.proxy = None  # the SDK's choice knows no NO_PROXY; the session's does
+        client.proxy = None  # the SDK's own proxy choice ignores NO_PROXY; the session's does not
         self._clients[token] = client
         return client
 

@@ -1,1 +1,1 @@
-"""What Slack sends: events, clicks, forms, slash commands and messages, each turned into calls of the service."""
+"""Slack's events (messages, clicks, forms, slash commands), each turned into calls of the services."""

@@ -1,4 +1,4 @@
-"""Slack's replies since a time, for the catch-up."""
+"""Reads the replies of a Slack thread since a time, for the catch-up."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ PAGE_SIZE, MAX_PAGES = 200, 50
 
 @dataclass(frozen=True, slots=True)
 class SlackThreadReader:
-    """Hands the replies of a thread to the listener, oldest first."""
+    """Passes the replies of a thread to the listener, oldest first."""
 
     context: SlackContext
     messages: SlackMessageListener
 
     async def read(self, agent: Agent, since: datetime) -> None:
-        """Read one thread; raise SurfaceError where Slack does not give it."""
+        """Read one thread; raise SurfaceError if Slack cannot provide it."""
         async for message in self._replies(agent, since):
             await self.messages.take({**message, "channel": agent.channel.channel}, agent.channel.workspace)
 

@@ -1,4 +1,4 @@
-"""Block actions (buttons, menus, reply boxes) as calls of the services: saved, then acknowledged, then shown."""
+"""Block actions (buttons, menus, reply boxes) as calls of the services."""
 
 from collections.abc import Awaitable
 from dataclasses import dataclass, replace
@@ -26,12 +26,12 @@ from agent_core.model.ids import AgentId, NoticeId, TurnId
 
 @dataclass(frozen=True, slots=True)
 class SlackClickListener:
-    """Handles block actions. Modals open at once; anything else is saved before it is acknowledged."""
+    """Handles block actions. Forms open at once; any other action is saved before it is acknowledged."""
 
     context: SlackContext
 
     async def press(self, ack: Ack, body: Body, workspace: str) -> None:
-        """Carry out one click; tell the person a refusal that the card does not show."""
+        """Carry out one click; answer with a refusal if the card does not show it."""
         arrival = of_press(body, workspace)
         if isinstance(refusal := await attempt(self._carry_out(body, arrival)), RefusedAction):
             self.context.soon(self.context.tell(arrival, refusal.on_card))
@@ -78,7 +78,7 @@ class SlackClickListener:
             self.context.soon(self.context.give(arrival, answer, AgentId(button.subject), origin))
 
     async def _ask(self, button: Button, arrival: SlackEvent) -> None:
-        """Open the form that comes before the decision."""
+        """Open the form that precedes the decision."""
         origin = await self.context.origin(arrival)
         seen = self.context.views
         agent, turn = await seen.open_to(origin.by, origin.channel, TurnId(button.subject), button.shown)
@@ -101,7 +101,7 @@ class SlackClickListener:
         await self.context.actions.press(button, FormInput(), origin)
 
     async def _open(self, opening: ViewButton, arrival: SlackEvent) -> None:
-        """Open a read-only view or the form of a new agent."""
+        """Open a read-only view or the form for a new agent."""
         origin, seen = await self.context.origin(arrival), self.context.views
         place = FormContext(origin.channel.key, str(opening), arrival.thread)
         match opening.verb:
@@ -125,7 +125,7 @@ class SlackClickListener:
                 pass
 
     async def _upload(self, upload: SlackUploadButton, arrival: SlackEvent) -> None:
-        """Put a file of the agent into its thread, where everybody in the channel sees it."""
+        """Upload a file of the agent to its thread, visible to the whole channel."""
         origin = await self.context.origin(arrival)
         agent, data = await self.context.views.file_to_share(origin.by, origin.channel, upload.agent, upload.path)
         await self.context.surface.upload(agent, upload.path.rpartition("/")[2], data)
@@ -137,7 +137,7 @@ class SlackClickListener:
         self.context.soon(self.context.post(there, SlackMessage.plain(deletion_text(agent, origin.by))))
 
     async def _create_offered(self, offer: SlackDraftButton, arrival: SlackEvent) -> None:
-        """Create what was drafted, or open the form with it."""
+        """Create the drafted agent, or open the form filled with the draft."""
         if offer.verb == "create" and offer.draft:
             agent = await self.context.service.create(offer.draft, await self.context.origin(arrival))
             self.context.soon(self.context.tell(arrival, creation_text(agent)))

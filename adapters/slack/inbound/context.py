@@ -1,4 +1,4 @@
-"""What every Slack listener needs: services, Slack's API, and ephemeral answers."""
+"""The context of every Slack listener: services, Slack's API and ephemeral answers."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from adapters.slack.api.client import SlackApi
 from adapters.slack.api.directory import SlackDirectory
 from adapters.slack.api.web_api import SlackRefused
 from adapters.slack.inbound.inbound_event import SlackEvent
-from adapters.slack.inbound.mentions import as_written
+from adapters.slack.inbound.mentions import plain_text
 from adapters.slack.outbound.blocks import Block
 from adapters.slack.outbound.message import SlackMessage
 from adapters.slack.outbound.render import answer_message
@@ -34,23 +34,23 @@ LOG_FILES_FAILED = "The files of the full log could not be sent to your direct m
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlackContext(ChatServices):
-    """Shared by all listeners."""
+    """The services and Slack's API that all listeners share."""
 
     surface: SlackSurface
     directory: SlackDirectory
     calls: SlackApi
 
     async def origin(self, arrival: SlackEvent) -> Origin:
-        """Who asks and where, with what kind of member they are by what Slack says."""
+        """The person and channel of an event, with the kind of member from the directory."""
         channel = channel_of(arrival)
         by = await self.directory.actor(channel, arrival.person)
         return Origin(by=by, channel=channel, delivery=arrival.delivery)
 
-    async def as_written(self, text: str, workspace: str) -> str:
-        """What somebody wrote, without Slack's spelling and without Signoff's own name."""
+    async def plain_text(self, text: str, workspace: str) -> str:
+        """A person's text without Slack's markup and without the bot's own mention."""
         install = await self.calls.tokens.install(workspace)
         names = partial(self.directory.name_of, workspace)
-        return as_written(text, names, bot=install.bot_user if install else "")
+        return plain_text(text, names, bot=install.bot_user if install else "")
 
     async def tell(self, arrival: SlackEvent, said: str | SlackMessage) -> None:
         """Send an ephemeral message to one person."""
@@ -97,24 +97,24 @@ class SlackContext(ChatServices):
             await self.tell(arrival, f"{LOG_FILES_FAILED} {fault}")
 
     async def _may_upload(self, agent_id: AgentId, name: str, origin: Origin) -> Agent | None:
-        """The agent, where this person may put a file before everybody: the rule is that for files of the workspace."""
+        """The agent, if this person may share files with the channel (the same rule as for files of the workspace)."""
         views = self.views
         try:
             await views.file_to_share(origin.by, origin.channel, agent_id, name)
         except NotAllowed:
             return None
-        except CommandError:  # the workspace need not hold a file of that name
+        except CommandError:  # the name need not be that of a file in the workspace
             pass
         agent = await views.agent(origin.channel, agent_id)
         return agent if agent.thread else None
 
     async def tell_refusal(self, arrival: SlackEvent, work: Awaitable[object]) -> None:
-        """Do the work; tell the person alone where it is refused."""
+        """Do the work; if it is refused, tell only the person."""
         if isinstance(refusal := await attempt(work), RefusedAction):
             await self.tell(arrival, refusal.text)
 
     async def post(self, arrival: SlackEvent, message: SlackMessage) -> None:
-        """Write into the thread of what arrived, or the channel."""
+        """Post in the event's thread or channel."""
         await self.calls.ask(
             arrival.workspace,
             lambda client: client.chat_postMessage(
@@ -128,7 +128,7 @@ class SlackContext(ChatServices):
         )
 
     async def react(self, arrival: SlackEvent, ts: str, name: str) -> None:
-        """Put a reaction under a message."""
+        """Add a reaction to a message."""
         await self.calls.ask(
             arrival.workspace,
             lambda client: client.reactions_add(channel=arrival.channel, timestamp=ts, name=name),
@@ -136,7 +136,7 @@ class SlackContext(ChatServices):
         )
 
     async def open(self, arrival: SlackEvent, view: Block) -> str:
-        """Open a form within the three seconds that Slack leaves for it, and return its id; raise NotPossible after."""
+        """Open a form and return its id; raise NotPossible after Slack's limit of three seconds."""
         try:
             answer: Any = await self.calls.ask(
                 arrival.workspace,
@@ -150,19 +150,19 @@ class SlackContext(ChatServices):
         return str(answer["view"]["id"])
 
     async def replace(self, workspace: str, view_id: str, view: Block) -> None:
-        """Put another form in place of one that is open."""
+        """Replace an open form."""
         await self.calls.ask(
             workspace, lambda client: client.views_update(view_id=view_id, view=view), place="views.update"
         )
 
 
 def channel_of(arrival: SlackEvent) -> ChannelScope:
-    """The channel in which something was done."""
+    """The channel of an event."""
     return ChannelScope("slack", arrival.workspace, arrival.channel)
 
 
 def thread_of(arrival: SlackEvent) -> ThreadRef:
-    """The thread in which something was done."""
+    """The thread of an event."""
     return ThreadRef(channel_of(arrival), arrival.thread)
 
 

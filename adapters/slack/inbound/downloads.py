@@ -18,15 +18,15 @@ FILE_HOSTS = (".slack.com", ".slack-files.com", ".slack-edge.com")
 
 @dataclass(frozen=True, slots=True)
 class SlackDownloads:
-    """`home` is the host of Slack's API: the token goes to it and to Slack's own file servers, and no further."""
+    """Downloads files. The token is sent only to `home`, the host of Slack's API, and to Slack's file servers."""
 
     calls: SlackApi
     home: str
 
     async def fetch(self, workspace: str, file: Mapping[str, Any]) -> tuple[str, bytes]:
-        """The file's name and content; raise InvalidInput with a sentence when it cannot be had."""
+        """The file's name and content; raise InvalidInput if it cannot be downloaded."""
         if "url_private_download" not in file:
-            # What was shared from another organisation comes without its address.
+            # Files shared from another organisation arrive without an address.
             answer = await self.calls.ask(workspace, lambda client: client.files_info(file=file["id"]), place="files")
             file = answer["file"]
         name = str(file.get("name") or file.get("title") or "file")

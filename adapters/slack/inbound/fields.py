@@ -1,4 +1,4 @@
-"""Reads submitted Slack modals into values of the core; adapters.forms gives fields their meaning."""
+"""Reads submitted Slack modals into values of the core; adapters.forms interprets the fields."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -23,10 +23,10 @@ MAX_ERROR_LENGTH = 1000
 
 @dataclass(frozen=True, slots=True)
 class FormContext:
-    """What a form is about and where it belongs; Slack keeps it with the form and nobody else can write it.
+    """The subject and channel of a form. Slack stores it with the form; users cannot change it.
 
-    `channel` is the key of a ChannelScope, `about` the text of the button that opened the form, with the hash of what
-    was shown.
+    `channel` is the key of a ChannelScope, `about` the text of the button that opened the form, with the hash of
+    the card at that time.
     """
 
     channel: str
@@ -38,7 +38,7 @@ class FormContext:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read back what `str` gave; raise InvalidInput for anything else."""
+        """Parse the output of `str`; raise InvalidInput for any other text."""
         try:
             place = cls(**json.loads(text))
         except (ValueError, TypeError):
@@ -53,12 +53,12 @@ class FormContext:
 
 
 def place_of(view: Mapping[str, Any]) -> FormContext:
-    """Where a form that was sent belongs; raise InvalidInput for a form that is not ours."""
+    """The context of a submitted form; raise InvalidInput if Signoff did not make the form."""
     return FormContext.parse(str(view.get("private_metadata") or ""))
 
 
 def home_channel(action: Mapping[str, Any]) -> ChannelScope:
-    """The channel of the agent whose button was pressed on the Home tab; raise InvalidInput for any other button."""
+    """The channel of the agent whose button was clicked on the Home tab; raise InvalidInput for any other button."""
     try:
         return ChannelScope.parse(str(action.get("block_id") or "").partition(" ")[0])
     except ValueError:
@@ -66,12 +66,12 @@ def home_channel(action: Mapping[str, Any]) -> ChannelScope:
 
 
 def draft_of(view: Mapping[str, Any]) -> AgentDraft:
-    """The form of a new agent; raise InvalidInput for a budget that is no amount."""
+    """The draft of a new agent; raise InvalidInput if the budget is not an amount."""
     return forms.draft_of(_fields(view))
 
 
 def chosen_channel(view: Mapping[str, Any]) -> str:
-    """The channel that was chosen where the form asks for one; raise InvalidInput where none was."""
+    """The channel chosen in the form; raise InvalidInput if the form asks for one and it is empty."""
     values = (view.get("state") or {}).get("values") or {}
     chosen = (values.get("channel") or {}).get(FIELD) or {}
     if not (channel := chosen.get("selected_conversation")):
@@ -80,9 +80,9 @@ def chosen_channel(view: Mapping[str, Any]) -> str:
 
 
 def changed_arguments(view: Mapping[str, Any], turn: Turn, spec: CommandSpec) -> Arguments:
-    """The arguments as they were changed; what was not touched is the very value it was.
+    """The changed arguments; unchanged ones keep their exact value.
 
-    Raise InvalidInput for what is no JSON where JSON is needed, ChangedSinceShown where the turn is not what was shown.
+    Raise InvalidInput for invalid JSON, ChangedSinceShown if the turn has changed since the form was opened.
     """
     if Button.parse(place_of(view).about).shown != turn.control_hash:
         raise ChangedSinceShown(turn.number, turn.remark)
@@ -99,14 +99,14 @@ def text_of(view: Mapping[str, Any]) -> str:
 
 
 def number_of(view: Mapping[str, Any]) -> int:
-    """The N of Approve ×N; raise InvalidInput for what is no number."""
+    """The N of Approve ×N; raise InvalidInput if it is not a number."""
     return forms.times_of(_fields(view).get("times", ""))
 
 
 def errors_of(view: Mapping[str, Any], problems: Mapping[str, str], names: Sequence[str] = ()) -> dict[str, str]:
-    """The problems by the blocks of a form, for `response_action: errors`.
+    """The problems by block id, for `response_action: errors`.
 
-    `names` are the arguments of the form behind Edit. What belongs to no field stands under the first.
+    `names` are the arguments of the form behind Edit. Problems of no field appear below the first one.
     """
     blocks = [block["block_id"] for block in view.get("blocks", ()) if block.get("type") == "input"]
     fields = {name: f"{ARGUMENT}{place}" for place, name in enumerate(names)}

@@ -1,4 +1,4 @@
-"""The Home tab: what waits for a person, their agents and what those spent."""
+"""The Home tab: a person's open decisions, their agents and the spend."""
 
 from dataclasses import dataclass, replace
 
@@ -21,17 +21,17 @@ from agent_core.model.turn import Turn
 
 @dataclass(frozen=True, slots=True)
 class HomeTab:
-    """Shows people what is theirs, whatever channel it is in, and takes what they press there and in open views."""
+    """Shows people their own agents in all channels, and handles clicks there and in open views."""
 
     context: SlackContext
 
     async def on_opened(self, body: Body, workspace: str) -> None:
-        """Somebody looks at Signoff's Home tab."""
+        """Handle the opening of the Home tab."""
         if body["event"].get("tab") == "home":
             self.context.soon(self.publish(of_event(body, workspace)))
 
     async def publish(self, arrival: SlackEvent) -> None:
-        """Draw the tab as things are."""
+        """Publish the current state of the tab."""
         mine = await self._mine(arrival)
         waiting = [asked for agent in mine if (asked := await self._find_proposal(agent))]
         view = views.home(mine, waiting, link_to)
@@ -42,7 +42,7 @@ class HomeTab:
         )
 
     async def press(self, ack: Ack, body: Body, workspace: str) -> None:
-        """A button on the tab, or in a view that shows a turn."""
+        """Handle a click on the tab, or in a view that shows a turn."""
         arrival = of_press(body, workspace)
         if isinstance(refusal := await attempt(self._carry_out(body, arrival)), RefusedAction):
             self.context.soon(self._say(arrival, refusal.text))
@@ -61,7 +61,7 @@ class HomeTab:
                 pass
 
     async def _on_mine(self, button: Button, body: Body, arrival: SlackEvent) -> None:
-        """Stop or resume an agent of one's own: the channel is looked up, not taken from the button."""
+        """Stop or resume the person's own agent; the channel comes from the database, not from the button."""
         owned = await self.context.views.list_by_owner("slack", arrival.workspace, arrival.person)
         agent = next((agent for agent in owned if agent.id == AgentId(button.subject)), None)
         if agent is None or agent.channel != home_channel(body["actions"][0]):
@@ -71,7 +71,7 @@ class HomeTab:
         await self.context.actions.press(button, FormInput(), origin)
 
     async def _turn_over(self, opening: ViewButton, view: Body, arrival: SlackEvent) -> None:
-        """Show another part of something long, in the view that is open."""
+        """Show another part of a long text in the open view."""
         place = place_of(view)
         agent, turn = await self.context.views.turn(place.scope, TurnId(opening.subject))
         shown = views.show_all(turn_card(agent, turn), place, opening.part)

@@ -1,4 +1,4 @@
-"""Slack's payloads as events: who, where, and the delivery id for idempotency. Nothing is taken from button values."""
+"""Slack's payloads as events: person, channel and delivery id. Button values are not trusted for them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -9,9 +9,10 @@ Body: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlackEvent:
-    """`delivery` is the same whenever Slack sends the same thing again; `thread` is "" outside of threads.
+    """The person and channel of a payload.
 
-    `trigger` opens a form for three seconds, once; `response_url` answers the person alone, also where Signoff is not.
+    `delivery` is the same if Slack sends the payload again; `thread` is "" outside of threads. `trigger` can open one
+    form within three seconds. `response_url` reaches the person alone, also in channels without Signoff.
     """
 
     workspace: str
@@ -24,9 +25,9 @@ class SlackEvent:
 
 
 def workspaces_in(body: Body) -> Iterator[str]:
-    """Whose installation this may be for, the likeliest first.
+    """The workspaces whose installation may receive the payload, the most likely first.
 
-    In a channel shared between organisations the team that a person is of is not the one that Signoff is in.
+    In a channel shared between organisations, the person's team may differ from the team that installed Signoff.
     """
     for authorization in body.get("authorizations") or ():
         yield from _named(authorization, "team_id", "enterprise_id")
@@ -39,7 +40,7 @@ def workspaces_in(body: Body) -> Iterator[str]:
 
 
 def of_press(body: Body, workspace: str) -> SlackEvent:
-    """A button, a choice or a reply box; `channel` is "" where it stands in a form or on the Home tab."""
+    """A click, choice or reply box; `channel` is "" in a form or on the Home tab."""
     container, action = body.get("container") or {}, body["actions"][0]
     channel = container.get("channel_id") or (body.get("channel") or {}).get("id") or ""
     message = body.get("message") or {}
@@ -55,7 +56,7 @@ def of_press(body: Body, workspace: str) -> SlackEvent:
 
 
 def of_submission(body: Body, workspace: str, channel: str, thread: str = "") -> SlackEvent:
-    """A form that was sent. Where it belongs was written into it when it was opened, and Slack keeps that."""
+    """A submitted form. Its channel was stored in the form when it was opened."""
     return SlackEvent(
         workspace=workspace,
         channel=channel,
@@ -78,7 +79,7 @@ def of_command(body: Body, workspace: str) -> SlackEvent:
 
 
 def of_message(event: Body, workspace: str) -> SlackEvent:
-    """A message. A mention comes twice, as `message` and as `app_mention`: both have this one delivery."""
+    """A message. Slack sends a mention as `message` and as `app_mention`; both have the same delivery id."""
     return SlackEvent(
         workspace=workspace,
         channel=event["channel"],
@@ -89,7 +90,7 @@ def of_message(event: Body, workspace: str) -> SlackEvent:
 
 
 def of_event(body: Body, workspace: str) -> SlackEvent:
-    """An event that is no message."""
+    """An event other than a message."""
     event = body["event"]
     return SlackEvent(
         workspace=workspace,
@@ -101,12 +102,12 @@ def of_event(body: Body, workspace: str) -> SlackEvent:
 
 
 def with_thread(arrival: SlackEvent, ts: str) -> SlackEvent:
-    """The arrival, with the thread under its own message where it stood in none."""
+    """The event with a thread: its own, else the one below its message."""
     return arrival if arrival.thread else replace(arrival, thread=ts)
 
 
 def is_from_person(event: Body) -> bool:
-    """Whether somebody wrote this: no bot, no edit, no notice of somebody who came or went."""
+    """Whether a person wrote the message: not a bot, an edit or a join/leave notice."""
     is_writing = event.get("subtype") in (None, "file_share", "thread_broadcast", "me_message")
     return is_writing and bool(event.get("user")) and not event.get("bot_id") and not event.get("hidden")
 

@@ -1,4 +1,4 @@
-"""Slack's spelling of what people wrote → what they saw."""
+"""Converts Slack's message markup to the text that people saw."""
 
 import html
 import re
@@ -7,8 +7,8 @@ from collections.abc import Callable
 ENTITY = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
 
 
-def as_written(text: str, names: Callable[[str], str], *, bot: str = "") -> str:
-    """The text with mentions, channels and links as they were shown; the bot's own name is left out."""
+def plain_text(text: str, names: Callable[[str], str], *, bot: str = "") -> str:
+    """The text with mentions, channels and links as displayed, without the bot's own mention."""
     return html.unescape(ENTITY.sub(lambda found: _shown(found, names, bot), text)).strip()
 
 

@@ -38,11 +38,10 @@ class SlackThreadMessage:
 
     @property
     def written_at(self) -> datetime:
-        """When it was written, by Slack's clock."""
         return datetime.fromtimestamp(float(self.ts), UTC)
 
     async def react(self, sign: Sign) -> None:
-        """Put a reaction under the message."""
+        """Add a reaction to the message."""
         self.context.soon(self.context.react(self.arrival, self.ts, REACTIONS[sign]))
 
     async def tell(self, said: str) -> None:
@@ -59,13 +58,13 @@ class SlackThreadMessage:
 
 @dataclass(frozen=True, slots=True)
 class SlackMessageListener(ThreadListener):
-    """Takes every message for the agent whose thread it is in, or for Signoff where it is named."""
+    """Handles every message in an agent's thread, every mention of Signoff and every direct message."""
 
     context: SlackContext
     downloads: SlackDownloads
 
     async def take(self, event: Body, workspace: str) -> None:
-        """A message: for the agent whose thread it is in, or for Signoff where it is named, or nothing."""
+        """Handle a message if it is in an agent's thread, mentions Signoff or is a direct message."""
         if not is_from_person(event):
             return
         arrival = of_message(event, workspace)
@@ -86,7 +85,7 @@ class SlackMessageListener(ThreadListener):
         except PersonError as error:
             self.context.soon(self.context.tell(arrival, str(error)))
             return
-        said = await self.context.as_written(event.get("text") or "", arrival.workspace)
+        said = await self.context.plain_text(event.get("text") or "", arrival.workspace)
         message = SlackThreadMessage(
             context=self.context, agent=agent, arrival=arrival, origin=origin, text=said, ts=event["ts"]
         )
@@ -98,10 +97,10 @@ class SlackMessageListener(ThreadListener):
             await self.take_file(agent, message, file["id"], self.downloads.fetch(message.arrival.workspace, file))
 
     async def _to_signoff(self, event: Body, arrival: SlackEvent) -> None:
-        """Answer where nobody's thread is: offer an agent for what was asked, or explain."""
+        """Answer outside of agents' threads: offer an agent for the request, or explain Signoff."""
         if not await self.context.inbound_log.first_time(arrival.delivery):
             return
-        said = await self.context.as_written(event.get("text") or "", arrival.workspace)
+        said = await self.context.plain_text(event.get("text") or "", arrival.workspace)
         file = next(
             (file for file in event.get("files") or () if str(file.get("name")).endswith(SETTINGS_SUFFIXES)), None
         )
@@ -113,7 +112,7 @@ class SlackMessageListener(ThreadListener):
             self.context.soon(self.context.tell_refusal(arrival, self._offer(said, event["ts"], arrival)))
 
     async def _offer_settings(self, said: str, file: dict[str, Any] | None, arrival: SlackEvent) -> None:
-        """Offer the agent of an ai_settings.yaml that was dropped or pasted; no model is asked."""
+        """Offer the agent of an uploaded or pasted ai_settings.yaml, without a call of a model."""
         origin = await self.context.origin(arrival)
         draft = await self._read_settings(file, arrival) if file else pasted_draft(said)
         offered = _named(draft).like(await self.context.service.load_offered_draft(origin)).tidied()

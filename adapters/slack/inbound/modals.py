@@ -22,7 +22,7 @@ MADE_ELSEWHERE = "was created. Its thread opens in the channel you chose as soon
 
 @dataclass(frozen=True, slots=True)
 class SlackModalListener:
-    """Handles view submissions; `response_action: errors` shows problems beside the fields."""
+    """Handles view submissions; `response_action: errors` shows problems next to the fields."""
 
     context: SlackContext
 
@@ -65,14 +65,14 @@ class SlackModalListener:
         self.context.soon(self._tell_of(arrival, agent))
 
     async def _tell_of(self, arrival: SlackEvent, agent: Agent) -> None:
-        """Tell the person where the agent is, or directly where Signoff may not write: a form leaves no other way."""
+        """Tell the person where the agent is; by direct message if Signoff may not write in the channel."""
         try:
             await self.context.tell(arrival, creation_text(agent))
         except SurfaceError:
             await self.context.surface.say_to(arrival.workspace, arrival.person, f"{agent.name} {MADE_ELSEWHERE}")
 
     async def _errors(self, view: Body, error: InvalidInput) -> dict[str, str]:
-        """What is wrong, by the field it belongs to; the fields of an edit are named like the arguments."""
+        """The problems by field; the fields of an edit have the names of the arguments."""
         if view["callback_id"] != "signoff.edit":
             return fields.errors_of(view, error.problems)
         place = fields.place_of(view)

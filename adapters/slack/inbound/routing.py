@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 COMMAND = "/agent"
 OUR_ACTIONS = re.compile(r"signoff\..+")
 INSTALL_KEY = "signoff_install"
-# What Signoff asks a workspace for: `manifest.yml` and the install page name these and no others.
+# The scopes that Signoff requests; `manifest.yml` and the install page list exactly these.
 SCOPES = (
     "app_mentions:read",
     "assistant:write",
@@ -59,7 +59,7 @@ class EventRouter:
     def listen(self, app: AsyncApp) -> None:
         clicks, slash = SlackClickListener(self.context), SlackSlashListener(self.context)
         forms = SlackModalListener(self.context)
-        # Bolt asks each in turn whether it listens, so what people wait for stands first.
+        # Bolt asks each listener in turn, so those that people wait for come first.
         app.action({"type": "block_actions", "action_id": OUR_ACTIONS})(_acknowledging(_by_place(clicks, self.home)))
         app.view(OUR_ACTIONS)(_acknowledging(forms.submit))
         app.command(COMMAND)(_acknowledging(slash.run))
@@ -68,7 +68,7 @@ class EventRouter:
 
     @property
     def by_name(self) -> dict[str, Callable[[Body, str], Awaitable[None]]]:
-        """The events that are listened to."""
+        """The listeners by the name of the event."""
         return {
             "message": self._message,
             "app_mention": self._message,
@@ -84,7 +84,7 @@ class EventRouter:
         await self.messages.take(body["event"], workspace)
 
     async def _on_stopped(self, body: Body, workspace: str) -> None:
-        """Slack's own Stop: the same as ours."""
+        """Slack's Stop button was pressed: stop the agent, as Signoff's own Stop button does."""
         arrival = of_event(body, workspace)
         agent = await self.context.views.in_thread(thread_of(arrival))
         if agent is None:
@@ -117,7 +117,7 @@ class SlackAuthorizer(AsyncAuthorize):
         self._tokens = tokens
 
     async def find(self, body: dict[str, Any], context: dict[str, Any], next_: Callable[[], Awaitable[None]]) -> None:
-        """Put the installation into Bolt's context, where there is one."""
+        """Put the workspace's installation into Bolt's context, if one is found."""
         for workspace in dict.fromkeys(workspaces_in(body)):
             if install := await self._tokens.install(workspace):
                 context[INSTALL_KEY] = install

@@ -25,7 +25,7 @@ class Signature:
 
     @classmethod
     def of(cls, headers: Mapping[str, str]) -> Self | None:
-        """Read the headers; None where one is missing or is not written as Slack writes it."""
+        """Read the headers; None if one is missing or malformed."""
         timestamp = headers.get("X-Slack-Request-Timestamp", "")
         value = headers.get("X-Slack-Signature", "")
         if not (TIMESTAMP.fullmatch(timestamp) and SIGNATURE.fullmatch(value)):
@@ -37,7 +37,7 @@ class Signature:
         return abs(now.timestamp() - int(self.timestamp)) <= MAX_AGE_SECONDS
 
     def matches(self, body: bytes, secret: str) -> bool:
-        """Whether it is the signature of these bytes."""
+        """Whether this is the signature of the bytes."""
         signed = b"v0:" + self.timestamp.encode() + b":" + body
         expected = "v0=" + hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
         return hmac.compare_digest(expected, self.value)

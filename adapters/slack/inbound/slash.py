@@ -15,7 +15,7 @@ from agent_core.model.actors import Origin
 
 @dataclass(frozen=True, slots=True)
 class SlackSlashListener:
-    """Carries out a slash command. A form is opened first, whatever it is filled with."""
+    """Handles the slash command `/agent`. Forms are opened before their content is ready."""
 
     context: SlackContext
 
@@ -46,12 +46,12 @@ class SlackSlashListener:
                 return await run_subcommand(at_once, origin, context=self.context, render=render, link=link_to)
 
     async def _grant(self, wish: ThreadSubcommand, arrival: SlackEvent, origin: Origin) -> None:
-        """Do what may take longer than Slack waits, and tell the person alone."""
+        """Run a command that may take longer than Slack's three seconds; only the person sees the answer."""
         answer, agent = await grant_to_agent(self.context.thread_commands, wish, origin)
         await self.context.give(arrival, answer, agent.id if agent else None, origin)
 
     async def _draft(self, sentence: str, arrival: SlackEvent, origin: Origin) -> None:
-        """Open a form that says it is being filled in, and fill it in."""
+        """Open a form with a placeholder, then replace it with the draft."""
         view_id = await self.context.open(arrival, views.drafting_view())
         drafted = await self.context.drafting.draft(sentence, origin)
         last = await self.context.service.load_offered_draft(origin)

@@ -1,1 +1,1 @@
-"""Installation in a workspace by OAuth, and the encrypted tokens it gives."""
+"""Installation in a workspace by OAuth, and the encrypted tokens that result."""

@@ -19,7 +19,7 @@ HEADERS = {
     "Content-Security-Policy": (
         f"default-src 'none'; style-src 'sha256-{_HASH}'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
     ),
-    "Referrer-Policy": "no-referrer",  # the address holds a code
+    "Referrer-Policy": "no-referrer",  # the address contains a code
     "X-Content-Type-Options": "nosniff",
 }
 

@@ -25,9 +25,9 @@ CACHE_TTL = timedelta(minutes=1)  # another process may have changed the row
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkspaceInstall:
-    """Signoff in a workspace: `workspace` is the team's id, or the organisation's when all of it is meant.
+    """Signoff in a workspace: `workspace` is the team's id, or the organisation's for an org-wide installation.
 
-    Without `expires_at` the token lasts until somebody revokes it. `enterprise` is the organisation of a team, if any.
+    Without `expires_at` the token is valid until it is revoked. `enterprise` is the organisation of a team, if any.
     """
 
     workspace: str
@@ -64,12 +64,12 @@ class InstallationStore:
         async with self._database.begin() as work:
             there = await work.installations.get("slack", workspace)
         found = self._opened(there)
-        if self._changes == before:  # else what was read is older than what was written meanwhile
+        if self._changes == before:  # another task may have written a newer row meanwhile
             self._remember(workspace, found)
         return found
 
     async def every(self) -> tuple[WorkspaceInstall, ...]:
-        """All that can be opened, by workspace."""
+        """All installations that can be decrypted, by workspace."""
         async with self._database.begin() as work:
             rows = await work.installations.of("slack")
         return tuple(install for install in map(self._opened, rows) if install)
@@ -101,7 +101,7 @@ class InstallationStore:
         return kept
 
     async def may_renew(self, install: WorkspaceInstall) -> bool:
-        """Claim the refresh token for half a minute at least; False while another process may be using it."""
+        """Claim the refresh token for at least half a minute; False if another process may be using it."""
         now = self._clock.now()
         turn = int(now.timestamp()) // RENEWAL_CLAIM_SECONDS
         name = f"slack/renewal/{hashlib.sha256(install.refresh_token.encode()).hexdigest()}"
@@ -115,7 +115,7 @@ class InstallationStore:
         return await in_one_unit(self._database, act)
 
     async def forget(self, workspace: str) -> None:
-        """Remove it: the workspace took Signoff out."""
+        """Remove an installation after the workspace uninstalled Signoff."""
 
         async def act(work: UnitOfWork) -> None:
             work.installations.remove("slack", workspace)
@@ -168,5 +168,5 @@ def derive_key(secret: str, purpose: bytes) -> bytes:
 def _read(text: Callable[[], WorkspaceInstall]) -> WorkspaceInstall | None:
     try:
         return text()
-    except (InvalidToken, ValueError):  # pydantic's message quotes what was sealed: it goes nowhere
+    except (InvalidToken, ValueError):  # pydantic's message quotes the decrypted content, so it is dropped
         return None

@@ -37,7 +37,7 @@ REASON_CODE = re.compile(r"[a-z_]{1,60}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlackApp:
-    """The app as Slack's settings page has it, and `public_url`, under which browsers reach this server."""
+    """The app's credentials at Slack, and `public_url`, the address of this server for browsers."""
 
     client_id: str
     client_secret: str = field(repr=False)
@@ -46,18 +46,18 @@ class SlackApp:
 
     @property
     def is_secure(self) -> bool:
-        """Whether browsers come by TLS alone. What a proxy passes on says nothing of it."""
+        """Whether browsers connect by TLS; requests through a proxy do not show it."""
         return self.public_url.startswith("https:")
 
     def url(self, path: str) -> str:
-        """The address that a browser knows a path by."""
+        """The public address of a path."""
         return self.public_url.rstrip("/") + path
 
 
 def oauth_flow(
     app: SlackApp, *, installed: InstallationStore, tokens: SlackTokens, database: Database, clock: Clock
 ) -> AsyncOAuthFlow:
-    """Bolt's flow for this app. `routes` serves it; an AsyncApp may be given it for the tokens of its events."""
+    """Bolt's flow for this app. `routes` serves it; an AsyncApp can use it to find the tokens for its events."""
     states = OAuthStates(database=database, clock=clock, client_secret=app.client_secret)
     settings = AsyncOAuthSettings(
         client_id=app.client_id,
@@ -80,7 +80,7 @@ def oauth_flow(
 
 
 def routes(flow: AsyncOAuthFlow) -> list[web.RouteDef]:
-    """GET of the install page and of where Slack sends people back to."""
+    """GET of the install page and of the redirect page."""
 
     async def install(request: web.Request) -> web.Response:
         return _page(await flow.handle_installation(_without_body(request)))
@@ -138,7 +138,7 @@ class OAuthFlow(AsyncOAuthFlow):
         return installation if installation.bot_token and _install(installation).workspace else None
 
     async def handle_callback(self, request: AsyncBoltRequest) -> BoltResponse:
-        """Where Slack sends people back to, also while the database is away."""
+        """Handle Slack's redirect, also if the database is unavailable."""
         try:
             return await super().handle_callback(request)
         except (DatabaseAway, Conflict):
@@ -154,7 +154,7 @@ class OAuthFlow(AsyncOAuthFlow):
 
 
 class BoltInstallationStore(AsyncInstallationStore):
-    """Bolt's view of our installations: valid tokens, and no refresh tokens, as `SlackTokens` renews them."""
+    """Bolt's interface to the installations: valid tokens without refresh tokens, which `SlackTokens` uses itself."""
 
     def __init__(self, installed: InstallationStore, tokens: SlackTokens) -> None:
         self._installed = installed
@@ -165,7 +165,7 @@ class BoltInstallationStore(AsyncInstallationStore):
         return logger
 
     async def async_save(self, installation: Installation) -> None:
-        """Keep it; raise BoltError when that cannot be done now."""
+        """Store an installation; raise BoltError if that fails."""
         try:
             await self._installed.keep(_install(installation))
         except (DatabaseAway, Conflict):
@@ -191,14 +191,14 @@ class BoltInstallationStore(AsyncInstallationStore):
         return None
 
     async def async_delete_bot(self, *, enterprise_id: str | None, team_id: str | None) -> None:
-        """Forget the team, or without one the organisation."""
+        """Delete the installation of the team, or without one of the organisation."""
         if workspace := team_id or enterprise_id:
             await self._installed.forget(workspace)
 
     async def async_delete_installation(
         self, *, enterprise_id: str | None, team_id: str | None, user_id: str | None = None
     ) -> None:
-        """Do nothing: no person's tokens are kept."""
+        """Do nothing: tokens of people are not stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +217,7 @@ class OAuthCallbacks:
         return self._response(200, pages.welcome(install.team_name, opens, is_enterprise=install.is_enterprise))
 
     async def failure(self, args: AsyncFailureArgs) -> BoltResponse:
-        """Show why it failed. The reason comes from the query string: only a plain error code is logged."""
+        """Show the reason of the failure. It comes from the query string: only a plain error code is logged."""
         reason = args.reason if REASON_CODE.fullmatch(args.reason) else "unknown"
         logger.info("not installed in a workspace", extra={"reason": reason})
         return self._response(args.suggested_status_code, pages.refusal(reason, self.app.url(INSTALL_PATH)))
@@ -264,7 +264,7 @@ def _install(told: Installation) -> WorkspaceInstall:
 
 
 def _without_body(request: web.Request) -> AsyncBoltRequest:
-    """The request as Bolt takes it. Anyone may send it, so no body is read: a GET has no use for one."""
+    """The request for Bolt, without its body: anyone may send it, and a GET needs none."""
     return AsyncBoltRequest(body="", query=request.query_string, headers=dict(request.headers))
 
 

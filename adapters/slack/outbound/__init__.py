@@ -1,1 +1,1 @@
-"""What Slack is sent: messages, cards, forms and the Home tab, within Slack's limits."""
+"""Slack's messages, cards, forms and the Home tab, within Slack's limits."""

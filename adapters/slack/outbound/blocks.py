@@ -29,7 +29,7 @@ MAX_VIEW_BYTES = 250_000
 MAX_MESSAGE_TEXT = 12_000
 # docs.slack.dev/messaging/formatting-message-text#date-formatting
 DATE_FORMAT = "{date_short_pretty} {time}"
-# docs.slack.dev/reference/methods/chat.postMessage: beyond it the text is better shortened; ours is a line.
+# docs.slack.dev/reference/methods/chat.postMessage advises a shorter text; Signoff's is one line.
 MAX_NOTIFICATION = 300
 
 
@@ -45,14 +45,14 @@ def plain(text: str, most: int = MAX_TEXT) -> Block:
 
 
 def section(text: str, accessory: Block | None = None, *, most: int = MAX_TEXT, at: datetime | None = None) -> Block:
-    """A section with its whole text, an optional button and an optional time, drawn in the reader's time zone."""
+    """A section with its whole text, an optional button and an optional time in the reader's time zone."""
     block: Block = {"type": "section", "text": plain(text, most), "expand": True}
     block |= {"fields": [date_field(at)]} if at else {}
     return block | {"accessory": accessory} if accessory else block
 
 
 def date_field(at: datetime) -> Block:
-    """A time as mrkdwn in Slack's own date format; the text holds nothing that people or models wrote."""
+    """A time as mrkdwn in Slack's own date format, without text of people or models."""
     return {"type": "mrkdwn", "text": f"<!date^{int(at.timestamp())}^{DATE_FORMAT}|{time_text(at)}>"}
 
 
@@ -66,7 +66,7 @@ def rich(*elements: Block) -> Block:
 
 
 def line(*runs: Block) -> Block:
-    """Runs of text one after another."""
+    """Runs of text in sequence."""
     return {"type": "rich_text_section", "elements": list(runs)}
 
 
@@ -77,12 +77,12 @@ def run(text: str, *styles: str) -> Block:
 
 
 def date_run(at: datetime) -> Block:
-    """A time as an element of rich text, drawn in the reader's time zone; `fallback` is for clients that cannot."""
+    """A time in rich text, shown in the reader's time zone; `fallback` is for clients that cannot."""
     return {"type": "date", "timestamp": int(at.timestamp()), "format": DATE_FORMAT, "fallback": time_text(at)}
 
 
 def link_run(url: str, label: str) -> Block:
-    """A link of ours, as one run of a line."""
+    """A link of Signoff's, as one run of a line."""
     return {"type": "link", "url": url, "text": label}
 
 
@@ -96,7 +96,7 @@ def quoted(text: str) -> Block:
 
 
 def preformatted(text: str) -> Block:
-    """Text as it stands, in a box that nothing in it can close."""
+    """Unchanged text in a box that nothing in the text can end."""
     return {
         "type": "rich_text_preformatted",
         "elements": [run(piece) for piece in pieces(clean(text) or NOTHING, MAX_TEXT)],
@@ -117,7 +117,7 @@ def heading(text: str) -> Block:
 
 
 def confirmation(title: str, text: str, *, yes: str, no: str = "Cancel", danger: bool = False) -> Block:
-    """The question before a button takes effect."""
+    """The confirmation dialog of a button."""
     asked = {
         "title": plain(title, MAX_CONFIRM_TITLE),
         "text": plain(text, MAX_CONFIRM_TEXT),
@@ -128,18 +128,18 @@ def confirmation(title: str, text: str, *, yes: str, no: str = "Cancel", danger:
 
 
 def button(label: str, action_id: str, value: str, **more: Any) -> Block:
-    """A button; `more` may hold style, confirm and url."""
+    """A button; `more` may contain style, confirm and url."""
     given = {"type": "button", "text": plain(label, MAX_BUTTON_TEXT), "action_id": action_id, "value": value}
     return given | {name: what for name, what in more.items() if what}
 
 
 def option(label: str, value: str) -> Block:
-    """One of several things to choose."""
+    """An option of a menu."""
     return {"text": plain(label, MAX_OPTION_TEXT), "value": value}
 
 
 def chooser(kind: str, action_id: str, options: Sequence[Block], chosen: Sequence[str] = ()) -> Block:
-    """A static_select, radio_buttons or checkboxes with what is chosen at first."""
+    """A static_select, radio_buttons or checkboxes with its initial choice."""
     first = [option for option in options if option["value"] in chosen]
     element: Block = {"type": kind, "action_id": action_id, "options": list(options)}
     if first and kind == "checkboxes":
@@ -153,7 +153,7 @@ def menu(action_id: str, *options: Block) -> Block:
 
 
 def text_input(action_id: str, initial: str = "", *, placeholder: str = "", multiline: bool = False) -> Block:
-    """A field to write into."""
+    """A text input."""
     element: Block = {"type": "plain_text_input", "action_id": action_id, "multiline": multiline}
     if initial:
         element["initial_value"] = initial
@@ -161,7 +161,7 @@ def text_input(action_id: str, initial: str = "", *, placeholder: str = "", mult
 
 
 def labelled(label: str, element: Block, block_id: str, *, hint: str = "", optional: bool = True) -> Block:
-    """A field under its label."""
+    """A field with its label."""
     block = {
         "type": "input",
         "block_id": block_id,
@@ -173,7 +173,7 @@ def labelled(label: str, element: Block, block_id: str, *, hint: str = "", optio
 
 
 def texts_in(blocks: object) -> Iterator[str]:
-    """Every text that is shown, in its order."""
+    """Every displayed text, in order."""
     if isinstance(blocks, Mapping):
         for name, value in blocks.items():
             if name == "text" and isinstance(value, str):

@@ -1,4 +1,4 @@
-"""The parts of a turn's card in blocks, made to fit one message: what was cut says so, with a button beside it."""
+"""The parts of a turn's card as blocks that fit one message. A mark and a button for the whole text follow a cut."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,11 +22,11 @@ from adapters.slack.outbound.texts import beginning_by_weight, clean, weight
 from adapters.text_fit import cut, fits, shares
 from adapters.ui_text import CUT_TO_FIT, first_lines, more_text
 
-# What the parts that are budgeted first may take, in UTF-16 units.
+# Limits of the parts that get their space first, in UTF-16 units.
 MAX_HEADLINE, MAX_STATE, MAX_REMARK, MAX_FOOTER = 200, 500, 500, 300
 MAX_SAYS, MAX_PLAN, MAX_DETAIL, MAX_REVIEW = 1500, 700, 500, 1000
 MAX_FOLDED, MAX_FOLDED_SAYS = 150, 300
-# A message is kept well under what Slack takes, which counts more than the texts: see MAX_MESSAGE_TEXT.
+# The limit is well below Slack's, because Slack counts more than the texts: see MAX_MESSAGE_TEXT.
 CARD_TEXT_BUDGET, BLOCK_OVERHEAD = MAX_MESSAGE_TEXT - 2000, 10
 MAX_INLINE_VALUE, MAX_NAME, MIN_NAME = 100, 200, 8
 MAX_ARGUMENTS = 60
@@ -36,14 +36,14 @@ STATE_SIGNS = {"good": "✓", "bad": "✗", "busy": "●", "quiet": "–", "open
 
 @dataclass(frozen=True, slots=True)
 class CardBlocks:
-    """Blocks of a card, and whether something did not fit in them."""
+    """Blocks of a card, and whether any was cut."""
 
     blocks: list[Block]
     is_cut: bool = False
 
 
 def card_blocks(card: Card, controls: Sequence[Block], footer: Sequence[str]) -> list[Block]:
-    """The whole card between its headline and its buttons, in its present state."""
+    """The card between its headline and its buttons, in its current state."""
     if card.tone in ("open", "busy"):
         return _open(card, controls, footer)
     parts = [_head(card), _folded(card), _outcome(card)]
@@ -55,17 +55,16 @@ def card_blocks(card: Card, controls: Sequence[Block], footer: Sequence[str]) ->
 
 
 def show_all_button(card: Card) -> Block:
-    """Opens everything of the turn in full."""
+    """The button that opens the full content of the turn."""
     return element(ViewButton("show all", card.turn))
 
 
 def plan_text(card: Card) -> str:
-    """The plan on one line."""
     return f"Plan: {' → '.join(card.plan)}"
 
 
 def text_size(blocks: Sequence[Block]) -> int:
-    """How much blocks add to a message, with something for what holds the texts."""
+    """The size of the blocks out of the message's limit, with a margin for their structure."""
     return sum(weight(text) + BLOCK_OVERHEAD for text in texts_in(list(blocks)))
 
 
@@ -143,7 +142,7 @@ def _boxed(name: str, text: str, part: str) -> list[Block]:
 
 
 def _joined(elements: Sequence[Block]) -> list[Block]:
-    """Lines one under another as one element with line ends, which every client draws alike."""
+    """The lines as one element with line breaks, which every client displays in the same way."""
     joined: list[Block] = []
     for each in elements:
         last = joined[-1] if joined else each
@@ -177,5 +176,5 @@ def _is_proposed(card: Card) -> bool:
 
 
 def one_line(text: str) -> str:
-    """The text on one line with nothing hidden in it."""
+    """The text on one line, with invisible characters made visible."""
     return " ".join(clean(text).split())

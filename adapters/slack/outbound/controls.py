@@ -1,4 +1,4 @@
-"""Signoff's buttons as elements of Slack's: the `action_id` is `signoff.` and the verb, the value the button itself."""
+"""Signoff's buttons as Slack elements: the `action_id` is `signoff.` and the verb, the value is the whole button."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, get_args
@@ -32,9 +32,9 @@ APPROVE_N = "Approve ×N"
 
 
 def pressed(action: Mapping[str, Any]) -> Pressable:
-    """What an action of a `block_actions` payload says; raise InvalidInput where it is none of ours.
+    """The button of an action in a `block_actions` payload; raise InvalidInput if it is not Signoff's.
 
-    For a reply box it is the reply button: what was written stands in the action's `value`.
+    For a reply box this is the reply button; the text is in the action's `value`.
     """
     name = str(action.get("action_id") or "")
     value: object = action.get("value")
@@ -58,7 +58,7 @@ def pressed(action: Mapping[str, Any]) -> Pressable:
 
 
 def action_id(pressable: Pressable) -> str:
-    """The name under which Slack tells of a press; a row holds no two of a name."""
+    """The `action_id` of a button, unique within its row."""
     match pressable:
         case ViewButton(verb, _, part) if part > 1:
             return f"{PREFIX}{verb.replace(' ', '_')}.{part}"
@@ -71,40 +71,40 @@ def action_id(pressable: Pressable) -> str:
 
 
 def element(pressable: Pressable, *, label: str = "", style: str = "", confirm: Block | None = None) -> Block:
-    """The button as it is drawn."""
+    """The button as a Slack element."""
     return button(label or pressable.label, action_id(pressable), str(pressable), style=style, confirm=confirm)
 
 
 def link_button(subject: str, url: str) -> Block:
-    """Leads to where something is; Slack tells of the press all the same."""
+    """A button that opens a web address; Slack sends a click event for it too."""
     return button(ViewButton("open", subject).label, f"{PREFIX}open", str(ViewButton("open", subject)), url=url)
 
 
 def stop_button(agent: Agent) -> Block:
-    """Asks first: what runs is ended."""
+    """Stop, with a confirmation: the running command is ended."""
     asked = confirmation(f"Stop {agent.name}?", STOP_MEANS, yes="Stop", no="Keep going", danger=True)
     return element(Button("stop", agent.id), style="danger", confirm=asked)
 
 
 def delete_button(agent: Agent) -> Block:
-    """Asks first: nothing of the agent is left."""
+    """Delete, with a confirmation: the agent and its data are removed."""
     asked = confirmation(f"Delete {agent.name}?", DELETE_MEANS, yes="Delete", no="Keep it", danger=True)
     return element(DeleteButton(agent.id), style="danger", confirm=asked)
 
 
 def rest_button(agent: Agent) -> Block:
-    """Resume for an agent that stands still, Stop for one that does not."""
+    """Resume for an agent at rest, else Stop."""
     return element(Button("resume", agent.id)) if agent.is_at_rest else stop_button(agent)
 
 
 def upload_button(agent: Agent, path: str) -> Block | None:
-    """Puts a file into the thread; None for a path that no button can carry."""
+    """A button that uploads a file to the thread; None if the path is too long for a button."""
     upload = SlackUploadButton(agent.id, path)
     return element(upload) if fits(str(upload), MAX_VALUE) and path.isprintable() else None
 
 
 def card_controls(agent: Agent, card: Card, risks: Sequence[RiskClass]) -> list[Block]:
-    """The buttons of a card in its present state, as a row."""
+    """The buttons of a card in its current state, as a row."""
     drawn: list[Block] = []
     several = [each for each in card.buttons if each.verb == "approve" and each.times > 1]
     for each in card.buttons:
@@ -124,7 +124,7 @@ def card_controls(agent: Agent, card: Card, risks: Sequence[RiskClass]) -> list[
 
 
 def reply_box(agent: Agent, shown: str) -> Block:
-    """A field in the message that sends on Enter; whose reply it is, and to what, stands in the block's id."""
+    """An input in the message that sends on Enter; the block's id has the agent and the turn of the reply."""
     reply = Button("reply", agent.id, shown=shown)
     typed = text_input(action_id(reply), placeholder=REPLY_DOES, multiline=False)
     typed["dispatch_action_config"] = {"trigger_actions_on": ["on_enter_pressed"]}

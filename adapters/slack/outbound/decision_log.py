@@ -1,4 +1,4 @@
-"""Rows of the decision log in Slack: each with a link to its card."""
+"""Rows of the decision log in Slack, each with a link to its card."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ MAX_ROW_TEXT = 500
 
 
 def log_message(rows: Sequence[LogRow], head: str) -> SlackMessage:
-    """Rows of the decision log, one a line, each with a link to its card where that still stands."""
+    """Rows of the decision log, one per line, each with a link to its card if the card still exists."""
     lines = [line(run(f"{head}\n", "bold"))]
     for row in rows:
         url = card_link(row.entry.channel, row.card)

@@ -1,6 +1,6 @@
-"""What Slack's buttons carry besides a verb and an id: a file to upload, a draft to create.
+"""Buttons only Slack's adapter has: upload a file, and create or change a draft.
 
-A value is read back only where it is exactly what was written here.
+A value is accepted only if it is exactly what this module writes.
 """
 
 import json
@@ -19,7 +19,7 @@ from agent_core.model.ids import AgentId
 
 @dataclass(frozen=True, slots=True)
 class SlackUploadButton:
-    """A file of an agent is wanted in the thread."""
+    """Uploads a file of an agent to its thread."""
 
     agent: AgentId
     path: str
@@ -30,7 +30,7 @@ class SlackUploadButton:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read back what `str` gave; raise InvalidInput for anything else."""
+        """Parse the output of `str`; raise InvalidInput for any other text."""
         verb, _, rest = text.partition(":")
         agent, _, path = rest.partition(":")
         if verb != "upload" or not agent or not path:
@@ -40,9 +40,9 @@ class SlackUploadButton:
 
 @dataclass(frozen=True, slots=True)
 class SlackDraftButton:
-    """A drafted agent is to be created as it is, or changed first.
+    """Creates a drafted agent or opens it in the form.
 
-    Where a draft is too long for a button, `draft` is None and the `sentence` it came from is what is left.
+    If a draft is too long for a button, `draft` is None and only the `sentence` it was made from remains.
     """
 
     verb: ExtraVerb
@@ -51,12 +51,11 @@ class SlackDraftButton:
 
     @property
     def label(self) -> str:
-        """The words on the button."""
         return self.verb.capitalize()
 
     @property
     def carries_draft(self) -> bool:
-        """Whether the button holds the draft itself."""
+        """Whether the button contains the draft itself."""
         return self.draft is not None and fits(_json([self.verb, _fields(self.draft), ""]), MAX_VALUE)
 
     def __str__(self) -> str:
@@ -68,7 +67,7 @@ class SlackDraftButton:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read back what `str` gave; raise InvalidInput for anything else."""
+        """Parse the output of `str`; raise InvalidInput for any other text."""
         try:
             verb, fields, sentence = json.loads(text)
             draft = None if fields is None else _draft(fields)
@@ -80,7 +79,7 @@ class SlackDraftButton:
 
 
 def _fields(draft: AgentDraft) -> list[Any]:
-    # Without the classes that need no approval: whoever presses the button has not chosen them.
+    # Without the classes that need no approval: the person who clicks has not chosen them.
     policy, budget = draft.policy, None if draft.budget is None else str(draft.budget)
     texts = [clean(draft.name), clean(draft.role), [clean(goal) for goal in draft.goals], clean(draft.model)]
     return [*texts, budget, policy.approvers, policy.verbosity]

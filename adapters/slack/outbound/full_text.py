@@ -1,28 +1,28 @@
-"""Everything of a turn in full, in as many parts as Slack's views need: nothing is cut here."""
+"""The full content of a turn, in as many parts as Slack's views need, without cuts."""
 
 import json
 from collections.abc import Iterator, Sequence
 
 from adapters.cards import Card, Labelled
-from adapters.chat.full_text import command_parts, spoken_parts
+from adapters.chat.full_text import command_sections, headline_sections
 from adapters.slack.outbound.blocks import MAX_TEXT, Block, line, preformatted, rich, run
 from adapters.slack.outbound.card import one_line
 from adapters.slack.outbound.texts import clean
 from adapters.text_fit import pieces, units
 
 MAX_PART_BLOCKS, MAX_PART_TEXT = 90, 100_000
-# Slack refuses a view of more than 250,000 bytes; a character may take six of them in what the SDK sends.
+# Slack rejects views of more than 250,000 bytes; the SDK sends up to six bytes for a character.
 MAX_PART_BYTES = 200_000
 MAX_LABEL = 2000
 
 
 def parts_of(card: Card) -> list[list[Block]]:
-    """All there is of a turn, in parts that a view can hold."""
-    return split_into_parts([*drawn(spoken_parts(card, card.state)), *drawn(command_parts(card), boxed=True)])
+    """All sections of a turn, in parts that fit a view."""
+    return split_into_parts([*drawn(headline_sections(card, card.state)), *drawn(command_sections(card), boxed=True)])
 
 
 def drawn(texts: Sequence[Labelled], *, boxed: bool = False) -> Iterator[Block]:
-    """Each text under its label, in pieces that fit a block; together they are the text."""
+    """Each text below its label, split to fit blocks; the joined blocks are the text."""
     for part in texts:
         label = one_line(part.label)[:MAX_LABEL]
         for piece in pieces(clean(part.text), MAX_TEXT):
@@ -31,7 +31,7 @@ def drawn(texts: Sequence[Labelled], *, boxed: bool = False) -> Iterator[Block]:
 
 
 def split_into_parts(blocks: Sequence[Block]) -> list[list[Block]]:
-    """The blocks in parts, each within what a view holds."""
+    """The blocks in parts that each fit a view."""
     parts: list[list[Block]] = [[]]
     text, size = 0, 0
     for block in blocks:

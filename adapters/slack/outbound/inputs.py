@@ -1,7 +1,7 @@
-"""Fields of Slack's forms: how a text becomes one or several inputs, and how what was written is read back.
+"""Fields of Slack's forms: splits a text into one or several inputs, and joins the submitted values.
 
-An input takes 3,000 units and a form can carry no control characters: a long text is spread over several inputs, at
-line ends where that can be, and the id of each block says how it is joined to the next.
+An input has at most 3,000 units and no control characters. A long text uses several inputs, split at line ends if
+possible; the id of each block says how it is joined to the next.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ SEPARATORS = {"line": "\n", "on": ""}
 
 
 def entries(field: str, label: str, text: str = "", **look: Any) -> list[Block]:
-    """The inputs for a text; `look` may hold hint, placeholder, multiline and optional."""
+    """The inputs for a text; `look` may contain hint, placeholder, multiline and optional."""
     element = {name: look.pop(name) for name in ("placeholder", "multiline") if name in look}
     parts = list(_parts(carried(text)))
     if len(parts) == 1:
@@ -34,7 +34,7 @@ def entries(field: str, label: str, text: str = "", **look: Any) -> list[Block]:
 
 
 def written(values: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """What stands in each field of `view.state.values`; a ticked box is a field of its own, `block.value`."""
+    """The value of each field in `view.state.values`; a ticked box is a field of its own, `block.value`."""
     found: dict[str, str] = {}
     ends: dict[str, str] = {}
     for block_id, states in sorted(values.items(), key=lambda item: _order(item[0])):
@@ -49,7 +49,7 @@ def written(values: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
 
 
 def field_of(block_id: str) -> str:
-    """Which field a block belongs to."""
+    """The field that a block belongs to."""
     return block_id.partition("/")[0]
 
 

@@ -1,18 +1,18 @@
-"""Where in Slack a message is."""
+"""Permalinks to Slack messages."""
 
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 
 
 def link_to(agent: Agent) -> str:
-    """The address of an agent's root message, which Slack opens in whatever workspace the reader is in; "" for none."""
+    """The address of an agent's root message, which works for readers in every workspace; "" if there is none."""
     if agent.thread is None:
         return ""
     return f"https://slack.com/archives/{agent.channel.channel}/p{agent.thread.thread.replace('.', '')}"
 
 
 def card_link(channel: ChannelScope, address: str) -> str:
-    """The address of a card in its thread; "" for one that stands nowhere."""
+    """The address of a card in its thread, or "" if the card is not posted."""
     thread, _, ts = address.partition("/")
     if not ts:
         return ""

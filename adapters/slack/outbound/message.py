@@ -1,4 +1,4 @@
-"""A message as Slack is sent it."""
+"""A message to send to Slack."""
 
 import json
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ Metadata: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class SlackMessage:
-    """What chat.postMessage and chat.update take. `text` is the notification, and what a screen reader says."""
+    """The arguments of chat.postMessage and chat.update. Notifications and screen readers use `text`."""
 
     text: str
     blocks: list[Block]
@@ -23,7 +23,7 @@ class SlackMessage:
 
     @classmethod
     def plain(cls, text: str) -> Self:
-        """A text that formats, links and notifies nothing."""
+        """A text without formatting, links and mentions."""
         most = MAX_MESSAGE_TEXT // 2
         return cls(
             notification(text), [section(piece) for piece in pieces(cut(clean(text), most) or NOTHING, MAX_TEXT)]
@@ -37,17 +37,17 @@ class SlackMessage:
 
     @property
     def digest(self) -> bytes:
-        """The same for messages that look the same."""
+        """A hash of the content, to detect changes."""
         return blake2b(json.dumps([self.text, self.blocks]).encode(), digest_size=16).digest()
 
     @property
     def written_by(self) -> Metadata:
-        """The metadata by which the message is found again; raise ValueError where it has none."""
+        """The metadata that identifies the message; raise ValueError if it has none."""
         if self.metadata is None:
             raise ValueError("This message carries no metadata.")
         return self.metadata
 
 
 def metadata(kind: str, **payload: str) -> Metadata:
-    """The mark by which a message of ours is found again."""
+    """The metadata that identifies a message of Signoff."""
     return {"event_type": kind, "event_payload": payload}

@@ -15,7 +15,7 @@ MAX_CLOCK_SKEW = timedelta(minutes=2)
 
 @dataclass(frozen=True, slots=True)
 class PostedMessages:
-    """Finds our own messages. Slack hides metadata from every app but the one that wrote it."""
+    """Finds Signoff's own messages. Slack shows metadata only to the app that wrote it."""
 
     calls: SlackApi
 
@@ -24,7 +24,7 @@ class PostedMessages:
         return await self._find(channel, "", metadata, since)
 
     async def reply(self, thread: ThreadRef, metadata: Metadata, since: datetime) -> str:
-        """The `ts` of a message in the thread, or ""; raise ThreadGone when there is no such thread."""
+        """The `ts` of a message in the thread, or ""; raise ThreadGone if the thread does not exist."""
         return await self._find(thread.channel, thread.thread, metadata, since)
 
     async def _find(self, channel: ChannelScope, thread: str, metadata: Metadata, since: datetime) -> str:

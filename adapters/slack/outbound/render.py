@@ -1,4 +1,4 @@
-"""What stands in Slack's messages. Pure: a value of the core → text, blocks and metadata, within Slack's limits."""
+"""Builds Slack messages. Pure: values of the core → text, blocks and metadata, within Slack's limits."""
 
 from collections.abc import Sequence
 
@@ -57,7 +57,7 @@ EXAMPLE = "research the best tennis strings for topspin"
 
 
 def turn_message(agent: Agent, turn: Turn, *, badge: str = "") -> SlackMessage:
-    """The card of a turn in its present state; `badge` names the model where that is to be said."""
+    """The card of a turn in its current state; `badge` is the model's name, if it is shown."""
     card = turn_card(agent, turn)
     controls = card_controls(agent, card, turn.risks)
     controls += [reply_box(agent, turn.control_hash)] if turn.state == "proposed" else []
@@ -67,7 +67,7 @@ def turn_message(agent: Agent, turn: Turn, *, badge: str = "") -> SlackMessage:
 
 
 def root_message(agent: Agent, *, model: str, status_line: str = "") -> SlackMessage:
-    """The message under which the agent's thread hangs."""
+    """The root message, to which the agent's thread is attached."""
     facts = [f"Started by {agent.owner}", model, agent.model, spend_text(agent), free_text(agent)]
     blocks = [
         *_about(agent.name, agent.role, agent.goals),
@@ -80,7 +80,7 @@ def root_message(agent: Agent, *, model: str, status_line: str = "") -> SlackMes
 
 
 def notice_message(agent: Agent, notice: Notice) -> SlackMessage:
-    """What Signoff tells the thread; with Resume where the agent stands still."""
+    """A notice for the thread, with Resume if the agent is at rest."""
     resume = element(Button("resume", agent.id)) if notice.kind in AT_REST else None
     name = cut(one_line(agent.name), MAX_NAME)
     said = notice_text(name, notice)
@@ -90,7 +90,7 @@ def notice_message(agent: Agent, notice: Notice) -> SlackMessage:
 
 
 def note_message(agent: Agent, by: Actor, text: str) -> SlackMessage:
-    """What somebody wrote into the reply box who may not decide, for the others to see."""
+    """A note in the thread: the reply of a person who may not decide."""
     said = f"{by} to {agent.name}"
     blocks = [
         rich(line(run(cut(one_line(said), MAX_NAME), "bold"), run(" as a note")), quoted(cut(clean(text), MAX_TEXT)))
@@ -99,12 +99,12 @@ def note_message(agent: Agent, by: Actor, text: str) -> SlackMessage:
 
 
 def kept_message(agent: Agent, said: str) -> SlackMessage:
-    """Answers a reply to an agent at rest."""
+    """The answer to a reply to an agent at rest, with Resume."""
     return SlackMessage(notification(said), [section(said, element(Button("resume", agent.id)))])
 
 
 def answer_message(answer: Answer) -> SlackMessage:
-    """An answer with what its file holds; where that is not all, it says how much there is more."""
+    """An answer with its file's text; if that is cut, with the number of characters left out."""
     if answer.log:
         return log_message(answer.log, answer.text.partition("\n")[0])
     whole = clean(answer.whole)
@@ -114,7 +114,7 @@ def answer_message(answer: Answer) -> SlackMessage:
 
 
 def agents_message(agents: Sequence[Agent], link: Link) -> SlackMessage:
-    """The channel's agents, one a line."""
+    """The channel's agents, one per line."""
     if not agents:
         said = "No agents here yet."
         return SlackMessage(said, [section(said, element(ViewButton("new agent", "here")))])
@@ -126,7 +126,7 @@ def agents_message(agents: Sequence[Agent], link: Link) -> SlackMessage:
 
 
 def agent_message(agent: Agent, link: Link) -> SlackMessage:
-    """One agent with all that is settled about it."""
+    """One agent: name, role, goals, status and settings, with its buttons."""
     opens = linked(agent, link)
     buttons = [*([opens] if opens else []), rest_button(agent)]
     buttons += [element(Button("revoke", agent.id))] if agent.lease else []
@@ -137,7 +137,7 @@ def agent_message(agent: Agent, link: Link) -> SlackMessage:
 
 
 def files_message(agent: Agent, entries: Sequence[FileEntry]) -> SlackMessage:
-    """The files of an agent, with a button for each of the first."""
+    """The files of an agent; the first ones have an Upload button."""
     if not entries:
         return SlackMessage.plain(f"{agent.name} has no files yet.")
     shown = entries[:MAX_UPLOAD_BUTTONS]
@@ -147,13 +147,13 @@ def files_message(agent: Agent, entries: Sequence[FileEntry]) -> SlackMessage:
 
 
 def delete_message(agent: Agent) -> SlackMessage:
-    """Asks before an agent is deleted."""
+    """The confirmation before an agent is deleted."""
     said = f"Delete {agent.name}? {DELETE_MEANS}"
     return SlackMessage(notification(said), [section(said), actions(delete_button(agent))])
 
 
 def explanation_message() -> SlackMessage:
-    """What Signoff is, for whoever says nothing more than its name."""
+    """An introduction to Signoff, for messages without a request."""
     first, second = EXPLANATION
     blocks = [rich(line(run(f"{first}\n{second}\n"), run(f"@Signoff {EXAMPLE}", "code")))]
     return SlackMessage(
@@ -162,14 +162,14 @@ def explanation_message() -> SlackMessage:
 
 
 def help_message(*helps: HelpText, said: str = "") -> SlackMessage:
-    """What can be typed, one command a line; `said` comes first. A screen reader has the same lines as text."""
+    """The commands that people can type, one per line, below the text `said`. Screen readers get the same lines."""
     text = "\n\n".join(filter(None, (said, *(each.text for each in helps))))
     blocks = [*([section(said)] if said else []), *map(_help, helps)]
     return SlackMessage(escaped(clean(text)), blocks)
 
 
 def offer_message(draft: AgentDraft, sentence: str = "", *, said: str = "") -> SlackMessage:
-    """An agent drafted from a sentence, to be created as it is or changed first."""
+    """An agent drafted from a sentence, with the buttons Create and Change."""
     create = element(SlackDraftButton("create", draft, sentence), style="primary")
     blocks = [*([context(said)] if said else []), *_about(draft.name, draft.role, draft.goals)]
     text = f"A draft of {draft.name}: {draft.role}"
@@ -185,7 +185,7 @@ def standing_text(agent: Agent) -> str:
 
 
 def linked(agent: Agent, link: Link) -> Block | None:
-    """A button that leads to the agent's thread, where it has an address."""
+    """A button that opens the agent's thread, if it has an address."""
     return link_button(agent.id, url) if (url := link(agent)) else None
 
 

@@ -1,4 +1,4 @@
-"""Slack as a ChatSurface: a root message for each agent, under it one message for each turn, edited as it moves on."""
+"""Slack as a ChatSurface: each agent has a root message with a thread; each turn is one message that is edited."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ from agent_core.model.note import Notice
 from agent_core.model.turn import Turn
 
 MAX_REMEMBERED_MESSAGES = 5_000
-STATUS_DELAY_SECONDS = 0.2  # seconds; what lasts no longer only flickers, and costs Slack and us a call
+STATUS_DELAY_SECONDS = 0.2  # seconds; shorter states are not sent, to save calls of the API
 SessionStatus = Literal["processing", "suspended", "active", "closed"]
 SESSION_STATUSES: dict[str, SessionStatus] = {
     "thinking": "processing",
@@ -43,8 +43,8 @@ MAX_TITLE = 200
 class SlackSurface:
     """Shows agents in Slack.
 
-    `drawn` tells what messages show already, so that nothing is sent twice; `sessions` what Slack's own indicator says
-    of an agent, `lines` whose root message says it. Any of it may be lost: then more is sent.
+    `drawn` caches the digest of each message, `sessions` the state of Slack's own indicator, `lines` the status
+    line of each root message. Without them, unchanged content is sent again.
     """
 
     calls: SlackApi
@@ -63,13 +63,13 @@ class SlackSurface:
         self.updates = StatusUpdates(send=self._send_status, soon=self.soon, clock=clock, delay=STATUS_DELAY_SECONDS)
 
     async def open_thread(self, agent: Agent) -> ThreadRef:
-        """Post the root message, unless it stands in the channel."""
+        """Post the root message, unless it exists."""
         message = root_message(agent, model=self.model)
         found = await PostedMessages(self.calls).root(agent.channel, message.written_by, agent.created_at)
         return ThreadRef(agent.channel, found or await self._post(agent, message, thread=None))
 
     async def show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> str:
-        """Post the card or edit it; nothing is sent where it looks the same already."""
+        """Post or edit the card; an unchanged card is not sent."""
         thread, message = thread_of(agent), self._card(agent, turn)
         stands = ts_in(thread, turn.shown_as)
         if not stands and may_exist:
@@ -79,35 +79,35 @@ class SlackSurface:
         return f"{thread.thread}/{stands}"
 
     async def notice(self, agent: Agent, notice: Notice, *, may_exist: bool) -> None:
-        """Post it under the root, unless it stands there."""
+        """Post a notice in the thread, unless it was already posted."""
         thread, message = thread_of(agent), notice_message(agent, notice)
         if may_exist and await PostedMessages(self.calls).reply(thread, message.written_by, notice.at):
             return
         await self._post(agent, message, thread=thread.thread)
 
     async def status(self, agent: Agent) -> None:
-        """Have it shown soon what the agent does; of several changes in a row only the last is sent."""
+        """Show the agent's status soon; of several changes in a row only the last is sent."""
         self.updates.update(agent)
 
     def forget_status(self, agent: Agent) -> None:
-        """Have the agent's state sent again, for Slack changed its indicator by itself."""
+        """Send the agent's status again, because Slack changed its indicator by itself."""
         self.updates.forget(agent.id)
         self.sessions.pop(agent.id, None)
 
     async def announce_lost_thread(self, agent: Agent, reason: str) -> None:
-        """Write to the owner directly, for their thread is gone."""
+        """Send the owner a direct message that the agent's thread is gone."""
         text = f"{agent.name} is paused. {reason}"
         self.soon(self.say_to(agent.channel.workspace, agent.owner.id, text))
 
     async def say_to(self, workspace: str, person: str, text: str) -> None:
-        """Write to a person in their direct messages."""
+        """Send a person a direct message."""
         await self.calls.ask(
             workspace, lambda client: client.chat_postMessage(channel=person, **SlackMessage.plain(text).arguments)
         )
 
     async def upload(self, agent: Agent, filename: str, data: bytes) -> None:
-        """Put the file under the root message."""
-        thread, content = thread_of(agent), data or b"\n"  # Slack takes no empty files
+        """Upload the file to the agent's thread."""
+        thread, content = thread_of(agent), data or b"\n"  # Slack rejects empty files
         await self.calls.ask(
             agent.channel.workspace,
             lambda client: client.files_upload_v2(
@@ -117,7 +117,7 @@ class SlackSurface:
         )
 
     async def send_files(self, workspace: str, person: str, text: str, files: Sequence[tuple[str, bytes]]) -> None:
-        """Send files to a person in their direct messages, in one message after the text."""
+        """Send files to a person by direct message, in one message after the text."""
         sent = await self.calls.ask(
             workspace, lambda client: client.chat_postMessage(channel=person, **SlackMessage.plain(text).arguments)
         )
@@ -127,11 +127,11 @@ class SlackSurface:
         )
 
     async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
-        """The person as Slack knows them now."""
+        """The person with their current membership."""
         return await self.directory.actor(channel, person.id)
 
     async def draw_again(self, agent: Agent, turn: Turn) -> None:
-        """Bring a card up to date that somebody pressed although it had moved on."""
+        """Update a card after a click on an outdated state."""
         if agent.thread and (stands := ts_in(agent.thread, turn.shown_as)):
             self.drawn.pop(f"{agent.channel.key}/{stands}", None)
             await self._edit(agent, stands, self._card(agent, turn))
@@ -155,7 +155,7 @@ class SlackSurface:
         return str(answer["ts"])
 
     async def _edit(self, agent: Agent, ts: str, message: SlackMessage) -> bool:
-        """Say whether the message is there; where it looks the same already nothing is sent."""
+        """Edit a message, unless it is unchanged; return whether the message exists."""
         key, digest = f"{agent.channel.key}/{ts}", message.digest
         if self.drawn.get(key) == digest:
             return True
@@ -176,7 +176,7 @@ class SlackSurface:
         self.drawn[key] = digest
 
     async def _send_status(self, agent: Agent, text: str) -> None:
-        """Slack's own indicator says whether it works or waits; the root message says what Slack has no word for."""
+        """Show the status: working or waiting in Slack's indicator, other states in the root message."""
         has_indicator = await self._set_session(agent)
         line = text if is_held_up(agent) or not has_indicator else ""
         if line or agent.id in self.lines:
@@ -184,7 +184,7 @@ class SlackSurface:
             self.lines.add(agent.id)
 
     async def _set_session(self, agent: Agent) -> bool:
-        """Say whether the workspace has Slack's indicator for agents."""
+        """Set Slack's indicator for agents; return whether the workspace has it."""
         if agent.channel.workspace in self.without_sessions:
             return False
         waits = isinstance(agent.status, Thinking) and agent.status.waits_for
@@ -204,7 +204,7 @@ class SlackSurface:
                 place=f"{agent.channel.channel}/session",
             )
         except (SlackRefused, ThreadGone) as refused:
-            # A thread that is gone says nothing of the workspace; a permission that is missing does.
+            # A missing thread says nothing about the workspace; a missing permission does.
             if isinstance(refused, ThreadGone) and str(refused) != GONE_REASONS["missing_scope"]:
                 return True
             self.without_sessions.add(agent.channel.workspace)
@@ -216,13 +216,13 @@ class SlackSurface:
 
 
 def thread_of(agent: Agent) -> ThreadRef:
-    """The agent's thread; raise ThreadGone when it has none."""
+    """The agent's thread; raise ThreadGone if it has none."""
     if agent.thread is None:
         raise ThreadGone("The agent has no thread.")
     return agent.thread
 
 
 def ts_in(thread: ThreadRef, address: str) -> str:
-    """The `ts` in a card's address, or "" when it stands in another thread or nowhere."""
+    """The `ts` in a card's address, or "" if it is in another thread or not posted."""
     there, _, ts = address.partition("/")
     return ts if there == thread.thread else ""

@@ -1,4 +1,4 @@
-"""Slack's forms, what a card has in full, and the Home tab. Pure; what is filled in is read by fields."""
+"""Builds Slack's forms, the full view of a card and the Home tab. Pure; `fields` reads submitted forms."""
 
 import json
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from adapters.buttons import ViewButton, ViewVerb
 from adapters.cards import Card, Labelled, as_text, money
-from adapters.chat.full_text import thoughts_of
+from adapters.chat.full_text import thoughts_sections
 from adapters.chat.subcommands import Link
 from adapters.forms import argument_names
 from adapters.slack.inbound.fields import ARGUMENT, FormContext
@@ -59,7 +59,7 @@ EMPTY_HOME = "You have no agents yet. Press New agent, or mention Signoff in a c
 def agent_form(
     draft: AgentDraft | None, last: AgentDraft | None, channel_key: str, *, said: str = "", thread: str = ""
 ) -> Block:
-    """The form of a new agent: a draft to look over perhaps, with the settings that the channel used last.
+    """The form for a new agent, filled from a draft if given, with the settings last used in the channel.
 
     Without a channel the form asks for one.
     """
@@ -80,12 +80,12 @@ def agent_form(
 
 
 def drafting_view() -> Block:
-    """Stands there while a sentence is made into a draft."""
+    """The placeholder while an agent is drafted from a sentence."""
     return sentence_view(NEW_AGENT, "Drafting name, role and goals from your sentence…")
 
 
 def edit_form(turn: Turn, spec: CommandSpec, place: FormContext) -> Block | None:
-    """A field for each argument, given or not; None where the arguments are too long for a form."""
+    """A field for each argument; None if the arguments are too long for a form."""
     given, blocks = turn.call.arguments, []
     if sum(len(as_text(value)) for value in given.values()) > MAX_VIEW_BYTES:
         return None
@@ -100,14 +100,14 @@ def edit_form(turn: Turn, spec: CommandSpec, place: FormContext) -> Block | None
 
 
 def reason_form(agent: Agent, turn: Turn, place: FormContext) -> Block:
-    """Asks why not; the agent reads it."""
+    """The form for the reason of a rejection, which the agent reads."""
     hint = f"Optional. {agent.name} reads it and makes a new proposal."
     blocks = entries("text", "Reason", hint=hint, multiline=True)
     return _form(f"Reject turn {turn.number}", "reject", blocks, place, submit="Reject")
 
 
 def number_form(turn: Turn, place: FormContext) -> Block:
-    """Asks how many commands may run."""
+    """The form for the number of commands to approve."""
     number = {
         "type": "number_input",
         "action_id": FIELD,
@@ -121,22 +121,22 @@ def number_form(turn: Turn, place: FormContext) -> Block:
 
 
 def show_all(card: Card, place: FormContext, part: int = 1) -> Block:
-    """Everything of a turn in full; a part of it where it is long."""
+    """The full content of a turn; a part of it if it is long."""
     parts = parts_of(card)
     which, around = _part(parts, "show all", card.turn, part)
     return _view(f"Turn {card.number}", [*around[0], *parts[which - 1], *around[1]], place)
 
 
 def reply_view(notice: Notice, place: FormContext, part: int = 1) -> Block:
-    """A reply of the model that could not be used, whole; a part of it where it is long."""
+    """The whole unusable reply of the model; a part of it if it is long."""
     parts = split_into_parts(list(drawn([Labelled(REPLY, notice.reply)], boxed=True)))
     which, around = _part(parts, "show reply", notice.id, part)
     return _view(REPLY, [*around[0], *parts[which - 1], *around[1]], place)
 
 
 def thoughts_view(card: Card, place: FormContext | None = None) -> Block:
-    """All thoughts of a turn; where they are longer than a view, its beginning."""
-    first, *more = split_into_parts(list(drawn(thoughts_of(card))))
+    """All thoughts of a turn; the first part if they are longer than a view."""
+    first, *more = split_into_parts(list(drawn(thoughts_sections(card))))
     rest = "This is only the beginning: Show all has everything."
     button = element(ViewButton("show all", card.turn)) if place else None
     blocks = [*first, *([section(rest, button)] if more else [])]
@@ -144,12 +144,12 @@ def thoughts_view(card: Card, place: FormContext | None = None) -> Block:
 
 
 def sentence_view(title: str, text: str) -> Block:
-    """Something that can be read and closed."""
+    """A read-only text."""
     return _view(title, [section(text)])
 
 
 def home(mine: Sequence[Agent], waiting: Sequence[tuple[Agent, Turn]], link: Link) -> Block:
-    """The Home tab: what waits for this person, their agents and what those spent."""
+    """The Home tab: a person's open decisions, their agents and the spend."""
     blocks: list[Block] = []
     if waiting:
         blocks += [heading("Waiting for you"), *(_asking(*each, link) for each in waiting[:MAX_WAITING])]
@@ -168,7 +168,7 @@ def home(mine: Sequence[Agent], waiting: Sequence[tuple[Agent, Turn]], link: Lin
 def _part(
     parts: Sequence[object], verb: ViewVerb, subject: str, part: int
 ) -> tuple[int, tuple[list[Block], list[Block]]]:
-    """Which part is shown, what stands above it, and under it the buttons that lead to the parts beside it."""
+    """One part of a long text, with a heading and buttons for the previous and next part."""
     which = min(max(part, 1), len(parts))
     steps = [("Previous part", which - 1), ("Next part", which + 1)]
     buttons = [

@@ -1,1 +1,1 @@
-"""Discord in one process. Only `wiring.py` loads discord.py."""
+"""Discord in one process. Only `wiring.py` imports discord.py."""

@@ -1,4 +1,4 @@
-"""Discord, as the process knows it before it is started."""
+"""Discord's entry in the platform catalog; it is imported without discord.py."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from bot.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class DiscordPlatform:
-    """One bot, for every server that it is invited to."""
+    """One bot for every server that it is invited to."""
 
     name: SurfaceName = "discord"
     title: str = "Discord"
@@ -17,22 +17,22 @@ class DiscordPlatform:
     signed_paths: tuple[str, ...] = ()
 
     def is_on(self, settings: Settings) -> bool:
-        """Whether there is a token."""
+        """Whether the bot token is set."""
         return bool(settings.discord_token)
 
     def status(self, _settings: Settings) -> PlatformStatus:
-        """The token is all there is to say."""
+        """The variable of the token; Discord has no other modes."""
         reached = "every server that the bot is invited to"
         return PlatformStatus(reached=reached, variables="DISCORD_TOKEN", tested="DISCORD_TOKEN")
 
     async def fault(self, settings: Settings) -> str | None:
-        """Ask Discord who the bot is."""
-        from adapters.discord.api.client import fault_of_token  # loads discord.py
+        """Test the token by asking Discord for the bot's account."""
+        from adapters.discord.api.client import fault_of_token  # imports discord.py
 
         return await fault_of_token(settings.discord_token.get_secret_value(), settings.discord_api_url)
 
     def wire(self, settings: Settings, parts: PlatformParts) -> WiredPlatform:
-        """The bot with its surface."""
-        from bot.platforms.discord.wiring import WiredDiscord  # loads discord.py
+        """Build the bot and its surface."""
+        from bot.platforms.discord.wiring import WiredDiscord  # imports discord.py
 
         return WiredDiscord.of(settings, parts)

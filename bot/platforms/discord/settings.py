@@ -1,4 +1,4 @@
-"""The operator's settings of Discord: fields, and the words about them."""
+"""The settings of Discord: fields and their descriptions."""
 
 from pydantic import BaseModel
 
@@ -9,7 +9,7 @@ SECTION = "Discord"
 
 
 class DiscordSettings(BaseModel):
-    """The bot's token, and where Discord is."""
+    """The bot token and the addresses of Discord's API."""
 
     discord_token: Secret = NO_SECRET
     discord_api_url: WebAddress = ""

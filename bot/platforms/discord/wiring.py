@@ -1,4 +1,4 @@
-"""Discord, put together from the settings. Only a process that serves Discord loads this."""
+"""Builds Discord from the settings. Imported only by processes that serve Discord."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -21,7 +21,7 @@ from bot.settings import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WiredDiscord:
-    """What shows agents in Discord; `connect` adds what takes in what people do there."""
+    """The surface of Discord; `connect` adds the listeners."""
 
     database: Database
     clock: Clock
@@ -32,7 +32,7 @@ class WiredDiscord:
 
     @classmethod
     def of(cls, settings: Settings, parts: PlatformParts) -> Self:
-        """For every server that the bot is in, by its token."""
+        """Build the surface with the bot's token, for every server that the bot is in."""
         addresses = BaseUrls(settings.discord_api_url, settings.discord_gateway_url)
         client = SignoffClient(addresses)
         calls = DiscordApi(client=client, token=settings.discord_token.get_secret_value())
@@ -47,7 +47,7 @@ class WiredDiscord:
         )
 
     def connect(self, actions: ActionDispatcher, core: Core) -> DiscordConnection:
-        """The listeners, and the gateway they hear by."""
+        """Build the listeners and the gateway connection."""
         context = DiscordContext(
             actions=actions,
             service=core.service,
@@ -67,6 +67,6 @@ class WiredDiscord:
         )
 
     async def close(self) -> None:
-        """End what is under way, then the connection."""
+        """Finish running tasks, then close the connection."""
         await self.surface.close()
         await self.client.close()

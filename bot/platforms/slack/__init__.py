@@ -1,1 +1,1 @@
-"""Slack in one process. Only `wiring.py` loads Slack's SDK."""
+"""Slack in one process. Only `wiring.py` imports Slack's SDK."""

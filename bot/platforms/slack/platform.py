@@ -1,4 +1,4 @@
-"""Slack, as the process knows it before it is started."""
+"""Slack's entry in the platform catalog; it is imported without Slack's SDK."""
 
 from dataclasses import dataclass
 
@@ -21,11 +21,11 @@ class SlackPlatform:
     signed_paths: tuple[str, ...] = (EVENTS,)
 
     def is_on(self, settings: Settings) -> bool:
-        """Whether there is a token or a client id."""
+        """Whether a bot token or a client id is set."""
         return bool(settings.slack_bot_token or settings.slack_client_id)
 
     def status(self, settings: Settings) -> PlatformStatus:
-        """For one workspace or many, by Socket Mode or by HTTP. The tokens of many are not tried."""
+        """One workspace or many, by Socket Mode or HTTP. The tokens of many workspaces are not tested."""
         way = "by Socket Mode" if settings.slack_app_token else f"by HTTP at {settings.address}{EVENTS}"
         is_many = bool(settings.slack_client_id)
         many = f"many workspaces {way}, install at {settings.public_url}/slack/install"
@@ -36,8 +36,8 @@ class SlackPlatform:
         )
 
     async def fault(self, settings: Settings) -> str | None:
-        """Ask Slack whose token it is."""
-        from adapters.slack.api.tokens import SlackTokens  # loads Slack's SDK
+        """Test the token by asking Slack for its account."""
+        from adapters.slack.api.tokens import SlackTokens  # imports Slack's SDK
         from adapters.slack.api.web_api import SLACK_API
 
         base_url = settings.slack_api_url or SLACK_API
@@ -53,7 +53,7 @@ class SlackPlatform:
         return None
 
     def wire(self, settings: Settings, parts: PlatformParts) -> WiredPlatform:
-        """The app with its surface."""
-        from bot.platforms.slack.wiring import WiredSlack  # loads Slack's SDK
+        """Build the app and its surface."""
+        from bot.platforms.slack.wiring import WiredSlack  # imports Slack's SDK
 
         return WiredSlack.of(settings, parts)

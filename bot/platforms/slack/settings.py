@@ -1,4 +1,4 @@
-"""The operator's settings of Slack: fields, rules between them, and the words about them."""
+"""The settings of Slack: fields, the rules between them, and their descriptions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +15,7 @@ NO_WAY_IN = "needs SLACK_APP_TOKEN (Socket Mode) or SLACK_SIGNING_SECRET (HTTP) 
 
 
 class SlackSettings(BaseModel):
-    """Where Slack is, and the tokens and secrets of the app."""
+    """The addresses of Slack's API, and the tokens and secrets of the app."""
 
     slack_api_url: WebAddress = ""
     slack_app_token: Secret = NO_SECRET

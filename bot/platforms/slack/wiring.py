@@ -1,4 +1,4 @@
-"""Slack, put together from the settings. Only a process that serves Slack loads this."""
+"""Builds Slack from the settings. Imported only by processes that serve Slack."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -32,7 +32,7 @@ from bot.settings import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WiredSlack:
-    """What shows agents in Slack; `connect` adds what takes in what people do there."""
+    """The surface of Slack; `connect` adds the listeners."""
 
     settings: Settings
     database: Database
@@ -44,7 +44,7 @@ class WiredSlack:
 
     @classmethod
     def of(cls, settings: Settings, parts: PlatformParts) -> Self:
-        """For one workspace by its token, or for many by the app's client id."""
+        """Build the surface for one workspace by its bot token, or for many by the app's client id."""
         soon, base_url = BackgroundTasks(), settings.slack_api_url or SLACK_API
         database, clock = parts.database, parts.clock
         secret = settings.slack_client_secret.get_secret_value()
@@ -70,7 +70,7 @@ class WiredSlack:
         )
 
     def connect(self, actions: ActionDispatcher, core: Core) -> SlackConnection:
-        """The listeners, with the routes and the socket they hear by."""
+        """Build the listeners, the HTTP routes and the socket connection."""
         context = SlackContext(
             actions=actions,
             service=core.service,
@@ -97,7 +97,7 @@ class WiredSlack:
         )
 
     async def close(self) -> None:
-        """Let what is under way end, then every connection."""
+        """Finish running tasks, then close every connection."""
         await self.soon.close()
         await self.calls.tokens.close()
 
