@@ -78,8 +78,8 @@ CLASS_NAMES_IN_TWO_MODULES = {
     "ReplyTooLong": "adapters may not import agent_core.providers, where the other one is",
 }
 IRREGULAR_PARTICIPLES = re.compile(
-    "begun|bought|brought|built|caught|chosen|done|drawn|driven|forgotten|found|given|gone|hidden|kept|known|led|left"
-    "|lost|made|meant|met|paid|said|seen|sent|shown|sold|spent|stood|taken|taught|thought|told|torn|understood|won"
+    "begun|bound|bought|brought|built|caught|chosen|done|drawn|driven|felt|forgotten|found|given|gone|heard|held|hidden|kept|known|led|left|lent"
+    "|lost|made|meant|met|paid|said|seen|sent|sought|shown|sold|spent|stood|taken|taught|thought|told|torn|understood|won"
     "|woken|written"
 )
 NO_PARTICIPLES = {"bring", "embed", "nothing"}
