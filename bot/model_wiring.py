@@ -94,7 +94,7 @@ def wanted_profile(settings: Settings) -> ProfileName:
 
 
 def make_counters(settings: Settings) -> TokenCounters:
-    """OpenAI's tokenizers for a real model; an estimate for the scripted demo model."""
+    """OpenAI's tokenizers if an endpoint is configured, else an estimate."""
     from agent_core.providers.llm.tiktoken_counter import TiktokenCounters
     from agent_core.providers.llm.token_estimates import Estimates
 
@@ -102,7 +102,7 @@ def make_counters(settings: Settings) -> TokenCounters:
 
 
 def make_embedder(settings: Settings) -> Embedder:
-    """The configured or OpenAI's own embedding endpoint, else word vectors on this machine."""
+    """The embedding endpoint if there is one, else local word vectors, or hashed words if those are not installed."""
     if settings.embedding_endpoint is None:
         from agent_core.providers.embeddings.hashing_embedder import HashingEmbedder
         from agent_core.providers.embeddings.local_embedder import LocalEmbedder
@@ -119,7 +119,7 @@ def make_embedder(settings: Settings) -> Embedder:
 
 
 def make_index(settings: Settings, database: Database) -> MemoryIndex:
-    """Pinecone if its key is set, else an index in the database."""
+    """Pinecone if its key is set, else an index of this process, with its vectors in the data folder."""
     if key := settings.pinecone_api_key.get_secret_value():
         from agent_core.providers.vector_index.pinecone_index import PineconeIndex, PineconeSettings
 

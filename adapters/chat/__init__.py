@@ -1,1 +1,1 @@
-"""What the chat platforms do alike: their folders import it, and it knows none of them."""
+"""Code shared by the chat platforms: their packages import it; it imports none of them."""

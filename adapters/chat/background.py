@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class BackgroundTasks:
-    """Runs things after the answer to the platform went out; `close` lets them end."""
+    """Runs tasks after the answer to the platform was sent; `close` waits for them."""
 
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
@@ -24,7 +24,7 @@ class BackgroundTasks:
         task.add_done_callback(self.tasks.discard)
 
     async def close(self, seconds: float = 2.0) -> None:
-        """Wait a little for what is under way, then end it."""
+        """Wait briefly for running tasks, then cancel them."""
         if self.tasks:
             _, late = await asyncio.wait(self.tasks, timeout=seconds)
             for task in late:

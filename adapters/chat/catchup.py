@@ -1,4 +1,4 @@
-"""Replies that were written while Signoff was not connected: read once for every live thread."""
+"""Catch-up: reads the replies that were written while Signoff was not connected, once for every active thread."""
 
 import asyncio
 import logging
@@ -16,16 +16,16 @@ from agent_core.ports.clock import Clock
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
-OVERLAP = timedelta(minutes=5)  # what was taken already is not taken twice, and clocks differ
+OVERLAP = timedelta(minutes=5)  # messages are handled only once, so an overlap is harmless; clocks differ
 FIRST_READ_SPAN = timedelta(days=1)
-MAX_REST = timedelta(days=7)  # so long a thread that came to rest is still read
+MAX_REST = timedelta(days=7)  # the time for which threads of agents at rest are still read
 HEARTBEAT_SECONDS = 60.0
 MAX_TRIES = 30
 
 
 @dataclass(slots=True, kw_only=True)
 class CatchUp:
-    """Knows until when each workspace was heard; `read_thread` takes the replies of one thread since a time."""
+    """Stores the time up to which each workspace was read; `read_thread` reads a thread's replies since a time."""
 
     surface: SurfaceName
     context: ChatServices
@@ -33,7 +33,7 @@ class CatchUp:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def read(self, workspace: str) -> None:
-        """Read the replies of every live thread since the workspace was last heard, oldest first in each."""
+        """Read the replies of every active thread since the workspace's last event, oldest first in each."""
         async with self.lock:
             begun = self.context.clock.now()
             heard = await self.context.inbound_log.until(self.surface, workspace) or begun - FIRST_READ_SPAN
@@ -43,7 +43,7 @@ class CatchUp:
             await self.context.inbound_log.note(self.surface, workspace, begun)
 
     async def keep_time(self, workspace: str) -> None:
-        """Note that the workspace is heard now."""
+        """Record that the workspace is read up to now."""
         async with self.lock:
             await self.context.inbound_log.note(self.surface, workspace, self.context.clock.now())
 
@@ -55,7 +55,7 @@ class CatchUp:
 
 
 async def retry_while_busy(ask: Callable[[], Awaitable[T]], clock: Clock) -> T:
-    """Ask, and again each time after the seconds that the platform names; raise SurfaceBusy after thirty tries."""
+    """Call, and retry after the delay that the platform names; raise SurfaceBusy after thirty attempts."""
     for _ in range(MAX_TRIES):
         try:
             return await ask()

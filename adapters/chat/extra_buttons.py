@@ -1,4 +1,4 @@
-"""What buttons of chat platforms carry besides a verb and an id of the core, where all carry the same."""
+"""Buttons that all chat platforms have besides those of the core."""
 
 from dataclasses import dataclass
 from typing import Literal, Self, TypeAlias
@@ -11,7 +11,7 @@ ExtraVerb: TypeAlias = Literal["create", "change"]
 
 @dataclass(frozen=True, slots=True)
 class DeleteButton:
-    """Deletes an agent; the person was asked whether they mean it."""
+    """Deletes an agent, after a confirmation."""
 
     agent: AgentId
     label = "Delete"
@@ -21,7 +21,7 @@ class DeleteButton:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read back what `str` gave; raise InvalidInput for anything else."""
+        """Parse the output of `str`; raise InvalidInput for any other text."""
         verb, _, agent = text.partition(":")
         if verb != "delete" or not agent:
             raise foreign_button()
@@ -29,5 +29,5 @@ class DeleteButton:
 
 
 def foreign_button() -> InvalidInput:
-    """The error for a button that is not ours."""
+    """The error for a button that Signoff did not make."""
     return InvalidInput({"button": "This button is not one of Signoff's."})

@@ -1,22 +1,22 @@
-"""Everything of a turn in full, text by text, in the order in which people read it."""
+"""The full content of a turn as labelled texts, in reading order."""
 
 from adapters.cards import Card, Labelled
 
 
 def thoughts_sections(card: Card) -> tuple[Labelled, ...]:
-    """What the model says of its command, in the order of its weight."""
+    """The model's thoughts about its command, the most important first."""
     spoken = (Labelled("Thoughts", card.says), Labelled("Plan", "\n".join(card.plan)), *card.details)
     return tuple(part for part in (*spoken, Labelled("Self-review", card.review)) if part.text)
 
 
 def headline_sections(card: Card, state: str) -> tuple[Labelled, ...]:
-    """The headline with the turn's state, the thoughts, and what Signoff and people say of the command."""
+    """The headline with the turn's state, the thoughts, and the remarks of Signoff and people."""
     notes = (Labelled("Remark", card.remark), Labelled("Changes", card.edits))
     return (Labelled(card.headline, state), *thoughts_sections(card), *(part for part in notes if part.text))
 
 
 def command_sections(card: Card, argument_label: str = "{}") -> tuple[Labelled, ...]:
-    """What runs and what came of it: edited arguments, arguments, preview, result."""
+    """The command and its result: edited arguments, arguments, preview, result."""
     arguments = (Labelled(argument_label.format(part.label), part.text) for part in card.arguments)
     preview = (Labelled(f"Preview: {card.preview.title}", card.preview.body),) if card.preview else ()
     result = (Labelled("Result", card.outcome),) if card.outcome else ()

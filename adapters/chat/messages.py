@@ -1,4 +1,4 @@
-"""What people write in an agent's thread: each message is carried out once, in the order of its thread."""
+"""Messages of people in an agent's thread: each is carried out once, in the order of its thread."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -19,22 +19,22 @@ Sign: TypeAlias = Literal["kept", "decided", "asked"]
 
 
 class ThreadMessage(Protocol):
-    """A person's message in an agent's thread, and how its platform answers it."""
+    """A person's message in an agent's thread, and the ways to answer it."""
 
     @property
     def text(self) -> str:
-        """What was written, as people saw it."""
+        """The message's text, as people saw it."""
 
     @property
     def origin(self) -> Origin:
-        """Who wrote it; its delivery is the platform's id of the message."""
+        """The author; its delivery is the platform's id of the message."""
 
     @property
     def written_at(self) -> datetime:
-        """When it was written, by the platform's clock."""
+        """The time of the message, by the platform's clock."""
 
     async def react(self, sign: Sign) -> None:
-        """Put a reaction under the message."""
+        """Add a reaction to the message."""
 
     async def tell(self, said: str) -> None:
         """Answer with a sentence."""
@@ -48,13 +48,13 @@ class ThreadMessage(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ThreadListener:
-    """Carries out messages that came live or were read by the catch-up."""
+    """Carries out messages that arrived live or were read by the catch-up."""
 
     context: ChatServices
     locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary, kw_only=True)
 
     async def take_text(self, agent: Agent, message: ThreadMessage) -> bool:
-        """Say it to the agent; return False where it was refused. What asks a model runs in the background."""
+        """Pass the text to the agent; return False if it was refused. Calls of a model run in the background."""
         if takes_long(message.text):
             self.context.soon(self._ask(agent, message))
             return True
@@ -64,7 +64,7 @@ class ThreadListener:
     async def take_file(
         self, agent: Agent, message: ThreadMessage, file_id: str, fetched: Awaitable[tuple[str, bytes]]
     ) -> None:
-        """Put a file into the workspace. If the process dies meanwhile, the catch-up reads the message again."""
+        """Put a file into the workspace. If the process ends meanwhile, the catch-up reads the message again."""
         put = replace(message.origin, delivery=f"{message.origin.delivery}/{file_id}")
         try:
             name, data = await fetched
@@ -76,7 +76,7 @@ class ThreadListener:
             await message.react("kept")
 
     async def _say(self, agent: Agent, message: ThreadMessage) -> bool:
-        """A refused message is done with, so that read again it never meets a later proposal."""
+        """Send the reply. A refused message counts as handled, so a second reading never answers a later proposal."""
         seen = SeenProposal(written_at=message.written_at)
         try:
             answer = await self.context.actions.say(agent.id, message.text, message.origin, seen)
@@ -94,7 +94,7 @@ class ThreadListener:
         return True
 
     async def _ask(self, agent: Agent, message: ThreadMessage) -> None:
-        """Do what asks a model, once; the reaction shows at once that it was heard."""
+        """Run a request that calls a model, once; a reaction shows at once that the message was received."""
         if not await self._is_first(message):
             return
         await message.react("kept")

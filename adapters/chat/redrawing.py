@@ -1,4 +1,4 @@
-"""A card that was pressed although it had moved on is drawn again."""
+"""Updates a card after a click on an outdated state."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -19,7 +19,7 @@ DrawAgain: TypeAlias = Callable[[Agent, Turn], Awaitable[None]]
 async def redraw_outdated(
     button: Button, origin: Origin, context: ChatServices, draw_again: DrawAgain
 ) -> AsyncIterator[None]:
-    """Do what the button says; where its card had moved on, draw that again in the background and raise the error."""
+    """Carry out the button's action; if the card is outdated, update it in the background and raise the error."""
     try:
         yield
     except (AlreadyDecided, ChangedSinceShown, NotPossible):

@@ -1,4 +1,4 @@
-"""What a listener tells one person when their click, form, command or message could not be carried out."""
+"""The refusals that a listener shows to a person whose click, form, command or message could not be carried out."""
 
 import logging
 from collections.abc import Awaitable
@@ -23,12 +23,12 @@ class RefusedAction:
 
     @property
     def on_card(self) -> str:
-        """The sentence for somebody who pressed a card: it may be left from an agent that is gone."""
+        """The sentence for a person who clicked on a card; the card's agent may be deleted."""
         return NOT_FOUND if isinstance(self.error, NotFound) else self.text
 
 
 async def attempt(work: Awaitable[T]) -> T | RefusedAction:
-    """Return what the work returns, or the refusal where it raises. An error that nobody expected is logged."""
+    """Return the result of the work, or the refusal if it raises. Unexpected errors are logged."""
     try:
         return await work
     except (PersonError, CommandError) as error:

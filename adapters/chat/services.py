@@ -15,7 +15,7 @@ from agent_core.service.views import AgentViews
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatServices:
-    """A platform's context adds its own side to these."""
+    """The services of the core; each platform's context adds its own parts."""
 
     actions: ActionDispatcher
     service: AgentService

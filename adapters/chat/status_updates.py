@@ -1,4 +1,4 @@
-"""The line that says what an agent does: sent a moment after it changed, and only the last of several changes."""
+"""Sends an agent's status line shortly after it changed; of several changes only the last."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -12,9 +12,9 @@ from agent_core.ports.clock import Clock
 
 @dataclass(slots=True, kw_only=True)
 class StatusUpdates:
-    """`shown` tells what people see that an agent does, `to_send` what is being sent.
+    """Sends status lines. `shown` caches the visible line of each agent, `to_send` the lines being sent.
 
-    Either may be lost: then more is sent. `delay` is in seconds; a state that lasts no longer only flickers.
+    Without the caches, unchanged lines are sent again. `delay` is in seconds; shorter states are not shown.
     """
 
     send: Callable[[Agent, str], Awaitable[None]]
@@ -25,17 +25,17 @@ class StatusUpdates:
     to_send: dict[AgentId, Agent] = field(default_factory=dict)
 
     def update(self, agent: Agent) -> None:
-        """Have the agent's status sent soon, unless it is shown already."""
+        """Send the agent's status soon, unless it is shown already."""
         is_under_way = agent.id in self.to_send
         is_shown = not is_under_way and self.shown.get(agent.id) == status_text(agent.status)
-        if agent.thread is None or agent.parent or is_shown:  # a helper has the thread of the agent it helps
+        if agent.thread is None or agent.parent or is_shown:  # a helper uses the thread of the agent it helps
             return
         self.to_send[agent.id] = agent
         if not is_under_way:
             self.soon(self._send_last(agent.id))
 
     def forget(self, agent_id: AgentId) -> None:
-        """Have the next status sent, whatever is shown."""
+        """Send the next status even if it is unchanged."""
         self.shown.pop(agent_id, None)
 
     async def _send_last(self, agent_id: AgentId) -> None:
@@ -50,5 +50,5 @@ class StatusUpdates:
 
 
 def is_held_up(agent: Agent) -> bool:
-    """Whether an agent that thinks waits for something else than its model."""
+    """Whether a thinking agent waits for something other than its model."""
     return isinstance(agent.status, Thinking) and bool(agent.status.held_up or agent.status.waits_for)

@@ -1,4 +1,4 @@
-"""What a subcommand of `/agent` answers at once, on every chat platform."""
+"""The subcommands of `/agent` that are answered at once, on every chat platform."""
 
 from collections.abc import Callable, Sequence
 from typing import Literal, Protocol, TypeAlias, TypeVar
@@ -18,22 +18,22 @@ Link: TypeAlias = Callable[[Agent], str]
 
 
 class AgentRender(Protocol[MessageT]):
-    """How a platform draws what a subcommand answers."""
+    """A platform's messages for the answers of subcommands."""
 
     def agents_message(self, agents: Sequence[Agent], link: Link) -> MessageT:
-        """The channel's agents, one a line."""
+        """The channel's agents, one per line."""
 
     def agent_message(self, agent: Agent, link: Link) -> MessageT:
-        """One agent with all that is settled about it."""
+        """One agent: name, role, goals, status and settings."""
 
     def files_message(self, agent: Agent, entries: Sequence[FileEntry]) -> MessageT:
-        """The files of an agent, with a button for each of the first."""
+        """The files of an agent; the first ones have an Upload button."""
 
     def delete_message(self, agent: Agent) -> MessageT:
-        """Asks before an agent is deleted."""
+        """The confirmation before an agent is deleted."""
 
     def help_message(self, *helps: HelpText, said: str = "") -> MessageT:
-        """What can be typed, one command a line; `said` comes first."""
+        """The commands that people can type, one per line, below the text `said`."""
 
 
 async def run_subcommand(
@@ -44,7 +44,7 @@ async def run_subcommand(
     render: AgentRender[M],
     link: Link,
 ) -> str | M:
-    """Carry it out and return the answer for the person alone; raise PersonError where it cannot be done."""
+    """Run the subcommand and return the answer for the person alone; raise PersonError if it is impossible."""
     match wanted:
         case NewFrom(draft):
             filled = draft.like(await context.service.load_offered_draft(origin))

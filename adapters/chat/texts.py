@@ -5,26 +5,26 @@ from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.note import Notice
 
-AT_REST = ("stopped", "paused", "finished")  # kinds of notices after which Resume is offered
+AT_REST = ("stopped", "paused", "finished")  # the kinds of notices that offer Resume
 
 
 def creation_text(agent: Agent) -> str:
-    """For the person who made an agent."""
+    """The confirmation for the person who created an agent."""
     return f"{agent.name} was created and is thinking. Its thread opens in this channel."
 
 
 def deletion_text(agent: Agent, by: Actor) -> str:
-    """Says that an agent was deleted."""
+    """The confirmation that an agent was deleted."""
     return f"{agent.name} was deleted by {by}, with its history, memory and files."
 
 
 def notice_text(name: str, notice: Notice) -> str:
-    """A notice that begins with the agent's name, once."""
+    """The text of a notice, which begins with the agent's name once."""
     return notice.text if notice.text.startswith(f"{name} is ") else f"{name}: {notice.text}"
 
 
 def settings_lines(agent: Agent) -> tuple[str, ...]:
-    """What is settled about an agent besides its role and goals, one fact a line."""
+    """The settings of an agent besides its role and goals, one per line."""
     policy = agent.policy
     return (
         f"Started by {agent.owner} · {agent.model or 'the default model'} · turn {agent.turns}",

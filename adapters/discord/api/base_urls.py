@@ -20,8 +20,7 @@ class BaseUrls:
     def redirect(self, http: HTTPClient) -> None:
         """Make a client use these addresses, also for the gateway that Discord names to resume a session.
 
-        Requests and the gateway use the proxy of HTTPS_PROXY or HTTP_PROXY, which discord.py does not read
-        itself.
+        Requests and the gateway use the proxy of HTTPS_PROXY or HTTP_PROXY; discord.py does not read them.
         """
         http.proxy = _environment_proxy(self.api or Route.BASE)
         connect, ask = http.ws_connect, http.request

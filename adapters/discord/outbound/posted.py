@@ -133,5 +133,5 @@ def is_marked(message: discord.Message, nonce: str) -> bool:
 
 
 def mark_of(nonce: str) -> int:
-    """The component id that encodes the nonce."""
+    """The component id derived from the nonce."""
     return LOWEST_MARK + int.from_bytes(hashlib.sha256(nonce.encode()).digest()[:4], "big") % LOWEST_MARK

@@ -32,57 +32,57 @@ class SlackClickListener:
 
     async def press(self, ack: Ack, body: Body, workspace: str) -> None:
         """Carry out one click; answer with a refusal if the card does not show it."""
-        arrival = of_press(body, workspace)
-        if isinstance(refusal := await attempt(self._carry_out(body, arrival)), RefusedAction):
-            self.context.soon(self.context.tell(arrival, refusal.on_card))
+        event = of_press(body, workspace)
+        if isinstance(refusal := await attempt(self._carry_out(body, event)), RefusedAction):
+            self.context.soon(self.context.tell(event, refusal.on_card))
         await ack()
 
-    async def _carry_out(self, body: Body, arrival: SlackEvent) -> None:
+    async def _carry_out(self, body: Body, event: SlackEvent) -> None:
         match pressed(body["actions"][0]):
             case ViewButton() as opening:
-                self.context.soon(self._tell_refusal(arrival, self._open(opening, arrival)))
+                self.context.soon(self._tell_refusal(event, self._open(opening, event)))
             case Button("edit" | "reject" | "review") as button:
                 work = self._review if button.verb == "review" else self._ask
-                self.context.soon(self._tell_refusal(arrival, work(button, arrival)))
+                self.context.soon(self._tell_refusal(event, work(button, event)))
             case Button("reply") as button:
-                await self._reply(button, str(body["actions"][0].get("value") or ""), arrival)
+                await self._reply(button, str(body["actions"][0].get("value") or ""), event)
             case Button() as button:
-                origin = await self.context.origin(arrival)
+                origin = await self.context.origin(event)
                 async with redraw_outdated(button, origin, self.context, self.context.surface.draw_again):
                     await self.context.actions.press(button, FormInput(), origin)
             case SlackUploadButton() as upload:
-                self.context.soon(self._tell_refusal(arrival, self._upload(upload, arrival)))
+                self.context.soon(self._tell_refusal(event, self._upload(upload, event)))
             case DeleteButton() as deletion:
-                await self._delete(deletion, arrival)
+                await self._delete(deletion, event)
             case SlackDraftButton() as offer:
-                await self._create_offered(offer, arrival)
+                await self._create_offered(offer, event)
 
-    async def _reply(self, button: Button, text: str, arrival: SlackEvent) -> None:
+    async def _reply(self, button: Button, text: str, event: SlackEvent) -> None:
         if takes_long(text):
-            self.context.soon(self._tell_refusal(arrival, self._say(button, text, arrival)))
+            self.context.soon(self._tell_refusal(event, self._say(button, text, event)))
         else:
-            await self._say(button, text, arrival)
+            await self._say(button, text, event)
 
-    async def _say(self, button: Button, text: str, arrival: SlackEvent) -> None:
-        origin = await self.context.origin(arrival)
+    async def _say(self, button: Button, text: str, event: SlackEvent) -> None:
+        origin = await self.context.origin(event)
         async with redraw_outdated(button, origin, self.context, self.context.surface.draw_again):
             answer = await self.context.actions.reply(button, text, origin)
         if answer.kept:
             note = answer.kept
-            self.context.soon(self.context.post(arrival, note_message(note.agent, origin.by, text)))
+            self.context.soon(self.context.post(event, note_message(note.agent, origin.by, text)))
             if note.agent.is_at_rest:
-                self.context.soon(self.context.tell(arrival, kept_message(note.agent, answer.text)))
+                self.context.soon(self.context.tell(event, kept_message(note.agent, answer.text)))
         elif answer.is_asked:
-            self.context.soon(self.context.tell(arrival, answer.text))
+            self.context.soon(self.context.tell(event, answer.text))
         elif answer.is_wanted:
-            self.context.soon(self.context.give(arrival, answer, AgentId(button.subject), origin))
+            self.context.soon(self.context.give(event, answer, AgentId(button.subject), origin))
 
-    async def _ask(self, button: Button, arrival: SlackEvent) -> None:
+    async def _ask(self, button: Button, event: SlackEvent) -> None:
         """Open the form that precedes the decision."""
-        origin = await self.context.origin(arrival)
+        origin = await self.context.origin(event)
         seen = self.context.views
         agent, turn = await seen.open_to(origin.by, origin.channel, TurnId(button.subject), button.shown)
-        place = FormContext(origin.channel.key, str(button), arrival.thread)
+        place = FormContext(origin.channel.key, str(button), event.thread)
         if button.verb == "reject":
             view = views.reason_form(agent, turn, place)
         else:
@@ -91,65 +91,65 @@ class SlackClickListener:
             if edit is None:
                 raise NotPossible(TOO_LONG_TO_EDIT)
             view = edit
-        await self.context.open(arrival, view)
+        await self.context.open(event, view)
 
-    async def _review(self, button: Button, arrival: SlackEvent) -> None:
+    async def _review(self, button: Button, event: SlackEvent) -> None:
         """Start a self-review; it finishes long after the acknowledgement."""
-        origin = await self.context.origin(arrival)
+        origin = await self.context.origin(event)
         await self.context.views.open_to(origin.by, origin.channel, TurnId(button.subject))
-        await self.context.tell(arrival, REVIEWS)
+        await self.context.tell(event, REVIEWS)
         await self.context.actions.press(button, FormInput(), origin)
 
-    async def _open(self, opening: ViewButton, arrival: SlackEvent) -> None:
+    async def _open(self, opening: ViewButton, event: SlackEvent) -> None:
         """Open a read-only view or the form for a new agent."""
-        origin, seen = await self.context.origin(arrival), self.context.views
-        place = FormContext(origin.channel.key, str(opening), arrival.thread)
+        origin, seen = await self.context.origin(event), self.context.views
+        place = FormContext(origin.channel.key, str(opening), event.thread)
         match opening.verb:
             case "another number":
                 _, turn = await seen.open_to(origin.by, origin.channel, TurnId(opening.subject), opening.shown)
                 about = str(Button("approve", turn.id, shown=turn.control_hash))
-                await self.context.open(arrival, views.number_form(turn, replace(place, about=about)))
+                await self.context.open(event, views.number_form(turn, replace(place, about=about)))
             case "show all":
                 card = turn_card(*await seen.turn(origin.channel, TurnId(opening.subject)))
-                await self.context.open(arrival, views.show_all(card, place, opening.part))
+                await self.context.open(event, views.show_all(card, place, opening.part))
             case "show reply":
                 _, notice = await seen.reply(origin.channel, NoticeId(opening.subject))
-                await self.context.open(arrival, views.reply_view(notice, place, opening.part))
+                await self.context.open(event, views.reply_view(notice, place, opening.part))
             case "thoughts":
                 card = turn_card(*await seen.turn(origin.channel, TurnId(opening.subject)))
-                await self.context.open(arrival, views.thoughts_view(card, place))
+                await self.context.open(event, views.thoughts_view(card, place))
             case "new agent":
                 last = await self.context.service.load_offered_draft(origin)
-                await self.context.open(arrival, views.agent_form(None, last, origin.channel.key))
+                await self.context.open(event, views.agent_form(None, last, origin.channel.key))
             case "open":
                 pass
 
-    async def _upload(self, upload: SlackUploadButton, arrival: SlackEvent) -> None:
+    async def _upload(self, upload: SlackUploadButton, event: SlackEvent) -> None:
         """Upload a file of the agent to its thread, visible to the whole channel."""
-        origin = await self.context.origin(arrival)
+        origin = await self.context.origin(event)
         agent, data = await self.context.views.file_to_share(origin.by, origin.channel, upload.agent, upload.path)
         await self.context.surface.upload(agent, upload.path.rpartition("/")[2], data)
 
-    async def _delete(self, deletion: DeleteButton, arrival: SlackEvent) -> None:
-        origin = await self.context.origin(arrival)
+    async def _delete(self, deletion: DeleteButton, event: SlackEvent) -> None:
+        origin = await self.context.origin(event)
         agent = await self.context.service.delete(deletion.agent, origin)
-        there = replace(arrival, thread=agent.thread.thread if agent.thread else "")
+        there = replace(event, thread=agent.thread.thread if agent.thread else "")
         self.context.soon(self.context.post(there, SlackMessage.plain(deletion_text(agent, origin.by))))
 
-    async def _create_offered(self, offer: SlackDraftButton, arrival: SlackEvent) -> None:
+    async def _create_offered(self, offer: SlackDraftButton, event: SlackEvent) -> None:
         """Create the drafted agent, or open the form filled with the draft."""
         if offer.verb == "create" and offer.draft:
-            agent = await self.context.service.create(offer.draft, await self.context.origin(arrival))
-            self.context.soon(self.context.tell(arrival, creation_text(agent)))
+            agent = await self.context.service.create(offer.draft, await self.context.origin(event))
+            self.context.soon(self.context.tell(event, creation_text(agent)))
         else:
-            self.context.soon(self._tell_refusal(arrival, self._change(offer, arrival)))
+            self.context.soon(self._tell_refusal(event, self._change(offer, event)))
 
-    async def _change(self, offer: SlackDraftButton, arrival: SlackEvent) -> None:
-        origin = await self.context.origin(arrival)
+    async def _change(self, offer: SlackDraftButton, event: SlackEvent) -> None:
+        origin = await self.context.origin(event)
         last = await self.context.service.load_offered_draft(origin)
         draft = offer.draft or AgentDraft(goals=(offer.sentence,))
-        await self.context.open(arrival, views.agent_form(draft, last, origin.channel.key))
+        await self.context.open(event, views.agent_form(draft, last, origin.channel.key))
 
-    async def _tell_refusal(self, arrival: SlackEvent, work: Awaitable[None]) -> None:
+    async def _tell_refusal(self, event: SlackEvent, work: Awaitable[None]) -> None:
         if isinstance(refusal := await attempt(work), RefusedAction):
-            await self.context.tell(arrival, refusal.on_card)
+            await self.context.tell(event, refusal.on_card)

@@ -40,11 +40,11 @@ class SlackContext(ChatServices):
     directory: SlackDirectory
     calls: SlackApi
 
-    async def origin(self, arrival: SlackEvent) -> Origin:
+    async def origin(self, event: SlackEvent) -> Origin:
         """The person and channel of an event, with the kind of member from the directory."""
-        channel = channel_of(arrival)
-        by = await self.directory.actor(channel, arrival.person)
-        return Origin(by=by, channel=channel, delivery=arrival.delivery)
+        channel = channel_of(event)
+        by = await self.directory.actor(channel, event.person)
+        return Origin(by=by, channel=channel, delivery=event.delivery)
 
     async def plain_text(self, text: str, workspace: str) -> str:
         """A person's text without Slack's markup and without the bot's own mention."""
@@ -52,49 +52,49 @@ class SlackContext(ChatServices):
         names = partial(self.directory.name_of, workspace)
         return plain_text(text, names, bot=install.bot_user if install else "")
 
-    async def tell(self, arrival: SlackEvent, said: str | SlackMessage) -> None:
+    async def tell(self, event: SlackEvent, said: str | SlackMessage) -> None:
         """Send an ephemeral message to one person."""
         message = SlackMessage.plain(said) if isinstance(said, str) else said
         try:
             await self.calls.ask(
-                arrival.workspace,
+                event.workspace,
                 lambda client: client.chat_postEphemeral(
-                    channel=arrival.channel,
-                    user=arrival.person,
-                    thread_ts=arrival.thread or None,
+                    channel=event.channel,
+                    user=event.person,
+                    thread_ts=event.thread or None,
                     **_alone(message),
                 ),
-                place=f"{arrival.channel}/alone",
+                place=f"{event.channel}/alone",
             )
         except SurfaceError:
-            if not arrival.response_url:
+            if not event.response_url:
                 raise
-            webhook = AsyncWebhookClient(arrival.response_url)
+            webhook = AsyncWebhookClient(event.response_url)
             await webhook.send_dict({**_alone(message), "response_type": "ephemeral", "replace_original": False})
 
-    async def give(self, arrival: SlackEvent, answer: Answer, agent_id: AgentId | None, origin: Origin) -> None:
+    async def give(self, event: SlackEvent, answer: Answer, agent_id: AgentId | None, origin: Origin) -> None:
         """Answer with a text or file. Files go into the thread for people who may decide, else as ephemeral text.
 
         The files of the decision log are sent as a direct message.
         """
         if answer.log:
-            await self._give_log(arrival, answer)
+            await self._give_log(event, answer)
             return
         file = answer.files[0] if answer.files else None
         agent = await self._may_upload(agent_id, file.name, origin) if file and agent_id else None
         if file and agent:
             await self.surface.upload(agent, file.name, file.data)
-            await self.tell(arrival, f"{file.name} is in the thread of {agent.name}.")
+            await self.tell(event, f"{file.name} is in the thread of {agent.name}.")
         else:
-            await self.tell(arrival, answer_message(answer))
+            await self.tell(event, answer_message(answer))
 
-    async def _give_log(self, arrival: SlackEvent, answer: Answer) -> None:
-        await self.tell(arrival, answer_message(answer))
+    async def _give_log(self, event: SlackEvent, answer: Answer) -> None:
+        await self.tell(event, answer_message(answer))
         files = [(file.name, file.data) for file in answer.files]
         try:
-            await self.surface.send_files(arrival.workspace, arrival.person, LOG_FILES, files)
+            await self.surface.send_files(event.workspace, event.person, LOG_FILES, files)
         except SurfaceError as fault:
-            await self.tell(arrival, f"{LOG_FILES_FAILED} {fault}")
+            await self.tell(event, f"{LOG_FILES_FAILED} {fault}")
 
     async def _may_upload(self, agent_id: AgentId, name: str, origin: Origin) -> Agent | None:
         """The agent, if this person may share files with the channel (the same rule as for files of the workspace)."""
@@ -108,39 +108,39 @@ class SlackContext(ChatServices):
         agent = await views.agent(origin.channel, agent_id)
         return agent if agent.thread else None
 
-    async def tell_refusal(self, arrival: SlackEvent, work: Awaitable[object]) -> None:
+    async def tell_refusal(self, event: SlackEvent, work: Awaitable[object]) -> None:
         """Do the work; if it is refused, tell only the person."""
         if isinstance(refusal := await attempt(work), RefusedAction):
-            await self.tell(arrival, refusal.text)
+            await self.tell(event, refusal.text)
 
-    async def post(self, arrival: SlackEvent, message: SlackMessage) -> None:
+    async def post(self, event: SlackEvent, message: SlackMessage) -> None:
         """Post in the event's thread or channel."""
         await self.calls.ask(
-            arrival.workspace,
+            event.workspace,
             lambda client: client.chat_postMessage(
-                channel=arrival.channel,
-                thread_ts=arrival.thread or None,
+                channel=event.channel,
+                thread_ts=event.thread or None,
                 unfurl_links=False,
                 unfurl_media=False,
                 **message.arguments,
             ),
-            place=arrival.channel,
+            place=event.channel,
         )
 
-    async def react(self, arrival: SlackEvent, ts: str, name: str) -> None:
+    async def react(self, event: SlackEvent, ts: str, name: str) -> None:
         """Add a reaction to a message."""
         await self.calls.ask(
-            arrival.workspace,
-            lambda client: client.reactions_add(channel=arrival.channel, timestamp=ts, name=name),
-            place=f"{arrival.channel}/reactions",
+            event.workspace,
+            lambda client: client.reactions_add(channel=event.channel, timestamp=ts, name=name),
+            place=f"{event.channel}/reactions",
         )
 
-    async def open(self, arrival: SlackEvent, view: Block) -> str:
+    async def open(self, event: SlackEvent, view: Block) -> str:
         """Open a form and return its id; raise NotPossible after Slack's limit of three seconds."""
         try:
             answer: Any = await self.calls.ask(
-                arrival.workspace,
-                lambda client: client.views_open(trigger_id=arrival.trigger, view=view),
+                event.workspace,
+                lambda client: client.views_open(trigger_id=event.trigger, view=view),
                 place="views.open",
             )
         except SlackRefused as refused:
@@ -156,14 +156,14 @@ class SlackContext(ChatServices):
         )
 
 
-def channel_of(arrival: SlackEvent) -> ChannelScope:
+def channel_of(event: SlackEvent) -> ChannelScope:
     """The channel of an event."""
-    return ChannelScope("slack", arrival.workspace, arrival.channel)
+    return ChannelScope("slack", event.workspace, event.channel)
 
 
-def thread_of(arrival: SlackEvent) -> ThreadRef:
+def thread_of(event: SlackEvent) -> ThreadRef:
     """The thread of an event."""
-    return ThreadRef(channel_of(arrival), arrival.thread)
+    return ThreadRef(channel_of(event), event.thread)
 
 
 def _alone(message: SlackMessage) -> dict[str, Any]:

@@ -30,55 +30,55 @@ class HomeTab:
         if body["event"].get("tab") == "home":
             self.context.soon(self.publish(of_event(body, workspace)))
 
-    async def publish(self, arrival: SlackEvent) -> None:
+    async def publish(self, event: SlackEvent) -> None:
         """Publish the current state of the tab."""
-        mine = await self._mine(arrival)
+        mine = await self._mine(event)
         waiting = [asked for agent in mine if (asked := await self._find_proposal(agent))]
         view = views.home(mine, waiting, link_to)
         await self.context.calls.ask(
-            arrival.workspace,
-            lambda client: client.views_publish(user_id=arrival.person, view=view),
-            place=f"home/{arrival.person}",
+            event.workspace,
+            lambda client: client.views_publish(user_id=event.person, view=view),
+            place=f"home/{event.person}",
         )
 
     async def press(self, ack: Ack, body: Body, workspace: str) -> None:
         """Handle a click on the tab, or in a view that shows a turn."""
-        arrival = of_press(body, workspace)
-        if isinstance(refusal := await attempt(self._carry_out(body, arrival)), RefusedAction):
-            self.context.soon(self._say(arrival, refusal.text))
+        event = of_press(body, workspace)
+        if isinstance(refusal := await attempt(self._carry_out(body, event)), RefusedAction):
+            self.context.soon(self._say(event, refusal.text))
         await ack()
 
-    async def _carry_out(self, body: Body, arrival: SlackEvent) -> None:
+    async def _carry_out(self, body: Body, event: SlackEvent) -> None:
         match pressed(body["actions"][0]):
             case ViewButton("new agent"):
-                self.context.soon(self.context.open(arrival, views.agent_form(None, None, "")))
+                self.context.soon(self.context.open(event, views.agent_form(None, None, "")))
             case ViewButton("show all") as opening:
-                self.context.soon(self._turn_over(opening, body["view"], arrival))
+                self.context.soon(self._turn_over(opening, body["view"], event))
             case Button("stop" | "resume") as button:
-                await self._on_mine(button, body, arrival)
-                self.context.soon(self.publish(arrival))
+                await self._on_mine(button, body, event)
+                self.context.soon(self.publish(event))
             case _:
                 pass
 
-    async def _on_mine(self, button: Button, body: Body, arrival: SlackEvent) -> None:
+    async def _on_mine(self, button: Button, body: Body, event: SlackEvent) -> None:
         """Stop or resume the person's own agent; the channel comes from the database, not from the button."""
-        owned = await self.context.views.list_by_owner("slack", arrival.workspace, arrival.person)
+        owned = await self.context.views.list_by_owner("slack", event.workspace, event.person)
         agent = next((agent for agent in owned if agent.id == AgentId(button.subject)), None)
         if agent is None or agent.channel != home_channel(body["actions"][0]):
             raise NotFound("agent", "of yours by this button")
-        in_channel = replace(arrival, channel=agent.channel.channel)
+        in_channel = replace(event, channel=agent.channel.channel)
         origin: Origin = await self.context.origin(in_channel)
         await self.context.actions.press(button, FormInput(), origin)
 
-    async def _turn_over(self, opening: ViewButton, view: Body, arrival: SlackEvent) -> None:
+    async def _turn_over(self, opening: ViewButton, view: Body, event: SlackEvent) -> None:
         """Show another part of a long text in the open view."""
         place = place_of(view)
         agent, turn = await self.context.views.turn(place.scope, TurnId(opening.subject))
         shown = views.show_all(turn_card(agent, turn), place, opening.part)
-        await self.context.replace(arrival.workspace, view["id"], shown)
+        await self.context.replace(event.workspace, view["id"], shown)
 
-    async def _mine(self, arrival: SlackEvent) -> tuple[Agent, ...]:
-        owned = await self.context.views.list_by_owner("slack", arrival.workspace, arrival.person)
+    async def _mine(self, event: SlackEvent) -> tuple[Agent, ...]:
+        owned = await self.context.views.list_by_owner("slack", event.workspace, event.person)
         return tuple(sorted(owned, key=lambda agent: agent.since, reverse=True))
 
     async def _find_proposal(self, agent: Agent) -> tuple[Agent, Turn] | None:
@@ -87,5 +87,5 @@ class HomeTab:
         turn = await self.context.views.newest_turn(agent.channel, agent.id)
         return (agent, turn) if turn else None
 
-    async def _say(self, arrival: SlackEvent, text: str) -> None:
-        await self.context.open(arrival, views.sentence_view("Not done", text))
+    async def _say(self, event: SlackEvent, text: str) -> None:
+        await self.context.open(event, views.sentence_view("Not done", text))

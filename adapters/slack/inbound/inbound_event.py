@@ -78,38 +78,38 @@ def of_command(body: Body, workspace: str) -> SlackEvent:
     )
 
 
-def of_message(event: Body, workspace: str) -> SlackEvent:
+def of_message(payload: Body, workspace: str) -> SlackEvent:
     """A message. Slack sends a mention as `message` and as `app_mention`; both have the same delivery id."""
     return SlackEvent(
         workspace=workspace,
-        channel=event["channel"],
-        person=event.get("user") or "",
-        delivery=f"slack/{workspace}/{event['channel']}/{event['ts']}",
-        thread=event.get("thread_ts") or "",
+        channel=payload["channel"],
+        person=payload.get("user") or "",
+        delivery=f"slack/{workspace}/{payload['channel']}/{payload['ts']}",
+        thread=payload.get("thread_ts") or "",
     )
 
 
 def of_event(body: Body, workspace: str) -> SlackEvent:
     """An event other than a message."""
-    event = body["event"]
+    payload = body["event"]
     return SlackEvent(
         workspace=workspace,
-        channel=event.get("channel") or "",
-        person=event.get("user") or "",
+        channel=payload.get("channel") or "",
+        person=payload.get("user") or "",
         delivery=f"slack/{workspace}/event/{body['event_id']}",
-        thread=event.get("thread_ts") or "",
+        thread=payload.get("thread_ts") or "",
     )
 
 
-def with_thread(arrival: SlackEvent, ts: str) -> SlackEvent:
+def with_thread(event: SlackEvent, ts: str) -> SlackEvent:
     """The event with a thread: its own, else the one below its message."""
-    return arrival if arrival.thread else replace(arrival, thread=ts)
+    return event if event.thread else replace(event, thread=ts)
 
 
-def is_from_person(event: Body) -> bool:
+def is_from_person(payload: Body) -> bool:
     """Whether a person wrote the message: not a bot, an edit or a join/leave notice."""
-    is_writing = event.get("subtype") in (None, "file_share", "thread_broadcast", "me_message")
-    return is_writing and bool(event.get("user")) and not event.get("bot_id") and not event.get("hidden")
+    is_writing = payload.get("subtype") in (None, "file_share", "thread_broadcast", "me_message")
+    return is_writing and bool(payload.get("user")) and not payload.get("bot_id") and not payload.get("hidden")
 
 
 def _named(place: Body, *names: str) -> Iterator[str]:

@@ -31,7 +31,7 @@ class SlackThreadMessage:
 
     context: SlackContext
     agent: Agent
-    arrival: SlackEvent
+    event: SlackEvent
     origin: Origin
     text: str
     ts: str
@@ -42,18 +42,18 @@ class SlackThreadMessage:
 
     async def react(self, sign: Sign) -> None:
         """Add a reaction to the message."""
-        self.context.soon(self.context.react(self.arrival, self.ts, REACTIONS[sign]))
+        self.context.soon(self.context.react(self.event, self.ts, REACTIONS[sign]))
 
     async def tell(self, said: str) -> None:
-        self.context.soon(self.context.tell(self.arrival, said))
+        self.context.soon(self.context.tell(self.event, said))
 
     async def give(self, answer: Answer) -> None:
         """Answer with a text and its files."""
-        self.context.soon(self.context.give(self.arrival, answer, self.agent.id, self.origin))
+        self.context.soon(self.context.give(self.event, answer, self.agent.id, self.origin))
 
     async def offer_resume(self, said: str) -> None:
         """Answer with a sentence and the button Resume."""
-        self.context.soon(self.context.tell(self.arrival, kept_message(self.agent, said)))
+        self.context.soon(self.context.tell(self.event, kept_message(self.agent, said)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,74 +63,74 @@ class SlackMessageListener(ThreadListener):
     context: SlackContext
     downloads: SlackDownloads
 
-    async def take(self, event: Body, workspace: str) -> None:
+    async def take(self, payload: Body, workspace: str) -> None:
         """Handle a message if it is in an agent's thread, mentions Signoff or is a direct message."""
-        if not is_from_person(event):
+        if not is_from_person(payload):
             return
-        arrival = of_message(event, workspace)
-        agent = await self._agent_of(arrival, event)
+        event = of_message(payload, workspace)
+        agent = await self._agent_of(event, payload)
         if agent:
-            await self._to_agent(agent, event, arrival)
-        elif event.get("channel_type") == "im" or event.get("type") == "app_mention":
-            await self._to_signoff(event, with_thread(arrival, event["ts"]))
+            await self._to_agent(agent, payload, event)
+        elif payload.get("channel_type") == "im" or payload.get("type") == "app_mention":
+            await self._to_signoff(payload, with_thread(event, payload["ts"]))
 
-    async def _agent_of(self, arrival: SlackEvent, event: Body) -> Agent | None:
-        if not arrival.thread or arrival.thread == event["ts"]:
+    async def _agent_of(self, event: SlackEvent, payload: Body) -> Agent | None:
+        if not event.thread or event.thread == payload["ts"]:
             return None
-        return await self.context.views.in_thread(thread_of(arrival))
+        return await self.context.views.in_thread(thread_of(event))
 
-    async def _to_agent(self, agent: Agent, event: Body, arrival: SlackEvent) -> None:
+    async def _to_agent(self, agent: Agent, payload: Body, event: SlackEvent) -> None:
         try:
-            origin = await self.context.origin(arrival)
+            origin = await self.context.origin(event)
         except PersonError as error:
-            self.context.soon(self.context.tell(arrival, str(error)))
+            self.context.soon(self.context.tell(event, str(error)))
             return
-        said = await self.context.plain_text(event.get("text") or "", arrival.workspace)
+        said = await self.context.plain_text(payload.get("text") or "", event.workspace)
         message = SlackThreadMessage(
-            context=self.context, agent=agent, arrival=arrival, origin=origin, text=said, ts=event["ts"]
+            context=self.context, agent=agent, event=event, origin=origin, text=said, ts=payload["ts"]
         )
-        if await self.take_text(agent, message) and (files := event.get("files")):
+        if await self.take_text(agent, message) and (files := payload.get("files")):
             self.context.soon(self._take_files(agent, message, files))
 
     async def _take_files(self, agent: Agent, message: SlackThreadMessage, files: Sequence[dict[str, Any]]) -> None:
         for file in files:
-            await self.take_file(agent, message, file["id"], self.downloads.fetch(message.arrival.workspace, file))
+            await self.take_file(agent, message, file["id"], self.downloads.fetch(message.event.workspace, file))
 
-    async def _to_signoff(self, event: Body, arrival: SlackEvent) -> None:
+    async def _to_signoff(self, payload: Body, event: SlackEvent) -> None:
         """Answer outside of agents' threads: offer an agent for the request, or explain Signoff."""
-        if not await self.context.inbound_log.first_time(arrival.delivery):
+        if not await self.context.inbound_log.first_time(event.delivery):
             return
-        said = await self.context.plain_text(event.get("text") or "", arrival.workspace)
+        said = await self.context.plain_text(payload.get("text") or "", event.workspace)
         file = next(
-            (file for file in event.get("files") or () if str(file.get("name")).endswith(SETTINGS_SUFFIXES)), None
+            (file for file in payload.get("files") or () if str(file.get("name")).endswith(SETTINGS_SUFFIXES)), None
         )
         if file or is_settings(said):
-            self.context.soon(self.context.tell_refusal(arrival, self._offer_settings(said, file, arrival)))
+            self.context.soon(self.context.tell_refusal(event, self._offer_settings(said, file, event)))
         elif said.casefold().strip(" !.") in ASKING_FOR_HELP:
-            self.context.soon(self.context.post(arrival, explanation_message()))
+            self.context.soon(self.context.post(event, explanation_message()))
         else:
-            self.context.soon(self.context.tell_refusal(arrival, self._offer(said, event["ts"], arrival)))
+            self.context.soon(self.context.tell_refusal(event, self._offer(said, payload["ts"], event)))
 
-    async def _offer_settings(self, said: str, file: dict[str, Any] | None, arrival: SlackEvent) -> None:
+    async def _offer_settings(self, said: str, file: dict[str, Any] | None, event: SlackEvent) -> None:
         """Offer the agent of an uploaded or pasted ai_settings.yaml, without a call of a model."""
-        origin = await self.context.origin(arrival)
-        draft = await self._read_settings(file, arrival) if file else pasted_draft(said)
+        origin = await self.context.origin(event)
+        draft = await self._read_settings(file, event) if file else pasted_draft(said)
         offered = _named(draft).like(await self.context.service.load_offered_draft(origin)).tidied()
         if not SlackDraftButton("create", offered).carries_draft:
             raise InvalidInput({"settings": TOO_LONG_TO_OFFER})
-        await self.context.post(arrival, offer_message(offered, said=FROM_SETTINGS))
+        await self.context.post(event, offer_message(offered, said=FROM_SETTINGS))
 
-    async def _read_settings(self, file: dict[str, Any], arrival: SlackEvent) -> AgentDraft:
-        name, data = await self.downloads.fetch(arrival.workspace, file)
+    async def _read_settings(self, file: dict[str, Any], event: SlackEvent) -> AgentDraft:
+        name, data = await self.downloads.fetch(event.workspace, file)
         return pasted_draft(decoded(data, name), name)
 
-    async def _offer(self, sentence: str, ts: str, arrival: SlackEvent) -> None:
-        origin = await self.context.origin(arrival)
+    async def _offer(self, sentence: str, ts: str, event: SlackEvent) -> None:
+        origin = await self.context.origin(event)
         last = await self.context.service.load_offered_draft(origin)
-        self.context.soon(self.context.react(arrival, ts, REACTIONS["kept"]))
+        self.context.soon(self.context.react(event, ts, REACTIONS["kept"]))
         drafted = await self.context.drafting.draft(sentence, origin)
         draft = _named(drafted.draft).like(last)
-        await self.context.post(arrival, offer_message(draft, sentence, said=drafted.said))
+        await self.context.post(event, offer_message(draft, sentence, said=drafted.said))
 
 
 def _named(draft: AgentDraft) -> AgentDraft:

@@ -60,16 +60,16 @@ class SlackModalListener:
     async def _create(self, body: Body, view: Body, workspace: str) -> None:
         place = fields.place_of(view)
         channel = place.scope if place.channel else ChannelScope("slack", workspace, fields.chosen_channel(view))
-        arrival = of_submission(body, workspace, channel.channel, place.thread)
-        agent = await self.context.service.create(fields.draft_of(view), await self.context.origin(arrival))
-        self.context.soon(self._tell_of(arrival, agent))
+        event = of_submission(body, workspace, channel.channel, place.thread)
+        agent = await self.context.service.create(fields.draft_of(view), await self.context.origin(event))
+        self.context.soon(self._tell_of(event, agent))
 
-    async def _tell_of(self, arrival: SlackEvent, agent: Agent) -> None:
+    async def _tell_of(self, event: SlackEvent, agent: Agent) -> None:
         """Tell the person where the agent is; by direct message if Signoff may not write in the channel."""
         try:
-            await self.context.tell(arrival, creation_text(agent))
+            await self.context.tell(event, creation_text(agent))
         except SurfaceError:
-            await self.context.surface.say_to(arrival.workspace, arrival.person, f"{agent.name} {MADE_ELSEWHERE}")
+            await self.context.surface.say_to(event.workspace, event.person, f"{agent.name} {MADE_ELSEWHERE}")
 
     async def _errors(self, view: Body, error: InvalidInput) -> dict[str, str]:
         """The problems by field; the fields of an edit have the names of the arguments."""

@@ -85,17 +85,17 @@ class EventRouter:
 
     async def _on_stopped(self, body: Body, workspace: str) -> None:
         """Slack's Stop button was pressed: stop the agent, as Signoff's own Stop button does."""
-        arrival = of_event(body, workspace)
-        agent = await self.context.views.in_thread(thread_of(arrival))
+        event = of_event(body, workspace)
+        agent = await self.context.views.in_thread(thread_of(event))
         if agent is None:
             return
-        if isinstance(refusal := await attempt(self._stop(agent, arrival)), RefusedAction):
-            self.context.soon(self.context.tell(arrival, refusal.text))
+        if isinstance(refusal := await attempt(self._stop(agent, event)), RefusedAction):
+            self.context.soon(self.context.tell(event, refusal.text))
         self.context.surface.forget_status(agent)
         await self.context.surface.status(await self.context.views.agent(agent.channel, agent.id))
 
-    async def _stop(self, agent: Agent, arrival: SlackEvent) -> None:
-        await self.context.service.stop(agent.id, await self.context.origin(arrival))
+    async def _stop(self, agent: Agent, event: SlackEvent) -> None:
+        await self.context.service.stop(agent.id, await self.context.origin(event))
 
     async def _person(self, body: Body, workspace: str) -> None:
         self.context.directory.learn(workspace, body["event"]["user"])

@@ -28,32 +28,32 @@ class SlackSlashListener:
         message = SlackMessage.plain(said) if isinstance(said, str) else said
         await ack(text=message.text, blocks=message.blocks)
 
-    async def _answer(self, text: str, arrival: SlackEvent) -> str | SlackMessage:
-        origin = await self.context.origin(arrival)
+    async def _answer(self, text: str, event: SlackEvent) -> str | SlackMessage:
+        origin = await self.context.origin(event)
         match subcommand_of(text):
             case NewForm(draft):
                 last = await self.context.service.load_offered_draft(origin)
-                self.context.soon(self.context.open(arrival, views.agent_form(draft, last, origin.channel.key)))
+                self.context.soon(self.context.open(event, views.agent_form(draft, last, origin.channel.key)))
                 return ""
             case NewSentence(sentence):
                 await self.context.service.load_offered_draft(origin)
-                self.context.soon(self._draft(sentence, arrival, origin))
+                self.context.soon(self._draft(sentence, event, origin))
                 return ""
             case ThreadSubcommand() as wish:
-                self.context.soon(self.context.tell_refusal(arrival, self._grant(wish, arrival, origin)))
+                self.context.soon(self.context.tell_refusal(event, self._grant(wish, event, origin)))
                 return ""
             case at_once:
                 return await run_subcommand(at_once, origin, context=self.context, render=render, link=link_to)
 
-    async def _grant(self, wish: ThreadSubcommand, arrival: SlackEvent, origin: Origin) -> None:
+    async def _grant(self, wish: ThreadSubcommand, event: SlackEvent, origin: Origin) -> None:
         """Run a command that may take longer than Slack's three seconds; only the person sees the answer."""
         answer, agent = await grant_to_agent(self.context.thread_commands, wish, origin)
-        await self.context.give(arrival, answer, agent.id if agent else None, origin)
+        await self.context.give(event, answer, agent.id if agent else None, origin)
 
-    async def _draft(self, sentence: str, arrival: SlackEvent, origin: Origin) -> None:
+    async def _draft(self, sentence: str, event: SlackEvent, origin: Origin) -> None:
         """Open a form with a placeholder, then replace it with the draft."""
-        view_id = await self.context.open(arrival, views.drafting_view())
+        view_id = await self.context.open(event, views.drafting_view())
         drafted = await self.context.drafting.draft(sentence, origin)
         last = await self.context.service.load_offered_draft(origin)
         form = views.agent_form(drafted.draft, last, origin.channel.key, said=drafted.said)
-        await self.context.replace(arrival.workspace, view_id, form)
+        await self.context.replace(event.workspace, view_id, form)

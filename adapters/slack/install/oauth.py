@@ -122,7 +122,7 @@ class OAuthFlow(AsyncOAuthFlow):
         return pages.invitation(url)
 
     async def run_installation(self, code: str) -> Installation | None:
-        """Exchange the code; None when Slack gives no bot token for it."""
+        """Exchange the code; None if Slack returns no bot token."""
         app = self.settings
         given = {"code": code, "redirect_uri": app.redirect_uri or ""}
         call = exchange(self.client, client_id=app.client_id, client_secret=app.client_secret, **given)

@@ -250,7 +250,7 @@ def test_every_method_that_is_called_has_its_permissions_in_the_table_and_no_oth
         ("lambda client: client.pins_add(channel=c)", ["pins.add"]),
         ("await self.api.client(token).auth_test()", ["auth.test"]),
         ("client.api_call('oauth.v2.access', data=given)", ["oauth.v2.access"]),
-        ("await self.context.open(arrival, view)", []),
+        ("await self.context.open(event, view)", []),
     ],
 )
 def test_a_call_of_slacks_is_found_wherever_it_stands(source: str, found: list[str]) -> None:
