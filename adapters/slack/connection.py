@@ -119,14 +119,14 @@ class SlackConnection:
     async def _by_socket(self) -> None:
         client = self.context.calls.tokens.without_token()
         handler = AsyncSocketModeHandler(self.bolt, self.app_token, web_client=client, ping_interval=self.ping_interval)
-        handler.client.message_listeners.append(self._heard)
+        handler.client.message_listeners.append(self._note_event)
         try:
             await handler.client.connect()  # type: ignore[no-untyped-call]
             await self._keep_time(handler.client.is_connected)
         finally:
             await handler.client.close()  # type: ignore[no-untyped-call]
 
-    async def _heard(self, _client: Any, message: dict[str, Any], _raw: str | None) -> None:
+    async def _note_event(self, _client: Any, message: dict[str, Any], _raw: str | None) -> None:
         """Handle Slack's hello at the start of a connection: read earlier messages, which Slack does not resend."""
         self.heard_at = self.context.clock.now()
         if message.get("type") == "hello":
