@@ -13,7 +13,8 @@ from tests.standins.discord.forms import submitted
 from tests.standins.discord.state import Discord
 from tests.standins.discord.values import Json, button, menu, text_of
 
-PATIENCE = 3.0  # of Discord with a bot: docs.discord.com/developers/interactions/receiving-and-responding
+# Discord waits 3 seconds (docs.discord.com/developers/interactions/receiving-and-responding). A busy machine gets more.
+PATIENCE = 12.0
 
 
 @dataclass(frozen=True, slots=True)
