@@ -136,7 +136,7 @@ async def with_a_model(environment: dict[str, str]) -> Kept:
     """The same goal for a real model, within a budget."""
     with tempfile.TemporaryDirectory() as folder:
         async with assemble(load({**environment, "SIGNOFF_HOME": folder}, None), WebSurface()) as signoff:
-            await signoff.minds.prepare()
+            await signoff.models.prepare()
             goal = f"Read page_1.txt to page_{PAGES}.txt one by one, then write report.md about roofs in 25 short steps"
             return await _worked(signoff, goal)
 

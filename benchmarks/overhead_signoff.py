@@ -105,7 +105,7 @@ class WatchedSurface(WebSurface):
 
 
 @dataclass(frozen=True, slots=True)
-class ScriptedModel:
+class ReplayModel:
     """Answers at once, and forgets what it was asked."""
 
     replies: Iterator[Mapping[str, Any]]
@@ -146,7 +146,7 @@ async def office(folder: Path, replies: Sequence[Mapping[str, Any]]) -> AsyncIte
     core = Core.assemble(
         CorePorts(
             database=database,
-            model=ScriptedModel(iter(replies)),
+            model=ReplayModel(iter(replies)),
             index=EmbeddedIndex(database, folder / "vectors"),
             embedder=LocalEmbedder(),
             surfaces=(surface,),

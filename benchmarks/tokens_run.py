@@ -54,7 +54,7 @@ async def running(script: Played, turns: int, **settings: str) -> AsyncIterator[
                 **settings,
             }
             async with assemble(load(given, None), WebSurface()) as signoff:
-                await signoff.minds.prepare()
+                await signoff.models.prepare()
                 yield signoff, endpoint
 
 

@@ -37,15 +37,14 @@ class Signoff:
     """All assembled parts of one process."""
 
     settings: Settings
-    minds: Models
-    surfaces: Mapping[SurfaceName, ChatSurface]
+    models: Models
     core: Core
     actions: ActionDispatcher
     platforms: Sequence[WiredPlatform] = ()
 
     @property
     def model(self) -> LanguageModel:
-        return self.minds.model
+        return self.models.model
 
     def connections(self) -> Mapping[SurfaceName, ChatConnection]:
         """The connections to the enabled chat platforms, by the platform's name."""
@@ -67,7 +66,7 @@ async def assemble(settings: Settings, *surfaces: ChatSurface, with_platforms: b
         if with_platforms:
             platforms.extend(each.wire(settings, ground.parts) for each in platforms_on(settings))
         every = (*surfaces, *(platform.surface for platform in platforms))
-        yield _wired(ground, {surface.name: surface for surface in every}, platforms)
+        yield _wired(ground, every, platforms)
     finally:
         for platform in platforms:
             await platform.close()
@@ -126,33 +125,33 @@ class _Ground:
     database: SqlDatabase
     clock: Clock
     workspaces: FolderWorkspaces
-    minds: Models
+    models: Models
     tools: Tools
 
     @classmethod
     async def of(cls, settings: Settings) -> "_Ground":
         database, clock = SqlDatabase(settings.database_url), SystemClock()
         workspaces = FolderWorkspaces(settings.home / "workspaces")
-        minds, tools = Models.of(settings, database), await Tools.of(settings, workspaces, clock)
-        return cls(settings=settings, database=database, clock=clock, workspaces=workspaces, minds=minds, tools=tools)
+        models, tools = Models.of(settings, database), await Tools.of(settings, workspaces, clock)
+        return cls(settings=settings, database=database, clock=clock, workspaces=workspaces, models=models, tools=tools)
 
     @property
     def parts(self) -> PlatformParts:
-        return PlatformParts(database=self.database, clock=self.clock, model=self.minds.model.label)
+        return PlatformParts(database=self.database, clock=self.clock, model=self.models.model.label)
 
     async def close(self) -> None:
         await self.tools.close()
-        await self.minds.close()
+        await self.models.close()
         await self.database.close()
 
 
-def _wired(ground: _Ground, surfaces: Mapping[SurfaceName, ChatSurface], platforms: Sequence[WiredPlatform]) -> Signoff:
-    settings, models = ground.settings, ground.minds
+def _wired(ground: _Ground, surfaces: Sequence[ChatSurface], platforms: Sequence[WiredPlatform]) -> Signoff:
+    settings, models = ground.settings, ground.models
     ports = CorePorts(
         database=ground.database,
         model=models.model,
         index=models.index,
-        surfaces=tuple(surfaces.values()),
+        surfaces=surfaces,
         workspaces=ground.workspaces,
         sandbox=ground.tools.sandbox,
         clock=ground.clock,
@@ -163,8 +162,7 @@ def _wired(ground: _Ground, surfaces: Mapping[SurfaceName, ChatSurface], platfor
     core = Core.assemble(ports, catalog.commands, _options(settings))
     return Signoff(
         settings=settings,
-        minds=models,
-        surfaces=surfaces,
+        models=models,
         core=core,
         actions=ActionDispatcher(
             service=core.service,

@@ -167,20 +167,20 @@ async def _prepare_chats(signoff: Signoff) -> Chats:
 async def _tell(signoff: Signoff, workspace: WebContext) -> None:
     """Print the page's address and the findings; show the findings on the page too. Ends when cancelled."""
     _say(f"Signoff is at {signoff.settings.address}")
-    await signoff.minds.prepare()
+    await signoff.models.prepare()
     found = await findings(signoff.settings, probes(signoff.settings))
     hints = tuple(finding.why for finding in found if _is_hint(finding))
-    workspace.badge = Badge(signoff.model.label, hints, memory_hints(signoff.minds))
+    workspace.badge = Badge(signoff.model.label, hints, memory_hints(signoff.models))
     _say(report(found))
     await asyncio.Event().wait()
 
 
-def memory_hints(minds: Models) -> tuple[str, ...]:
+def memory_hints(models: Models) -> tuple[str, ...]:
     """Hints for the memory page: how memories are searched and how tokens are counted."""
     meaning = "Found by words, not by meaning: nothing here embeds texts. EMBEDDING_MODEL changes that."
     counted = "Tokens are estimated here."
-    is_counted = minds.tokens.of(minds.model.default_model).is_exact
-    return (*(() if minds.embedder.is_semantic else (meaning,)), *(() if is_counted else (counted,)))
+    is_counted = models.tokens.of(models.model.default_model).is_exact
+    return (*(() if models.embedder.is_semantic else (meaning,)), *(() if is_counted else (counted,)))
 
 
 def _is_hint(finding: Finding) -> bool:

@@ -86,7 +86,7 @@ async def run(settings: Settings, arguments: Sequence[str]) -> int:
         async with assemble(settings, surface) as signoff:
             if options.export:
                 return await export(signoff.core.views, options.draft.name, options.export)
-            await signoff.minds.prepare()
+            await signoff.models.prepare()
             terminal = Terminal(core=signoff.core, actions=signoff.actions, surface=surface)
             return await solo(terminal, options, standard(json=options.json))
     except PersonError as error:
