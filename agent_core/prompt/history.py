@@ -18,17 +18,17 @@ MAX_NOTES_CHARACTERS = 1_200
 READ_TURN = "read_turn"
 
 
-def past_reply(turn: Turn) -> str:
+def past_reply(turn: Turn, thought_limit: int = MAX_THOUGHT_CHARACTERS) -> str:
     """The model's past reply as JSON, with long texts shortened and without parts that the result repeats."""
-    thoughts = {"text": _ellipsis(turn.proposal.thoughts.text, MAX_THOUGHT_CHARACTERS)}
-    call = turn.proposal.call
-    command = {"name": call.name, "args": shorten_arguments(call.arguments)}
+    thoughts = {"text": _ellipsis(turn.proposal.thoughts.text, thought_limit)}
+    call, limit = turn.proposal.call, min(thought_limit, MAX_ARGUMENT_CHARACTERS)
+    command = {"name": call.name, "args": shorten_arguments(call.arguments, limit)}
     return json.dumps({"thoughts": thoughts, "command": command}, ensure_ascii=False)
 
 
-def shorten_arguments(arguments: Arguments) -> Mapping[str, object]:
-    """The arguments, with their size in place of long values."""
-    return {name: _shorten(value) for name, value in arguments.items()}
+def shorten_arguments(arguments: Arguments, limit: int = MAX_ARGUMENT_CHARACTERS) -> Mapping[str, object]:
+    """The arguments, with their size in place of values of more than `limit` characters."""
+    return {name: _shorten(value, limit) for name, value in arguments.items()}
 
 
 def outcome(turn: Turn) -> str:
@@ -98,15 +98,15 @@ def writer_of(actor: Actor) -> str:
     return f"@{name_of(actor)}{mark}"
 
 
-def notes_read_by(turn: Turn, notes: Sequence[Note], readable: int) -> str:
+def notes_read_by(turn: Turn, notes: Sequence[Note], readable: int, limit: int = MAX_NOTES_CHARACTERS) -> str:
     """The notes that this turn's thinking read, or ""; `readable` is the turn where they can be read in full."""
     said = [note for note in notes if note.taken_into == turn.id]
-    return truncate(notes_text(said), MAX_NOTES_CHARACTERS, readable, "notes") if said else ""
+    return truncate(notes_text(said), limit, readable, "notes") if said else ""
 
 
-def _shorten(value: object) -> object:
+def _shorten(value: object, limit: int) -> object:
     size = len(value) if isinstance(value, str) else len(json.dumps(value, ensure_ascii=False))
-    return f"({size:,} characters)" if size > MAX_ARGUMENT_CHARACTERS else value
+    return f"({size:,} characters)" if size > limit else value
 
 
 def _ellipsis(text: str, most: int) -> str:

@@ -20,7 +20,9 @@ from agent_core.model.note import Note
 from agent_core.model.turn import Turn
 from agent_core.oversight.untrusted_content import is_from_outside
 from agent_core.prompt.history import (
+    MAX_NOTES_CHARACTERS,
     MAX_RESULT_CHARACTERS,
+    MAX_THOUGHT_CHARACTERS,
     READ_TURN,
     indent,
     notes_read_by,
@@ -75,7 +77,10 @@ class PackingLimits:
     notes: int
     summary: int
     result: int = MAX_RESULT_CHARACTERS
+    thought: int = MAX_THOUGHT_CHARACTERS
+    read_notes: int = MAX_NOTES_CHARACTERS
     recalled: int = 700
+    complaint: int = 2_000
 
 
 LIMITS = (
@@ -83,7 +88,8 @@ LIMITS = (
     PackingLimits(newest=4_000, notes=12_000, summary=2_000),
     PackingLimits(newest=1_500, notes=4_000, summary=2_000, recalled=600),
     PackingLimits(newest=480, notes=1_200, summary=1_000, recalled=300),
-    PackingLimits(newest=0, notes=300, summary=300, result=120, recalled=0),
+    PackingLimits(newest=0, notes=300, summary=300, result=120, recalled=0, complaint=600),
+    PackingLimits(newest=0, notes=80, summary=80, result=80, thought=80, read_notes=80, recalled=0, complaint=200),
 )
 
 
@@ -110,9 +116,7 @@ def shared_prefix(situation: Situation) -> tuple[Message, ...]:
 
 def turn_messages(situation: Situation) -> tuple[Message, ...]:
     """The turns that the summary does not cover, as every prompt shows them."""
-    return tuple(
-        message for turn in situation.turns for message in _turn_messages(turn, situation, MAX_RESULT_CHARACTERS)
-    )
+    return tuple(message for turn in situation.turns for message in _turn_messages(turn, situation, LIMITS[0]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +130,7 @@ class PackedPrompt:
 def _try_limits(situation: Situation, room: TokenRoom, measure: PackingLimits) -> PackedPrompt | None:
     older, newest = situation.turns[:-1], situation.turns[-1:]
     first = (_system_message(situation), _summary_message(situation, measure.summary))
-    told = (message for turn in newest for message in _turn_messages(turn, situation, measure.result))
+    told = (message for turn in newest for message in _turn_messages(turn, situation, measure))
     last = (*told, _closing_message(situation, measure))
     left = room.tokens - TOKENS_PER_PROMPT - room.taken_by((*first, *last))
     if left < 0:
@@ -134,7 +138,7 @@ def _try_limits(situation: Situation, room: TokenRoom, measure: PackingLimits) -
     older_told: list[Message] = []
     shown = len(newest)
     for turn in reversed(older):
-        messages = _turn_messages(turn, situation, MAX_RESULT_CHARACTERS)
+        messages = _turn_messages(turn, situation, LIMITS[0])
         left -= room.taken_by(messages)
         if left < 0:
             break
@@ -156,12 +160,12 @@ def _summary_message(situation: Situation, most: int) -> Message:
     return Message("user", f"{told}\n\nFrom your long-term memory:{recalled}" if recalled else told)
 
 
-def _turn_messages(turn: Turn, situation: Situation, most: int) -> tuple[Message, ...]:
+def _turn_messages(turn: Turn, situation: Situation, measure: PackingLimits) -> tuple[Message, ...]:
     readable = turn.number if _can_read_turns(situation) else 0
-    notes = notes_read_by(turn, situation.notes, readable)
-    came = truncate(outcome(turn), most, readable)
+    notes = notes_read_by(turn, situation.notes, readable, measure.read_notes)
+    came = truncate(outcome(turn), measure.result, readable)
     before = (Message("user", notes),) if notes else ()
-    return (*before, Message("assistant", past_reply(turn)), Message("user", came))
+    return (*before, Message("assistant", past_reply(turn, measure.thought)), Message("user", came))
 
 
 def _can_read_turns(situation: Situation) -> bool:
@@ -181,7 +185,7 @@ def _closing_message(situation: Situation, measure: PackingLimits) -> Message:
     if situation.circling:
         lines.append(f"You are going round in a circle: {situation.circling} Choose something else.")
     if agent.complaint:
-        lines.append(f"Your last reply could not be used: {agent.complaint[:2_000]} Nothing was run.")
+        lines.append(f"Your last reply could not be used: {agent.complaint[: measure.complaint]} Nothing was run.")
     lines.append("Choose the next single command and reply in the JSON format given above.")
     return Message("user", "\n".join(lines))
 
@@ -213,6 +217,6 @@ def _recalled_lines(recalled: Sequence[Recalled], most: int) -> list[str]:
 def _too_long(situation: Situation, room: TokenRoom) -> str:
     standing = room.taken_by((_system_message(situation),))
     return (
-        f"The goals and commands alone take {standing:,} tokens, and the model's window leaves {room.tokens:,} for a "
+        f"The goals and commands take {standing:,} tokens, and the model's window leaves {room.tokens:,} for the whole "
         "prompt. Shorten the goals, switch commands off (DISABLED_CATEGORIES), or choose a model with a larger window."
     )

@@ -44,6 +44,7 @@ COMMANDS = Commands.of(
 )
 COUNT = EstimatedTokens().count
 WIDE = TokenRoom(100_000, COUNT)
+MAX_REST_TOKENS = 2_200  # of the smallest prompt besides the standing one: 3 tokens a character at the most
 
 
 def done(agent: Agent, number: int, output: str, **proposal: Any) -> Turn:
@@ -128,21 +129,24 @@ def test_goals_that_cannot_fit_are_refused_in_words_for_people() -> None:
     output=texts,
     note=texts,
     summary=texts,
+    complaint=texts,
     turns=st.integers(0, 12),
     window=st.integers(200, 20_000),
 )
 def test_whatever_it_holds_a_prompt_fits_and_shows_the_newest_turn_or_is_refused_in_words(
-    thought: str, argument: str, output: str, note: str, summary: str, turns: int, window: int
+    thought: str, argument: str, output: str, note: str, summary: str, complaint: str, turns: int, window: int
 ) -> None:
-    agent = an_agent(turns=turns + 1, digest=Digest(upto=1, summary=summary))
+    agent = an_agent(turns=turns + 1, digest=Digest(upto=1, summary=summary), complaint=complaint)
     call = CommandCall("write_to_file", {"filename": "a.txt", "text": argument})
     past = [done(agent, number, output, thoughts=Thoughts(text=thought), call=call) for number in range(2, turns + 2)]
-    notes = (a_note(agent, text=note),)
+    read = replace(a_note(agent, text=note), taken_into=past[-1].id if past else None)
+    notes = (read, a_note(agent, text=note))
     situation = Situation(agent=agent, commands=COMMANDS.specs, turns=past, notes=notes, now=NOON)
     room = TokenRoom(window, COUNT)
     prompt = packed(situation, room)
     if prompt is None:
-        assert window < 4_000
+        standing = COUNT(standing_prompt(agent, COMMANDS.specs))
+        assert window < standing + MAX_REST_TOKENS
         return
     assert TOKENS_PER_PROMPT + room.taken_by(prompt) <= window
     assert sum(message.role == "assistant" for message in prompt) >= min(1, turns)
