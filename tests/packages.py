@@ -47,22 +47,25 @@ def need_drawing() -> None:
 
 
 def is_installed(package: str) -> bool:
-    """Whether this machine has all programs of a package."""
+    """Whether this machine has all programs of a package, and can start them.
+
+    Playwright downloads Chromium without its system libraries, and containers may forbid bubblewrap's namespaces.
+    """
     if package == "chromium":
-        return _starts(chromium())
-    return all(map(shutil.which, PROGRAMS[package]))
+        return _starts(chromium(), "--version")
+    if not all(map(shutil.which, PROGRAMS[package])):
+        return False
+    return package != "bubblewrap" or _starts(str(shutil.which("bwrap")), "--ro-bind", "/", "/", "true")
 
 
 @cache
-def _starts(browser: str) -> bool:
-    """Whether the browser exists and starts: Playwright downloads Chromium without its system libraries."""
-    asked = (browser, "--version")
-    return bool(browser) and subprocess.run(asked, capture_output=True, check=False).returncode == 0
+def _starts(*command: str) -> bool:
+    return bool(command[0]) and subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def is_required() -> bool:
     """Whether a missing package is an error."""
-    return bool(os.environ.get("CI"))
+    return os.environ.get("CI", "").lower() not in ("", "0", "false", "no")
 
 
 def summary(left_out: Iterable[tuple[str, ...]]) -> str:
@@ -72,4 +75,5 @@ def summary(left_out: Iterable[tuple[str, ...]]) -> str:
     reasons = ", ".join(f"{package} ({count})" for package, count in sorted(counted.items()))
     tests = "1 test" if len(every) == 1 else f"{len(every):,} tests"
     error = ", which is an error as CI is set" if is_required() else ""
-    return f"{tests} did not run{error}. Not installed: {reasons}. Install: {install_command(*sorted(counted))}"
+    missing = f"Not installed, or not working here: {reasons}"
+    return f"{tests} did not run{error}. {missing}. Install: {install_command(*sorted(counted))}"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent_core.providers.system_packages import install_command
-from tests.packages import NotInstalled, need, summary
+from tests.packages import NotInstalled, is_required, need, summary
 
 TESTS = Path(__file__).parents[1]
 SOME = (  # in a sandbox or a double of one, in a browser, with git or a double of it
@@ -16,8 +16,9 @@ SOME = (  # in a sandbox or a double of one, in a browser, with git or a double 
     "tests/browser/test_settling.py::test_the_second_of_two_clicks_400_ms_apart_approves_nothing",
     "tests/contract/test_web_port.py::test_a_repository_is_cloned",
 )
+NEEDED = "Not installed, or not working here:"
 MISSING = (
-    "Not installed: bubblewrap (2), chromium (1), git (1), util-linux (2). "
+    f"{NEEDED} bubblewrap (2), chromium (1), git (1), util-linux (2). "
     f"Install: {install_command('bubblewrap', 'chromium', 'git', 'util-linux')}"
 )
 
@@ -57,15 +58,32 @@ def test_a_package_that_is_not_installed_is_told_with_the_command(
         need("git", "bubblewrap")
     install = install_command("git", "bubblewrap")
     assert str(missing.value) == f"This test needs git, bubblewrap. Install: {install}"
-    assert summary([("git",)]) == f"1 test did not run. Not installed: git (1). Install: {install_command('git')}"
+    assert summary([("git",)]) == f"1 test did not run. {NEEDED} git (1). Install: {install_command('git')}"
 
 
-def test_a_browser_without_its_libraries_is_a_missing_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "chromium").write_text("#!/bin/sh\necho libnss3.so: cannot open shared object file >&2\nexit 127\n")
-    (tmp_path / "chromium").chmod(0o755)
+@pytest.mark.parametrize(
+    ("package", "program", "words"),
+    [
+        ("chromium", "chromium", "libnss3.so: cannot open shared object file"),
+        ("bubblewrap", "bwrap", "No permissions to create new namespace"),
+    ],
+)
+def test_a_program_that_does_not_start_is_a_missing_one(
+    package: str, program: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / program).write_text(f"#!/bin/sh\necho {words} >&2\nexit 127\n")
+    (tmp_path / program).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    with pytest.raises(NotInstalled, match="chromium"):
-        need("chromium")
+    with pytest.raises(NotInstalled, match=package):
+        need(package)
+
+
+@pytest.mark.parametrize(("value", "required"), [("true", True), ("1", True), ("false", False), ("0", False)])
+def test_a_missing_package_is_an_error_only_where_ci_is_true(
+    value: str, required: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CI", value)
+    assert is_required() is required
 
 
 def test_every_package_manager_is_told_its_own_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
