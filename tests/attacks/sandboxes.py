@@ -57,6 +57,13 @@ def real_sandbox(
 ) -> ProcessSandbox:
     """Bubblewrap's, for a bot with this data folder; raise NotInstalled."""
     need(*SANDBOX)
+    return possible_sandbox(data, workspaces, limits)
+
+
+def possible_sandbox(
+    data: Path, workspaces: FolderWorkspaces | None = None, limits: ProgramLimits = LIMITS
+) -> ProcessSandbox:
+    """The same on a machine where it may not work."""
     return bubblewrap_sandbox(workspaces or FolderWorkspaces(data / "workspaces"), SystemClock(), data, limits)
 
 

@@ -38,8 +38,8 @@ from tests.standins import docker
 ADA = an_agent(id=AgentId("0ada"))
 SELF_TEST = """
 import asyncio, pathlib, sys, tempfile
-from tests.attacks.sandboxes import real_sandbox
-print(asyncio.run(real_sandbox(pathlib.Path(tempfile.mkdtemp(dir=sys.argv[1]))).self_test()))
+from tests.attacks.sandboxes import possible_sandbox
+print(asyncio.run(possible_sandbox(pathlib.Path(tempfile.mkdtemp(dir=sys.argv[1]))).self_test()))
 """
 
 
