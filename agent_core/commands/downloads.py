@@ -50,9 +50,9 @@ class DownloadCommands:
         fetched = await self.web.fetch(given.url, await self._sites(context), MAX_FILE_BYTES)
         await context.files.write(given.filename, fetched.data, expected=context.approved_basis)
         kind = f", said to be {fetched.kind[:60]}" if fetched.kind else ""
-        said = f"{given.filename} now holds {counted(len(fetched.data), 'byte')}{kind}, from {fetched.url}."
+        text = f"{given.filename} now holds {counted(len(fetched.data), 'byte')}{kind}, from {fetched.url}."
         return CommandOutput(
-            text="\n".join(filter(None, (said, reached_hosts_text(fetched.hosts)))), files=(given.filename,)
+            text="\n".join(filter(None, (text, reached_hosts_text(fetched.hosts)))), files=(given.filename,)
         )
 
     async def clone_repository(self, given: UrlAndFolder, context: CommandContext) -> str:
@@ -118,8 +118,8 @@ async def _write(cloned: ClonedRepository, folder: str, context: CommandContext)
     for number, (path, data) in enumerate(cloned.files):
         try:
             await context.files.write(f"{folder}/{path}", data)
-        except CommandError as fault:
-            return number, str(fault)
+        except CommandError as error:
+            return number, str(error)
         if number % REPORT_INTERVAL_FILES == 0:
             context.report(f"{number:,} of {len(cloned.files):,} files written")
     return len(cloned.files), ""
@@ -137,8 +137,8 @@ def _clone_text(cloned: ClonedRepository, folder: str, written: int, why: str) -
     return "\n".join(lines)
 
 
-def _names_line(heading: str, names: "list[str] | tuple[str, ...]", most: int) -> list[str]:
+def _names_line(heading: str, names: "list[str] | tuple[str, ...]", limit: int) -> list[str]:
     if not names:
         return []
-    more = f", and {len(names) - most:,} more" if len(names) > most else ""
-    return [f"{heading}: {', '.join(' '.join(name.split()) for name in names[:most])}{more}."]
+    more = f", and {len(names) - limit:,} more" if len(names) > limit else ""
+    return [f"{heading}: {', '.join(' '.join(name.split()) for name in names[:limit])}{more}."]

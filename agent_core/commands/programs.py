@@ -140,10 +140,10 @@ class ProgramCommands:
         before = await _file_states(context.files)
         run = await self.sandbox.run(argv, context.agent, seconds=self.seconds, report=context.report, sealed=sealed)
         changes = _changes(before, await _file_states(context.files))
-        told = "\n".join(filter(None, (_run_text(run), changes, _output_text(run.output))))
+        text = "\n".join(filter(None, (_run_text(run), changes, _output_text(run.output))))
         if run.ended_because or run.exit_code != 0:
-            raise CommandError(told)
-        return told
+            raise CommandError(text)
+        return text
 
     @property
     def _foreground(self) -> tuple[Command, ...]:

@@ -159,8 +159,8 @@ class _ImportFollower:
 
     def _too_long(self, length: int, what: str) -> CommandError:
         files = self.script if len(self.texts) <= 1 else f"{self.script} with what it imports"
-        most = f"{MAX_SOURCE_CHARACTERS:,}"
+        limit = f"{MAX_SOURCE_CHARACTERS:,}"
         return CommandError(
-            f"{files} has {length:,} {what} of source. People can be shown at most {most} characters, and "
+            f"{files} has {length:,} {what} of source. People can be shown at most {limit} characters, and "
             "what cannot be shown cannot be approved. Split the program, or move its data into files that it opens."
         )

@@ -80,11 +80,11 @@ class AgentLoop:
 
         async def act(work: UnitOfWork) -> Agent:
             agent = await work.agents.locate(agent_id)
-            kept = replace(agent, thread=None) if loses_thread else agent
+            unthreaded = replace(agent, thread=None) if loses_thread else agent
             if agent.is_at_rest:
-                work.agents.save(kept)
-                return kept
-            outcome = pause(kept, reason, self.clock.now())
+                work.agents.save(unthreaded)
+                return unthreaded
+            outcome = pause(unthreaded, reason, self.clock.now())
             outcome.save(work)
             await report(work, outcome.agent, self.clock.now())
             return outcome.agent

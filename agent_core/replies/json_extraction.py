@@ -60,27 +60,27 @@ def extract_objects(text: str) -> tuple[ExtractedObject, ...]:
     return _objects_in(_unwrap_string(text))
 
 
-def _objects_in(said: str) -> tuple[ExtractedObject, ...]:
+def _objects_in(text: str) -> tuple[ExtractedObject, ...]:
     in_reasoning, at, last, since, tries = False, 0, 0, 0, 0
     found: list[ExtractedObject] = []
-    while mark := THINK_TAG_OR_BRACE.search(said, at):
+    while mark := THINK_TAG_OR_BRACE.search(text, at):
         at = mark.end()
         if mark[1]:
-            closed = None if in_reasoning else THINK_END.search(said, at)
+            closed = None if in_reasoning else THINK_END.search(text, at)
             in_reasoning, at = not closed, closed.end() if closed else at
             since = at
         elif mark[2]:
             found, in_reasoning, since = [], False, at
-        elif OBJECT_START.match(said, mark.start()):
-            one, at = _object_at(said, mark.start())
+        elif OBJECT_START.match(text, mark.start()):
+            one, at = _object_at(text, mark.start())
             tries += one not in found
             if one:
-                before = said[max(since, mark.start() - CONTEXT_CHARACTERS) : mark.start()]
-                found.append(_with_prose(one, before, said[at : at + CONTEXT_CHARACTERS]))
+                before = text[max(since, mark.start() - CONTEXT_CHARACTERS) : mark.start()]
+                found.append(_with_prose(one, before, text[at : at + CONTEXT_CHARACTERS]))
                 last = since = at
             if tries > MAX_OBJECTS or len(found) > MAX_REPEATS:
                 raise UnusableReply("it held too many JSON objects. Give one.")
-    if in_reasoning and said[last:].strip("` \t\r\n"):
+    if in_reasoning and text[last:].strip("` \t\r\n"):
         return ()  # the reasoning never ended, so there is no answer
     return tuple(found)
 
@@ -164,10 +164,10 @@ def _unwrap_string(text: str) -> str:
     else:
         return text
     try:
-        said = json.loads(quoted, strict=False)
+        content = json.loads(quoted, strict=False)
     except ValueError:
         return text
-    return said if isinstance(said, str) else text
+    return content if isinstance(content, str) else text
 
 
 DECODER = json.JSONDecoder(

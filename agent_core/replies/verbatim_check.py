@@ -32,11 +32,11 @@ def accounts_for(call: CommandCall, text: str) -> bool:
 
     Quotes, white space, backslashes and JSON punctuation are ignored: `is_verbatim` checks where strings end.
     """
-    wanted, told = _words(call.name), _words(unescape(text))
+    wanted, found = _words(call.name), _words(unescape(text))
     expected = [word for name, value in call.arguments.items() for word in (*_words(name), *_expected_words(value))]
     return any(
-        told[at : at + len(wanted)] == wanted and _is_rest(told[at + len(wanted) :], expected)
-        for at in range(len(told))
+        found[at : at + len(wanted)] == wanted and _is_rest(found[at + len(wanted) :], expected)
+        for at in range(len(found))
     )
 
 

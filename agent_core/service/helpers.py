@@ -53,7 +53,7 @@ class AgentHelpers(TransactionalService):
         """Write to a helper; a finished one continues."""
 
         async def act(work: UnitOfWork) -> Agent:
-            told = helper = find_helper(await _list_started(work, agent), key)
+            before = helper = find_helper(await _list_started(work, agent), key)
             present, now = await work.agents.get(agent.channel, agent.id), self.clock.now()
             work.notes.add(Note.to(helper, text, by=as_actor(agent), at=now))
             if present.is_tainted:
@@ -62,7 +62,7 @@ class AgentHelpers(TransactionalService):
                     work.notes.announce(notice)
             if isinstance(helper.status, Finished):
                 helper = helper.become(Thinking(), now)
-            if helper != told:
+            if helper != before:
                 work.agents.save(helper)
             self.announce(
                 work, agent, "helper", f"{agent.name} to {helper.name}: {one_line(text, MAX_QUOTE_CHARACTERS)}"

@@ -22,7 +22,7 @@ from agent_core.model.turn import Turn
 from agent_core.oversight.policy import require_may_create, require_may_decide, require_may_speak
 from agent_core.ports.database import UnitOfWork
 from agent_core.ports.files import Workspaces
-from agent_core.service.creation_limits import DEFAULT_LIMITS, CreationLimits, created_text, require_below_limits
+from agent_core.service.creation_limits import DEFAULT_LIMITS, CreationLimits, require_below_limits
 from agent_core.service.last_draft import load_last_draft, save_last_draft
 from agent_core.service.transactional import TransactionalService
 from agent_core.spending.helper_tree import list_helpers_below, report, taint_shared_folder
@@ -68,7 +68,7 @@ class AgentLifecycle(TransactionalService):
             work.agents.add(agent)
             if origin.by.kind == "member":
                 save_last_draft(work, origin.channel, tidy)
-            self.audit(work, agent, origin, "created", created_text(agent))
+            self.audit(work, agent, origin, "created", _creation_detail(agent))
             return agent
 
         agent = await self.save(act)
@@ -175,6 +175,12 @@ class AgentLifecycle(TransactionalService):
         if exposed.folder_tainted and not agent.folder_tainted:
             await taint_shared_folder(work, exposed)
         return exposed
+
+
+def _creation_detail(agent: Agent) -> str:
+    """What the decision log says about a new agent: role, goals, and classes that need no approval."""
+    free = f" · runs without asking: {', '.join(agent.policy.free)}" if agent.policy.free else ""
+    return f"{agent.role} · {'; '.join(agent.goals)}{free}"
 
 
 def _status_after(turn: Turn | None) -> Awaiting | Acting | Thinking:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agent_core.errors import InvalidInput, MemoryAway, NotFound, NotPossible
-from agent_core.memory.chunking import split_into_chunks
+from agent_core.memory.chunking import chunk_text
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
@@ -70,23 +70,23 @@ class AgentMemories:
     async def search(self, agent_id: AgentId, words: str, origin: Origin) -> MemorySearchResult:
         """Search by similarity, or by keywords while the index cannot be reached. The agent pays."""
         require_may_speak(origin.by, "search here")
-        agent, said = await self._agent(agent_id, origin), words.strip()
-        if not said:
+        agent, query = await self._agent(agent_id, origin), words.strip()
+        if not query:
             raise InvalidInput({"words": "Search: write what to look for."})
         try:
             async with self.ledger.open_tracker(agent) as tracker:
-                return MemorySearchResult(await self.memory.recall(agent, said[:2_000], MAX_SEARCH_RESULTS, tracker))
+                return MemorySearchResult(await self.memory.recall(agent, query[:2_000], MAX_SEARCH_RESULTS, tracker))
         except MemoryAway:
-            return MemorySearchResult(await self._scan(agent, said), KEYWORD_SEARCH_NOTE)
+            return MemorySearchResult(await self._scan(agent, query), KEYWORD_SEARCH_NOTE)
 
     async def add(self, agent_id: AgentId, text: str, origin: Origin) -> int:
         """Save a text that a person wrote; return the number of chunks."""
-        agent, said = await self._require_decider(agent_id, origin, "add to memory here"), text.strip()
-        if not said or len(said) > MAX_ADDED_CHARACTERS:
+        agent, usable = await self._require_decider(agent_id, origin, "add to memory here"), text.strip()
+        if not usable or len(usable) > MAX_ADDED_CHARACTERS:
             raise InvalidInput(
-                {"text": f"Memory: between 1 and {MAX_ADDED_CHARACTERS:,} characters, not {len(said):,}."}
+                {"text": f"Memory: between 1 and {MAX_ADDED_CHARACTERS:,} characters, not {len(usable):,}."}
             )
-        return await self._remember(agent, said, str(origin.by), origin, "added to memory")
+        return await self._remember(agent, usable, str(origin.by), origin, "added to memory")
 
     async def ingest(self, agent_id: AgentId, filename: str, text: str, origin: Origin) -> int:
         """Save a person's text file in overlapping chunks; return their number."""
@@ -136,7 +136,7 @@ class AgentMemories:
 
     async def _remember(self, agent: Agent, text: str, source: str, origin: Origin, what: str) -> int:
         now = self.clock.now()
-        memories = [Memory.of(piece, source=source, at=now) for piece in split_into_chunks(text)]
+        memories = [Memory.of(piece, source=source, at=now) for piece in chunk_text(text)]
         if await self._is_repeated(origin, now):
             return len(memories)
         async with self.ledger.open_tracker(agent) as tracker:

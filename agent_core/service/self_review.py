@@ -46,11 +46,11 @@ class SelfReview:
             agent = await work.agents.get(origin.channel, turn.agent_id)
         require_may_decide(agent, origin.by, "ask for a self-review here")
         _require_open(turn)
-        said = turn.review or await self._ask_model(agent, turn)
+        review = turn.review or await self._ask_model(agent, turn)
 
         async def act(work: UnitOfWork) -> tuple[Agent, Turn]:
             present = await work.turns.get(origin.channel, turn_id)
-            reviewed = present.reviewed(said)
+            reviewed = present.reviewed(review)
             if not present.review:
                 work.turns.save(reviewed)
                 entry = AuditEntry.on(agent, "self-review", by=origin.by, at=self.clock.now(), turn=present)

@@ -15,8 +15,8 @@ class MemoryInstallations:
         return self._buffer.committed.installations.get((surface, workspace))
 
     async def of(self, surface: SurfaceName) -> tuple[Installation, ...]:
-        kept = self._buffer.committed.installations
-        return tuple(kept[place] for place in sorted(kept) if place[0] == surface)
+        installations = self._buffer.committed.installations
+        return tuple(installations[place] for place in sorted(installations) if place[0] == surface)
 
     def put(self, installation: Installation, *, replacing: str | None = None) -> None:
         key = ("installation", installation.surface, installation.workspace)

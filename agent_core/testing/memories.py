@@ -20,12 +20,12 @@ class MemoryMemories:
         self._buffer = buffer
 
     async def of(self, agent: Agent, *, most: int, before: MemoryId | None = None) -> tuple[Memory, ...]:
-        kept = [each.memory for each in self._theirs(agent) if before is None or each.memory.id < before]
-        return tuple(kept[::-1][:most])
+        found = [each.memory for each in self._theirs(agent) if before is None or each.memory.id < before]
+        return tuple(found[::-1][:most])
 
     async def get_many(self, agent: Agent, ids: Sequence[MemoryId]) -> tuple[Memory, ...]:
-        kept = {each.memory.id: each.memory for each in self._theirs(agent)}
-        return tuple(kept[each] for each in ids if each in kept)
+        found = {each.memory.id: each.memory for each in self._theirs(agent)}
+        return tuple(found[each] for each in ids if each in found)
 
     async def count(self, agent: Agent) -> int:
         return len(self._theirs(agent))
@@ -36,20 +36,20 @@ class MemoryMemories:
     async def vectors(
         self, agent: Agent, index_key: str, *, after: MemoryId | None = None, most: int
     ) -> tuple[tuple[MemoryId, Vector], ...]:
-        kept = [each for each in self._theirs(agent) if each.index_key == index_key]
-        found = [(each.memory.id, each.vector) for each in kept if after is None or each.memory.id > after]
+        indexed = [each for each in self._theirs(agent) if each.index_key == index_key]
+        found = [(each.memory.id, each.vector) for each in indexed if after is None or each.memory.id > after]
         return tuple((memory_id, vector) for memory_id, vector in found if vector is not None)[:most]
 
     async def changes(self, agent: Agent) -> MemoryChanges:
         return self._buffer.committed.memory_changes.get((agent.id, agent.channel), MemoryChanges())
 
     async def list_agents_unindexed(self, index_key: str, *, most: int) -> tuple[AgentId, ...]:
-        kept = self._buffer.committed.memories.values()
-        return tuple(sorted({each.agent_id for each in kept if each.index_key != index_key})[:most])
+        stored = self._buffer.committed.memories.values()
+        return tuple(sorted({each.agent_id for each in stored if each.index_key != index_key})[:most])
 
     def add(self, agent: Agent, memories: Sequence[Memory]) -> None:
-        kept = [StoredMemory(memory, agent.id, agent.channel) for memory in memories]
-        self._buffer.queue(lambda store: store.insert_memories(kept))
+        stored = [StoredMemory(memory, agent.id, agent.channel) for memory in memories]
+        self._buffer.queue(lambda store: store.insert_memories(stored))
 
     def put(self, agent: Agent, index_key: str, vectors: Mapping[MemoryId, Vector]) -> None:
 
@@ -91,9 +91,9 @@ class MemoryBudgets:
         return self._buffer.committed.budgets.get(channel, Budget())
 
     def set_limit(self, channel: ChannelScope, limit: Decimal | None) -> None:
-        kept = None if limit is None else from_nanodollars(to_nanodollars(limit))
-        self._buffer.queue(lambda store: store.change_budget(channel, lambda budget: replace(budget, limit=kept)))
+        rounded = None if limit is None else from_nanodollars(to_nanodollars(limit))
+        self._buffer.queue(lambda store: store.change_budget(channel, lambda budget: replace(budget, limit=rounded)))
 
     def add_spending(self, channel: ChannelScope, cost: Decimal) -> None:
-        kept = from_nanodollars(to_nanodollars(cost))
-        self._buffer.queue(lambda store: store.change_budget(channel, lambda budget: budget.spend(kept)))
+        rounded = from_nanodollars(to_nanodollars(cost))
+        self._buffer.queue(lambda store: store.change_budget(channel, lambda budget: budget.spend(rounded)))

@@ -206,5 +206,5 @@ def _rows_of(rows: Rows[B], agent: Agent) -> list[StoredRow[B]]:
 
 
 def _values(rows: Iterable[StoredRow[Said]], since: datetime | None = None) -> tuple[Said, ...]:
-    said = (row.value for row in rows if since is None or row.value.at >= since)
-    return tuple(sorted(said, key=lambda each: (each.at, each.id)))
+    values = (row.value for row in rows if since is None or row.value.at >= since)
+    return tuple(sorted(values, key=lambda each: (each.at, each.id)))

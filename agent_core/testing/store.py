@@ -87,7 +87,7 @@ class Store:
         self.turns = {key: row for key, row in self.turns.items() if row.value.agent_id != agent.id}
         self.notes = {key: row for key, row in self.notes.items() if row.value.agent_id != agent.id}
         self.notices = {key: row for key, row in self.notices.items() if row.value.agent_id != agent.id}
-        self.memories = {key: kept for key, kept in self.memories.items() if kept.agent_id != agent.id}
+        self.memories = {key: row for key, row in self.memories.items() if row.agent_id != agent.id}
         self.memory_changes.pop((agent.id, agent.channel), None)
 
     def insert_turn(self, turn: Turn) -> None:
@@ -112,9 +112,9 @@ class Store:
             value = replace(row.value, shown_as=address, shown_at=at, shown_hash_on_card=turn.control_hash)
             self.turns[turn.id] = replace(row, value=value, shown=turn.stage)
 
-    def insert_said(self, rows: Rows[Said], said: Said) -> None:
-        self._require_agent(said.agent_id)
-        _insert(rows, said.id, StoredRow(said))
+    def insert_said(self, rows: Rows[Said], record: Said) -> None:
+        self._require_agent(record.agent_id)
+        _insert(rows, record.id, StoredRow(record))
 
     def insert_entry(self, entry: AuditEntry) -> None:
         _insert(self.audit, entry.id, StoredRow(entry))
@@ -147,11 +147,11 @@ class Store:
         self.installations.pop(place, None)
 
     def insert_memories(self, memories: Sequence[StoredMemory]) -> None:
-        for kept in memories:
-            self._require_agent(kept.agent_id)
-            if kept.memory.id in self.memories or self.agents[kept.agent_id].value.channel != kept.channel:
+        for each in memories:
+            self._require_agent(each.agent_id)
+            if each.memory.id in self.memories or self.agents[each.agent_id].value.channel != each.channel:
                 raise Conflict(RECORD_EXISTS)
-            self.memories[kept.memory.id] = kept
+            self.memories[each.memory.id] = each
 
     def memories_of(self, agent: Agent) -> list[StoredMemory]:
         whose = (agent.id, agent.channel)
