@@ -117,18 +117,11 @@ async def run_agent(
     Raise InvalidInput for a draft with faults. Raise ModelUnavailable, with the agent paused, when the model could not
     be reached for `max_outage_seconds`.
     """
-    advanced = asyncio.Event()
     outage = _Outage(clock=core.clock, notify=notify, max_seconds=max_outage_seconds)
-
-    async def advance(agent_id: AgentId) -> None:
-        await core.loop.advance(agent_id)
-        advanced.set()
-
     agent = await core.service.create(draft, origin)
-    engine = asyncio.create_task(core.engine.run(advance))
-    try:
+    async with _run_engine(core) as wait:
         while not agent.is_at_rest:
-            await _wait(advanced, engine, outage)
+            await wait(outage)
             agents = await _list_family(core, agent)
             outage.observe(agents)
             if outage.seconds_left <= 0:
@@ -136,9 +129,6 @@ async def run_agent(
                 raise ModelUnavailable(outage.reason)
             await _decide_all(core, agents, decide, origin)
             agent = await core.views.agent(origin.channel, agent.id)
-    finally:
-        engine.cancel()
-        await asyncio.gather(engine, return_exceptions=True)
     return agent
 
 
@@ -178,17 +168,35 @@ class _Outage:
         return f"The model could not be reached for {self.max_seconds:,.0f} seconds. {self.why}"
 
 
-async def _wait(advanced: asyncio.Event, engine: asyncio.Task[None], outage: _Outage) -> None:
-    """Wait until an agent has been advanced or the outage is too long; raise the error of the engine, if any."""
-    waiting: list[asyncio.Task[object]] = [asyncio.create_task(advanced.wait())]
-    if outage.since:
-        waiting.append(asyncio.create_task(outage.clock.sleep(outage.seconds_left)))
-    await asyncio.wait((*waiting, engine), return_when=asyncio.FIRST_COMPLETED)
-    for task in waiting:
-        task.cancel()
-    advanced.clear()
-    if engine.done():
-        await engine
+@asynccontextmanager
+async def _run_engine(core: Core) -> AsyncIterator[Callable[[_Outage], Awaitable[None]]]:
+    """Run the engine inside the block.
+
+    The given function waits until an agent has been advanced or the outage is too long, and raises the engine's error.
+    """
+    advanced = asyncio.Event()
+
+    async def advance(agent_id: AgentId) -> None:
+        await core.loop.advance(agent_id)
+        advanced.set()
+
+    async def wait(outage: _Outage) -> None:
+        waiting: list[asyncio.Task[object]] = [asyncio.create_task(advanced.wait())]
+        if outage.since:
+            waiting.append(asyncio.create_task(core.clock.sleep(outage.seconds_left)))
+        await asyncio.wait((*waiting, engine), return_when=asyncio.FIRST_COMPLETED)
+        for task in waiting:
+            task.cancel()
+        advanced.clear()
+        if engine.done():
+            await engine
+
+    engine = asyncio.create_task(core.engine.run(advance))
+    try:
+        yield wait
+    finally:
+        engine.cancel()
+        await asyncio.gather(engine, return_exceptions=True)
 
 
 async def _list_family(core: Core, agent: Agent) -> tuple[Agent, ...]:
