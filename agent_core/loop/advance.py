@@ -190,7 +190,7 @@ class AgentLoop:
         if turn.state != "running":
             raise Superseded(agent.id)
         cut = turn.interrupt()
-        exposed = self.runner.expose_after_interruption(agent, turn.call)
+        exposed = self.runner.commands.expose_after_interruption(turn.call.name, agent)
         return replace(move(exposed, cut, Awaiting(), now), audit=(AuditEntry.of_end(agent, cut, now),))
 
     async def _run(self, claim: AgentClaim, agent: Agent, turn: Turn, approved: Preview | None = None) -> Agent:
@@ -202,7 +202,7 @@ class AgentLoop:
             )
         except asyncio.CancelledError:  # by Stop, which saved only the output shown last
             if live_output.newest:
-                outside = self.runner.may_return_untrusted(turn.call, agent)
+                outside = self.runner.commands.may_return_untrusted(turn.call.name, agent)
                 await claim.save_stopped_output(turn.id, live_output.newest, outside=outside)
             raise
 
@@ -223,14 +223,11 @@ class AgentLoop:
             *earlier, turn = await work.turns.of(agent, last=2)
             if turn.id != turn_id or turn.state not in ("approved", "running"):
                 return Outcome(agent=agent.pay(spent), spent=spent)
-            now = self.clock.now()
-            finishes = self.runner.commands.finishes(turn.call.name)
-            paid, billed = bill(
-                agent,
-                turn.finish(self.runner.mark_untrusted(turn.call, result, agent) if turn.started_at else result, now),
-                spent,
-            )
-            outcome = conclude(paid, billed, earlier, finishes=finishes, now=now)
+            now, commands = self.clock.now(), self.runner.commands
+            is_untrusted = turn.started_at and commands.may_return_untrusted(turn.call.name, agent)
+            finished = turn.finish(replace(result, outside=True) if is_untrusted else result, now)
+            paid, billed = bill(agent, finished, spent)
+            outcome = conclude(paid, billed, earlier, finishes=commands.finishes(turn.call.name), now=now)
             outcome = replace(outcome, spent=spent, audit=(AuditEntry.of_end(agent, billed, now),))
             return await self._wait_for_helpers(work, outcome, turn, now)
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -76,7 +75,8 @@ def _objects_in(text: str) -> tuple[ExtractedObject, ...]:
             tries += one not in found
             if one:
                 before = text[max(since, mark.start() - CONTEXT_CHARACTERS) : mark.start()]
-                found.append(_with_prose(one, before, text[at : at + CONTEXT_CHARACTERS]))
+                after = THINK_TAG_OR_BRACE.split(text[at : at + CONTEXT_CHARACTERS])[0]
+                found.append(replace(one, is_mention=is_mention(before, after)))
                 last = since = at
             if tries > MAX_OBJECTS or len(found) > MAX_REPEATS:
                 raise UnusableReply("it held too many JSON objects. Give one.")
@@ -92,10 +92,6 @@ def strict_object(text: str) -> dict[str, object] | None:
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) and not text[end:].strip(BLANK) else None
-
-
-def _with_prose(one: ExtractedObject, before: str, after: str) -> ExtractedObject:
-    return replace(one, is_mention=is_mention(before, THINK_TAG_OR_BRACE.split(after)[0]))
 
 
 def _object_at(text: str, start: int) -> tuple[ExtractedObject | None, int]:
@@ -135,23 +131,11 @@ def _read_strict(text: str, start: int) -> tuple[object, int]:
     return replace_lone_surrogates(value), end
 
 
-def _require_shallow(value: object) -> None:
-    level: list[object] = [value]
-    for _ in range(MAX_DEPTH + 1):
-        level = [inner for outer in level for inner in _nested_values(outer)]
-        if not level:
-            return
-    raise UnusableReply("it was nested too deeply.")
-
-
-def _nested_values(value: object) -> Iterator[object]:
-    match value:
-        case dict():
-            yield from value.values()
-        case list():
-            yield from value
-        case _:
-            pass
+def _require_shallow(value: object, depth: int = 0) -> None:
+    if depth > MAX_DEPTH:
+        raise UnusableReply("it was nested too deeply.")
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _require_shallow(inner, depth + 1)
 
 
 def _unwrap_string(text: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
-from agent_core.commands.registry import Commands, expose_after_interruption, may_return_untrusted_by_name
+from agent_core.commands.registry import Commands
 from agent_core.errors import InvalidInput, MemoryAway, NotPossible
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.actors import Actor, Origin
@@ -158,9 +158,7 @@ class AgentLifecycle(TransactionalService):
         now = self.clock.now()
         turn = await newest_turn(work, agent)
         if turn and turn.state in ("proposed", "approved", "running", "interrupted"):
-            ended = turn.stop(
-                origin.by, now, outside=may_return_untrusted_by_name(self.commands, turn.call.name, agent)
-            )
+            ended = turn.stop(origin.by, now, outside=self.commands.may_return_untrusted(turn.call.name, agent))
             work.turns.save(ended)
             if ended.state == "done":
                 work.audit.append(AuditEntry.of_end(agent, ended, now))
@@ -171,7 +169,7 @@ class AgentLifecycle(TransactionalService):
         """The agent after its command was stopped, which may have read untrusted content."""
         if turn.state not in ("running", "interrupted"):
             return agent
-        exposed = expose_after_interruption(self.commands, turn.call.name, agent)
+        exposed = self.commands.expose_after_interruption(turn.call.name, agent)
         if exposed.folder_tainted and not agent.folder_tainted:
             await taint_shared_folder(work, exposed)
         return exposed

@@ -10,14 +10,11 @@ from agent_core.model.ids import AgentId, MemoryId
 from agent_core.model.memory import Memory, MemoryChanges, Vector
 from agent_core.model.usage import Budget
 from agent_core.persistence.budgets import from_nanodollars, to_nanodollars
-from agent_core.testing.store import Store, StoreBuffer, StoredMemory
+from agent_core.testing.store import Store, StoredMemory, StoreRepository
 
 
-class MemoryMemories:
+class MemoryMemories(StoreRepository):
     """See `Memories` in the ports."""
-
-    def __init__(self, buffer: StoreBuffer) -> None:
-        self._buffer = buffer
 
     async def of(self, agent: Agent, *, most: int, before: MemoryId | None = None) -> tuple[Memory, ...]:
         found = [each.memory for each in self._theirs(agent) if before is None or each.memory.id < before]
@@ -61,31 +58,17 @@ class MemoryMemories:
         self._buffer.queue(change)
 
     def remove(self, agent: Agent, ids: Sequence[MemoryId]) -> None:
-
-        def change(store: Store) -> None:
-            for each in store.memories_of(agent):
-                if each.memory.id in ids:
-                    store.replace_memory(each, None)
-
-        self._buffer.queue(change)
+        self._buffer.queue(lambda store: store.remove_memories(agent, ids))
 
     def clear(self, agent: Agent) -> None:
-
-        def change(store: Store) -> None:
-            for each in store.memories_of(agent):
-                store.replace_memory(each, None)
-
-        self._buffer.queue(change)
+        self._buffer.queue(lambda store: store.remove_memories(agent, None))
 
     def _theirs(self, agent: Agent) -> list[StoredMemory]:
         return sorted(self._buffer.committed.memories_of(agent), key=lambda each: each.memory.id)
 
 
-class MemoryBudgets:
+class MemoryBudgets(StoreRepository):
     """See `Budgets` in the ports."""
-
-    def __init__(self, buffer: StoreBuffer) -> None:
-        self._buffer = buffer
 
     async def of(self, channel: ChannelScope) -> Budget:
         return self._buffer.committed.budgets.get(channel, Budget())
