@@ -6,12 +6,11 @@ from functools import partial
 from pydantic import Field
 
 from agent_core.commands.files import FILE_ALIASES
-from agent_core.commands.pages import URL_ALIASES, UrlArguments, reached_hosts_text
+from agent_core.commands.pages import URL_ALIASES, UrlArguments, load_sites, reached_hosts_text
 from agent_core.commands.registry import Command, CommandContext, CommandOutput, declare
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
 from agent_core.model.lines import counted
-from agent_core.model.sites import SITES_KEY, Sites, parse_sites
 from agent_core.ports.database import Database
 from agent_core.ports.web import ClonedRepository, Web
 
@@ -47,7 +46,7 @@ class DownloadCommands:
 
     async def download_file(self, given: UrlAndFile, context: CommandContext) -> CommandOutput:
         """Download something into a file."""
-        fetched = await self.web.fetch(given.url, await self._sites(context), MAX_FILE_BYTES)
+        fetched = await self.web.fetch(given.url, await load_sites(self.database, context), MAX_FILE_BYTES)
         await context.files.write(given.filename, fetched.data, expected=context.approved_basis)
         kind = f", said to be {fetched.kind[:60]}" if fetched.kind else ""
         text = f"{given.filename} now holds {counted(len(fetched.data), 'byte')}{kind}, from {fetched.url}."
@@ -58,21 +57,21 @@ class DownloadCommands:
     async def clone_repository(self, given: UrlAndFolder, context: CommandContext) -> str:
         """Copy the files of a git repository, without its history."""
         folder = await _new_folder(given.clone_path, context)
-        cloned = await self.web.clone(given.url, await self._sites(context), MAX_REPOSITORY_BYTES)
+        cloned = await self.web.clone(given.url, await load_sites(self.database, context), MAX_REPOSITORY_BYTES)
         written, why = await _write(cloned, folder, context)
         return _clone_text(cloned, folder, written, why)
 
     async def preview_download(self, given: UrlAndFile, context: CommandContext) -> Preview:
         """The host, and whether a file is replaced."""
         basis = await context.files.fingerprint(given.filename)
-        where = self.web.host_of(given.url, await self._sites(context))
+        where = self.web.host_of(given.url, await load_sites(self.database, context))
         what = f"{'replaces' if basis else 'new file'} {given.filename}"
         return Preview(title=f"{where} · {what}", body="", target=given.filename, basis=basis)
 
     async def preview_clone(self, given: UrlAndFolder, context: CommandContext) -> Preview:
         """The host, and the new folder."""
         folder = await _new_folder(given.clone_path, context)
-        where = self.web.host_of(given.url, await self._sites(context))
+        where = self.web.host_of(given.url, await load_sites(self.database, context))
         return Preview(title=f"{where} · new folder {folder}", body="", target=folder)
 
     @property
@@ -96,10 +95,6 @@ class DownloadCommands:
                 aliases=REPOSITORY_ALIASES,
             ),
         )
-
-    async def _sites(self, context: CommandContext) -> Sites:
-        async with self.database.begin() as work:
-            return parse_sites(await work.preferences.get(context.agent.channel, SITES_KEY))
 
 
 async def _new_folder(path: str, context: CommandContext) -> str:

@@ -87,7 +87,7 @@ class PageCommands:
 
     async def preview(self, given: UrlArguments, context: CommandContext) -> Preview:
         """The host in the address; an address that is not allowed is rejected before people are asked."""
-        return Preview(title=self.web.host_of(given.url, await self._sites(context)), body="")
+        return Preview(title=self.web.host_of(given.url, await load_sites(self.database, context)), body="")
 
     @property
     def commands(self) -> tuple[Command, ...]:
@@ -101,12 +101,8 @@ class PageCommands:
             ),
         )
 
-    async def _sites(self, context: CommandContext) -> Sites:
-        async with self.database.begin() as work:
-            return parse_sites(await work.preferences.get(context.agent.channel, SITES_KEY))
-
     async def _page(self, given: UrlArguments, context: CommandContext) -> Page:
-        return await self.web.page(given.url, await self._sites(context))
+        return await self.web.page(given.url, await load_sites(self.database, context))
 
     async def _answer_from(self, page: Page, question: str, context: CommandContext) -> str:
         """The page's text if it is short, else what it says about the question."""
@@ -160,6 +156,12 @@ class PageCommands:
                 "The model's window is too small to read a page of this length with. Try get_hyperlinks."
             )
         return limit, room.count
+
+
+async def load_sites(database: Database, context: CommandContext) -> Sites:
+    """Which sites the agent's channel may reach."""
+    async with database.begin() as work:
+        return parse_sites(await work.preferences.get(context.agent.channel, SITES_KEY))
 
 
 def reached_hosts_text(hosts: Sequence[HostAddress]) -> str:

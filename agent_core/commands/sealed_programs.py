@@ -147,7 +147,6 @@ class _ImportFollower:
             return False
 
     async def _names_in(self, parts: ModuleParts) -> set[str]:
-        """The modules and packages in a folder."""
         if self.listed is None:
             self.listed = tuple(entry.path for entry in await self.files.list_files(self.folder))
         inside = f"{self._path('/'.join(parts))}/" if parts else self._path("")

@@ -72,12 +72,10 @@ class Proposer:
     wanted_profile: ProfileName = "auto"
 
     def profile(self, agent: Agent) -> Profile:
-        """The prompt profile for the agent's model."""
         name = self.metered_model.name_for(agent.model)
         return profile_for(self.wanted_profile, name, self.metered_model.model.window(name))
 
     async def think(self, situation: Situation, tracker: SpendingTracker) -> Thought:
-        """Ask for the next command."""
         agent, profile = situation.agent, self.profile(situation.agent)
         try:
             question = ModelRequest(

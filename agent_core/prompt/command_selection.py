@@ -179,6 +179,5 @@ def _matches(hints: Iterable[str], words: frozenset[str]) -> bool:
 
 
 def defaults_of(spec: CommandSpec) -> Mapping[str, object]:
-    """The default values of optional arguments."""
     properties = cast("Mapping[str, Mapping[str, object]]", spec.parameters.get("properties", {}))
     return {name: schema["default"] for name, schema in properties.items() if "default" in schema}

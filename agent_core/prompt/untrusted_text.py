@@ -23,7 +23,6 @@ def new_mark(text: str) -> str:
 
 
 def part_messages(question: str, text: str, number: int = 1, whole: int = 1) -> tuple[Message, ...]:
-    """The prompt for one part of a page."""
     task = PART.format(number=number, whole=whole, words=MAX_NOTE_WORDS)
     return _question_messages(question, task, text)
 

@@ -7,7 +7,6 @@ from typing import cast
 
 from agent_core.errors import UnusableReply
 from agent_core.model.command import replace_lone_surrogates
-from agent_core.replies.html_escapes import ESCAPED_OBJECT_START, unescape_html
 from agent_core.replies.json_values import ZERO_WIDTH, InvalidNumber
 from agent_core.replies.lenient_json import (
     MAX_DEPTH,
@@ -30,6 +29,11 @@ COMMAND_KEY = re.compile(r"\b(?:command|tool_calls?|function(?:_call)?|name|acti
 # What may precede an escaped object: reasoning and a fence. Escaped JSON in prose is a quotation of a page's source.
 PREAMBLE = re.compile(r"\A\s*(?:<(think(?:ing)?)>.*?</\1>\s*)?(?:```\w*\s*)?", re.IGNORECASE | re.DOTALL)
 ZERO_WIDTH_CHARACTER = re.compile(f"[{ZERO_WIDTH}]")
+ESCAPED_CHARACTERS = "\"'<>&"
+ENTITY = re.compile(
+    r"&(?:(quot|#34|#x22)|(apos|#0?39|#x27)|(lt|#60|#x3c)|(gt|#62|#x3e)|(amp|#38|#x26));", re.IGNORECASE
+)
+ESCAPED_OBJECT_START = re.compile(r"\{\s*&(?:quot|#34|#x22);", re.IGNORECASE)
 BRACES = re.compile(r"[{\uff5b]|([}\uff5d])")
 
 
@@ -52,7 +56,7 @@ def extract_objects(text: str) -> tuple[ExtractedObject, ...]:
     Raise UnusableReply if an object that may hold a command cannot be read, because what follows may be part of it.
     """
     if ESCAPED_OBJECT_START.match(PREAMBLE.sub("", text)):
-        found = _objects_in(unescape_html(text))
+        found = _objects_in(_unescape_html(text))
         if not all(one.is_strict for one in found):
             raise UnusableReply(f"{NOT_JSON}, and it was written with HTML escapes.")
         return found
@@ -136,6 +140,17 @@ def _require_shallow(value: object, depth: int = 0) -> None:
         raise UnusableReply("it was nested too deeply.")
     for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         _require_shallow(inner, depth + 1)
+
+
+def _unescape_html(text: str) -> str:
+    """The text with its five HTML escapes resolved once; other entities stay.
+
+    Raise UnusableReply if a character occurs both escaped and unescaped: then the escape may be part of a value.
+    """
+    rest = ENTITY.sub("", text)
+    if any(ESCAPED_CHARACTERS[(found.lastindex or 1) - 1] in rest for found in ENTITY.finditer(text)):
+        raise UnusableReply(f"{NOT_JSON}: some of it was written with HTML escapes. Write plain JSON.")
+    return ENTITY.sub(lambda found: ESCAPED_CHARACTERS[(found.lastindex or 1) - 1], text)
 
 
 def _unwrap_string(text: str) -> str:

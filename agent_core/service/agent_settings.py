@@ -83,7 +83,6 @@ class AgentSettings(TransactionalService):
         return await self.save(act)
 
     async def sites(self, channel: ChannelScope) -> Sites:
-        """Which sites the agents of the channel may reach."""
         async with self.database.begin() as work:
             return parse_sites(await work.preferences.get(channel, SITES_KEY))
 

@@ -33,7 +33,6 @@ class AgentHelpers(TransactionalService):
     memory: LongTermMemory
 
     async def start(self, agent: Agent, name: str, task: str, prompt: str) -> Agent:
-        """Create a helper and let it work."""
 
         async def act(work: UnitOfWork) -> Agent:
             head = await work.agents.get(agent.channel, agent.home)
@@ -77,7 +76,6 @@ class AgentHelpers(TransactionalService):
             return await _list_started(work, agent)
 
     async def delete(self, agent: Agent, key: str) -> Agent:
-        """Delete a helper and the helpers it started."""
         async with self.database.begin() as work:
             found = find_helper(await _list_started(work, agent), key)
             gone = (found, *await list_helpers_below(work, found))

@@ -26,7 +26,6 @@ def save_last_draft(work: UnitOfWork, channel: ChannelScope, draft: AgentDraft) 
 
 
 async def load_last_draft(work: UnitOfWork, channel: ChannelScope) -> AgentDraft | None:
-    """The draft of the channel's last agent, or None."""
     text = await work.preferences.get(channel, LAST_DRAFT_KEY)
     if text is None:
         return None

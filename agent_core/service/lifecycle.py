@@ -147,7 +147,6 @@ class AgentLifecycle(TransactionalService):
             await self.memory.empty_index(each)
 
     async def _stop_helpers(self, work: UnitOfWork, agent: Agent, origin: Origin) -> list[Agent]:
-        """Stop all helpers of the agent in the same transaction."""
         at_work = [helper for helper in await list_helpers_below(work, agent) if not helper.is_at_rest]
         for helper in at_work:
             work.agents.save(await self._stop(work, helper, origin))
