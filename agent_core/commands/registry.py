@@ -171,13 +171,11 @@ class Commands:
 
     def finishes(self, name: str) -> bool:
         """Whether success of this command ends the agent's work."""
-        command = self._find(name)
-        return command is not None and command.spec.finishes
+        return bool((command := self._find(name)) and command.spec.finishes)
 
     def waits(self, name: str) -> bool:
         """Whether an agent waits for its helpers after this command."""
-        command = self._find(name)
-        return command is not None and command.spec.waits
+        return bool((command := self._find(name)) and command.spec.waits)
 
     def may_return_untrusted(self, name: str, agent: Agent) -> bool:
         """Whether the command's result may be untrusted content; True for an unknown command."""

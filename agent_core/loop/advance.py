@@ -30,7 +30,7 @@ from agent_core.model.channels import SurfaceName
 from agent_core.model.command import Preview
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.result import Failed, Result
-from agent_core.model.turn import Turn, changed_text
+from agent_core.model.turn import Turn, TurnState, changed_text
 from agent_core.model.usage import CallKind, Usage
 from agent_core.oversight.untrusted_content import is_still_allowed
 from agent_core.ports.clock import Clock
@@ -165,9 +165,7 @@ class AgentLoop:
         self, turn_id: TurnId, preview: Preview | None, remark: str, work: UnitOfWork, agent: Agent
     ) -> Outcome:
         """Start the command; ask people again if its preview changed, or if the lease or policy no longer covers it."""
-        turn, now = await work.turns.get(agent.channel, turn_id), self.clock.now()
-        if turn.state != "approved":
-            raise Superseded(agent.id)
+        turn, now = await _require_turn(work, agent, turn_id, "approved"), self.clock.now()
         reason = remark or ("" if is_still_allowed(agent, turn) else PERMISSION_ENDED)
         if reason:
             asked = turn.show_again(preview, reason, now)
@@ -178,17 +176,13 @@ class AgentLoop:
 
     async def _save_restart(self, turn_id: TurnId, work: UnitOfWork, agent: Agent) -> Outcome:
         """Approve a read-only command again that was running when the process died."""
-        turn, now = await work.turns.get(agent.channel, turn_id), self.clock.now()
-        if turn.state != "running":
-            raise Superseded(agent.id)
+        turn, now = await _require_turn(work, agent, turn_id, "running"), self.clock.now()
         restarted = move(agent, turn.restart(), Acting(), now)
         return replace(restarted, audit=(AuditEntry.of_crash(agent, turn, now),))
 
     async def _save_interruption(self, turn_id: TurnId, work: UnitOfWork, agent: Agent) -> Outcome:
         """Ask people about a command that was running when the process died; treat its untrusted input as read."""
-        turn, now = await work.turns.get(agent.channel, turn_id), self.clock.now()
-        if turn.state != "running":
-            raise Superseded(agent.id)
+        turn, now = await _require_turn(work, agent, turn_id, "running"), self.clock.now()
         cut = turn.interrupt()
         exposed = self.runner.commands.expose_after_interruption(turn.call.name, agent)
         return replace(move(exposed, cut, Awaiting(), now), audit=(AuditEntry.of_end(agent, cut, now),))
@@ -239,3 +233,11 @@ class AgentLoop:
             return outcome
         helpers = [each for each in await list_helpers_below(work, outcome.agent) if each.parent == outcome.agent.id]
         return wait_for([each.name for each in helpers if not each.is_at_rest], outcome, now)
+
+
+async def _require_turn(work: UnitOfWork, agent: Agent, turn_id: TurnId, state: TurnState) -> Turn:
+    """The turn; raise Superseded if another worker or a person has changed its state."""
+    turn = await work.turns.get(agent.channel, turn_id)
+    if turn.state != state:
+        raise Superseded(agent.id)
+    return turn
