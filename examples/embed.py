@@ -31,7 +31,8 @@ async def on_doubles() -> str:
 
 
 async def on_sqlite(folder: Path, base_url: str) -> str:
-    async with open_core(folder, base_url=base_url, api_key=os.environ.get("OPENAI_API_KEY", "")) as core:
+    key, model = os.environ.get("OPENAI_API_KEY", ""), os.environ.get("SMART_MODEL", "")
+    async with open_core(folder, base_url=base_url, api_key=key, model=model) as core:
         return summarise_run(await run_agent(core, DRAFT, decide, notify=print))
 
 

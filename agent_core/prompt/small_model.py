@@ -22,7 +22,7 @@ from agent_core.model.turn import Turn, text_of
 from agent_core.oversight.untrusted_content import is_from_outside
 from agent_core.prompt.command_selection import defaults_of, may_finish, repeated_call, select_commands
 from agent_core.prompt.history import READ_TURN, indent, name_of, quote, truncate, writer_of
-from agent_core.prompt.packing import TOKENS_PER_PROMPT, Situation, TokenRoom
+from agent_core.prompt.packing import TOKENS_PER_PROMPT, PackedPrompt, Situation, TokenRoom
 
 TEMPERATURE = 0.2
 MAX_REPLY_TOKENS = 600
@@ -80,7 +80,7 @@ def pack(situation: Situation, room: TokenRoom) -> tuple[Message, ...]:
     wanted, first = min(MIN_STEPS, max(len(situation.turns) - 1, 0)), None
     for measure in LIMITS:
         fitting = draft.fit(measure)
-        if fitting and fitting.steps >= wanted:
+        if fitting and fitting.turns >= wanted:
             return fitting.messages
         first = first or fitting
     if first is None:
@@ -109,14 +109,6 @@ def instructions(situation: Situation, commands: Sequence[CommandSpec]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class SmallModelPrompt:
-    """A prompt that fits, and the number of older steps that it shows."""
-
-    messages: tuple[Message, ...]
-    steps: int
-
-
-@dataclass(frozen=True, slots=True)
 class PromptBuilder:
     """Builds a prompt with as many of the older steps as fit."""
 
@@ -125,8 +117,8 @@ class PromptBuilder:
     system: Message
     room: TokenRoom
 
-    def fit(self, measure: SmallModelLimits) -> SmallModelPrompt | None:
-        """The prompt with as many older steps as fit, found by bisection; None if it does not fit without any."""
+    def fit(self, measure: SmallModelLimits) -> PackedPrompt | None:
+        """The prompt with as many older steps as fit, by bisection, and their number; None if not even none fit."""
         fewest, most = -1, len(self.situation.turns[:-1])
         found: tuple[Message, ...] = ()
         steps = most
@@ -137,7 +129,7 @@ class PromptBuilder:
             else:
                 most = steps - 1
             steps = (fewest + most + 1) // 2
-        return SmallModelPrompt(found, fewest) if found else None
+        return PackedPrompt(found, fewest) if found else None
 
     def user_text(self, measure: SmallModelLimits, steps: int) -> str:
         """The user message with so many of the older steps."""

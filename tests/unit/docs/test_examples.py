@@ -64,7 +64,7 @@ def test_the_example_runs_on_sqlite_with_a_real_endpoint(tmp_path: Path) -> None
         async with openai_standin() as endpoint:
             endpoint.answers(*(Says(text) for text in embed.REPLIES))
             command = [sys.executable, "-m", "examples.embed"]
-            environ = {**os.environ, "PYTHONPATH": str(ROOT), "OPENAI_BASE_URL": endpoint.base_url}
+            environ = {**os.environ, "PYTHONPATH": str(ROOT), "OPENAI_BASE_URL": endpoint.base_url, "SMART_MODEL": ""}
             process = await asyncio.create_subprocess_exec(
                 *command, cwd=tmp_path, env=environ, stdin=PIPE, stdout=PIPE, stderr=PIPE
             )
