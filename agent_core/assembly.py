@@ -156,7 +156,7 @@ class Core:
             agent_settings=AgentSettings(
                 database=database, waker=engine, clock=clock, write_priority=foundation.write_priority
             ),
-            memories=AgentMemories(database=database, clock=clock, memory=memory, ledger=ledger),
+            memories=AgentMemories(database=database, waker=engine, clock=clock, memory=memory, ledger=ledger),
             review=SelfReview(database=database, clock=clock, waker=engine, metered_model=metered_model, ledger=ledger),
             drafting=AgentDrafting(metered_model, ledger, options.limits),
             uploads=FileUploads(database=database, workspaces=ports.workspaces, waker=engine, clock=clock),

@@ -1,23 +1,36 @@
 """Running an agent without a chat platform: a function makes the decisions that people make elsewhere."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TypeAlias
 
-from agent_core.assembly import Core
+from agent_core.assembly import Core, CorePorts
+from agent_core.errors import ModelUnavailable
 from agent_core.model.actors import Actor, Origin
-from agent_core.model.agent import Agent, Awaiting
+from agent_core.model.agent import Agent, Awaiting, Thinking
 from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.decision import Decision
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId
+from agent_core.model.lines import counted
 from agent_core.model.note import Notice
 from agent_core.model.turn import Turn
+from agent_core.persistence.database import SqlDatabase
+from agent_core.persistence.schema import upgrade
+from agent_core.ports.clock import Clock
+from agent_core.providers.llm.openai_model import OpenAIModel
+from agent_core.providers.vector_index.embedded_index import EmbeddedIndex
+from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 
-PERSON = Actor(id="host", display="host", workspace="local")
-CHANNEL = ChannelScope("web", "local", "headless")
+HOST = Origin(by=Actor(id="host", display="host", workspace="local"), channel=ChannelScope("web", "local", "headless"))
+MAX_OUTAGE_SECONDS = 600.0
 
 Decide: TypeAlias = Callable[[Agent, Turn], Awaitable[Decision]]
+Notify: TypeAlias = Callable[[str], None]
 
 
 class HeadlessSurface:
@@ -50,46 +63,150 @@ class HeadlessSurface:
         return person
 
 
+@asynccontextmanager
+async def open_core(folder: Path, *, base_url: str, api_key: str = "", model: str = "") -> AsyncIterator[Core]:
+    """A core on SQLite and files in `folder`, which survive a restart, and on any OpenAI-compatible endpoint.
+
+    `model` "" uses the only model that the endpoint lists.
+    """
+    await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
+    url = f"sqlite:///{folder / 'agents.db'}"
+    await upgrade(url)
+    database, endpoint = SqlDatabase(url), OpenAIModel(base_url=base_url, api_key=api_key, model=model)
+    ports = CorePorts(
+        database=database,
+        model=endpoint,
+        index=EmbeddedIndex(database, folder / "vectors"),
+        surfaces=(HeadlessSurface(),),
+        workspaces=FolderWorkspaces(folder / "workspaces"),
+    )
+    try:
+        yield Core.assemble(ports)
+    finally:
+        await endpoint.close()
+        await database.close()
+
+
+def summarise_run(agent: Agent) -> str:
+    """The agent's status with its reason, its turns, and what was spent in tokens and US dollars."""
+    reason = getattr(agent.status, "reason", "")
+    tokens = agent.usage.prompt + agent.usage.completion
+    spent = f"{counted(agent.turns, 'turn')}, {counted(tokens, 'token')}, ${agent.usage.cost:.4f}"
+    return f"{agent.status.kind}: {reason}\n{spent}"
+
+
+def ignore_notice(_text: str) -> None:
+    """Discard a notice."""
+
+
 async def run_agent(
-    core: Core, draft: AgentDraft, decide: Decide, *, person: Actor = PERSON, channel: ChannelScope = CHANNEL
+    core: Core,
+    draft: AgentDraft,
+    decide: Decide,
+    *,
+    notify: Notify = ignore_notice,
+    max_outage_seconds: float = MAX_OUTAGE_SECONDS,
+    origin: Origin = HOST,
 ) -> Agent:
     """Create an agent and run it until it finishes, pauses or is stopped; return it as it is then.
 
-    `decide` is asked for each proposal of the agent and of its helpers, and the decision is recorded as `person`'s. An
-    approval counts for exactly the turn that `decide` was given. Raise InvalidInput for a draft with faults.
+    `decide` is asked for each proposal of the agent and of its helpers, and the decision is recorded as that of the
+    person in `origin`. An approval counts for exactly the turn that `decide` was given. `notify` gets a sentence each
+    time that the model could not be reached, with the time of the next try.
+
+    Raise InvalidInput for a draft with faults. Raise ModelUnavailable, with the agent paused, when the model could not
+    be reached for `max_outage_seconds`.
     """
-    origin, advanced = Origin(by=person, channel=channel), asyncio.Event()
+    outage = _Outage(clock=core.clock, notify=notify, max_seconds=max_outage_seconds)
+    agent = await core.service.create(draft, origin)
+    async with _run_engine(core) as wait:
+        while not agent.is_at_rest:
+            await wait(outage)
+            agents = await _list_family(core, agent)
+            outage.observe(agents)
+            if outage.seconds_left <= 0:
+                await core.loop.pause(agent.id, outage.reason)
+                raise ModelUnavailable(outage.reason)
+            await _decide_all(core, agents, decide, origin)
+            agent = await core.views.agent(origin.channel, agent.id)
+    return agent
+
+
+@dataclass(slots=True, kw_only=True)
+class _Outage:
+    """Since when an agent cannot reach its model. `announced` holds agent and number of each failed try."""
+
+    clock: Clock
+    notify: Notify
+    max_seconds: float
+    since: datetime | None = None
+    why: str = ""
+    announced: set[tuple[AgentId, int]] = field(default_factory=set)
+
+    def observe(self, agents: Sequence[Agent]) -> None:
+        """Announce each failed try once; the outage is over when no agent waits for the model."""
+        waiting = [(each, each.status) for each in agents if isinstance(each.status, Thinking) and each.status.held_up]
+        if not waiting:
+            self.since = None
+            self.announced.clear()
+            return
+        self.since = self.since or self.clock.now()
+        for agent, status in waiting:
+            self.why = status.held_up
+            if (agent.id, status.tries) not in self.announced:
+                self.announced.add((agent.id, status.tries))
+                self.notify(f"{agent.name} cannot reach the model: {self.why} Next try: {agent.wake_at:%H:%M:%S} UTC.")
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until the run is given up, `max_seconds` without an outage."""
+        passed = self.clock.now() - self.since if self.since else timedelta()
+        return self.max_seconds - passed.total_seconds()
+
+    @property
+    def reason(self) -> str:
+        return f"The model could not be reached for {self.max_seconds:,.0f} seconds. {self.why}"
+
+
+@asynccontextmanager
+async def _run_engine(core: Core) -> AsyncIterator[Callable[[_Outage], Awaitable[None]]]:
+    """Run the engine inside the block.
+
+    The given function waits until an agent has been advanced or the outage is too long, and raises the engine's error.
+    """
+    advanced = asyncio.Event()
 
     async def advance(agent_id: AgentId) -> None:
         await core.loop.advance(agent_id)
         advanced.set()
 
-    agent = await core.service.create(draft, origin)
+    async def wait(outage: _Outage) -> None:
+        waiting: list[asyncio.Task[object]] = [asyncio.create_task(advanced.wait())]
+        if outage.since:
+            waiting.append(asyncio.create_task(core.clock.sleep(outage.seconds_left)))
+        await asyncio.wait((*waiting, engine), return_when=asyncio.FIRST_COMPLETED)
+        for task in waiting:
+            task.cancel()
+        advanced.clear()
+        if engine.done():
+            await engine
+
     engine = asyncio.create_task(core.engine.run(advance))
     try:
-        while not agent.is_at_rest:
-            await _wait(advanced, engine)
-            await _decide_all(core, agent, decide, origin)
-            agent = await core.views.agent(channel, agent.id)
+        yield wait
     finally:
         engine.cancel()
         await asyncio.gather(engine, return_exceptions=True)
-    return agent
 
 
-async def _wait(advanced: asyncio.Event, engine: asyncio.Task[None]) -> None:
-    """Wait until an agent has been advanced; raise what ended the engine, if something did."""
-    waiting = asyncio.create_task(advanced.wait())
-    await asyncio.wait((waiting, engine), return_when=asyncio.FIRST_COMPLETED)
-    waiting.cancel()
-    advanced.clear()
-    if engine.done():
-        await engine
+async def _list_family(core: Core, agent: Agent) -> tuple[Agent, ...]:
+    """The agent as it is now, and its helpers."""
+    present = await core.views.agent(agent.channel, agent.id)
+    return present, *await core.views.family(agent.channel, agent.id)
 
 
-async def _decide_all(core: Core, agent: Agent, decide: Decide, origin: Origin) -> None:
-    helpers = await core.views.family(origin.channel, agent.id)
-    for each in (await core.views.agent(origin.channel, agent.id), *helpers):
+async def _decide_all(core: Core, agents: Sequence[Agent], decide: Decide, origin: Origin) -> None:
+    for each in agents:
         turn = await core.views.newest_turn(origin.channel, each.id)
         if isinstance(each.status, Awaiting) and turn and turn.state == "proposed":
             decision = await decide(each, turn)

@@ -15,13 +15,13 @@ HERE = Path(__file__).parent
 
 def main() -> int:
     """Run the benches that are named, or all; the exit code tells whether they ran, not whether promises are met."""
-    benches = found()
-    given = _given(benches)
-    codes = [_ran(name, long=given.long) for name in given.name or benches]
+    benches = list_benches()
+    given = _parse_arguments(benches)
+    codes = [_run(name, long=given.long) for name in given.name or benches]
     return max(codes, default=0)
 
 
-def found() -> Mapping[str, str]:
+def list_benches() -> Mapping[str, str]:
     """Every bench by its name, with the first line of its docstring."""
     trees = {
         path.stem: ast.parse(path.read_text("utf-8")) for path in sorted(HERE.glob("*.py")) if "_" not in path.stem
@@ -33,10 +33,10 @@ def _is_bench(tree: ast.Module) -> bool:
     return any(isinstance(node, ast.FunctionDef) and node.name == "main" for node in tree.body)
 
 
-def _given(benches: Mapping[str, str]) -> argparse.Namespace:
-    said = "\n".join(f"  {name:<10} {what}" for name, what in benches.items())
+def _parse_arguments(benches: Mapping[str, str]) -> argparse.Namespace:
+    listed = "\n".join(f"  {name:<10} {what}" for name, what in benches.items())
     parser = argparse.ArgumentParser(
-        prog="benchmarks", epilog=f"benches:\n{said}", formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="benchmarks", epilog=f"benches:\n{listed}", formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("name", nargs="*", help="which ones; all when none is named")
     parser.add_argument("--long", action="store_true", help="the long forms, which take minutes and gigabytes")
@@ -46,7 +46,7 @@ def _given(benches: Mapping[str, str]) -> argparse.Namespace:
     return given
 
 
-def _ran(name: str, *, long: bool) -> int:
+def _run(name: str, *, long: bool) -> int:
     sys.stdout.write("\n")
     sys.stdout.flush()
     flags = ["--long"] if long else []

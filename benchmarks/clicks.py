@@ -18,8 +18,8 @@ from urllib.parse import urlencode
 
 from aiohttp import ClientError, ClientSession, ClientTimeout, TCPConnector
 
-from benchmarks.clicks_cards import Click, fill, found
-from benchmarks.clicks_slack import LeanSlack, served
+from benchmarks.clicks_cards import Click, count_lost_and_repeated, fill
+from benchmarks.clicks_slack import LeanSlack, serve
 from benchmarks.start import free_port
 
 HERE = Path(__file__).parent
@@ -61,17 +61,17 @@ async def measure(home: Path, rates: Sequence[tuple[int, int]]) -> None:
     planned = (WARM_UP, *rates)
     cards = await fill(home, sum(rate * seconds for rate, seconds in planned))
     slack, steps = LeanSlack(), []
-    async with served(slack) as address, running(home, address) as signoff:
-        await quiet(slack)
+    async with serve(slack) as address, start_signoff(home, address) as signoff:
+        await wait_until_quiet(slack)
         async with ClientSession(connector=TCPConnector(limit=0), timeout=ClientTimeout(total=PATIENCE)) as session:
             for rate, seconds in planned:
                 clicks = [cards.pop() for _ in range(rate * seconds)]
                 await press(session, f"{signoff}/slack/events", clicks, rate)
-                await edited(slack, clicks)
+                await wait_until_edited(slack, clicks)
                 steps.append(Step(rate=rate, clicks=clicks))
                 say(line(steps[-1]))
-        await quiet(slack)
-    report(steps[1:], *await found(home, [click for step in steps for click in step.clicks]))
+        await wait_until_quiet(slack)
+    report(steps[1:], *await count_lost_and_repeated(home, [click for step in steps for click in step.clicks]))
 
 
 async def press(session: ClientSession, url: str, clicks: Sequence[Click], rate: int) -> None:
@@ -118,7 +118,7 @@ def payload(click: Click, person: str, ts: str) -> bytes:
     """What Slack sends for a press of Approve."""
     channel = click.card.partition("/")[0]
     action = {"type": "button", "action_id": "signoff.approve", "value": f"approve:{click.turn}:1"}
-    said = {
+    payload = {
         "type": "block_actions",
         "user": {"id": person, "team_id": "T1"},
         "team": {"id": "T1"},
@@ -129,10 +129,10 @@ def payload(click: Click, person: str, ts: str) -> bytes:
         "response_url": "http://127.0.0.1:1/",
         "actions": [{**action, "action_ts": f"{click.turn}.{ts}"}],
     }
-    return urlencode({"payload": json.dumps(said)}).encode()
+    return urlencode({"payload": json.dumps(payload)}).encode()
 
 
-async def edited(slack: LeanSlack, clicks: Sequence[Click]) -> None:
+async def wait_until_edited(slack: LeanSlack, clicks: Sequence[Click]) -> None:
     """Wait until every card was edited, and note when."""
     end = time.perf_counter() + PATIENCE
     while any(click.card.partition("/")[2] not in slack.edited for click in clicks) and time.perf_counter() < end:
@@ -142,7 +142,7 @@ async def edited(slack: LeanSlack, clicks: Sequence[Click]) -> None:
             click.edit = at - click.due
 
 
-async def quiet(slack: LeanSlack, seconds: float = 1.5) -> None:
+async def wait_until_quiet(slack: LeanSlack, seconds: float = 1.5) -> None:
     """Wait until nothing was asked of Slack for a while."""
     end = time.perf_counter() + 3 * PATIENCE
     while time.perf_counter() - slack.asked_at < seconds and time.perf_counter() < end:
@@ -150,7 +150,7 @@ async def quiet(slack: LeanSlack, seconds: float = 1.5) -> None:
 
 
 @asynccontextmanager
-async def running(home: Path, slack: str) -> AsyncIterator[str]:
+async def start_signoff(home: Path, slack: str) -> AsyncIterator[str]:
     """`python -m bot run` for this Slack; its address. Ended with the block."""
     port = free_port()
     given = {
@@ -200,9 +200,9 @@ def report(steps: Sequence[Step], lost: int, twice: int) -> None:
     verdict("run twice: 0", twice, 0)
 
 
-def verdict(promise: str, found: float, most: float) -> None:
+def verdict(promise: str, found: float, limit: float) -> None:
     """A promise and what was found."""
-    say(f"promise: {promise}: {found:,.0f} · {'met' if found <= most else 'NOT MET'}")
+    say(f"promise: {promise}: {found:,.0f} · {'met' if found <= limit else 'NOT MET'}")
 
 
 def say(text: str) -> None:

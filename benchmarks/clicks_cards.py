@@ -40,11 +40,11 @@ async def fill(home: Path, agents: int) -> list[Click]:
     url = f"sqlite:///{home / 'signoff.db'}"
     await upgrade(url)
     database, now, clicks = SqlDatabase(url), SystemClock().now(), []
-    preview = await foreseen(home, now)
+    preview = await compute_preview(home, now)
     for first in range(0, agents, 500):
         async with database.begin() as work:
             for number in range(first, min(first + 500, agents)):
-                agent, turn = asking(number, now, preview)
+                agent, turn = an_asking_agent(number, now, preview)
                 card = f"1000.{number:06}"
                 work.agents.add(agent)
                 work.turns.add(turn)
@@ -55,14 +55,14 @@ async def fill(home: Path, agents: int) -> list[Click]:
     return clicks
 
 
-async def foreseen(home: Path, now: datetime) -> Preview | None:
+async def compute_preview(home: Path, now: datetime) -> Preview | None:
     """What the command is going to do, which is the same for every agent."""
-    agent, turn = asking(0, now, None)
+    agent, turn = an_asking_agent(0, now, None)
     context = CommandContext(agent=agent, files=FolderWorkspaces(home / "workspaces").of(agent))
     return await Commands.of(*FILE_COMMANDS).get(turn.call.name).preview(turn.call.arguments, context)
 
 
-def asking(number: int, now: datetime, preview: Preview | None) -> tuple[Agent, Turn]:
+def an_asking_agent(number: int, now: datetime, preview: Preview | None) -> tuple[Agent, Turn]:
     """An agent and its first proposal: a line added to a file."""
     channel = ChannelScope("slack", "T1", f"C{number % CHANNELS}")
     origin = Origin(by=Actor(id="U1", display="person-1", workspace="T1"), channel=channel)
@@ -83,7 +83,7 @@ def asking(number: int, now: datetime, preview: Preview | None) -> tuple[Agent, 
     return agent, turn
 
 
-async def found(home: Path, clicks: Sequence[Click]) -> tuple[int, int]:
+async def count_lost_and_repeated(home: Path, clicks: Sequence[Click]) -> tuple[int, int]:
     """How many clicks were acknowledged but are not in the database or did not run, and how many ran twice."""
     database = SqlDatabase(f"sqlite:///{home / 'signoff.db'}")
     lost = twice = 0

@@ -44,7 +44,7 @@ class LeanSlack:
 
 
 @asynccontextmanager
-async def served(slack: LeanSlack) -> AsyncIterator[str]:
+async def serve(slack: LeanSlack) -> AsyncIterator[str]:
     """Its address; everything ends with the block."""
     app = web.Application(client_max_size=2**22)
     app.add_routes(

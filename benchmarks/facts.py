@@ -20,7 +20,7 @@ from agent_core.model.agent_policy import Policy
 from agent_core.model.command import RISK_CLASSES
 from agent_core.model.draft import AgentDraft
 from benchmarks.tokens import verdict
-from benchmarks.tokens_run import carried, running
+from benchmarks.tokens_run import run_agent, start_signoff
 from bot.bootstrap import Signoff, assemble
 from bot.settings import load
 
@@ -35,8 +35,8 @@ LEAST = 18
 class Fact:
     """A sentence, what in it must be known later, and a question in other words."""
 
-    told: str
-    kept: str
+    text: str
+    keyword: str
     asked: str
 
 
@@ -98,7 +98,7 @@ class Town:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class FactReport:
     """Where each fact is when everything is folded: in the summary, recalled by its question, in the agent's files."""
 
     agent: Agent
@@ -115,56 +115,56 @@ class Kept:
 def main() -> None:
     given = {name: value for name, value in os.environ.items() if name.startswith(("OPENAI_", "SMART_", "EMBEDDING_"))}
     is_real = "OPENAI_API_KEY" in given or "OPENAI_BASE_URL" in given
-    kept = asyncio.run(with_a_model(given) if is_real else scripted())
+    report = asyncio.run(run_with_model(given) if is_real else run_script())
     who = "the model's own summaries" if is_real else "summaries that forget everything"
-    _say(f"facts · {len(FACTS)} from the first turns, {who}, {kept.agent.turns} turns")
-    _say(f"in the summary {len(kept.summed_up)} · recalled {len(kept.recalled)} · in files {len(kept.filed)}")
+    _say(f"facts · {len(FACTS)} from the first turns, {who}, {report.agent.turns} turns")
+    _say(f"in the summary {len(report.summed_up)} · recalled {len(report.recalled)} · in files {len(report.filed)}")
     for fact in FACTS:
-        if fact not in kept.recalled:
-            _say(f"not recalled by “{fact.asked}”: {fact.told}")
-    _say(verdict("held by the summary, recall or files, all 20", len(kept.found), lambda found: found == len(FACTS)))
-    _say(verdict("recalled by a question in other words, 18", len(kept.recalled), lambda found: found >= LEAST))
+        if fact not in report.recalled:
+            _say(f"not recalled by “{fact.asked}”: {fact.text}")
+    _say(verdict("held by the summary, recall or files, all 20", len(report.found), lambda found: found == len(FACTS)))
+    _say(verdict("recalled by a question in other words, 18", len(report.recalled), lambda found: found >= LEAST))
 
 
-async def scripted(turns: int = MOST_TURNS) -> Kept:
+async def run_script(turns: int = MOST_TURNS) -> FactReport:
     """The script, with the embedder of this machine."""
-    async with running(Town(), turns, EMBEDDING_MODEL="local") as (signoff, _):
-        return await _worked(signoff, f"Read page_1.txt to page_{PAGES}.txt, then write report.md about roofs")
+    async with start_signoff(Town(), turns, EMBEDDING_MODEL="local") as (signoff, _):
+        return await _run_agent(signoff, f"Read page_1.txt to page_{PAGES}.txt, then write report.md about roofs")
 
 
-async def with_a_model(environment: dict[str, str]) -> Kept:
+async def run_with_model(environment: dict[str, str]) -> FactReport:
     """The same goal for a real model, within a budget."""
     with tempfile.TemporaryDirectory() as folder:
         async with assemble(load({**environment, "SIGNOFF_HOME": folder}, None), WebSurface()) as signoff:
             await signoff.models.prepare()
             goal = f"Read page_1.txt to page_{PAGES}.txt one by one, then write report.md about roofs in 25 short steps"
-            return await _worked(signoff, goal)
+            return await _run_agent(signoff, goal)
 
 
-async def _worked(signoff: Signoff, goal: str) -> Kept:
+async def _run_agent(signoff: Signoff, goal: str) -> FactReport:
     draft = AgentDraft(name="Clerk", goals=(goal,), policy=Policy(free=RISK_CLASSES), budget=BUDGET)
 
-    async def with_pages(agent: Agent) -> None:
+    async def write_pages(agent: Agent) -> None:
         for page in range(PAGES):
             facts = FACTS[page * 4 : page * 4 + 4]
-            text = "".join(f"{FILLER * 2}{fact.told} " for fact in facts)
+            text = "".join(f"{FILLER * 2}{fact.text} " for fact in facts)
             await signoff.core.uploads.workspaces.of(agent).write(f"page_{page + 1}.txt", text.encode())
 
-    agent = await carried(signoff, draft, prepared=with_pages)
+    agent = await run_agent(signoff, draft, prepare=write_pages)
     summary = " ".join((agent.digest.summary, *agent.digest.recalled))
     recalled = set()
     async with signoff.core.loop.ledger.open_tracker(agent) as tracker:
         for fact in FACTS:
             found = await signoff.core.loop.proposer.memory.recall(agent, fact.asked, MAX_RECALLED, tracker)
-            if any(fact.kept in one.memory.text for one in found):
+            if any(fact.keyword in one.memory.text for one in found):
                 recalled.add(fact)
     files = signoff.core.uploads.workspaces.of(agent)
     written = " ".join([(await files.read(file.path)).decode() for file in await files.list_files()])
-    return Kept(agent, _in(summary), frozenset(recalled), _in(written))
+    return FactReport(agent, _in(summary), frozenset(recalled), _in(written))
 
 
 def _in(text: str) -> frozenset[Fact]:
-    return frozenset(fact for fact in FACTS if fact.kept in text)
+    return frozenset(fact for fact in FACTS if fact.keyword in text)
 
 
 def _reply(text: str, name: str, arguments: dict[str, str]) -> str:

@@ -14,7 +14,7 @@ from agent_core.model.agent import Agent, Awaiting
 from agent_core.model.agent_policy import Policy
 from benchmarks.tokens import verdict
 from benchmarks.tokens_figures import Call
-from benchmarks.tokens_run import DRAFT, carried, running
+from benchmarks.tokens_run import DRAFT, run_agent, start_signoff
 from benchmarks.tokens_script import Script
 
 LENGTH = 40
@@ -67,31 +67,31 @@ def main() -> None:
     worst = 0.0
     for circle in CIRCLES:
         for how, lease in (("unasked", 0), ("under ×50", 50)):
-            agent = asyncio.run(held(circle, lease=lease))
+            agent = asyncio.run(run_circle(circle, lease=lease))
             repeats = _run(agent) / circle.length - 1
             worst = max(worst, repeats)
             _say(f"{circle.name:<20} {how:<10} {repeats:>4.1f} repeats · {_state(agent)}")
     _say(verdict("stopped within 3 repeats", worst, lambda found: found <= 3))
-    spent, after = asyncio.run(budgeted())
+    spent, after = asyncio.run(run_with_budget())
     _say(f"budget · ${spent:.4f} of ${LIMIT} spent, {after} calls begun after it was reached")
     _say(verdict("overshoot at most 1 call", after, lambda found: found <= 1))
     _say(verdict("spent at most the budget", float(spent / LIMIT), lambda found: found <= 1))
 
 
-async def held(circle: Circle, *, lease: int) -> Agent:
+async def run_circle(circle: Circle, *, lease: int) -> Agent:
     """The agent as it is when it rests or asks."""
     draft = replace(DRAFT, policy=Policy()) if lease else DRAFT
     away = {"GOOGLE_SEARCH_URL": "http://127.0.0.1:9/customsearch/v1"} if circle.name == "the same failure" else {}
-    async with running(circle, LENGTH, **away) as (signoff, _):
-        return await carried(signoff, draft, lease=lease)
+    async with start_signoff(circle, LENGTH, **away) as (signoff, _):
+        return await run_agent(signoff, draft, lease=lease)
 
 
-async def budgeted() -> tuple[Decimal, int]:
+async def run_with_budget() -> tuple[Decimal, int]:
     """What an agent spent of its budget, and how many calls were begun when nothing of it was left."""
     chat = [str(price * 1000) for price in PRICE]
     prices = json.dumps({"gpt-4": chat, "text-embedding-3-small": ["0.02", "0"]})
-    async with running(Script(), 60, MODEL_PRICES=prices) as (signoff, endpoint):
-        agent = await carried(signoff, replace(DRAFT, budget=LIMIT))
+    async with start_signoff(Script(), 60, MODEL_PRICES=prices) as (signoff, endpoint):
+        agent = await run_agent(signoff, replace(DRAFT, budget=LIMIT))
         return agent.budget.spent, _after(endpoint.calls)
 
 

@@ -24,10 +24,10 @@ def main() -> None:
     parser.add_argument("--long", action="store_true", help="100,000 memories too, for which 2 GB of disk are needed")
     sizes = (SMALL, MIDDLE, LARGE) if parser.parse_args().long else (SMALL, MIDDLE)
     RESULTS.mkdir(exist_ok=True)
-    report({(kind, number): measured(kind, number) for kind in KINDS for number in sizes})
+    report({(kind, number): measure(kind, number) for kind in KINDS for number in sizes})
 
 
-def measured(kind: str, number: int) -> Figures:
+def measure(kind: str, number: int) -> Figures:
     """Make so many memories and search them, each in a fresh process."""
     with tempfile.TemporaryDirectory(dir=RESULTS, prefix="memory-") as folder:
         _part("memory_filling", folder, kind, str(number))
@@ -48,8 +48,8 @@ def report(runs: Runs) -> None:
     for (kind, number), run in runs.items():
         parts = "".join(f"{run[each] / 10**6:>8,.0f}" for each in ("idle", "held", "mapped", "file"))
         _say(f"{f'{KINDS[kind]}: {number:,}':<28}{parts}")
-    for said in _promises(runs):
-        _say(said)
+    for line in _promises(runs):
+        _say(line)
 
 
 def _promises(runs: Runs) -> Iterator[str]:
@@ -62,8 +62,8 @@ def _promises(runs: Runs) -> Iterator[str]:
     for kind, name in KINDS.items():
         recall = runs[kind, largest]["recall"]
         yield _verdict(f"{largest:,} {name}: recall@10 at least 0.98", recall, lambda found: found >= 0.98)
-    most = max(run["held"] for run in runs.values()) / 10**6
-    yield _verdict("memory beside the map at most 150 MB", most, lambda found: found <= 150)
+    resident = max(run["held"] for run in runs.values()) / 10**6
+    yield _verdict("memory beside the map at most 150 MB", resident, lambda found: found <= 150)
     growth = _append(runs["clustered", largest]) / _append(runs["clustered", SMALL])
     yield _verdict(f"adding one to {largest:,} at most 1.5 × adding one to 1,000", growth, lambda found: found <= 1.5)
 

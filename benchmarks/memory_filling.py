@@ -40,16 +40,16 @@ Floats = NDArray[np.float32]
 
 def main() -> None:
     folder, kind, number = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-    made = clustered(number + QUERIES) if kind == "clustered" else asyncio.run(embedded(number + QUERIES))
+    made = clustered_vectors(number + QUERIES) if kind == "clustered" else asyncio.run(embed_texts(number + QUERIES))
     if len(made) < number + QUERIES:
         raise SystemExit(f"There are {len(made):,} texts, too few for {number:,} memories and {QUERIES:,} questions.")
     order = np.random.default_rng(60).permutation(len(made))
-    kept, asked = made[order[:number]], made[order[number:]]
-    asyncio.run(fill(folder, kept))
-    np.savez(folder / "asked.npz", asked=asked, nearest=nearest(kept, asked))
+    stored, asked = made[order[:number]], made[order[number:]]
+    asyncio.run(fill(folder, stored))
+    np.savez(folder / "asked.npz", asked=asked, nearest=nearest(stored, asked))
 
 
-def clustered(number: int) -> Floats:
+def clustered_vectors(number: int) -> Floats:
     """Vectors around centres: those of one cluster have a cosine of about a half."""
     chance = np.random.default_rng(60)
     centres = chance.standard_normal((number // IN_A_CLUSTER, DIMENSION), dtype=np.float32)
@@ -61,7 +61,7 @@ def clustered(number: int) -> Floats:
     return made
 
 
-async def embedded(number: int) -> Floats:
+async def embed_texts(number: int) -> Floats:
     """The vectors that the local embedder gives to real texts."""
     embedder, given = LocalEmbedder(), list(islice(texts(), number))
     vectors: list[Vector] = []
@@ -84,9 +84,9 @@ def texts() -> Iterator[str]:
                 yield passage
 
 
-def nearest(kept: Floats, asked: Floats) -> NDArray[np.intp]:
+def nearest(stored: Floats, asked: Floats) -> NDArray[np.intp]:
     """The numbers of those that are truly nearest to each."""
-    found = [np.argpartition(-(kept @ each), BEST)[:BEST] for each in asked]
+    found = [np.argpartition(-(stored @ each), BEST)[:BEST] for each in asked]
     return np.array(found)
 
 

@@ -27,19 +27,19 @@ APPENDED, WARMING = 50, 20
 
 
 def main() -> None:
-    sys.stdout.write(json.dumps(asyncio.run(run(Path(sys.argv[1])))))
+    sys.stdout.write(json.dumps(asyncio.run(measure(Path(sys.argv[1])))))
 
 
-async def run(folder: Path) -> dict[str, float]:
+async def measure(folder: Path) -> dict[str, float]:
     """Seconds and bytes of everything."""
     database = SqlDatabase(f"sqlite:///{folder / 'signoff.db'}")
     ids = await _ids(database)
-    asked, truth = _asked(folder, ids)
+    asked, truth = _load_queries(folder, ids)
     idle = _memory("RssAnon")
-    first = await _searched(EmbeddedIndex(database, folder / "index"), asked[:1])
+    first = await _time_search(EmbeddedIndex(database, folder / "index"), asked[:1])
     index = EmbeddedIndex(database, folder / "index")
-    again = await _searched(index, asked[:1])
-    await _searched(index, asked[:WARMING])
+    again = await _time_search(index, asked[:1])
+    await _time_search(index, asked[:WARMING])
     seconds: list[float] = []
     hits = 0
     for vector, nearest in zip(asked, truth, strict=True):
@@ -48,7 +48,7 @@ async def run(folder: Path) -> dict[str, float]:
         seconds.append(time.perf_counter() - before)
         hits += len(nearest & {memory_id for memory_id, _ in found})
     held = _memory("RssAnon")
-    appends = [await _appended(database, index, vector) for vector in asked[:APPENDED]]
+    appends = [await _time_append(database, index, vector) for vector in asked[:APPENDED]]
     await database.close()
     return {
         "p50": median(seconds),
@@ -73,7 +73,7 @@ async def _ids(database: SqlDatabase) -> Sequence[MemoryId]:
     return ids[::-1]
 
 
-def _asked(folder: Path, ids: Sequence[MemoryId]) -> tuple[list[Vector], list[set[MemoryId]]]:
+def _load_queries(folder: Path, ids: Sequence[MemoryId]) -> tuple[list[Vector], list[set[MemoryId]]]:
     import numpy as np
 
     with np.load(folder / "asked.npz") as made:
@@ -81,14 +81,14 @@ def _asked(folder: Path, ids: Sequence[MemoryId]) -> tuple[list[Vector], list[se
     return [Vector(each.tobytes()) for each in asked], [{ids[at] for at in each} for each in nearest]
 
 
-async def _searched(index: EmbeddedIndex, vectors: Sequence[Vector]) -> float:
+async def _time_search(index: EmbeddedIndex, vectors: Sequence[Vector]) -> float:
     before = time.perf_counter()
     for vector in vectors:
         await index.nearest(SPACE, PLACE, vector, BEST)
     return time.perf_counter() - before
 
 
-async def _appended(database: SqlDatabase, index: EmbeddedIndex, vector: Vector) -> tuple[float, float]:
+async def _time_append(database: SqlDatabase, index: EmbeddedIndex, vector: Vector) -> tuple[float, float]:
     """Seconds to save one more, and of the next search, which has to find it."""
     memory = Memory.of("Another fact.", source="bench", at=NOON + timedelta(minutes=1))
     before = time.perf_counter()

@@ -48,11 +48,11 @@ def main() -> None:
     if langgraph and points[-1] == LONG_POINTS[-1] and shutil.disk_usage(RESULTS).free < DISK_NEEDED:
         _say(f"LangGraph is left out: it needs {DISK_NEEDED / 10**9:.0f} GB of free disk.")
         langgraph = ""
-    ours, theirs = measured(langgraph, list(replies(points[-1] + AROUND)))
+    ours, theirs = measure(langgraph, list(replies(points[-1] + AROUND)))
     report(points, Runs(ours), Runs(theirs) if theirs else None)
 
 
-def measured(langgraph: str, script: Sequence[Figures]) -> tuple[list[Figures], list[Figures]]:
+def measure(langgraph: str, script: Sequence[Figures]) -> tuple[list[Figures], list[Figures]]:
     """Every round of both; none of LangGraph's without its interpreter."""
     ours, theirs = [], []
     for _ in range(ROUNDS):
@@ -75,8 +75,8 @@ def langgraph_python() -> str:
     try:
         subprocess.run([sys.executable, "-m", "venv", "--clear", ENVIRONMENT], check=True, timeout=120)
         subprocess.run([python, "-m", "pip", "install", "--quiet", *PACKAGES], check=True, timeout=600)
-    except (subprocess.SubprocessError, OSError) as fault:
-        _say(f"LangGraph cannot be installed, so Signoff is measured alone ({type(fault).__name__}).")
+    except (subprocess.SubprocessError, OSError) as error:
+        _say(f"LangGraph cannot be installed, so Signoff is measured alone ({type(error).__name__}).")
         return ""
     return str(python)
 
@@ -107,8 +107,8 @@ class Runs:
     @property
     def disk(self) -> float:
         """Megabytes of the database."""
-        most: int = max(each["disk"] for each in self.rounds)
-        return most / 10**6
+        largest: int = max(each["disk"] for each in self.rounds)
+        return largest / 10**6
 
 
 def report(points: Sequence[int], ours: Runs, theirs: Runs | None) -> None:
@@ -125,8 +125,8 @@ def report(points: Sequence[int], ours: Runs, theirs: Runs | None) -> None:
     _say(f"{f'{last:,} / 10':<12}{growths[0]:>20}{growths[1]:>20}{growths[2]:>26}")
     beside = f"{theirs.disk:>23,.0f} MB{theirs.disk / ours.disk:>8.0f}" if theirs else f"{'-':>26}"
     _say(f"{'disk':<12}{'':>20}{ours.disk:>17,.1f} MB{beside}")
-    for said in _promises(points, ours, theirs):
-        _say(said)
+    for line in _promises(points, ours, theirs):
+        _say(line)
 
 
 def _promises(points: Sequence[int], ours: Runs, theirs: Runs | None) -> Iterator[str]:

@@ -28,7 +28,7 @@ def main() -> None:
     replies = json.loads((folder / "replies.json").read_text("utf-8"))
     connection = sqlite3.connect(folder / "checkpoints.db", check_same_thread=False)
     connection.execute("PRAGMA synchronous = FULL")
-    graph = built(iter(replies), folder / "files", SqliteSaver(connection))
+    graph = build_graph(iter(replies), folder / "files", SqliteSaver(connection))
     seconds = run(graph, len(replies))
     connection.close()
     disk = sum(path.stat().st_size for path in folder.glob("checkpoints.db*"))
@@ -48,7 +48,7 @@ def run(graph: Any, turns: int) -> list[float]:
     return seconds
 
 
-def built(replies: Iterator[dict[str, Any]], files: Path, saver: Any) -> Any:
+def build_graph(replies: Iterator[dict[str, Any]], files: Path, saver: Any) -> Any:
     """The graph, ready to be invoked."""
     graph = StateGraph(MessagesState)
     graph.add_node("agent", agent(replies))

@@ -54,14 +54,14 @@ def main() -> None:
 async def run(folder: Path, replies: Sequence[Mapping[str, Any]]) -> tuple[list[float], list[float]]:
     """Approve every proposal but the last: seconds to the next one, and until the agent waits with all recorded."""
     shown, whole = [], []
-    async with office(folder, replies) as at:
+    async with run_core(folder, replies) as at:
         await at.service.create(DRAFT, Origin(by=ADA, channel=CHANNEL))
-        turn = await at.asked()
+        turn = await at.first_proposal()
         for number in range(len(replies) - 1):
             origin = Origin(by=ADA, channel=CHANNEL, delivery=f"click-{number}")
             before = time.perf_counter()
             await at.service.decide(turn.id, Approve(), origin, shown=turn.control_hash)
-            turn = await at.surface.proposed()
+            turn = await at.surface.next_proposal()
             shown.append(time.perf_counter() - before)
             await at.rested.wait()
             whole.append(time.perf_counter() - before)
@@ -70,16 +70,16 @@ async def run(folder: Path, replies: Sequence[Mapping[str, Any]]) -> tuple[list[
 
 
 @dataclass(slots=True, kw_only=True)
-class Office:
+class RunningCore:
     """Signoff at work. `rested` is set when the loop lets go of the agent."""
 
     service: AgentService
     surface: "WatchedSurface"
     rested: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def asked(self) -> Turn:
+    async def first_proposal(self) -> Turn:
         """The first proposal."""
-        turn = await self.surface.proposed()
+        turn = await self.surface.next_proposal()
         await self.rested.wait()
         self.rested.clear()
         return turn
@@ -98,7 +98,7 @@ class WatchedSurface(WebSurface):
             self.proposals.put_nowait(turn)
         return address
 
-    async def proposed(self) -> Turn:
+    async def next_proposal(self) -> Turn:
         """The next proposal that is shown."""
         async with asyncio.timeout(PATIENCE):
             return await self.proposals.get()
@@ -138,7 +138,7 @@ class ReplayModel:
 
 
 @asynccontextmanager
-async def office(folder: Path, replies: Sequence[Mapping[str, Any]]) -> AsyncIterator[Office]:
+async def run_core(folder: Path, replies: Sequence[Mapping[str, Any]]) -> AsyncIterator[RunningCore]:
     """The core as `bot` assembles it, and its engine running."""
     url = f"sqlite:///{folder / 'signoff.db'}"
     await upgrade(url)
@@ -154,7 +154,7 @@ async def office(folder: Path, replies: Sequence[Mapping[str, Any]]) -> AsyncIte
         ),
         lambda _parts: Commands.of(*FILE_COMMANDS, *FINISH_COMMANDS),
     )
-    at = Office(service=core.service, surface=surface)
+    at = RunningCore(service=core.service, surface=surface)
 
     async def advance(agent_id: AgentId) -> None:
         await core.loop.advance(agent_id)

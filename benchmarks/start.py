@@ -36,14 +36,14 @@ IMPORT = "import time; before = time.perf_counter(); import bot.bootstrap; print
 
 def main() -> None:
     RESULTS.mkdir(exist_ok=True)
-    imports = [imported() for _ in range(IMPORTS)]
+    imports = [measure_import() for _ in range(IMPORTS)]
     with tempfile.TemporaryDirectory(dir=RESULTS, prefix="start-") as folder:
         few, many = Path(folder, "few"), Path(folder, "many")
         many.mkdir()
-        started(few)  # makes the data folder, and leaves the caches warm
-        starts = [started(few) for _ in range(STARTS)]
+        measure_start(few)  # makes the data folder, and leaves the caches warm
+        starts = [measure_start(few) for _ in range(STARTS)]
         asyncio.run(fill(many, AGENTS))
-        crowded = [started(many) for _ in range(STARTS)]
+        crowded = [measure_start(many) for _ in range(STARTS)]
     report(imports, starts, crowded)
 
 
@@ -56,7 +56,7 @@ class Start:
     resident: int
 
 
-def imported() -> float:
+def measure_import() -> float:
     """Seconds that the import takes in a new interpreter."""
     done = subprocess.run(
         [sys.executable, "-c", IMPORT], cwd=HERE.parent, check=True, capture_output=True, timeout=PATIENCE
@@ -64,29 +64,29 @@ def imported() -> float:
     return float(done.stdout)
 
 
-def started(home: Path) -> Start:
+def measure_start(home: Path) -> Start:
     """Start Signoff on this data folder and fetch its page once."""
     port, before = free_port(), time.perf_counter()
-    with running(home, port) as process:
+    with start_process(home, port) as process:
         while not is_listening(port):
             with suppress(subprocess.TimeoutExpired):
                 process.wait(INTERVAL)
                 raise RuntimeError(f"Signoff ended with code {process.returncode}.")
             if time.perf_counter() - before > PATIENCE:
                 raise TimeoutError(f"No page after {PATIENCE:.0f} seconds.")
-        idle = resident(process.pid)
-        page(port)
-        return Start(seconds=time.perf_counter() - before, idle=idle, resident=resident(process.pid))
+        idle = resident_bytes(process.pid)
+        fetch_page(port)
+        return Start(seconds=time.perf_counter() - before, idle=idle, resident=resident_bytes(process.pid))
 
 
 @contextmanager
-def running(home: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
+def start_process(home: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
     """`python -m bot run` with no settings but these; ended with the block."""
     home.mkdir(parents=True, exist_ok=True)
-    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    inherited = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     given = {"SIGNOFF_HOME": str(home), "PORT": str(port), "PYTHONPATH": str(HERE.parent)}
     process = subprocess.Popen(
-        [sys.executable, "-m", "bot", "run"], cwd=home, env=kept | given, stdout=subprocess.DEVNULL
+        [sys.executable, "-m", "bot", "run"], cwd=home, env=inherited | given, stdout=subprocess.DEVNULL
     )
     try:
         yield process
@@ -115,7 +115,7 @@ def is_listening(port: int) -> bool:
     return True
 
 
-def page(port: int) -> None:
+def fetch_page(port: int) -> None:
     """Fetch the first page, to its end."""
     request = f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n".encode()
     with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection:
@@ -125,7 +125,7 @@ def page(port: int) -> None:
         raise RuntimeError(f"The page was refused: {answer[:80]!r}")
 
 
-def resident(process: int) -> int:
+def resident_bytes(process: int) -> int:
     """Bytes of memory the process holds, or 0 where the system does not tell in /proc."""
     with suppress(OSError):
         lines = Path(f"/proc/{process}/status").read_text("utf-8").splitlines()
@@ -144,7 +144,7 @@ async def fill(home: Path, agents: int) -> None:
         for number in range(agents):
             draft = AgentDraft(name=f"Clerk {number}", goals=("Study the market",)).tidied()
             agent = replace(draft.made(origin, now).become(Awaiting(), now), thread=thread, turns=1)
-            turn = asked(agent, now)
+            turn = a_proposed_turn(agent, now)
             work.agents.add(agent)
             work.turns.add(turn)
             work.turns.mark_shown(turn, turn.id, now)
@@ -152,7 +152,7 @@ async def fill(home: Path, agents: int) -> None:
     await database.close()
 
 
-def asked(agent: Agent, at: datetime) -> Turn:
+def a_proposed_turn(agent: Agent, at: datetime) -> Turn:
     """The agent's first proposal."""
     call = CommandCall("write_to_file", {"filename": "notes.md", "text": "The market is calm. " * 20})
     return Turn(
@@ -171,10 +171,10 @@ def report(imports: Sequence[float], starts: Sequence[Start], crowded: Sequence[
     """Print the table and what became of the promises."""
     _say(f"start · medians of {IMPORTS} imports and {STARTS} starts (fastest-slowest)")
     _say(f"{'import bot.bootstrap':<46}{_seconds(imports)}")
-    for said, found in (("", starts), (f" · {AGENTS:,} idle agents", crowded)):
-        _say(f"{f'run to first page{said}':<46}{_seconds([start.seconds for start in found])}")
-        _say(f"{f'resident when it listens{said}':<46}{_megabytes([start.idle for start in found])}")
-        _say(f"{f'resident after the page{said}':<46}{_megabytes([start.resident for start in found])}")
+    for label, found in (("", starts), (f" · {AGENTS:,} idle agents", crowded)):
+        _say(f"{f'run to first page{label}':<46}{_seconds([start.seconds for start in found])}")
+        _say(f"{f'resident when it listens{label}':<46}{_megabytes([start.idle for start in found])}")
+        _say(f"{f'resident after the page{label}':<46}{_megabytes([start.resident for start in found])}")
     _verdict("import in at most 0.6 s", median(imports), IMPORT_PROMISE)
     _verdict("first page in at most 2 s", median(start.seconds for start in starts), START_PROMISE)
 
@@ -187,8 +187,8 @@ def _megabytes(measured: Sequence[int]) -> str:
     return f"{median(measured) / 10**6:6.0f} MB" if all(measured) else "not told"
 
 
-def _verdict(promise: str, found: float, most: float) -> None:
-    _say(f"promise: {promise}: {found:.2f} · {'met' if found <= most else 'NOT MET'}")
+def _verdict(promise: str, found: float, limit: float) -> None:
+    _say(f"promise: {promise}: {found:.2f} · {'met' if found <= limit else 'NOT MET'}")
 
 
 def _say(text: str) -> None:

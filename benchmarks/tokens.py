@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from benchmarks.tokens_figures import Figures, figures_of
-from benchmarks.tokens_run import played
+from benchmarks.tokens_run import record_calls
 from benchmarks.tokens_script import Script, script_from
 
 PRICES = (0.10, 0.25, 0.50)
@@ -33,13 +33,13 @@ def main() -> None:
     )
     given = parser.parse_args()
     script = script_from(given.script, given.seed) if given.script else Script(given.seed)
-    short = figures_of(asyncio.run(played(script, 60)))
+    short = figures_of(asyncio.run(record_calls(script, 60)))
     report(short)
     if given.long:
-        long = figures_of(asyncio.run(played(script, 300)))
+        long = figures_of(asyncio.run(record_calls(script, 300)))
         _say("")
-        for said in grown(long):
-            _say(said)
+        for line in growth_lines(long):
+            _say(line)
 
 
 def report(figures: Figures) -> None:
@@ -56,8 +56,8 @@ def report(figures: Figures) -> None:
         f"standing prompt {figures.standing:,} · completion {figures.completion:,} · embeddings "
         f"{figures.embeddings} calls, {figures.embedded:,} tokens · largest prompt {max(figures.sizes):,}"
     )
-    for said in promises(figures):
-        _say(said)
+    for line in promises(figures):
+        _say(line)
 
 
 def promises(figures: Figures) -> Iterator[str]:
@@ -74,7 +74,7 @@ def promises(figures: Figures) -> Iterator[str]:
     yield verdict("embedding tokens at most 40,000", figures.embedded, lambda found: found <= 40_000)
 
 
-def grown(figures: Figures) -> Iterator[str]:
+def growth_lines(figures: Figures) -> Iterator[str]:
     """What a turn takes later on."""
     early, late = figures.around(60), figures.around(300)
     yield f"tokens · a prompt around turn 60 takes {early:,.0f}, around turn 300 {late:,.0f}"

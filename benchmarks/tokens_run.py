@@ -14,7 +14,7 @@ from agent_core.model.command import RISK_CLASSES
 from agent_core.model.decision import Approve
 from agent_core.model.draft import AgentDraft
 from benchmarks.tokens_figures import Call
-from benchmarks.tokens_script import Played
+from benchmarks.tokens_script import ReplayScript
 from benchmarks.tokens_stub import Stub, stub
 from bot.bootstrap import Signoff, assemble
 from bot.settings import load
@@ -31,17 +31,17 @@ DRAFT = AgentDraft(
 LONGEST = 600.0
 
 
-async def played(script: Played, turns: int) -> Sequence[Call]:
+async def record_calls(script: ReplayScript, turns: int) -> Sequence[Call]:
     """Every request of the run."""
-    async with running(script, turns) as (signoff, endpoint):
-        agent = await carried(signoff, DRAFT)
+    async with start_signoff(script, turns) as (signoff, endpoint):
+        agent = await run_agent(signoff, DRAFT)
         if agent.status.kind != "finished" or agent.turns != turns:
             raise SystemExit(f"The run ended at turn {agent.turns}, {agent.status}.")
         return endpoint.calls
 
 
 @asynccontextmanager
-async def running(script: Played, turns: int, **settings: str) -> AsyncIterator[tuple[Signoff, Stub]]:
+async def start_signoff(script: ReplayScript, turns: int, **settings: str) -> AsyncIterator[tuple[Signoff, Stub]]:
     """Signoff as it ships, on a data folder of its own, with the stub for its endpoint."""
     with tempfile.TemporaryDirectory() as folder:
         async with stub(script, turns) as endpoint:
@@ -58,35 +58,35 @@ async def running(script: Played, turns: int, **settings: str) -> AsyncIterator[
                 yield signoff, endpoint
 
 
-async def carried(
+async def run_agent(
     signoff: Signoff,
     draft: AgentDraft,
     *,
     lease: int = 0,
-    prepared: Callable[[Agent], Awaitable[None]] | None = None,
+    prepare: Callable[[Agent], Awaitable[None]] | None = None,
 ) -> Agent:
     """An agent from its making until it rests or asks; with a lease, its first proposal is approved so many times.
 
-    `prepared` is done before it begins to think.
+    `prepare` is done before it begins to think.
     """
     origin = Origin(by=ADA, channel=CHANNEL)
     agent = await signoff.core.service.create(draft, origin)
-    if prepared:
-        await prepared(agent)
+    if prepare:
+        await prepare(agent)
     engine = asyncio.create_task(work(signoff.core.engine, signoff.core.loop))
     try:
         async with asyncio.timeout(LONGEST):
-            agent = await _rested(signoff, agent)
+            agent = await _wait_until_rested(signoff, agent)
             if lease and (turn := await signoff.core.views.newest_turn(CHANNEL, agent.id)):
                 await signoff.core.service.decide(turn.id, Approve(lease), origin, shown=turn.control_hash)
-                agent = await _rested(signoff, agent)
+                agent = await _wait_until_rested(signoff, agent)
     finally:
         engine.cancel()
         await asyncio.gather(engine, return_exceptions=True)
     return agent
 
 
-async def _rested(signoff: Signoff, agent: Agent) -> Agent:
+async def _wait_until_rested(signoff: Signoff, agent: Agent) -> Agent:
     while True:
         agent = await signoff.core.views.agent(CHANNEL, agent.id)
         if agent.is_at_rest or isinstance(agent.status, Awaiting):

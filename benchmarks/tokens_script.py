@@ -13,7 +13,7 @@ from benchmarks.overhead import CITIES, KINDS, NOUNS, VERBS
 RHYTHM = ("search", "new", "more", "read", "search", "more", "read", "search", "more", "wait")
 
 
-class Played(Protocol):
+class ReplayScript(Protocol):
     """What a run is made of."""
 
     def replies(self, turns: int) -> Iterator[str]:
@@ -71,15 +71,15 @@ class Script:
         return random.Random(repr((self.seed, *key)))
 
 
-def script_from(path: Path, seed: str) -> Played:
+def script_from(path: Path, seed: str) -> ReplayScript:
     """The `Transcript(seed)` of another file; it is run as it is."""
     spec = spec_from_file_location("transcript", path)
     if spec is None or spec.loader is None:
         raise SystemExit(f"{path} is no Python file.")
     module: Any = module_from_spec(spec)
     spec.loader.exec_module(module)
-    played: Played = module.Transcript(seed)
-    return played
+    script: ReplayScript = module.Transcript(seed)
+    return script
 
 
 def _command(kind: str, book: str, chance: random.Random) -> tuple[str, dict[str, str]]:

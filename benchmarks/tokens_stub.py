@@ -11,7 +11,7 @@ import numpy as np
 from aiohttp import web
 
 from benchmarks.tokens_figures import ENCODING, Call
-from benchmarks.tokens_script import Played
+from benchmarks.tokens_script import ReplayScript
 
 DIMENSION = 1536
 MODELS = ("gpt-4", "text-embedding-3-small")
@@ -21,7 +21,7 @@ MODELS = ("gpt-4", "text-embedding-3-small")
 class Stub:
     """The n-th turn gets the n-th reply, prose gets a summary."""
 
-    script: Played
+    script: ReplayScript
     replies: list[str]
     calls: list[Call] = field(default_factory=list)
     url: str = ""
@@ -68,7 +68,7 @@ class Stub:
 
 
 @asynccontextmanager
-async def stub(script: Played, turns: int) -> AsyncIterator[Stub]:
+async def stub(script: ReplayScript, turns: int) -> AsyncIterator[Stub]:
     """The endpoint on a free port, while the block lasts."""
     stub, app = Stub(script, list(script.replies(turns))), web.Application(client_max_size=64 * 2**20)
     app.router.add_get("/v1/models", stub.models)

@@ -60,17 +60,17 @@ async def assemble(settings: Settings, *surfaces: ChatSurface, with_platforms: b
     make_home(settings)
     await migrate_database(settings)
     close_to_others(settings)
-    ground = await _Ground.of(settings)
+    shared = await _SharedParts.of(settings)
     platforms: list[WiredPlatform] = []
     try:
         if with_platforms:
-            platforms.extend(each.wire(settings, ground.parts) for each in platforms_on(settings))
+            platforms.extend(each.wire(settings, shared.parts) for each in platforms_on(settings))
         every = (*surfaces, *(platform.surface for platform in platforms))
-        yield _wired(ground, every, platforms)
+        yield _wired(shared, every, platforms)
     finally:
         for platform in platforms:
             await platform.close()
-        await ground.close()
+        await shared.close()
 
 
 async def migrate_database(settings: Settings) -> None:
@@ -118,7 +118,7 @@ async def _tables(settings: Settings) -> Tables:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Ground:
+class _SharedParts:
     """The parts that every other part depends on."""
 
     settings: Settings
@@ -129,7 +129,7 @@ class _Ground:
     tools: Tools
 
     @classmethod
-    async def of(cls, settings: Settings) -> "_Ground":
+    async def of(cls, settings: Settings) -> "_SharedParts":
         database, clock = SqlDatabase(settings.database_url), SystemClock()
         workspaces = FolderWorkspaces(settings.home / "workspaces")
         models, tools = Models.of(settings, database), await Tools.of(settings, workspaces, clock)
@@ -145,20 +145,20 @@ class _Ground:
         await self.database.close()
 
 
-def _wired(ground: _Ground, surfaces: Sequence[ChatSurface], platforms: Sequence[WiredPlatform]) -> Signoff:
-    settings, models = ground.settings, ground.models
+def _wired(shared: _SharedParts, surfaces: Sequence[ChatSurface], platforms: Sequence[WiredPlatform]) -> Signoff:
+    settings, models = shared.settings, shared.models
     ports = CorePorts(
-        database=ground.database,
+        database=shared.database,
         model=models.model,
         index=models.index,
         surfaces=surfaces,
-        workspaces=ground.workspaces,
-        sandbox=ground.tools.sandbox,
-        clock=ground.clock,
+        workspaces=shared.workspaces,
+        sandbox=shared.tools.sandbox,
+        clock=shared.clock,
         tokens=models.tokens,
         embedder=models.embedder,
     )
-    catalog = CommandCatalog(settings=settings, tools=ground.tools, search=models.search)
+    catalog = CommandCatalog(settings=settings, tools=shared.tools, search=models.search)
     core = Core.assemble(ports, catalog.commands, _options(settings))
     return Signoff(
         settings=settings,

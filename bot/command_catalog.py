@@ -5,17 +5,19 @@ from dataclasses import dataclass
 
 from agent_core.assembly import CommandParts
 from agent_core.commands.agents import AgentCommands
+from agent_core.commands.downloads import DownloadCommands
 from agent_core.commands.files import FileCommands
 from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.functions import FunctionCommands
 from agent_core.commands.history import HistoryCommands
 from agent_core.commands.media import MediaCommands
 from agent_core.commands.memory import MemoryCommands
+from agent_core.commands.pages import PageCommands
 from agent_core.commands.programs import ProgramCommands
 from agent_core.commands.publish import PublishCommands
 from agent_core.commands.redaction import redact_output
 from agent_core.commands.registry import Command, Commands
-from agent_core.commands.web import WebCommands
+from agent_core.commands.web_search import WebSearchCommands
 from agent_core.errors import SettingsError
 from agent_core.oversight.secrets import Secrets
 from agent_core.ports.search import Search
@@ -74,7 +76,12 @@ class CommandCatalog:
         )
 
     def _web(self, parts: CommandParts) -> tuple[Command, ...]:
-        commands = WebCommands(self.search, self.tools.web, parts.metered_model, parts.database).commands
+        web, database = self.tools.web, parts.database
+        commands = (
+            *WebSearchCommands(self.search).commands,
+            *PageCommands(web, parts.metered_model, database).commands,
+            *DownloadCommands(web, database).commands,
+        )
         reasons = {"clone_repository": self.tools.no_clones}
         if not self.settings.allow_downloads:
             reasons["download_file"] = NO_DOWNLOADS

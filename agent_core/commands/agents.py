@@ -78,9 +78,9 @@ class AgentCommands:
     async def preview_start(self, given: StartAgentArguments, context: CommandContext) -> Preview:
         """The rules under which the helper will work."""
         helpers = await self.helpers.of(context.agent)
-        said = f"A helper in this thread, beside {len(helpers)} others" if helpers else "A helper in this thread"
+        title = f"A helper in this thread, beside {len(helpers)} others" if helpers else "A helper in this thread"
         body = "It shares the files, the budget and the policy. People approve each of its commands."
-        return Preview(title=said, body=body, target=given.name)
+        return Preview(title=title, body=body, target=given.name)
 
     async def preview_message(self, given: MessageAgentArguments, context: CommandContext) -> Preview:
         """The helper that reads the message, and its state."""

@@ -6,12 +6,11 @@ from functools import partial
 from pydantic import Field
 
 from agent_core.commands.files import FILE_ALIASES
-from agent_core.commands.pages import URL_ALIASES, UrlArguments, reached_hosts_text
+from agent_core.commands.pages import URL_ALIASES, UrlArguments, load_sites, reached_hosts_text
 from agent_core.commands.registry import Command, CommandContext, CommandOutput, declare
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
 from agent_core.model.lines import counted
-from agent_core.model.sites import SITES_KEY, Sites, parse_sites
 from agent_core.ports.database import Database
 from agent_core.ports.web import ClonedRepository, Web
 
@@ -47,32 +46,32 @@ class DownloadCommands:
 
     async def download_file(self, given: UrlAndFile, context: CommandContext) -> CommandOutput:
         """Download something into a file."""
-        fetched = await self.web.fetch(given.url, await self._sites(context), MAX_FILE_BYTES)
+        fetched = await self.web.fetch(given.url, await load_sites(self.database, context), MAX_FILE_BYTES)
         await context.files.write(given.filename, fetched.data, expected=context.approved_basis)
         kind = f", said to be {fetched.kind[:60]}" if fetched.kind else ""
-        said = f"{given.filename} now holds {counted(len(fetched.data), 'byte')}{kind}, from {fetched.url}."
+        text = f"{given.filename} now holds {counted(len(fetched.data), 'byte')}{kind}, from {fetched.url}."
         return CommandOutput(
-            text="\n".join(filter(None, (said, reached_hosts_text(fetched.hosts)))), files=(given.filename,)
+            text="\n".join(filter(None, (text, reached_hosts_text(fetched.hosts)))), files=(given.filename,)
         )
 
     async def clone_repository(self, given: UrlAndFolder, context: CommandContext) -> str:
         """Copy the files of a git repository, without its history."""
         folder = await _new_folder(given.clone_path, context)
-        cloned = await self.web.clone(given.url, await self._sites(context), MAX_REPOSITORY_BYTES)
+        cloned = await self.web.clone(given.url, await load_sites(self.database, context), MAX_REPOSITORY_BYTES)
         written, why = await _write(cloned, folder, context)
         return _clone_text(cloned, folder, written, why)
 
     async def preview_download(self, given: UrlAndFile, context: CommandContext) -> Preview:
         """The host, and whether a file is replaced."""
         basis = await context.files.fingerprint(given.filename)
-        where = self.web.host_of(given.url, await self._sites(context))
+        where = self.web.host_of(given.url, await load_sites(self.database, context))
         what = f"{'replaces' if basis else 'new file'} {given.filename}"
         return Preview(title=f"{where} · {what}", body="", target=given.filename, basis=basis)
 
     async def preview_clone(self, given: UrlAndFolder, context: CommandContext) -> Preview:
         """The host, and the new folder."""
         folder = await _new_folder(given.clone_path, context)
-        where = self.web.host_of(given.url, await self._sites(context))
+        where = self.web.host_of(given.url, await load_sites(self.database, context))
         return Preview(title=f"{where} · new folder {folder}", body="", target=folder)
 
     @property
@@ -97,10 +96,6 @@ class DownloadCommands:
             ),
         )
 
-    async def _sites(self, context: CommandContext) -> Sites:
-        async with self.database.begin() as work:
-            return parse_sites(await work.preferences.get(context.agent.channel, SITES_KEY))
-
 
 async def _new_folder(path: str, context: CommandContext) -> str:
     """The normalised path; raise CommandError if it is invalid or already exists."""
@@ -118,8 +113,8 @@ async def _write(cloned: ClonedRepository, folder: str, context: CommandContext)
     for number, (path, data) in enumerate(cloned.files):
         try:
             await context.files.write(f"{folder}/{path}", data)
-        except CommandError as fault:
-            return number, str(fault)
+        except CommandError as error:
+            return number, str(error)
         if number % REPORT_INTERVAL_FILES == 0:
             context.report(f"{number:,} of {len(cloned.files):,} files written")
     return len(cloned.files), ""
@@ -137,8 +132,8 @@ def _clone_text(cloned: ClonedRepository, folder: str, written: int, why: str) -
     return "\n".join(lines)
 
 
-def _names_line(heading: str, names: "list[str] | tuple[str, ...]", most: int) -> list[str]:
+def _names_line(heading: str, names: "list[str] | tuple[str, ...]", limit: int) -> list[str]:
     if not names:
         return []
-    more = f", and {len(names) - most:,} more" if len(names) > most else ""
-    return [f"{heading}: {', '.join(' '.join(name.split()) for name in names[:most])}{more}."]
+    more = f", and {len(names) - limit:,} more" if len(names) > limit else ""
+    return [f"{heading}: {', '.join(' '.join(name.split()) for name in names[:limit])}{more}."]

@@ -136,8 +136,8 @@ async def _code(given: Code, context: CommandContext) -> str:
 
 def _suggestions(given: list[str] | str) -> list[str]:
     """The suggestions, each on one line; raise CommandError for none, or too many or too long ones."""
-    told = [" ".join(wish.split()) for wish in ([given] if isinstance(given, str) else given)]
-    wishes = [wish for wish in told if wish]
+    lines = [" ".join(wish.split()) for wish in ([given] if isinstance(given, str) else given)]
+    wishes = [wish for wish in lines if wish]
     if not wishes:
         raise CommandError("Give at least one suggestion, in words.")
     if len(wishes) > MAX_SUGGESTIONS or any(len(wish) > MAX_SUGGESTION_CHARACTERS for wish in wishes):

@@ -53,7 +53,7 @@ async def _part(work: UnitOfWork, turn: Turn, part: str, context: CommandContext
             arguments = json.dumps(dict(turn.call.arguments), ensure_ascii=False, indent=1)
             return f"{thoughts.text}\n{turn.call.name} {arguments}"
         case "notes":
-            said = [note for note in await work.notes.of(context.agent) if note.taken_into == turn.id]
-            return notes_text(said) if said else "Nobody wrote anything before this turn."
+            notes = [note for note in await work.notes.of(context.agent) if note.taken_into == turn.id]
+            return notes_text(notes) if notes else "Nobody wrote anything before this turn."
         case _:
             return outcome(turn)

@@ -45,5 +45,4 @@ launch()
 
 
 def launch_command(script: str, arguments: Sequence[str]) -> tuple[str, ...]:
-    """The command line that runs a sealed script."""
     return (*PYTHON_COMMAND, LAUNCHER, script, *arguments)

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from agent_core.commands.files import FILE_ALIASES, PLAIN_TEXTS, Filename
 from agent_core.commands.registry import Command, CommandContext, CommandOutput, NoArguments, declare
 from agent_core.errors import CommandError
-from agent_core.memory.chunking import split_into_chunks
+from agent_core.memory.chunking import chunk_text
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.ids import MemoryId
 from agent_core.model.memory import Memory, Recalled
@@ -54,9 +54,11 @@ class MemoryCommands:
 
     async def memory_add(self, given: MemoryText, context: CommandContext) -> str:
         """Keep it in your long-term memory."""
-        kept = [self._new(piece, f"turn {context.agent.turns}") for piece in split_into_chunks(given.text)]
-        found = await self.memory.add(context.agent, kept, context.tracker)
-        return _saved_text(len(kept), "1 thing is" if len(kept) == 1 else f"{len(kept)} pieces are", findable=found)
+        memories = [self._new(piece, f"turn {context.agent.turns}") for piece in chunk_text(given.text)]
+        found = await self.memory.add(context.agent, memories, context.tracker)
+        return _saved_text(
+            len(memories), "1 thing is" if len(memories) == 1 else f"{len(memories)} pieces are", findable=found
+        )
 
     async def memory_recall(self, given: RecallArguments, context: CommandContext) -> str:
         """Find what is like it in your long-term memory."""
@@ -84,12 +86,12 @@ class MemoryCommands:
     async def ingest_file(self, given: Filename, context: CommandContext) -> str:
         """Take a file into your long-term memory."""
         reading = await self.documents.text_of(given.filename, await context.files.read(given.filename))
-        kept = [self._new(piece, given.filename) for piece in split_into_chunks(reading.text)]
-        if len(kept) > MAX_CHUNKS:
-            raise CommandError(f"{given.filename} is too long: it makes {len(kept)} pieces, {MAX_CHUNKS} at most.")
-        found = await self.memory.add(context.agent, kept, context.tracker)
+        memories = [self._new(piece, given.filename) for piece in chunk_text(reading.text)]
+        if len(memories) > MAX_CHUNKS:
+            raise CommandError(f"{given.filename} is too long: it makes {len(memories)} pieces, {MAX_CHUNKS} at most.")
+        found = await self.memory.add(context.agent, memories, context.tracker)
         note = f" {reading.note}" if reading.note else ""
-        return _saved_text(len(kept), f"{given.filename} is", findable=found) + note
+        return _saved_text(len(memories), f"{given.filename} is", findable=found) + note
 
     @property
     def commands(self) -> tuple[Command, ...]:

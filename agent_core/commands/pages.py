@@ -87,7 +87,7 @@ class PageCommands:
 
     async def preview(self, given: UrlArguments, context: CommandContext) -> Preview:
         """The host in the address; an address that is not allowed is rejected before people are asked."""
-        return Preview(title=self.web.host_of(given.url, await self._sites(context)), body="")
+        return Preview(title=self.web.host_of(given.url, await load_sites(self.database, context)), body="")
 
     @property
     def commands(self) -> tuple[Command, ...]:
@@ -101,19 +101,15 @@ class PageCommands:
             ),
         )
 
-    async def _sites(self, context: CommandContext) -> Sites:
-        async with self.database.begin() as work:
-            return parse_sites(await work.preferences.get(context.agent.channel, SITES_KEY))
-
     async def _page(self, given: UrlArguments, context: CommandContext) -> Page:
-        return await self.web.page(given.url, await self._sites(context))
+        return await self.web.page(given.url, await load_sites(self.database, context))
 
     async def _answer_from(self, page: Page, question: str, context: CommandContext) -> str:
         """The page's text if it is short, else what it says about the question."""
         if len(page.text) <= MAX_UNSUMMARISED_CHARACTERS:
             return page.text or "The page holds no text."
-        most, count = self._most(question, context)
-        parts = split_by_tokens(page.text, most, count)
+        limit, count = self._part_limit(question, context)
+        parts = split_by_tokens(page.text, limit, count)
         notes = PageNotes(whole=len(parts))
         if len(parts) > MAX_PARTS:
             notes.remark = f"Only the first {MAX_PARTS} of {len(parts)} parts of the page were read."
@@ -121,7 +117,7 @@ class PageCommands:
         if not notes.texts:
             return f"{page.text[:MAX_UNSUMMARISED_CHARACTERS]}\n\n({notes.remark} This is the beginning as it is.)"
         several = "\n\n".join(notes.texts)
-        if len(notes.texts) > 1 and count(several) < most and not notes.is_cut_short:
+        if len(notes.texts) > 1 and count(several) < limit and not notes.is_cut_short:
             several = await self._merge(notes, question, context) or several
         return f"{several}\n\n({notes.remark or 'The whole page was read.'})"
 
@@ -151,15 +147,21 @@ class PageCommands:
         question = ModelRequest(kind="summary", prompt=prompt, max_tokens=MAX_REPLY_TOKENS)
         return await self.metered_model.ask(question, context.agent.model, context.tracker)
 
-    def _most(self, question: str, context: CommandContext) -> tuple[int, Callable[[str], int]]:
+    def _part_limit(self, question: str, context: CommandContext) -> tuple[int, Callable[[str], int]]:
         """The tokens that one part may have, and the counter of tokens."""
         room = self.metered_model.room(self.metered_model.name_for(context.agent.model, "summary"))
-        most = min(MAX_PART_TOKENS, room.tokens - TOKENS_PER_PROMPT - room.taken_by(part_messages(question, "")))
-        if most < MIN_PART_TOKENS:
+        limit = min(MAX_PART_TOKENS, room.tokens - TOKENS_PER_PROMPT - room.taken_by(part_messages(question, "")))
+        if limit < MIN_PART_TOKENS:
             raise CommandError(
                 "The model's window is too small to read a page of this length with. Try get_hyperlinks."
             )
-        return most, room.count
+        return limit, room.count
+
+
+async def load_sites(database: Database, context: CommandContext) -> Sites:
+    """Which sites the agent's channel may reach."""
+    async with database.begin() as work:
+        return parse_sites(await work.preferences.get(context.agent.channel, SITES_KEY))
 
 
 def reached_hosts_text(hosts: Sequence[HostAddress]) -> str:
@@ -174,9 +176,9 @@ def _heading(page: Page) -> str:
     return "\n".join(filter(None, parts))
 
 
-def _links(links: Sequence[Link], most: int) -> str:
+def _links(links: Sequence[Link], limit: int) -> str:
     if not links:
         return "It has no links."
-    lines = [f"{number}. {link.text or '(no text)'}: {link.url}" for number, link in enumerate(links[:most], 1)]
-    more = f" (the first {most} of {len(links)})" if len(links) > most else ""
+    lines = [f"{number}. {link.text or '(no text)'}: {link.url}" for number, link in enumerate(links[:limit], 1)]
+    more = f" (the first {limit} of {len(links)})" if len(links) > limit else ""
     return "\n".join((f"Links{more}:", *lines))

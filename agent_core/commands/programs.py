@@ -8,10 +8,12 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import TypeAlias
 
 from pydantic import BaseModel, Field
 
+from agent_core.commands.files import FILE_ALIASES
 from agent_core.commands.launcher import launch_command
 from agent_core.commands.registry import Command, CommandContext, declare
 from agent_core.commands.sealed_programs import read_program
@@ -26,6 +28,11 @@ SHELL = ("/bin/sh", "-c")
 RUN_TIMEOUT_SECONDS, BACKGROUND_TIMEOUT_SECONDS = 120.0, 3_600.0
 MAX_NAMED_FILES, MAX_OVERHEARD_CHARACTERS = 20, 300
 UNAPPROVED_FILES_NOTE = "files that it runs are not part of this approval"
+COMMAND_LINE_ALIASES = dict.fromkeys(("command", "cmd", "line", "shell_command"), "command_line")
+PROCESS_ALIASES = dict.fromkeys(("id", "process", "process_id", "pid"), "key")
+SHELL_SYNONYMS = ("execute_shell_command", "run_shell", "shell", "bash", "run_command")
+START_SYNONYMS = ("shell_popen", "run_in_background", "start_process")
+LIST_SYNONYMS = ("read_process_output", "list_background_processes")
 FileStates: TypeAlias = Mapping[str, tuple[int, datetime]]
 
 
@@ -128,7 +135,30 @@ class ProgramCommands:
 
     @property
     def commands(self) -> tuple[Command, ...]:
-        return (*self._foreground, *self._background)
+        execute = partial(declare, risks=("execute",))
+        shell = partial(execute, CommandLine, category="shell", aliases=COMMAND_LINE_ALIASES)
+        processes = partial(declare, category="shell", aliases=PROCESS_ALIASES)
+        python, listing = partial(execute, PythonFile, category="code"), partial(processes, WhichProcess)
+        return (
+            python(
+                self.execute_python_file,
+                self.preview_python,
+                label="Run Python file",
+                synonyms=("execute_file", "run_python_file", "execute_python", "run_python"),
+                aliases={**FILE_ALIASES, "arguments": "args"},
+            ),
+            shell(self.execute_shell, self.preview_shell, label="Run in a shell", synonyms=SHELL_SYNONYMS),
+            shell(self.execute_shell_popen, self.preview_popen, label="Start in a shell", synonyms=START_SYNONYMS),
+            listing(self.list_processes, label="List processes", risks=("read",), synonyms=LIST_SYNONYMS),
+            processes(
+                Process,
+                self.end_process,
+                self.preview_end,
+                label="End process",
+                risks=("write",),
+                synonyms=("kill_process", "stop_process"),
+            ),
+        )
 
     @property
     def _confined(self) -> str:
@@ -140,73 +170,10 @@ class ProgramCommands:
         before = await _file_states(context.files)
         run = await self.sandbox.run(argv, context.agent, seconds=self.seconds, report=context.report, sealed=sealed)
         changes = _changes(before, await _file_states(context.files))
-        told = "\n".join(filter(None, (_run_text(run), changes, _output_text(run.output))))
+        text = "\n".join(filter(None, (_run_text(run), changes, _output_text(run.output))))
         if run.ended_because or run.exit_code != 0:
-            raise CommandError(told)
-        return told
-
-    @property
-    def _foreground(self) -> tuple[Command, ...]:
-        return (
-            declare(
-                PythonFile,
-                self.execute_python_file,
-                self.preview_python,
-                label="Run Python file",
-                risks=("execute",),
-                category="code",
-                synonyms=("execute_file", "run_python_file", "execute_python", "run_python"),
-                aliases={"file": "filename", "path": "filename", "file_path": "filename", "arguments": "args"},
-            ),
-            declare(
-                CommandLine,
-                self.execute_shell,
-                self.preview_shell,
-                label="Run in a shell",
-                risks=("execute",),
-                category="shell",
-                synonyms=("execute_shell_command", "run_shell", "shell", "bash", "run_command"),
-                aliases=COMMAND_LINE_ALIASES,
-            ),
-        )
-
-    @property
-    def _background(self) -> tuple[Command, ...]:
-        return (
-            declare(
-                CommandLine,
-                self.execute_shell_popen,
-                self.preview_popen,
-                label="Start in a shell",
-                risks=("execute",),
-                category="shell",
-                synonyms=("shell_popen", "run_in_background", "start_process"),
-                aliases=COMMAND_LINE_ALIASES,
-            ),
-            declare(
-                WhichProcess,
-                self.list_processes,
-                label="List processes",
-                risks=("read",),
-                category="shell",
-                synonyms=("read_process_output", "list_background_processes"),
-                aliases=PROCESS_ALIASES,
-            ),
-            declare(
-                Process,
-                self.end_process,
-                self.preview_end,
-                label="End process",
-                risks=("write",),
-                category="shell",
-                synonyms=("kill_process", "stop_process"),
-                aliases=PROCESS_ALIASES,
-            ),
-        )
-
-
-COMMAND_LINE_ALIASES = dict.fromkeys(("command", "cmd", "line", "shell_command"), "command_line")
-PROCESS_ALIASES = dict.fromkeys(("id", "process", "process_id", "pid"), "key")
+            raise CommandError(text)
+        return text
 
 
 def _split(args: str) -> list[str]:

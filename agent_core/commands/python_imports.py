@@ -50,13 +50,13 @@ class PythonSource:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # warnings about the program belong to its output
                 tree = ast.parse(python_bytes(text), path)
-        except (SyntaxError, ValueError) as fault:
-            if isinstance(fault, SyntaxError) and fault.msg.startswith(ENCODING_FAULT):
+        except (SyntaxError, ValueError) as error:
+            if isinstance(error, SyntaxError) and error.msg.startswith(ENCODING_FAULT):
                 raise not_utf8_error(path) from None
-            line = f" in line {fault.lineno}" if isinstance(fault, SyntaxError) and fault.lineno else ""
-            why = fault.msg if isinstance(fault, SyntaxError) else str(fault)
-            said = f"{path} is no valid Python {python_version()}{line}: {why[:MAX_FAULT_CHARACTERS]}."
-            raise CommandError(said) from None
+            line = f" in line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
+            why = error.msg if isinstance(error, SyntaxError) else str(error)
+            text = f"{path} is no valid Python {python_version()}{line}: {why[:MAX_FAULT_CHARACTERS]}."
+            raise CommandError(text) from None
         except (MemoryError, RecursionError):
             raise CommandError(f"{path} is nested too deeply to be read. Write it in smaller expressions.") from None
         return cls(text, tree)

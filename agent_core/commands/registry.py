@@ -171,13 +171,21 @@ class Commands:
 
     def finishes(self, name: str) -> bool:
         """Whether success of this command ends the agent's work."""
-        command = self._find(name)
-        return command is not None and command.spec.finishes
+        return bool((command := self._find(name)) and command.spec.finishes)
 
     def waits(self, name: str) -> bool:
         """Whether an agent waits for its helpers after this command."""
-        command = self._find(name)
-        return command is not None and command.spec.waits
+        return bool((command := self._find(name)) and command.spec.waits)
+
+    def may_return_untrusted(self, name: str, agent: Agent) -> bool:
+        """Whether the command's result may be untrusted content; True for an unknown command."""
+        command = self.by_name.get(name)
+        return command is None or may_return_untrusted(command.spec, agent)
+
+    def expose_after_interruption(self, name: str, agent: Agent) -> Agent:
+        """The agent after a command was interrupted that may have read untrusted content; an unknown one may have."""
+        command = self.by_name.get(name)
+        return assume_exposed(agent, command.spec) if command else agent.expose()
 
     @property
     def specs(self) -> tuple[CommandSpec, ...]:
@@ -202,18 +210,6 @@ class Commands:
     def _near(self, name: str) -> str:
         names = {other: command.spec.name for command in self.by_name.values() for other in _names(command)}
         return next((names[other] for other in get_close_matches(normalise_name(name[:80]), names, n=1)), "")
-
-
-def may_return_untrusted_by_name(commands: Commands, name: str, agent: Agent) -> bool:
-    """Whether the command's result may be untrusted content; True for an unknown command."""
-    command = commands.by_name.get(name)
-    return command is None or may_return_untrusted(command.spec, agent)
-
-
-def expose_after_interruption(commands: Commands, name: str, agent: Agent) -> Agent:
-    """The agent after a command was interrupted that may have read untrusted content; an unknown one may have."""
-    command = commands.by_name.get(name)
-    return assume_exposed(agent, command.spec) if command else agent.expose()
 
 
 def _names(command: Command) -> list[str]:

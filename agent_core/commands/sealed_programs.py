@@ -147,7 +147,6 @@ class _ImportFollower:
             return False
 
     async def _names_in(self, parts: ModuleParts) -> set[str]:
-        """The modules and packages in a folder."""
         if self.listed is None:
             self.listed = tuple(entry.path for entry in await self.files.list_files(self.folder))
         inside = f"{self._path('/'.join(parts))}/" if parts else self._path("")
@@ -159,8 +158,8 @@ class _ImportFollower:
 
     def _too_long(self, length: int, what: str) -> CommandError:
         files = self.script if len(self.texts) <= 1 else f"{self.script} with what it imports"
-        most = f"{MAX_SOURCE_CHARACTERS:,}"
+        limit = f"{MAX_SOURCE_CHARACTERS:,}"
         return CommandError(
-            f"{files} has {length:,} {what} of source. People can be shown at most {most} characters, and "
+            f"{files} has {length:,} {what} of source. People can be shown at most {limit} characters, and "
             "what cannot be shown cannot be approved. Split the program, or move its data into files that it opens."
         )

@@ -30,7 +30,7 @@ from agent_core.model.channels import SurfaceName
 from agent_core.model.command import Preview
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.result import Failed, Result
-from agent_core.model.turn import Turn, changed_text
+from agent_core.model.turn import Turn, TurnState, changed_text
 from agent_core.model.usage import CallKind, Usage
 from agent_core.oversight.untrusted_content import is_still_allowed
 from agent_core.ports.clock import Clock
@@ -80,11 +80,11 @@ class AgentLoop:
 
         async def act(work: UnitOfWork) -> Agent:
             agent = await work.agents.locate(agent_id)
-            kept = replace(agent, thread=None) if loses_thread else agent
+            unthreaded = replace(agent, thread=None) if loses_thread else agent
             if agent.is_at_rest:
-                work.agents.save(kept)
-                return kept
-            outcome = pause(kept, reason, self.clock.now())
+                work.agents.save(unthreaded)
+                return unthreaded
+            outcome = pause(unthreaded, reason, self.clock.now())
             outcome.save(work)
             await report(work, outcome.agent, self.clock.now())
             return outcome.agent
@@ -165,9 +165,7 @@ class AgentLoop:
         self, turn_id: TurnId, preview: Preview | None, remark: str, work: UnitOfWork, agent: Agent
     ) -> Outcome:
         """Start the command; ask people again if its preview changed, or if the lease or policy no longer covers it."""
-        turn, now = await work.turns.get(agent.channel, turn_id), self.clock.now()
-        if turn.state != "approved":
-            raise Superseded(agent.id)
+        turn, now = await _require_turn(work, agent, turn_id, "approved"), self.clock.now()
         reason = remark or ("" if is_still_allowed(agent, turn) else PERMISSION_ENDED)
         if reason:
             asked = turn.show_again(preview, reason, now)
@@ -178,19 +176,15 @@ class AgentLoop:
 
     async def _save_restart(self, turn_id: TurnId, work: UnitOfWork, agent: Agent) -> Outcome:
         """Approve a read-only command again that was running when the process died."""
-        turn, now = await work.turns.get(agent.channel, turn_id), self.clock.now()
-        if turn.state != "running":
-            raise Superseded(agent.id)
+        turn, now = await _require_turn(work, agent, turn_id, "running"), self.clock.now()
         restarted = move(agent, turn.restart(), Acting(), now)
         return replace(restarted, audit=(AuditEntry.of_crash(agent, turn, now),))
 
     async def _save_interruption(self, turn_id: TurnId, work: UnitOfWork, agent: Agent) -> Outcome:
         """Ask people about a command that was running when the process died; treat its untrusted input as read."""
-        turn, now = await work.turns.get(agent.channel, turn_id), self.clock.now()
-        if turn.state != "running":
-            raise Superseded(agent.id)
+        turn, now = await _require_turn(work, agent, turn_id, "running"), self.clock.now()
         cut = turn.interrupt()
-        exposed = self.runner.expose_after_interruption(agent, turn.call)
+        exposed = self.runner.commands.expose_after_interruption(turn.call.name, agent)
         return replace(move(exposed, cut, Awaiting(), now), audit=(AuditEntry.of_end(agent, cut, now),))
 
     async def _run(self, claim: AgentClaim, agent: Agent, turn: Turn, approved: Preview | None = None) -> Agent:
@@ -202,7 +196,7 @@ class AgentLoop:
             )
         except asyncio.CancelledError:  # by Stop, which saved only the output shown last
             if live_output.newest:
-                outside = self.runner.may_return_untrusted(turn.call, agent)
+                outside = self.runner.commands.may_return_untrusted(turn.call.name, agent)
                 await claim.save_stopped_output(turn.id, live_output.newest, outside=outside)
             raise
 
@@ -223,14 +217,11 @@ class AgentLoop:
             *earlier, turn = await work.turns.of(agent, last=2)
             if turn.id != turn_id or turn.state not in ("approved", "running"):
                 return Outcome(agent=agent.pay(spent), spent=spent)
-            now = self.clock.now()
-            finishes = self.runner.commands.finishes(turn.call.name)
-            paid, billed = bill(
-                agent,
-                turn.finish(self.runner.mark_untrusted(turn.call, result, agent) if turn.started_at else result, now),
-                spent,
-            )
-            outcome = conclude(paid, billed, earlier, finishes=finishes, now=now)
+            now, commands = self.clock.now(), self.runner.commands
+            is_untrusted = turn.started_at and commands.may_return_untrusted(turn.call.name, agent)
+            finished = turn.finish(replace(result, outside=True) if is_untrusted else result, now)
+            paid, billed = bill(agent, finished, spent)
+            outcome = conclude(paid, billed, earlier, finishes=commands.finishes(turn.call.name), now=now)
             outcome = replace(outcome, spent=spent, audit=(AuditEntry.of_end(agent, billed, now),))
             return await self._wait_for_helpers(work, outcome, turn, now)
 
@@ -242,3 +233,11 @@ class AgentLoop:
             return outcome
         helpers = [each for each in await list_helpers_below(work, outcome.agent) if each.parent == outcome.agent.id]
         return wait_for([each.name for each in helpers if not each.is_at_rest], outcome, now)
+
+
+async def _require_turn(work: UnitOfWork, agent: Agent, turn_id: TurnId, state: TurnState) -> Turn:
+    """The turn; raise Superseded if another worker or a person has changed its state."""
+    turn = await work.turns.get(agent.channel, turn_id)
+    if turn.state != state:
+        raise Superseded(agent.id)
+    return turn

@@ -44,14 +44,14 @@ class QuestionAnswerer:
             prompt = ModelRequest(
                 kind="answer", prompt=answer_messages(agent, turns, question.text), max_tokens=MAX_REPLY_TOKENS
             )
-            said = await self._ask(prompt, agent, tracker)
+            answer = await self._ask(prompt, agent, tracker)
             spent = dict(tracker.spent)
 
             async def announce(_work: UnitOfWork, present: Agent) -> Outcome:
-                notice = Notice.to(present, "answer", _answer_text(question, said), self.clock.now())
+                notice = Notice.to(present, "answer", _answer_text(question, answer), self.clock.now())
                 return Outcome(agent=present.pay(spent), notices=(notice,), spent=spent)
 
-            claim.presenter.told.append(question)
+            claim.presenter.posted.append(question)
             outcome = await claim.save_and_present(announce)
             tracker.settle()
         return outcome.agent
@@ -64,9 +64,11 @@ class QuestionAnswerer:
             return f"There is no answer: {error}"
         except TimeoutError:
             return "There is no answer: the model did not reply in time. Ask again."
-        said = reply.answer[:MAX_ANSWER_CHARACTERS]
-        return f"{quote(said)}\n{ANSWER_FOOTER}" if said else "There is no answer: the model said nothing. Ask again."
+        answer = reply.answer[:MAX_ANSWER_CHARACTERS]
+        return (
+            f"{quote(answer)}\n{ANSWER_FOOTER}" if answer else "There is no answer: the model said nothing. Ask again."
+        )
 
 
-def _answer_text(question: Notice, said: str) -> str:
-    return f"{question.by or 'Somebody'} asked: “{one_line(question.text, MAX_QUOTE_CHARACTERS)}”\n{said}"
+def _answer_text(question: Notice, answer: str) -> str:
+    return f"{question.by or 'Somebody'} asked: “{one_line(question.text, MAX_QUOTE_CHARACTERS)}”\n{answer}"

@@ -19,20 +19,20 @@ class CardPresenter:
     """Presents one agent on its surface.
 
     `addresses` holds the surface's address of each card, and `stages` the turn's stage that the card shows.
-    `shown` and `told` are presented but not yet recorded in the database.
+    `shown` and `posted` are presented but not yet recorded in the database.
     """
 
     surface: ChatSurface
     workspaces: Workspaces
     clock: Clock
     shown: list[tuple[Turn, str, datetime]] = field(default_factory=list)
-    told: list[Notice] = field(default_factory=list)
+    posted: list[Notice] = field(default_factory=list)
     addresses: dict[TurnId, str] = field(default_factory=dict)
     stages: dict[TurnId, str] = field(default_factory=dict)
 
     @property
     def has_unrecorded(self) -> bool:
-        return bool(self.shown or self.told)
+        return bool(self.shown or self.posted)
 
     async def present(
         self, agent: Agent, turns: tuple[Turn, ...], notices: tuple[Notice, ...], *, new: Turn | None, may_exist: bool
@@ -48,25 +48,25 @@ class CardPresenter:
                     await self._show(agent, turn, may_exist=turn is not new)
             for notice in notices:
                 await self._tell(agent, notice, may_exist=may_exist)
-                self.told.append(notice)
+                self.posted.append(notice)
         except SurfaceBusy:
             return
 
     def count_as_shown(self, turns: tuple[Turn, ...], notices: tuple[Notice, ...]) -> None:
         """Let the next save record these as shown, without showing them."""
         self.shown.extend((turn, turn.shown_as, self.clock.now()) for turn in turns)
-        self.told.extend(notices)
+        self.posted.extend(notices)
 
     def record(self, work: UnitOfWork) -> None:
         """Queue what was presented; call `clear` once the unit of work is committed."""
         for turn, address, at in self.shown:
             work.turns.mark_shown(turn, address, at)
-        for notice in self.told:
+        for notice in self.posted:
             work.notes.mark_told(notice)
 
     def clear(self) -> None:
         self.shown.clear()
-        self.told.clear()
+        self.posted.clear()
 
     async def _show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> None:
         addressed = replace(turn, shown_as=self.addresses.get(turn.id, turn.shown_as))
@@ -83,6 +83,6 @@ class CardPresenter:
             return await self.surface.upload(agent, notice.file, data)
         except (SurfaceBusy, ThreadGone):
             raise
-        except (CommandError, SurfaceError) as fault:
-            told = replace(notice, text=f"{notice.text} could not be posted. {fault}")
-            return await self.surface.notice(agent, told, may_exist=may_exist)
+        except (CommandError, SurfaceError) as error:
+            failure = replace(notice, text=f"{notice.text} could not be posted. {error}")
+            return await self.surface.notice(agent, failure, may_exist=may_exist)

@@ -112,9 +112,9 @@ class AgentClaim:
         async def act(work: UnitOfWork) -> None:
             present = await work.agents.locate(self.agent.id)
             turn = await work.turns.get(present.channel, turn_id)
-            kept = turn.keep_output(output, outside=outside)
-            if present.fence == self.fence and kept != turn:
-                work.turns.save(kept)
+            updated = turn.keep_output(output, outside=outside)
+            if present.fence == self.fence and updated != turn:
+                work.turns.save(updated)
                 if outside and not present.exposed:
                     work.agents.save(present.expose())
 

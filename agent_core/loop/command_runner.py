@@ -6,13 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
-from agent_core.commands.registry import (
-    CommandContext,
-    Commands,
-    expose_after_interruption,
-    ignore_report,
-    may_return_untrusted_by_name,
-)
+from agent_core.commands.registry import CommandContext, Commands, ignore_report
 from agent_core.errors import CommandError, MemoryAway, ModelError, UnusableReply
 from agent_core.model.agent import Agent
 from agent_core.model.command import CommandCall, Preview
@@ -70,18 +64,6 @@ class CommandRunner:
         for hook in reversed(self.hooks):
             chain = partial(_call_hook, hook, chain)
         return await chain(call, replace(self._context(agent, tracker), report=report, approved=approved))
-
-    def mark_untrusted(self, call: CommandCall, result: Result, agent: Agent) -> Result:
-        """The result, marked `outside` if it may contain untrusted content. `agent` is its state after the run."""
-        return replace(result, outside=True) if self.may_return_untrusted(call, agent) else result
-
-    def may_return_untrusted(self, call: CommandCall, agent: Agent) -> bool:
-        """Whether the command's output may contain untrusted content."""
-        return may_return_untrusted_by_name(self.commands, call.name, agent)
-
-    def expose_after_interruption(self, agent: Agent, call: CommandCall) -> Agent:
-        """The agent after a command was interrupted and may have read untrusted content."""
-        return expose_after_interruption(self.commands, call.name, agent)
 
     async def stop_background(self, agent_id: AgentId) -> None:
         """End every background program of an agent that is at rest or deleted."""

@@ -59,8 +59,8 @@ class LiveOutput:
             while not self.is_over:
                 try:
                     await self._show()
-                except (DatabaseAway, SurfaceError) as fault:
-                    logger.warning("live output not shown", extra={"turn": self.turn_id, "fault": type(fault).__name__})
+                except (DatabaseAway, SurfaceError) as error:
+                    logger.warning("live output not shown", extra={"turn": self.turn_id, "fault": type(error).__name__})
                 if self.is_over:  # the run ended during the save
                     return
                 self.pause = asyncio.create_task(self.clock.sleep(INTERVAL_SECONDS))

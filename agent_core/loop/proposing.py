@@ -72,12 +72,10 @@ class Proposer:
     wanted_profile: ProfileName = "auto"
 
     def profile(self, agent: Agent) -> Profile:
-        """The prompt profile for the agent's model."""
         name = self.metered_model.name_for(agent.model)
         return profile_for(self.wanted_profile, name, self.metered_model.model.window(name))
 
     async def think(self, situation: Situation, tracker: SpendingTracker) -> Thought:
-        """Ask for the next command."""
         agent, profile = situation.agent, self.profile(situation.agent)
         try:
             question = ModelRequest(
@@ -137,6 +135,6 @@ class Proposer:
 def _delay(agent: Agent, unavailable: ModelUnavailable) -> float:
     """Seconds until the retry: Retry-After, else exponential backoff from 2 s to 5 minutes, plus up to 25 % jitter."""
     tries = agent.status.tries if isinstance(agent.status, Thinking) else 0
-    told = unavailable.retry_after
-    seconds = told if told is not None else min(2.0 ** (tries + 1), MAX_DELAY_SECONDS)
+    retry_after = unavailable.retry_after
+    seconds = retry_after if retry_after is not None else min(2.0 ** (tries + 1), MAX_DELAY_SECONDS)
     return seconds * (1 + random.random() / 4)  # noqa: S311 - spreads load, guards nothing

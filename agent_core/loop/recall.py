@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agent_core.errors import MemoryAway
-from agent_core.memory.chunking import memories_of_note, memories_of_turn
+from agent_core.memory.chunking import chunk_note, chunk_turn
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.agent import Agent
 from agent_core.model.memory import Memory, Recalled, Vector
@@ -72,8 +72,8 @@ def _fresh(agent: Agent, turns: Sequence[Turn], notes: Sequence[Note]) -> tuple[
     """Memories of turns and notes that are not saved yet, oldest first."""
     new = [turn for turn in turns if turn.number > agent.remembered]
     read = {turn.id for turn in new}
-    of_notes = [each for note in notes if note.taken_into in read for each in memories_of_note(note)]
-    of_turns = [each for turn in new for each in memories_of_turn(turn, turn.ended_at or turn.proposed_at)]
+    of_notes = [each for note in notes if note.taken_into in read for each in chunk_note(note)]
+    of_turns = [each for turn in new for each in chunk_turn(turn, turn.ended_at or turn.proposed_at)]
     return (*of_notes, *of_turns)
 
 

@@ -36,15 +36,12 @@ async def summarise_if_due(
     If the model is busy or too expensive now, return None: the next turn tries again. If it refuses, the summary is
     made from the turns without a model.
     """
-    agent = situation.agent
-    room = metered_model.room(metered_model.name_for(agent.model))
+    room = metered_model.room(metered_model.name_for(situation.agent.model))
     fold = fold_due(situation, room, min(history_tokens, room.tokens // WINDOW_SHARE))
     if fold is None:
         return None
     digest = await _request_summary(metered_model, situation, fold, tracker)
-    if digest is None:
-        return None
-    return replace(digest, recalled=tuple(_line(one) for one in hidden[:MAX_RECALLED]))
+    return digest and replace(digest, recalled=tuple(_line(one) for one in hidden[:MAX_RECALLED]))
 
 
 async def _request_summary(

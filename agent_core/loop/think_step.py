@@ -83,10 +83,10 @@ class ThinkStep:
         if not isinstance(paid.status, Thinking):
             return self._with_recall(Outcome(agent=paid), seen)
         now = self.clock.now()
-        recalling, told = expose_to_recalled(paid, seen, None, now)
+        recalling, exposures = expose_to_recalled(paid, seen, None, now)
         asked, notices = stop_circling(recalling, self.turn_context, now)
         outcome = self._outcome_of(thought, asked, granters, now)
-        return self._with_recall(replace(outcome, notices=(*told, *notices, *outcome.notices)), seen)
+        return self._with_recall(replace(outcome, notices=(*exposures, *notices, *outcome.notices)), seen)
 
     def _with_recall(self, outcome: Outcome, seen: Recall) -> Outcome:
         paid = replace(outcome, spent=dict(self.tracker.spent))

@@ -80,12 +80,12 @@ def complain(agent: Agent, thought: UnusableAnswer, now: datetime) -> Outcome:
 
     People read one sentence, and can open the whole last reply.
     """
-    told = replace(agent, unusable=agent.unusable + 1, complaint=thought.problem)
-    if told.unusable < MAX_UNUSABLE_REPLIES:
-        return Outcome(agent=told)
+    complaining = replace(agent, unusable=agent.unusable + 1, complaint=thought.problem)
+    if complaining.unusable < MAX_UNUSABLE_REPLIES:
+        return Outcome(agent=complaining)
     brief = one_line(thought.brief or thought.problem, MAX_REASON_CHARACTERS)
     why = f"The model's last {MAX_UNUSABLE_REPLIES} replies could not be used; the last one: {brief}"
-    outcome = pause(replace(told, unusable=0), f"{why} Write what to do differently, then Resume.", now)
+    outcome = pause(replace(complaining, unusable=0), f"{why} Write what to do differently, then Resume.", now)
     return replace(outcome, notices=tuple(replace(notice, reply=thought.reply) for notice in outcome.notices))
 
 
@@ -98,8 +98,8 @@ def with_recall(outcome: Outcome, seen: Recall, index_key: str, now: datetime) -
         changed = replace(changed, forgetful=seen.away)
     notices = outcome.notices
     if seen.away and not agent.forgetful:
-        said = f"Long-term memory is not available: {seen.away} {agent.name} continues without it and updates it later."
-        notices = (*notices, Notice.to(agent, "waiting", said, now))
+        text = f"Long-term memory is not available: {seen.away} {agent.name} continues without it and updates it later."
+        notices = (*notices, Notice.to(agent, "waiting", text, now))
     return replace(outcome, agent=changed, notices=notices, seen=seen, index_key=index_key)
 
 
@@ -163,15 +163,15 @@ def end_lease(agent: Agent, why: str, now: datetime) -> tuple[Agent, tuple[Notic
     if agent.lease is None:
         return agent, ()
     lease = agent.lease
-    said = f"The approval by {lease.granted_by} ended with {lease.left} of {lease.total} left: {why}."
-    return replace(agent, lease=None), (Notice.to(agent, "lease ended", said, now),)
+    text = f"The approval by {lease.granted_by} ended with {lease.left} of {lease.total} left: {why}."
+    return replace(agent, lease=None), (Notice.to(agent, "lease ended", text, now),)
 
 
 def _file_notices(agent: Agent, turn: Turn, now: datetime) -> tuple[Notice, ...]:
     """A notice for each file that the command produced, which posts the file in the thread."""
     files = turn.result.files if isinstance(turn.result, Succeeded) else ()
-    said = f"{agent.name} · turn {turn.number}"
-    return tuple(Notice.to(agent, "file", f"{said}: {file}", now, file=file) for file in files)
+    caption = f"{agent.name} · turn {turn.number}"
+    return tuple(Notice.to(agent, "file", f"{caption}: {file}", now, file=file) for file in files)
 
 
 def _expose_to_notes(agent: Agent, turn_context: TurnContext, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:

@@ -16,7 +16,7 @@ MAX_THOUGHT_CHARACTERS, MAX_ARGUMENTS_CHARACTERS, MAX_RESULT_CHARACTERS = 300, 6
 BREAKS = ("\n\n", "\n", ". ", " ")
 
 
-def memories_of_turn(turn: Turn, at: datetime) -> tuple[Memory, ...]:
+def chunk_turn(turn: Turn, at: datetime) -> tuple[Memory, ...]:
     """The memories of a finished turn: thought, call and start of the result, then a long result in chunks.
 
     Small chunks are retrieved better: the embedding of a long text is near to no query.
@@ -27,20 +27,20 @@ def memories_of_turn(turn: Turn, at: datetime) -> tuple[Memory, ...]:
     call = json.dumps(dict(turn.call.arguments), ensure_ascii=False)[:MAX_ARGUMENTS_CHARACTERS]
     thought = turn.proposal.thoughts.text[:MAX_THOUGHT_CHARACTERS]
     lead = f"{thought}\n{turn.call.name} {call}\n{outcome[:MAX_RESULT_CHARACTERS]}"
-    rest = islice(split_into_chunks(outcome), MAX_CHUNKS) if len(outcome) > MAX_RESULT_CHARACTERS else ()
+    rest = islice(chunk_text(outcome), MAX_CHUNKS) if len(outcome) > MAX_RESULT_CHARACTERS else ()
     source = f"turn {turn.number}"
     return tuple(Memory.of(text, source=source, at=at, turn=turn.number) for text in (lead, *rest))
 
 
-def memories_of_note(note: Note) -> tuple[Memory, ...]:
+def chunk_note(note: Note) -> tuple[Memory, ...]:
     """The memories of a note: the text in chunks, each with its author."""
     return tuple(
         Memory.of(f"{note.by} wrote: {piece}", source=str(note.by), at=note.at)
-        for piece in islice(split_into_chunks(note.text), MAX_CHUNKS)
+        for piece in islice(chunk_text(note.text), MAX_CHUNKS)
     )
 
 
-def split_into_chunks(text: str, size: int = CHUNK_CHARACTERS, overlap: int = OVERLAP_CHARACTERS) -> Iterator[str]:
+def chunk_text(text: str, size: int = CHUNK_CHARACTERS, overlap: int = OVERLAP_CHARACTERS) -> Iterator[str]:
     """Overlapping chunks of at most `size` characters, split at paragraphs, sentences or words."""
     start = 0
     while start < len(text):

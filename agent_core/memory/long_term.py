@@ -51,15 +51,15 @@ class LongTermMemory:
             return False
         return True
 
-    async def recall(self, agent: Agent, query: str, most: int, tracker: SpendingTracker) -> tuple[Recalled, ...]:
-        """Up to `most` memories nearest to a text, nearest first."""
+    async def recall(self, agent: Agent, query: str, limit: int, tracker: SpendingTracker) -> tuple[Recalled, ...]:
+        """Up to `limit` memories nearest to a text, nearest first."""
         (vector,) = await self.embed([query], tracker)
-        return await self.nearest(agent, vector, most)
+        return await self.nearest(agent, vector, limit)
 
-    async def nearest(self, agent: Agent, vector: Vector, most: int) -> tuple[Recalled, ...]:
-        """Up to `most` memories nearest to a vector, nearest first."""
+    async def nearest(self, agent: Agent, vector: Vector, limit: int) -> tuple[Recalled, ...]:
+        """Up to `limit` memories nearest to a vector, nearest first."""
         async with _timeout():
-            found = dict(await self.index.nearest(MemorySpace.of(agent), self.index_key, vector, most))
+            found = dict(await self.index.nearest(MemorySpace.of(agent), self.index_key, vector, limit))
         if not found:
             return ()
         async with self.database.begin() as work:

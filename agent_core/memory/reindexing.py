@@ -29,7 +29,6 @@ class Reindexer:
     clock: Clock
 
     async def run(self) -> None:
-        """Run until cancelled."""
         while True:
             try:
                 await self.catch_up()

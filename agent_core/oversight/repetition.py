@@ -26,9 +26,12 @@ STOP_WORDS = frozenset(
 def find_repetition(turns: Sequence[Turn]) -> str:
     """What the agent repeats without progress, as a sentence, or "". `turns` are its newest, in order.
 
-    Detected within the last nine turns: the same call with the same result, or the same failure, three times; two calls
-    that alternate twice; the same command three times in a row with similar words and a similar outcome.
+    Detected within the last nine turns: the same call that people rejected three times, the last time just now; the
+    same call with the same result, or the same failure, three times; two calls that alternate twice; the same command
+    three times in a row with similar words and a similar outcome.
     """
+    if rejected := _same_rejected(turns):
+        return rejected
     ended = [turn for turn in turns[-LOOKBACK_TURNS:] if turn.state == "done" and turn.result is not None]
     if not ended:
         return ""
@@ -37,7 +40,7 @@ def find_repetition(turns: Sequence[Turn]) -> str:
 
 def continues_repetition(call: CommandCall, turns: Sequence[Turn]) -> bool:
     """Whether a proposed call continues the repetition: one of the newest commands in similar words."""
-    newest = [turn for turn in turns if turn.state == "done"][-REPETITIONS:]
+    newest = turns[-1:] if _same_rejected(turns) else [turn for turn in turns if turn.state == "done"][-REPETITIONS:]
     return any(
         call == turn.call
         or (
@@ -46,6 +49,14 @@ def continues_repetition(call: CommandCall, turns: Sequence[Turn]) -> bool:
         )
         for turn in newest
     )
+
+
+def _same_rejected(turns: Sequence[Turn]) -> str:
+    if not turns or turns[-1].state != "rejected":
+        return ""
+    call = turns[-1].call
+    times = sum(turn.state == "rejected" and turn.call == call for turn in turns[-LOOKBACK_TURNS:])
+    return f"{call.name} with the same arguments was rejected {times} times." if times >= REPETITIONS else ""
 
 
 def _same_result(ended: Sequence[Turn]) -> str:

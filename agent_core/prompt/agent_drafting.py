@@ -36,9 +36,9 @@ def parse_draft(reply: Reply) -> AgentDraft:
         raise UnusableReply(CUT_OFF)
     match json_object(reply.text):
         case {"name": str(name), "role": str(role), "goals": [*goals]} if any(map(_is_filled, goals)):
-            kept = tuple(_line(goal, MAX_GOAL_CHARACTERS) for goal in goals if _is_filled(goal))
+            lines = tuple(_line(goal, MAX_GOAL_CHARACTERS) for goal in goals if _is_filled(goal))
             return AgentDraft(
-                name=_line(name, MAX_NAME_CHARACTERS), role=_line(role, MAX_ROLE_CHARACTERS), goals=kept[:MAX_GOALS]
+                name=_line(name, MAX_NAME_CHARACTERS), role=_line(role, MAX_ROLE_CHARACTERS), goals=lines[:MAX_GOALS]
             )
         case _:
             raise UnusableReply("it held no name, role and goals.")
@@ -48,5 +48,5 @@ def _is_filled(goal: object) -> bool:
     return isinstance(goal, str) and bool(goal.strip())
 
 
-def _line(text: object, most: int) -> str:
-    return " ".join(str(text).split())[:most].strip()
+def _line(text: object, limit: int) -> str:
+    return " ".join(str(text).split())[:limit].strip()

@@ -82,8 +82,8 @@ def add_bounds(schema: object) -> object:
     """The schema with a bound on every string and list, and without patterns, which may be unbounded."""
     match schema:
         case dict():
-            kept = {name: _bound_keyword(name, value) for name, value in schema.items() if name != "pattern"}
-            return kept | _bounds(kept)
+            bounded = {name: _bound_keyword(name, value) for name, value in schema.items() if name != "pattern"}
+            return bounded | _bounds(bounded)
         case list() | tuple():
             return [add_bounds(item) for item in schema]
         case _:
@@ -103,20 +103,20 @@ def _bounds(schema: Mapping[str, object]) -> dict[str, object]:
     bounds: dict[str, object] = {}
     if "string" in kinds and not schema.keys() & {"enum", "const"}:
         own = schema.get("maxLength")
-        most = MAX_LINE_CHARACTERS if isinstance(own, int) and own <= LINE_BOUND_CHARACTERS else MAX_TEXT_CHARACTERS
-        bounds |= _bound(schema, "Length", most)
+        limit = MAX_LINE_CHARACTERS if isinstance(own, int) and own <= LINE_BOUND_CHARACTERS else MAX_TEXT_CHARACTERS
+        bounds |= _bound(schema, "Length", limit)
     if "array" in kinds:
         bounds |= _bound(schema, "Items", MAX_LIST_ITEMS)
     return bounds
 
 
-def _bound(schema: Mapping[str, object], part: str, most: int) -> dict[str, object]:
-    """The keywords that bound a size, none above `most`."""
-    bounds: dict[str, object] = {f"max{part}": most}
+def _bound(schema: Mapping[str, object], part: str, limit: int) -> dict[str, object]:
+    """The keywords that bound a size, none above `limit`."""
+    bounds: dict[str, object] = {f"max{part}": limit}
     for name in (f"min{part}", f"max{part}"):
         given = schema.get(name)
         if isinstance(given, int):
-            bounds[name] = min(given, most)
+            bounds[name] = min(given, limit)
     return bounds
 
 
@@ -159,8 +159,8 @@ def _scores(situation: Situation, specs: Sequence[CommandSpec]) -> dict[str, int
 
 
 def _words(situation: Situation) -> frozenset[str]:
-    said = (*situation.agent.goals, *(note.text for note in reversed(situation.notes)))
-    return frozenset(re.findall(r"[a-z]{3,}", "\n".join(said)[:MAX_SCANNED_CHARACTERS].casefold()))
+    texts = (*situation.agent.goals, *(note.text for note in reversed(situation.notes)))
+    return frozenset(re.findall(r"[a-z]{3,}", "\n".join(texts)[:MAX_SCANNED_CHARACTERS].casefold()))
 
 
 def _score(spec: CommandSpec, words: frozenset[str]) -> int:
@@ -179,6 +179,5 @@ def _matches(hints: Iterable[str], words: frozenset[str]) -> bool:
 
 
 def defaults_of(spec: CommandSpec) -> Mapping[str, object]:
-    """The default values of optional arguments."""
     properties = cast("Mapping[str, Mapping[str, object]]", spec.parameters.get("properties", {}))
     return {name: schema["default"] for name, schema in properties.items() if "default" in schema}

@@ -31,7 +31,7 @@ class Fold:
     """The turns to summarise, and those to keep."""
 
     folded: tuple[Turn, ...]
-    kept: tuple[Turn, ...]
+    retained: tuple[Turn, ...]
 
     @property
     def upto(self) -> int:
@@ -49,7 +49,7 @@ def fold_due(situation: Situation, room: TokenRoom, history_tokens: int) -> Fold
 
 def summary_messages(situation: Situation, fold: Fold) -> tuple[Message, ...]:
     """The prompt for the summary; it shares its prefix with the agent's prompts."""
-    first, last = fold.kept[0].number, fold.kept[-1].number
+    first, last = fold.retained[0].number, fold.retained[-1].number
     wanted = (
         f"Before you go on, write a summary of your work up to turn {fold.upto}. It will stand in its place, so keep "
         f"all that is still needed of those turns and of the summary above; turns {first} to {last} stay readable.\n"

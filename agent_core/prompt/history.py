@@ -67,24 +67,24 @@ def _result(name: str, result: Result) -> str:
     return f"Result of {name}: {text_of(result)}"
 
 
-def truncate(text: str, most: int, turn: int, part: str = "", start: int = 0) -> str:
-    """The text, or its first `most` characters with a hint how to read on; no hint if `turn` is 0.
+def truncate(text: str, limit: int, turn: int, part: str = "", start: int = 0) -> str:
+    """The text, or its first `limit` characters with a hint how to read on; no hint if `turn` is 0.
 
     `start` is the offset of the text in that part of the turn.
     """
-    if len(text) <= most:
+    if len(text) <= limit:
         return text
     named = f", part={part}" if part else ""
-    where = f": {READ_TURN} turn={turn}{named}, start={start + most}" if turn else ""
-    return f"{text[:most]}\n({len(text) - most:,} more characters{where})"
+    where = f": {READ_TURN} turn={turn}{named}, start={start + limit}" if turn else ""
+    return f"{text[:limit]}\n({len(text) - limit:,} more characters{where})"
 
 
 def notes_text(notes: Sequence[Note]) -> str:
     """Notes of people, marked as theirs, then notes of other agents, quoted so that they cannot imitate people."""
     theirs = [f"{writer_of(note.by)}: {indent(note.text)}" for note in notes if note.by.kind != "bot"]
     reports = [f"Helper “{name_of(note.by)}”:\n{quote(note.text)}" for note in notes if note.by.kind == "bot"]
-    said = ["People wrote:", *theirs] if theirs else []
-    return "\n".join([*said, "Agents that you work with wrote:", *reports] if reports else said)
+    lines = ["People wrote:", *theirs] if theirs else []
+    return "\n".join([*lines, "Agents that you work with wrote:", *reports] if reports else lines)
 
 
 def name_of(actor: Actor) -> str:
@@ -100,8 +100,8 @@ def writer_of(actor: Actor) -> str:
 
 def notes_read_by(turn: Turn, notes: Sequence[Note], readable: int, limit: int = MAX_NOTES_CHARACTERS) -> str:
     """The notes that this turn's thinking read, or ""; `readable` is the turn where they can be read in full."""
-    said = [note for note in notes if note.taken_into == turn.id]
-    return truncate(notes_text(said), limit, readable, "notes") if said else ""
+    own = [note for note in notes if note.taken_into == turn.id]
+    return truncate(notes_text(own), limit, readable, "notes") if own else ""
 
 
 def _shorten(value: object, limit: int) -> object:
@@ -109,8 +109,8 @@ def _shorten(value: object, limit: int) -> object:
     return f"({size:,} characters)" if size > limit else value
 
 
-def _ellipsis(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+def _ellipsis(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 def _rejection(turn: Turn) -> str:

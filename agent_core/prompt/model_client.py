@@ -71,6 +71,6 @@ class MeteredModel:
         tracker.record(question.kind, usage)
         return replace(reply, text=self.secrets.redact(reply.text), usage=usage)
 
-    def _estimate(self, prompt: Sequence[Message], name: str, most: int) -> Decimal | None:
+    def _estimate(self, prompt: Sequence[Message], name: str, max_reply_tokens: int) -> Decimal | None:
         tokens = TOKENS_PER_PROMPT + TokenRoom(0, self.tokens.of(name).count).taken_by(prompt)
-        return self.model.price(Usage(prompt=tokens, completion=most), name)
+        return self.model.price(Usage(prompt=tokens, completion=max_reply_tokens), name)

@@ -45,5 +45,5 @@ def _proposed_turn(turn: Turn) -> str:
         if preview
         else ""
     )
-    said = quote(f"{thoughts.text}\nReasoning: {thoughts.reasoning}\nPlan: {thoughts.plan}")
-    return f"Turn {turn.number}, which waits for a decision: {turn.call.name}\n{quote(call)}\nWhy:\n{said}{shown}"
+    reasons = quote(f"{thoughts.text}\nReasoning: {thoughts.reasoning}\nPlan: {thoughts.plan}")
+    return f"Turn {turn.number}, which waits for a decision: {turn.call.name}\n{quote(call)}\nWhy:\n{reasons}{shown}"

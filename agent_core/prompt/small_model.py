@@ -22,7 +22,7 @@ from agent_core.model.turn import Turn, text_of
 from agent_core.oversight.untrusted_content import is_from_outside
 from agent_core.prompt.command_selection import defaults_of, may_finish, repeated_call, select_commands
 from agent_core.prompt.history import READ_TURN, indent, name_of, quote, truncate, writer_of
-from agent_core.prompt.packing import TOKENS_PER_PROMPT, Situation, TokenRoom
+from agent_core.prompt.packing import TOKENS_PER_PROMPT, PackedPrompt, Situation, TokenRoom
 
 TEMPERATURE = 0.2
 MAX_REPLY_TOKENS = 600
@@ -80,7 +80,7 @@ def pack(situation: Situation, room: TokenRoom) -> tuple[Message, ...]:
     wanted, first = min(MIN_STEPS, max(len(situation.turns) - 1, 0)), None
     for measure in LIMITS:
         fitting = draft.fit(measure)
-        if fitting and fitting.steps >= wanted:
+        if fitting and fitting.turns >= wanted:
             return fitting.messages
         first = first or fitting
     if first is None:
@@ -109,14 +109,6 @@ def instructions(situation: Situation, commands: Sequence[CommandSpec]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class SmallModelPrompt:
-    """A prompt that fits, and the number of older steps that it shows."""
-
-    messages: tuple[Message, ...]
-    steps: int
-
-
-@dataclass(frozen=True, slots=True)
 class PromptBuilder:
     """Builds a prompt with as many of the older steps as fit."""
 
@@ -125,8 +117,8 @@ class PromptBuilder:
     system: Message
     room: TokenRoom
 
-    def fit(self, measure: SmallModelLimits) -> SmallModelPrompt | None:
-        """The prompt with as many older steps as fit, found by bisection; None if it does not fit without any."""
+    def fit(self, measure: SmallModelLimits) -> PackedPrompt | None:
+        """The prompt with as many older steps as fit, by bisection, and their number; None if not even none fit."""
         fewest, most = -1, len(self.situation.turns[:-1])
         found: tuple[Message, ...] = ()
         steps = most
@@ -137,7 +129,7 @@ class PromptBuilder:
             else:
                 most = steps - 1
             steps = (fewest + most + 1) // 2
-        return SmallModelPrompt(found, fewest) if found else None
+        return PackedPrompt(found, fewest) if found else None
 
     def user_text(self, measure: SmallModelLimits, steps: int) -> str:
         """The user message with so many of the older steps."""
@@ -164,10 +156,10 @@ class PromptBuilder:
         lines += [_step_line(turn, self._newest_step_text(turn, measure.newest)) for turn in newest]
         return "\n".join(("Done so far:", *lines)) if lines else "Done so far: nothing."
 
-    def _newest_step_text(self, turn: Turn, most: int) -> str:
+    def _newest_step_text(self, turn: Turn, limit: int) -> str:
         can_read_on = any(command.name == READ_TURN for command in self.commands)
         review = f"\nYour own review of it had said: {indent(turn.review)}" if turn.review else ""
-        return truncate(f"{_outcome_of_step(turn)}{review}", most, turn.number if can_read_on else 0)
+        return truncate(f"{_outcome_of_step(turn)}{review}", limit, turn.number if can_read_on else 0)
 
 
 def _goals(situation: Situation) -> str:
@@ -213,41 +205,41 @@ def _edits(turn: Turn) -> str:
     return f"{edited[-1]} changed the arguments to these, " if edited else ""
 
 
-def _notes_text(situation: Situation, most: int) -> str:
+def _notes_text(situation: Situation, limit: int) -> str:
     """The notes, the newest always included, each cut to an equal share."""
     notes = sorted(situation.notes, key=lambda note: note.taken_into is None)
-    shown = notes[-max(most // MIN_NOTE_CHARACTERS, 1) :] if notes else []
+    shown = notes[-max(limit // MIN_NOTE_CHARACTERS, 1) :] if notes else []
     if not shown:
         return ""
     steps = {turn.id: turn.number for turn in situation.turns}
     hidden = [f"({len(notes) - len(shown)} earlier are left out here.)"] if len(notes) > len(shown) else []
-    theirs = [_note(note, steps, most // len(shown)) for note in shown if note.by.kind != "bot"]
-    reports = [_note(note, steps, most // len(shown)) for note in shown if note.by.kind == "bot"]
-    said = ["People wrote, which counts more than your plan:", *theirs] if theirs else []
-    return "\n".join((*hidden, *said, *(["Agents that you work with wrote:", *reports] if reports else [])))
+    theirs = [_note(note, steps, limit // len(shown)) for note in shown if note.by.kind != "bot"]
+    reports = [_note(note, steps, limit // len(shown)) for note in shown if note.by.kind == "bot"]
+    lines = ["People wrote, which counts more than your plan:", *theirs] if theirs else []
+    return "\n".join((*hidden, *lines, *(["Agents that you work with wrote:", *reports] if reports else [])))
 
 
-def _note(note: Note, steps: Mapping[TurnId, int], most: int) -> str:
+def _note(note: Note, steps: Mapping[TurnId, int], limit: int) -> str:
     when = f"before step {steps.get(note.taken_into, '?')}" if note.taken_into else "now"
-    text = truncate(note.text, most, 0)
+    text = truncate(note.text, limit, 0)
     if note.by.kind == "bot":
         return f"{name_of(note.by)}, an agent, {when}:\n{quote(text)}"
     return f"{writer_of(note.by)}, {when}: {indent(text)}"
 
 
-def _recalled(situation: Situation, most: int) -> str:
-    recalled = situation.recalled if most else ()
-    lines = [f"- {one.memory.source}: {_one_line(one.memory.text, most // len(recalled))}" for one in recalled]
+def _recalled(situation: Situation, limit: int) -> str:
+    recalled = situation.recalled if limit else ()
+    lines = [f"- {one.memory.source}: {_one_line(one.memory.text, limit // len(recalled))}" for one in recalled]
     return "\n".join(("From your memory:", *lines)) if lines else ""
 
 
-def _warnings(situation: Situation, most: int) -> str:
+def _warnings(situation: Situation, limit: int) -> str:
     agent, done = situation.agent, repeated_call(situation)
-    lines = [f"Already done, do not do it again: {_one_line(_short_call(done), most)}"] if done else []
+    lines = [f"Already done, do not do it again: {_one_line(_short_call(done), limit)}"] if done else []
     if situation.circling:
-        lines.append(f"You are going round in a circle: {situation.circling[:most]} Choose something else.")
+        lines.append(f"You are going round in a circle: {situation.circling[:limit]} Choose something else.")
     if agent.complaint:
-        lines.append(f"Your last reply could not be used: {agent.complaint[:most]} Nothing was run.")
+        lines.append(f"Your last reply could not be used: {agent.complaint[:limit]} Nothing was run.")
     return "\n".join(lines)
 
 
@@ -285,9 +277,9 @@ def _shorten(value: object) -> object:
     return _one_line(text, MAX_ARGUMENT_CHARACTERS)
 
 
-def _one_line(text: str, most: int) -> str:
-    line = " ".join(text[: 4 * most].split())
-    return line if len(line) <= most and len(text) <= 4 * most else f"{line[: most - 1]}…"
+def _one_line(text: str, limit: int) -> str:
+    line = " ".join(text[: 4 * limit].split())
+    return line if len(line) <= limit and len(text) <= 4 * limit else f"{line[: limit - 1]}…"
 
 
 def _too_long(draft: PromptBuilder) -> str:

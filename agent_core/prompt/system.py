@@ -78,8 +78,8 @@ def standing_prompt(agent: Agent, commands: Sequence[CommandSpec], machine: str 
 
 def _commands_text(commands: Sequence[CommandSpec]) -> str:
     """The numbered commands; the meaning of an argument that several commands share is given once, above them."""
-    said = Counter(each for command in commands for each in _arguments(command).items())
-    shared = {name: meaning for (name, meaning), times in reversed(said.most_common()) if times > 1}
+    meanings = Counter(each for command in commands for each in _arguments(command).items())
+    shared = {name: meaning for (name, meaning), times in reversed(meanings.most_common()) if times > 1}
     legend = "".join(f" {name}: {meaning}." for name, meaning in shared.items() if name != meaning)
     return f"{OPTIONAL_ARGUMENT_MARK}{legend}\n" + _numbered_lines(
         _command_text(command, shared) for command in commands

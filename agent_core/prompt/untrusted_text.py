@@ -23,7 +23,6 @@ def new_mark(text: str) -> str:
 
 
 def part_messages(question: str, text: str, number: int = 1, whole: int = 1) -> tuple[Message, ...]:
-    """The prompt for one part of a page."""
     task = PART.format(number=number, whole=whole, words=MAX_NOTE_WORDS)
     return _question_messages(question, task, text)
 
@@ -33,14 +32,14 @@ def merge_messages(question: str, notes: Sequence[str]) -> tuple[Message, ...]:
     return _question_messages(question, MERGE.format(words=2 * MAX_NOTE_WORDS), "\n\n".join(notes))
 
 
-def split_by_tokens(text: str, most: int, count: Callable[[str], int]) -> list[str]:
-    """The text in parts of at most `most` tokens each, split between lines, or within lines that are too long."""
+def split_by_tokens(text: str, limit: int, count: Callable[[str], int]) -> list[str]:
+    """The text in parts of at most `limit` tokens each, split between lines, or within lines that are too long."""
     parts: list[str] = []
     lines: list[str] = []
     taken = 0
-    for line in _short_lines(text, most, count):
+    for line in _short_lines(text, limit, count):
         tokens = count(line) + 1
-        if lines and taken + tokens > most:
+        if lines and taken + tokens > limit:
             parts.append("\n".join(lines))
             lines, taken = [], 0
         lines.append(line)
@@ -48,12 +47,12 @@ def split_by_tokens(text: str, most: int, count: Callable[[str], int]) -> list[s
     return [*parts, "\n".join(lines)] if lines else parts
 
 
-def _short_lines(text: str, most: int, count: Callable[[str], int]) -> list[str]:
+def _short_lines(text: str, limit: int, count: Callable[[str], int]) -> list[str]:
     """The lines, with those that are too long halved until they fit."""
     left, found = text.splitlines()[::-1], list[str]()
     while left:
         line = left.pop()
-        if len(line) > 1 and count(line) >= most:
+        if len(line) > 1 and count(line) >= limit:
             half = len(line) // 2
             left += [line[half:], line[:half]]
         else:

@@ -2,13 +2,11 @@
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import cast
 
 from agent_core.errors import UnusableReply
 from agent_core.model.command import replace_lone_surrogates
-from agent_core.replies.html_escapes import ESCAPED_OBJECT_START, unescape_html
 from agent_core.replies.json_values import ZERO_WIDTH, InvalidNumber
 from agent_core.replies.lenient_json import (
     MAX_DEPTH,
@@ -31,6 +29,11 @@ COMMAND_KEY = re.compile(r"\b(?:command|tool_calls?|function(?:_call)?|name|acti
 # What may precede an escaped object: reasoning and a fence. Escaped JSON in prose is a quotation of a page's source.
 PREAMBLE = re.compile(r"\A\s*(?:<(think(?:ing)?)>.*?</\1>\s*)?(?:```\w*\s*)?", re.IGNORECASE | re.DOTALL)
 ZERO_WIDTH_CHARACTER = re.compile(f"[{ZERO_WIDTH}]")
+ESCAPED_CHARACTERS = "\"'<>&"
+ENTITY = re.compile(
+    r"&(?:(quot|#34|#x22)|(apos|#0?39|#x27)|(lt|#60|#x3c)|(gt|#62|#x3e)|(amp|#38|#x26));", re.IGNORECASE
+)
+ESCAPED_OBJECT_START = re.compile(r"\{\s*&(?:quot|#34|#x22);", re.IGNORECASE)
 BRACES = re.compile(r"[{\uff5b]|([}\uff5d])")
 
 
@@ -53,34 +56,35 @@ def extract_objects(text: str) -> tuple[ExtractedObject, ...]:
     Raise UnusableReply if an object that may hold a command cannot be read, because what follows may be part of it.
     """
     if ESCAPED_OBJECT_START.match(PREAMBLE.sub("", text)):
-        found = _objects_in(unescape_html(text))
+        found = _objects_in(_unescape_html(text))
         if not all(one.is_strict for one in found):
             raise UnusableReply(f"{NOT_JSON}, and it was written with HTML escapes.")
         return found
     return _objects_in(_unwrap_string(text))
 
 
-def _objects_in(said: str) -> tuple[ExtractedObject, ...]:
+def _objects_in(text: str) -> tuple[ExtractedObject, ...]:
     in_reasoning, at, last, since, tries = False, 0, 0, 0, 0
     found: list[ExtractedObject] = []
-    while mark := THINK_TAG_OR_BRACE.search(said, at):
+    while mark := THINK_TAG_OR_BRACE.search(text, at):
         at = mark.end()
         if mark[1]:
-            closed = None if in_reasoning else THINK_END.search(said, at)
+            closed = None if in_reasoning else THINK_END.search(text, at)
             in_reasoning, at = not closed, closed.end() if closed else at
             since = at
         elif mark[2]:
             found, in_reasoning, since = [], False, at
-        elif OBJECT_START.match(said, mark.start()):
-            one, at = _object_at(said, mark.start())
+        elif OBJECT_START.match(text, mark.start()):
+            one, at = _object_at(text, mark.start())
             tries += one not in found
             if one:
-                before = said[max(since, mark.start() - CONTEXT_CHARACTERS) : mark.start()]
-                found.append(_with_prose(one, before, said[at : at + CONTEXT_CHARACTERS]))
+                before = text[max(since, mark.start() - CONTEXT_CHARACTERS) : mark.start()]
+                after = THINK_TAG_OR_BRACE.split(text[at : at + CONTEXT_CHARACTERS])[0]
+                found.append(replace(one, is_mention=is_mention(before, after)))
                 last = since = at
             if tries > MAX_OBJECTS or len(found) > MAX_REPEATS:
                 raise UnusableReply("it held too many JSON objects. Give one.")
-    if in_reasoning and said[last:].strip("` \t\r\n"):
+    if in_reasoning and text[last:].strip("` \t\r\n"):
         return ()  # the reasoning never ended, so there is no answer
     return tuple(found)
 
@@ -92,10 +96,6 @@ def strict_object(text: str) -> dict[str, object] | None:
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) and not text[end:].strip(BLANK) else None
-
-
-def _with_prose(one: ExtractedObject, before: str, after: str) -> ExtractedObject:
-    return replace(one, is_mention=is_mention(before, THINK_TAG_OR_BRACE.split(after)[0]))
 
 
 def _object_at(text: str, start: int) -> tuple[ExtractedObject | None, int]:
@@ -135,23 +135,22 @@ def _read_strict(text: str, start: int) -> tuple[object, int]:
     return replace_lone_surrogates(value), end
 
 
-def _require_shallow(value: object) -> None:
-    level: list[object] = [value]
-    for _ in range(MAX_DEPTH + 1):
-        level = [inner for outer in level for inner in _nested_values(outer)]
-        if not level:
-            return
-    raise UnusableReply("it was nested too deeply.")
+def _require_shallow(value: object, depth: int = 0) -> None:
+    if depth > MAX_DEPTH:
+        raise UnusableReply("it was nested too deeply.")
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _require_shallow(inner, depth + 1)
 
 
-def _nested_values(value: object) -> Iterator[object]:
-    match value:
-        case dict():
-            yield from value.values()
-        case list():
-            yield from value
-        case _:
-            pass
+def _unescape_html(text: str) -> str:
+    """The text with its five HTML escapes resolved once; other entities stay.
+
+    Raise UnusableReply if a character occurs both escaped and unescaped: then the escape may be part of a value.
+    """
+    rest = ENTITY.sub("", text)
+    if any(ESCAPED_CHARACTERS[(found.lastindex or 1) - 1] in rest for found in ENTITY.finditer(text)):
+        raise UnusableReply(f"{NOT_JSON}: some of it was written with HTML escapes. Write plain JSON.")
+    return ENTITY.sub(lambda found: ESCAPED_CHARACTERS[(found.lastindex or 1) - 1], text)
 
 
 def _unwrap_string(text: str) -> str:
@@ -164,10 +163,10 @@ def _unwrap_string(text: str) -> str:
     else:
         return text
     try:
-        said = json.loads(quoted, strict=False)
+        content = json.loads(quoted, strict=False)
     except ValueError:
         return text
-    return said if isinstance(said, str) else text
+    return content if isinstance(content, str) else text
 
 
 DECODER = json.JSONDecoder(

@@ -1,5 +1,6 @@
-"""Irregular JSON values of models: zero-width characters in names, and NaN or Infinity as numbers."""
+"""JSON values of models: their leaves, zero-width characters in names, and NaN or Infinity as numbers."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agent_core.errors import UnusableReply
@@ -24,13 +25,18 @@ def strip_zero_width(name: str) -> str:
 
 def require_numbers(value: object) -> None:
     """Raise UnusableReply if the value contains an InvalidNumber."""
+    for leaf in leaves(value):
+        if isinstance(leaf, InvalidNumber):
+            raise UnusableReply(f"{leaf} is no number that JSON has.")
+
+
+def leaves(value: object) -> Iterator[object]:
+    """The values inside objects and lists that are neither, in order."""
     match value:
-        case InvalidNumber(word):
-            raise UnusableReply(f"{word} is no number that JSON has.")
         case dict():
-            require_numbers(list(value.values()))
+            yield from leaves(list(value.values()))
         case list():
             for item in value:
-                require_numbers(item)
+                yield from leaves(item)
         case _:
-            pass
+            yield value

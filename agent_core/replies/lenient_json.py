@@ -206,7 +206,9 @@ class LenientJsonReader:
         return found
 
     def _next(self) -> str:
-        return self._peek() or _cut_off()
+        if not (letter := self._peek()):
+            raise UnusableReply(CUT_OFF)
+        return letter
 
     def _peek(self) -> str:
         self.at = self._after_space(self.at)
@@ -277,7 +279,3 @@ def _decode_string(raw: str, quote: str) -> str:
     if (is_strange and is_plain) or (quote == '"' and re.search(r"'\\'|\\''", raw)):
         raise UnusableReply(f"{NOT_JSON}: a backslash can be read in two ways in {raw[:80]!r}.")
     return unescape(raw)
-
-
-def _cut_off() -> NoReturn:
-    raise UnusableReply(CUT_OFF)

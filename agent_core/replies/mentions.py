@@ -35,13 +35,13 @@ GOES_ON = re.compile(r"[ \t`'\"”’)]*[,;–—-]?[ \t]*([^\W\d_])")
 
 def is_mention(before: str, after: str) -> bool:
     """Whether the object between these two pieces of prose is only quoted and not the answer."""
-    lead, said = _leading_prose(before), TAG.sub(" ", after[:CONTEXT_CHARACTERS])
+    lead, follow_up = _leading_prose(before), TAG.sub(" ", after[:CONTEXT_CHARACTERS])
     clause = CLAUSE_END.split(lead.rstrip(".!?:"))[-1]
     return (
         EXAMPLE.search(clause) is not None
         or _is_refused(lead)
-        or REFUSAL_AFTER.search(said) is not None
-        or _is_in_a_sentence(before, said)
+        or REFUSAL_AFTER.search(follow_up) is not None
+        or _is_in_a_sentence(before, follow_up)
     )
 
 

@@ -129,7 +129,6 @@ def _as_text(part: object) -> str:
 
 
 def _without_wide_bounds(schema: object) -> object:
-    """The schema without its wide bounds."""
     match schema:
         case dict():
             return {name: _without_wide_bounds(value) for name, value in schema.items() if not _is_wide(name, value)}

@@ -1,11 +1,10 @@
 """The verbatim check: a leniently parsed call must say exactly what the text says, nothing added, lost or joined."""
 
 import re
-from collections.abc import Iterator
 
 from agent_core.model.command import CommandCall, replace_lone_surrogates
 from agent_core.replies.command_extraction import ARGUMENT_KEYS
-from agent_core.replies.json_values import ZERO_WIDTH
+from agent_core.replies.json_values import ZERO_WIDTH, leaves
 from agent_core.replies.lenient_json import ANY_QUOTE, QUOTED_KEY, SPACE, unescape
 
 WORD = re.compile(r"""\w+|[^\w\s"'`\\{}\[\]:,]""")
@@ -24,7 +23,8 @@ def is_verbatim(call: CommandCall, text: str) -> bool:
     """
     once = unescape(text)
     readings = [str(replace_lone_surrogates(reading)) for reading in (text, once, unescape(once))]
-    return all(any(_is_in(string, reading) for reading in readings) for string in _strings(dict(call.arguments)))
+    strings = [leaf for leaf in leaves(dict(call.arguments)) if isinstance(leaf, str)]
+    return all(any(_is_in(string, reading) for reading in readings) for string in strings)
 
 
 def accounts_for(call: CommandCall, text: str) -> bool:
@@ -32,11 +32,11 @@ def accounts_for(call: CommandCall, text: str) -> bool:
 
     Quotes, white space, backslashes and JSON punctuation are ignored: `is_verbatim` checks where strings end.
     """
-    wanted, told = _words(call.name), _words(unescape(text))
+    wanted, found = _words(call.name), _words(unescape(text))
     expected = [word for name, value in call.arguments.items() for word in (*_words(name), *_expected_words(value))]
     return any(
-        told[at : at + len(wanted)] == wanted and _is_rest(told[at + len(wanted) :], expected)
-        for at in range(len(told))
+        found[at : at + len(wanted)] == wanted and _is_rest(found[at + len(wanted) :], expected)
+        for at in range(len(found))
     )
 
 
@@ -55,20 +55,6 @@ def _is_in(string: str, text: str) -> bool:
                 return True
         at = text.find(string, at + 1)
     return not string
-
-
-def _strings(value: object) -> Iterator[str]:
-    match value:
-        case str():
-            yield value
-        case dict():
-            for inner in value.values():
-                yield from _strings(inner)
-        case list():
-            for inner in value:
-                yield from _strings(inner)
-        case _:
-            pass
 
 
 def _expected_words(value: object) -> list[str]:

@@ -25,15 +25,15 @@ class AgentSettings(TransactionalService):
 
     async def set_goals(self, agent_id: AgentId, goals: tuple[str, ...], origin: Origin) -> Agent:
         """Replace the agent's goals; raise NotAllowed, InvalidInput."""
-        kept = clean_goals(goals)
-        if problem := goals_problem(kept):
+        usable = clean_goals(goals)
+        if problem := goals_problem(usable):
             raise InvalidInput({"goals": problem})
-        listed = " ".join(f"{number}. {goal}" for number, goal in enumerate(kept, 1))
+        listed = " ".join(f"{number}. {goal}" for number, goal in enumerate(usable, 1))
 
         async def change(work: UnitOfWork, agent: Agent) -> Agent:
             require_may_decide(agent, origin.by, "set goals here")
             self.announce(work, agent, "changed", f"{origin.by} set the goals: {listed}")
-            return replace(agent, goals=kept)
+            return replace(agent, goals=usable)
 
         return await self.change(agent_id, origin, "set the goals", change, listed)
 
@@ -83,7 +83,6 @@ class AgentSettings(TransactionalService):
         return await self.save(act)
 
     async def sites(self, channel: ChannelScope) -> Sites:
-        """Which sites the agents of the channel may reach."""
         async with self.database.begin() as work:
             return parse_sites(await work.preferences.get(channel, SITES_KEY))
 

@@ -97,7 +97,7 @@ class AgentService(AgentLifecycle):
         note if its writer had not `seen` the proposal as it is now. A reply from a person who may not decide is an
         objection and ends a lease.
         """
-        said = _usable_text(text)
+        message = _usable_text(text)
         require_may_speak(origin.by, "reply here")
 
         async def act(work: UnitOfWork) -> ReplyOutcome:
@@ -106,12 +106,12 @@ class AgentService(AgentLifecycle):
             repeated = await self.is_repeated(work, origin)
             answers = turn is not None and turn.state == "proposed" and seen.follows(turn)
             if turn and answers and may_decide(agent, origin.by) and not repeated:
-                if is_question(said):
-                    return self._save_question(work, agent, said, origin)
+                if is_question(message):
+                    return self._save_question(work, agent, message, origin)
                 return StepRejected(
-                    *record_decision(work, agent, turn, Reject(said), by=origin.by, at=self.clock.now())
+                    *record_decision(work, agent, turn, Reject(message), by=origin.by, at=self.clock.now())
                 )
-            note = Note.to(agent, said, by=origin.by, at=self.clock.now())
+            note = Note.to(agent, message, by=origin.by, at=self.clock.now())
             if repeated:
                 return NoteKept(agent, note)
             work.notes.add(note)
@@ -126,14 +126,14 @@ class AgentService(AgentLifecycle):
 
     async def ask(self, agent_id: AgentId, text: str, origin: Origin) -> QuestionAsked:
         """Let the model answer a question about the agent in its thread; raise NotAllowed, InvalidInput."""
-        said = _usable_text(text)
+        message = _usable_text(text)
 
         async def act(work: UnitOfWork) -> QuestionAsked:
             agent = await work.agents.get(origin.channel, agent_id)
             require_may_decide(agent, origin.by, "ask the model here")
             if await self.is_repeated(work, origin):
-                return QuestionAsked(agent, Notice.question(agent, said, by=origin.by, at=self.clock.now()))
-            return self._save_question(work, agent, said, origin)
+                return QuestionAsked(agent, Notice.question(agent, message, by=origin.by, at=self.clock.now()))
+            return self._save_question(work, agent, message, origin)
 
         outcome = await self.save(act)
         self.waker.wake(agent_id)
@@ -211,9 +211,9 @@ class AgentService(AgentLifecycle):
 
 
 def _usable_text(text: str) -> str:
-    said = text.strip()
-    if not said or len(said) > MAX_NOTE_CHARACTERS:
+    message = text.strip()
+    if not message or len(message) > MAX_NOTE_CHARACTERS:
         raise InvalidInput(
-            {"text": f"Reply: between 1 and {MAX_NOTE_CHARACTERS:,} characters, this one has {len(said):,}."}
+            {"text": f"Reply: between 1 and {MAX_NOTE_CHARACTERS:,} characters, this one has {len(message):,}."}
         )
-    return said
+    return message

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from agent_core.errors import NotPossible
 from agent_core.model.actors import Origin
-from agent_core.model.agent import Agent
 from agent_core.ports.database import UnitOfWork
 
 
@@ -31,9 +30,3 @@ async def require_below_limits(work: UnitOfWork, origin: Origin, limits: Creatio
         raise NotPossible(
             f"You have made {own} agents, which is the most for one person. Delete one first: /agent delete."
         )
-
-
-def created_text(agent: Agent) -> str:
-    """What the decision log says about a new agent: role, goals, and classes that need no approval."""
-    free = f" · runs without asking: {', '.join(agent.policy.free)}" if agent.policy.free else ""
-    return f"{agent.role} · {'; '.join(agent.goals)}{free}"

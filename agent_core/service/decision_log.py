@@ -116,10 +116,10 @@ class _LogReader:
     is_within: bool
     ends: Ends = field(default_factory=dict)
 
-    async def rows(self, most: int | None) -> AsyncGenerator[AuditEntry, None]:
-        """The matching rows among the next `most` entries."""
+    async def rows(self, limit: int | None) -> AsyncGenerator[AuditEntry, None]:
+        """The matching rows among the next `limit` entries."""
         read = 0
-        while most is None or read < most:
+        while limit is None or read < limit:
             chunk = await self._chunk()
             read += len(chunk)
             for entry in chunk:

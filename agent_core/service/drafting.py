@@ -39,15 +39,15 @@ class AgentDrafting:
     async def draft(self, sentence: str, origin: Origin) -> Drafted:
         """Draft name, role and goals within 25 seconds; raise NotAllowed, as a draft costs money."""
         require_may_create(origin.by, guests_may=self.limits.guests_may_create)
-        said = " ".join(sentence.split())[:MAX_GOAL_CHARACTERS]
+        request = " ".join(sentence.split())[:MAX_GOAL_CHARACTERS]
         question = ModelRequest(
-            kind="draft", prompt=drafting_messages(said), schema=SCHEMA, max_tokens=MAX_REPLY_TOKENS
+            kind="draft", prompt=drafting_messages(request), schema=SCHEMA, max_tokens=MAX_REPLY_TOKENS
         )
         try:
             spending = self.ledger.open_channel_tracker(origin.channel)
             async with asyncio.timeout(DRAFT_TIMEOUT_SECONDS), spending as tracker:
                 reply = await self.metered_model.ask(question, "", tracker)
             return Drafted(parse_draft(reply))
-        except (ModelError, TimeoutError) as fault:
-            logger.info("no draft by the model", extra={"fault": type(fault).__name__})
-            return Drafted(AgentDraft(goals=(said,)), NO_MODEL_DRAFT)
+        except (ModelError, TimeoutError) as error:
+            logger.info("no draft by the model", extra={"fault": type(error).__name__})
+            return Drafted(AgentDraft(goals=(request,)), NO_MODEL_DRAFT)

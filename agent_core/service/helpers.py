@@ -33,7 +33,6 @@ class AgentHelpers(TransactionalService):
     memory: LongTermMemory
 
     async def start(self, agent: Agent, name: str, task: str, prompt: str) -> Agent:
-        """Create a helper and let it work."""
 
         async def act(work: UnitOfWork) -> Agent:
             head = await work.agents.get(agent.channel, agent.home)
@@ -53,7 +52,7 @@ class AgentHelpers(TransactionalService):
         """Write to a helper; a finished one continues."""
 
         async def act(work: UnitOfWork) -> Agent:
-            told = helper = find_helper(await _list_started(work, agent), key)
+            before = helper = find_helper(await _list_started(work, agent), key)
             present, now = await work.agents.get(agent.channel, agent.id), self.clock.now()
             work.notes.add(Note.to(helper, text, by=as_actor(agent), at=now))
             if present.is_tainted:
@@ -62,7 +61,7 @@ class AgentHelpers(TransactionalService):
                     work.notes.announce(notice)
             if isinstance(helper.status, Finished):
                 helper = helper.become(Thinking(), now)
-            if helper != told:
+            if helper != before:
                 work.agents.save(helper)
             self.announce(
                 work, agent, "helper", f"{agent.name} to {helper.name}: {one_line(text, MAX_QUOTE_CHARACTERS)}"
@@ -77,7 +76,6 @@ class AgentHelpers(TransactionalService):
             return await _list_started(work, agent)
 
     async def delete(self, agent: Agent, key: str) -> Agent:
-        """Delete a helper and the helpers it started."""
         async with self.database.begin() as work:
             found = find_helper(await _list_started(work, agent), key)
             gone = (found, *await list_helpers_below(work, found))

@@ -14,7 +14,7 @@ LAST_DRAFT_KEY = "last draft"
 def save_last_draft(work: UnitOfWork, channel: ChannelScope, draft: AgentDraft) -> None:
     """Save a draft without the classes that need no approval, which each person chooses."""
     policy = draft.policy
-    kept = {
+    fields = {
         "name": draft.name,
         "role": draft.role,
         "goals": draft.goals,
@@ -22,15 +22,14 @@ def save_last_draft(work: UnitOfWork, channel: ChannelScope, draft: AgentDraft) 
         "model": draft.model,
         "policy": {"approvers": policy.approvers, "verbosity": policy.verbosity},
     }
-    work.preferences.put(channel, LAST_DRAFT_KEY, json.dumps(kept))
+    work.preferences.put(channel, LAST_DRAFT_KEY, json.dumps(fields))
 
 
 async def load_last_draft(work: UnitOfWork, channel: ChannelScope) -> AgentDraft | None:
-    """The draft of the channel's last agent, or None."""
     text = await work.preferences.get(channel, LAST_DRAFT_KEY)
     if text is None:
         return None
-    kept = json.loads(text)
-    policy = Policy(approvers=kept["policy"]["approvers"], verbosity=kept["policy"]["verbosity"])
-    budget = Decimal(kept["budget"]) if kept["budget"] is not None else None
-    return AgentDraft(**{**kept, "goals": tuple(kept["goals"]), "budget": budget, "policy": policy})
+    fields = json.loads(text)
+    policy = Policy(approvers=fields["policy"]["approvers"], verbosity=fields["policy"]["verbosity"])
+    budget = Decimal(fields["budget"]) if fields["budget"] is not None else None
+    return AgentDraft(**{**fields, "goals": tuple(fields["goals"]), "budget": budget, "policy": policy})

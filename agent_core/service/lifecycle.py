@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
-from agent_core.commands.registry import Commands, expose_after_interruption, may_return_untrusted_by_name
+from agent_core.commands.registry import Commands
 from agent_core.errors import InvalidInput, MemoryAway, NotPossible
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.actors import Actor, Origin
@@ -22,7 +22,7 @@ from agent_core.model.turn import Turn
 from agent_core.oversight.policy import require_may_create, require_may_decide, require_may_speak
 from agent_core.ports.database import UnitOfWork
 from agent_core.ports.files import Workspaces
-from agent_core.service.creation_limits import DEFAULT_LIMITS, CreationLimits, created_text, require_below_limits
+from agent_core.service.creation_limits import DEFAULT_LIMITS, CreationLimits, require_below_limits
 from agent_core.service.last_draft import load_last_draft, save_last_draft
 from agent_core.service.transactional import TransactionalService
 from agent_core.spending.helper_tree import list_helpers_below, report, taint_shared_folder
@@ -68,7 +68,7 @@ class AgentLifecycle(TransactionalService):
             work.agents.add(agent)
             if origin.by.kind == "member":
                 save_last_draft(work, origin.channel, tidy)
-            self.audit(work, agent, origin, "created", created_text(agent))
+            self.audit(work, agent, origin, "created", _creation_detail(agent))
             return agent
 
         agent = await self.save(act)
@@ -147,7 +147,6 @@ class AgentLifecycle(TransactionalService):
             await self.memory.empty_index(each)
 
     async def _stop_helpers(self, work: UnitOfWork, agent: Agent, origin: Origin) -> list[Agent]:
-        """Stop all helpers of the agent in the same transaction."""
         at_work = [helper for helper in await list_helpers_below(work, agent) if not helper.is_at_rest]
         for helper in at_work:
             work.agents.save(await self._stop(work, helper, origin))
@@ -158,9 +157,7 @@ class AgentLifecycle(TransactionalService):
         now = self.clock.now()
         turn = await newest_turn(work, agent)
         if turn and turn.state in ("proposed", "approved", "running", "interrupted"):
-            ended = turn.stop(
-                origin.by, now, outside=may_return_untrusted_by_name(self.commands, turn.call.name, agent)
-            )
+            ended = turn.stop(origin.by, now, outside=self.commands.may_return_untrusted(turn.call.name, agent))
             work.turns.save(ended)
             if ended.state == "done":
                 work.audit.append(AuditEntry.of_end(agent, ended, now))
@@ -171,10 +168,16 @@ class AgentLifecycle(TransactionalService):
         """The agent after its command was stopped, which may have read untrusted content."""
         if turn.state not in ("running", "interrupted"):
             return agent
-        exposed = expose_after_interruption(self.commands, turn.call.name, agent)
+        exposed = self.commands.expose_after_interruption(turn.call.name, agent)
         if exposed.folder_tainted and not agent.folder_tainted:
             await taint_shared_folder(work, exposed)
         return exposed
+
+
+def _creation_detail(agent: Agent) -> str:
+    """What the decision log says about a new agent: role, goals, and classes that need no approval."""
+    free = f" · runs without asking: {', '.join(agent.policy.free)}" if agent.policy.free else ""
+    return f"{agent.role} · {'; '.join(agent.goals)}{free}"
 
 
 def _status_after(turn: Turn | None) -> Awaiting | Acting | Thinking:

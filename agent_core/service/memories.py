@@ -3,20 +3,18 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from agent_core.errors import InvalidInput, MemoryAway, NotFound, NotPossible
-from agent_core.memory.chunking import split_into_chunks
+from agent_core.memory.chunking import chunk_text
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
-from agent_core.model.audit import AuditEntry
 from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId, MemoryId
 from agent_core.model.memory import Memory, Recalled
 from agent_core.oversight.policy import require_may_decide, require_may_speak
-from agent_core.ports.clock import Clock
-from agent_core.ports.database import Database, UnitOfWork, in_one_unit
+from agent_core.ports.database import UnitOfWork
+from agent_core.service.transactional import TransactionalService
 from agent_core.spending.budget_ledger import BudgetLedger
 
 MEMORIES_PER_PAGE = 20
@@ -49,13 +47,11 @@ class MemorySearchResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentMemories:
+class AgentMemories(TransactionalService):
     """Every call stays within the agent and its channel. Raises NotAllowed, NotFound, NotPossible, InvalidInput."""
 
-    database: Database
     memory: LongTermMemory
     ledger: BudgetLedger
-    clock: Clock
 
     async def page(self, channel: ChannelScope, agent_id: AgentId, before: MemoryId | None = None) -> MemoryPage:
         """The newest memories, or those before one."""
@@ -70,23 +66,23 @@ class AgentMemories:
     async def search(self, agent_id: AgentId, words: str, origin: Origin) -> MemorySearchResult:
         """Search by similarity, or by keywords while the index cannot be reached. The agent pays."""
         require_may_speak(origin.by, "search here")
-        agent, said = await self._agent(agent_id, origin), words.strip()
-        if not said:
+        agent, query = await self._agent(agent_id, origin), words.strip()
+        if not query:
             raise InvalidInput({"words": "Search: write what to look for."})
         try:
             async with self.ledger.open_tracker(agent) as tracker:
-                return MemorySearchResult(await self.memory.recall(agent, said[:2_000], MAX_SEARCH_RESULTS, tracker))
+                return MemorySearchResult(await self.memory.recall(agent, query[:2_000], MAX_SEARCH_RESULTS, tracker))
         except MemoryAway:
-            return MemorySearchResult(await self._scan(agent, said), KEYWORD_SEARCH_NOTE)
+            return MemorySearchResult(await self._scan(agent, query), KEYWORD_SEARCH_NOTE)
 
     async def add(self, agent_id: AgentId, text: str, origin: Origin) -> int:
         """Save a text that a person wrote; return the number of chunks."""
-        agent, said = await self._require_decider(agent_id, origin, "add to memory here"), text.strip()
-        if not said or len(said) > MAX_ADDED_CHARACTERS:
+        agent, usable = await self._require_decider(agent_id, origin, "add to memory here"), text.strip()
+        if not usable or len(usable) > MAX_ADDED_CHARACTERS:
             raise InvalidInput(
-                {"text": f"Memory: between 1 and {MAX_ADDED_CHARACTERS:,} characters, not {len(said):,}."}
+                {"text": f"Memory: between 1 and {MAX_ADDED_CHARACTERS:,} characters, not {len(usable):,}."}
             )
-        return await self._remember(agent, said, str(origin.by), origin, "added to memory")
+        return await self._remember(agent, usable, str(origin.by), origin, "added to memory")
 
     async def ingest(self, agent_id: AgentId, filename: str, text: str, origin: Origin) -> int:
         """Save a person's text file in overlapping chunks; return their number."""
@@ -103,7 +99,7 @@ class AgentMemories:
             await self.memory.forget(agent, [memory_id])
         except MemoryAway as away:
             raise _to_not_possible(away) from away
-        await self._audit(agent, origin, "removed a memory", found[0].text[:200])
+        await self._save_audit(agent, origin, "removed a memory", found[0].text[:200])
         return found[0]
 
     async def forget_all(self, agent_id: AgentId, origin: Origin) -> int:
@@ -115,7 +111,7 @@ class AgentMemories:
             await self.memory.clear(agent)
         except MemoryAway as away:
             raise _to_not_possible(away) from away
-        await self._audit(agent, origin, "removed all memories", f"{number:,}")
+        await self._save_audit(agent, origin, "removed all memories", f"{number:,}")
         return number
 
     async def export(self, channel: ChannelScope, agent_id: AgentId) -> str:
@@ -136,12 +132,12 @@ class AgentMemories:
 
     async def _remember(self, agent: Agent, text: str, source: str, origin: Origin, what: str) -> int:
         now = self.clock.now()
-        memories = [Memory.of(piece, source=source, at=now) for piece in split_into_chunks(text)]
-        if await self._is_repeated(origin, now):
+        memories = [Memory.of(piece, source=source, at=now) for piece in chunk_text(text)]
+        if await self.save(lambda work: self.is_repeated(work, origin)):
             return len(memories)
         async with self.ledger.open_tracker(agent) as tracker:
             await self.memory.add(agent, memories, tracker)
-        await self._audit(agent, origin, what, f"{source}: {text[:200]}")
+        await self._save_audit(agent, origin, what, f"{source}: {text[:200]}")
         return len(memories)
 
     async def _scan(self, agent: Agent, words: str) -> tuple[Recalled, ...]:
@@ -151,19 +147,11 @@ class AgentMemories:
         held = (memory for memory in newest if all(word in memory.text.casefold() for word in wanted))
         return tuple(Recalled(memory, 0.0) for memory, _ in zip(held, range(MAX_SEARCH_RESULTS), strict=False))
 
-    async def _is_repeated(self, origin: Origin, now: datetime) -> bool:
-        async def act(work: UnitOfWork) -> bool:
-            return origin.delivery is not None and not await work.deliveries.first_time(origin.delivery, now)
+    async def _save_audit(self, agent: Agent, origin: Origin, act: str, detail: str) -> None:
+        async def append(work: UnitOfWork) -> None:
+            self.audit(work, agent, origin, act, detail)
 
-        return await in_one_unit(self.database, act)
-
-    async def _audit(self, agent: Agent, origin: Origin, act: str, detail: str) -> None:
-        entry = AuditEntry.on(agent, act, by=origin.by, at=self.clock.now(), detail=detail)
-
-        async def save(work: UnitOfWork) -> None:
-            work.audit.append(entry)
-
-        await in_one_unit(self.database, save)
+        await self.save(append)
 
 
 def _to_not_possible(away: MemoryAway) -> NotPossible:

@@ -11,25 +11,21 @@ from agent_core.model.audit import AuditEntry
 from agent_core.model.ids import TurnId
 from agent_core.model.turn import Turn
 from agent_core.oversight.policy import require_may_decide
-from agent_core.ports.clock import Clock
-from agent_core.ports.database import Database, UnitOfWork, in_one_unit
-from agent_core.ports.engine import Waker
+from agent_core.ports.database import UnitOfWork
 from agent_core.prompt.model_client import MeteredModel, ModelRequest
 from agent_core.prompt.self_review import MAX_REPLY_TOKENS, MAX_REVIEW_CHARACTERS, review_messages
+from agent_core.service.transactional import TransactionalService
 from agent_core.spending.budget_ledger import BudgetLedger
 
 REVIEW_TIMEOUT_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SelfReview:
+class SelfReview(TransactionalService):
     """One more model call, paid by the agent. The proposal stays open."""
 
-    database: Database
     metered_model: MeteredModel
     ledger: BudgetLedger
-    waker: Waker
-    clock: Clock
     under_way: WeakValueDictionary[TurnId, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def review(self, turn_id: TurnId, origin: Origin) -> tuple[Agent, Turn]:
@@ -46,18 +42,18 @@ class SelfReview:
             agent = await work.agents.get(origin.channel, turn.agent_id)
         require_may_decide(agent, origin.by, "ask for a self-review here")
         _require_open(turn)
-        said = turn.review or await self._ask_model(agent, turn)
+        review = turn.review or await self._ask_model(agent, turn)
 
         async def act(work: UnitOfWork) -> tuple[Agent, Turn]:
             present = await work.turns.get(origin.channel, turn_id)
-            reviewed = present.reviewed(said)
+            reviewed = present.reviewed(review)
             if not present.review:
                 work.turns.save(reviewed)
                 entry = AuditEntry.on(agent, "self-review", by=origin.by, at=self.clock.now(), turn=present)
                 work.audit.append(entry)
             return await work.agents.get(origin.channel, present.agent_id), reviewed
 
-        reviewed = await in_one_unit(self.database, act)
+        reviewed = await self.save(act)
         self.waker.wake(agent.id)
         return reviewed
 

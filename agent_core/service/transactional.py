@@ -52,11 +52,9 @@ class TransactionalService:
             return await in_one_unit(self.database, act)
 
     def announce(self, work: UnitOfWork, agent: Agent, kind: NoticeKind, text: str) -> None:
-        """Post a notice in the agent's thread."""
         work.notes.announce(Notice.to(agent, kind, text, self.clock.now()))
 
     def audit(self, work: UnitOfWork, agent: Agent, origin: Origin, act: str, detail: str = "") -> None:
-        """Append an entry to the decision log."""
         work.audit.append(AuditEntry.on(agent, act, by=origin.by, at=self.clock.now(), detail=detail))
 
     async def is_repeated(self, work: UnitOfWork, origin: Origin) -> bool:

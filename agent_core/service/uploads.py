@@ -16,10 +16,9 @@ from agent_core.model.ids import AgentId
 from agent_core.model.lines import counted
 from agent_core.model.note import Note
 from agent_core.oversight.policy import require_may_decide
-from agent_core.ports.clock import Clock
-from agent_core.ports.database import Database, UnitOfWork, in_one_unit
-from agent_core.ports.engine import Waker
+from agent_core.ports.database import UnitOfWork
 from agent_core.ports.files import Workspaces
+from agent_core.service.transactional import TransactionalService
 
 MAX_UPLOAD_BYTES = 20 * 2**20
 MAX_NAME_CHARACTERS = 100
@@ -28,13 +27,10 @@ UNSAFE_CHARACTERS = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]+')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FileUploads:
+class FileUploads(TransactionalService):
     """Saves uploaded files under free names, never over existing files."""
 
-    database: Database
     workspaces: Workspaces
-    waker: Waker
-    clock: Clock
     locks: WeakValueDictionary[AgentId, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def receive(self, agent_id: AgentId, filename: str, data: bytes, origin: Origin) -> str:
@@ -54,7 +50,7 @@ class FileUploads:
         """Write the file outside the unit of work, because a unit of work may be repeated."""
         files = self.workspaces.of(agent)
         async with self.database.begin() as work:
-            if not await self._claim_delivery(work, origin):
+            if await self.is_repeated(work, origin):
                 return ""
         path = free_name(safe_name(filename), (entry.path for entry in await files.list_files()))
         await files.write(path, data, expected=NO_FILE_FINGERPRINT)
@@ -73,15 +69,12 @@ class FileUploads:
     async def _add_note(self, agent: Agent, text: str, origin: Origin) -> bool:
         async def act(work: UnitOfWork) -> bool:
             present = await work.agents.get(origin.channel, agent.id)
-            if not await self._claim_delivery(work, origin):
+            if await self.is_repeated(work, origin):
                 return False
             work.notes.add(Note.to(present, text, by=origin.by, at=self.clock.now()))
             return True
 
-        return await in_one_unit(self.database, act)
-
-    async def _claim_delivery(self, work: UnitOfWork, origin: Origin) -> bool:
-        return not origin.delivery or await work.deliveries.first_time(origin.delivery, self.clock.now())
+        return await self.save(act)
 
 
 def too_large(filename: str) -> InvalidInput:

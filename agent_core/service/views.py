@@ -1,8 +1,9 @@
 """What people look at: channels, agents, threads, files, open proposals. Read-only."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from agent_core.commands.registry import Commands
 from agent_core.errors import NotFound
@@ -25,6 +26,7 @@ from agent_core.service.decisions import require_as_shown
 from agent_core.service.lifecycle import newest_turn
 from agent_core.spending.helper_tree import list_helpers_below
 
+T = TypeVar("T")
 TURNS_PER_PAGE = 50
 MAX_WAITING_AGENTS = 100
 Entry: TypeAlias = Turn | Note | Notice
@@ -59,37 +61,34 @@ class AgentViews:
     workspaces: Workspaces
     clock: Clock
 
+    async def _read(self, query: Callable[[UnitOfWork], Awaitable[T]]) -> T:
+        async with self.database.begin() as work:
+            return await query(work)
+
     async def census(self) -> tuple[Headcount, ...]:
         """The number of agents in each status, for every channel of every surface."""
-        async with self.database.begin() as work:
-            return await work.agents.census()
+        return await self._read(lambda work: work.agents.census())
 
     async def agents(self, channel: ChannelScope) -> tuple[Agent, ...]:
         """The channel's agents, oldest first."""
-        async with self.database.begin() as work:
-            return await work.agents.of(channel)
+        return await self._read(lambda work: work.agents.of(channel))
 
     async def agent(self, channel: ChannelScope, agent_id: AgentId) -> Agent:
-        async with self.database.begin() as work:
-            return await work.agents.get(channel, agent_id)
+        return await self._read(lambda work: work.agents.get(channel, agent_id))
 
     async def find_by_name(self, channel: ChannelScope, name: str) -> Agent | None:
-        async with self.database.begin() as work:
-            return await work.agents.find_by_name(channel, name)
+        return await self._read(lambda work: work.agents.find_by_name(channel, name))
 
     async def in_thread(self, thread: ThreadRef) -> Agent | None:
-        async with self.database.begin() as work:
-            return await work.agents.in_thread(thread)
+        return await self._read(lambda work: work.agents.in_thread(thread))
 
     async def list_by_owner(self, surface: SurfaceName, workspace: str, person: str) -> tuple[Agent, ...]:
         """The agents that a person made in any channel of a workspace, oldest first."""
-        async with self.database.begin() as work:
-            return await work.agents.list_by_owner(surface, workspace, person)
+        return await self._read(lambda work: work.agents.list_by_owner(surface, workspace, person))
 
     async def list_with_thread(self, surface: SurfaceName, since: datetime) -> tuple[Agent, ...]:
         """Agents with a thread in which a reply matters: at work, or at rest since then or later."""
-        async with self.database.begin() as work:
-            return await work.agents.list_with_thread(surface, since)
+        return await self._read(lambda work: work.agents.list_with_thread(surface, since))
 
     async def open_to(
         self, by: Actor, channel: ChannelScope, turn_id: TurnId, shown: str | None = None

@@ -34,7 +34,7 @@ class BudgetLedger:
             try:
                 yield tracker
             finally:
-                await self._save_spending(agent, tracker)
+                await self._save_spending(agent.channel, agent, tracker.settle())
 
     @asynccontextmanager
     async def open_channel_tracker(self, channel: ChannelScope) -> AsyncIterator[SpendingTracker]:
@@ -45,7 +45,7 @@ class BudgetLedger:
             try:
                 yield tracker
             finally:
-                await self._charge(channel, tracker.settle())
+                await self._save_spending(channel, None, tracker.settle())
 
     @contextmanager
     def _track(self, channel: ChannelScope, own: Budget, shared: Budget, head: str = "") -> Iterator[SpendingTracker]:
@@ -59,21 +59,13 @@ class BudgetLedger:
             if not others:
                 self.open_trackers.pop(channel, None)
 
-    async def _charge(self, channel: ChannelScope, spent: Mapping[CallKind, Usage]) -> None:
+    async def _save_spending(self, channel: ChannelScope, agent: Agent | None, spent: Mapping[CallKind, Usage]) -> None:
         async def act(work: UnitOfWork) -> None:
+            if agent:
+                present = await work.agents.get(channel, agent.id)
+                work.agents.save(present.pay(spent))
+                await charge_ancestors(work, present, spent)
             charge(work, channel, spent)
-
-        if spent:
-            await in_one_unit(self.database, act)
-
-    async def _save_spending(self, agent: Agent, tracker: SpendingTracker) -> None:
-        spent = tracker.settle()
-
-        async def act(work: UnitOfWork) -> None:
-            present = await work.agents.get(agent.channel, agent.id)
-            work.agents.save(present.pay(spent))
-            await charge_ancestors(work, present, spent)
-            charge(work, agent.channel, spent)
 
         if spent:
             await in_one_unit(self.database, act)

@@ -1,20 +1,21 @@
-"""The in-memory database's deliveries, decision log and preferences."""
+"""The in-memory database's deliveries, decision log, preferences and installations."""
 
 from collections.abc import Iterable
 from datetime import datetime
 
 from agent_core.model.agent import Agent
 from agent_core.model.audit import AuditEntry
-from agent_core.model.channels import ChannelScope
+from agent_core.model.channels import ChannelScope, SurfaceName
 from agent_core.model.ids import AgentId
-from agent_core.testing.store import StoreBuffer
+from agent_core.model.installation import Installation
+from agent_core.testing.store import StoreBuffer, StoreRepository
 
 
-class MemoryDeliveries:
+class MemoryDeliveries(StoreRepository):
     """See `Deliveries` in the ports."""
 
     def __init__(self, buffer: StoreBuffer) -> None:
-        self._buffer = buffer
+        super().__init__(buffer)
         self._claimed: set[str] = set()
 
     async def first_time(self, delivery: str, at: datetime) -> bool:
@@ -28,11 +29,8 @@ class MemoryDeliveries:
         self._buffer.queue(lambda store: store.forget(before))
 
 
-class MemoryAudit:
+class MemoryAudit(StoreRepository):
     """See `Audit` in the ports."""
-
-    def __init__(self, buffer: StoreBuffer) -> None:
-        self._buffer = buffer
 
     async def of(self, agent: Agent) -> tuple[AuditEntry, ...]:
         return tuple(entry for entry in await self.in_channel(agent.channel) if entry.agent_id == agent.id)
@@ -56,20 +54,36 @@ class MemoryAudit:
         return tuple(found[:first])
 
     def append(self, entry: AuditEntry) -> None:
-        self._buffer.queue(lambda store: store.insert_entry(entry))
+        self._buffer.queue(lambda store: store.insert(store.audit, entry))
 
 
-class MemoryPreferences:
+class MemoryPreferences(StoreRepository):
     """See `Preferences` in the ports."""
-
-    def __init__(self, buffer: StoreBuffer) -> None:
-        self._buffer = buffer
 
     async def get(self, channel: ChannelScope, key: str) -> str | None:
         return self._buffer.committed.preferences.get((channel.key, key))
 
     def put(self, channel: ChannelScope, key: str, text: str) -> None:
         self._buffer.queue(lambda store: store.preferences.update({(channel.key, key): text}))
+
+
+class MemoryInstallations(StoreRepository):
+    """See `Installations` in the ports."""
+
+    async def get(self, surface: SurfaceName, workspace: str) -> Installation | None:
+        return self._buffer.committed.installations.get((surface, workspace))
+
+    async def of(self, surface: SurfaceName) -> tuple[Installation, ...]:
+        installations = self._buffer.committed.installations
+        return tuple(installations[place] for place in sorted(installations) if place[0] == surface)
+
+    def put(self, installation: Installation, *, replacing: str | None = None) -> None:
+        key = ("installation", installation.surface, installation.workspace)
+        self._buffer.queue(lambda store: store.put_installation(installation, replacing), key=key)
+
+    def remove(self, surface: SurfaceName, workspace: str) -> None:
+        place = (surface, workspace)
+        self._buffer.queue(lambda store: store.installations.pop(place, None), key=("installation", *place))
 
 
 def _ordered(entries: Iterable[AuditEntry]) -> tuple[AuditEntry, ...]:

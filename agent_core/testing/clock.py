@@ -43,7 +43,6 @@ class FakeClock:
 
     @property
     def sleeping(self) -> int:
-        """The number of waiting sleepers."""
         return sum(not woken.done() for _, _, woken in self._sleepers)
 
     async def until_sleeping(self, sleepers: int = 1) -> None:

@@ -3,14 +3,9 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from agent_core.testing.bookkeeping import MemoryAudit, MemoryDeliveries, MemoryPreferences
-from agent_core.testing.installations import MemoryInstallations
+from agent_core.testing.bookkeeping import MemoryAudit, MemoryDeliveries, MemoryInstallations, MemoryPreferences
 from agent_core.testing.memories import MemoryBudgets, MemoryMemories
-from agent_core.testing.repositories import (
-    MemoryAgents,
-    MemoryNotes,
-    MemoryTurns,
-)
+from agent_core.testing.repositories import MemoryAgents, MemoryNotes, MemoryTurns
 from agent_core.testing.store import Store, StoreBuffer
 
 

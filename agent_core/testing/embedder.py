@@ -36,7 +36,6 @@ class WordEmbedder:
 
 
 def vector_of(text: str) -> Vector:
-    """The unit vector of a text's words."""
     numbers = [0.0] * VECTOR_DIMENSION
     for word in re.findall(r"\w+", text.casefold()) or [""]:
         digest = hashlib.sha256(word.encode(errors="replace")).digest()

@@ -56,7 +56,6 @@ class ScriptedModel:
 
     @property
     def left(self) -> int:
-        """The number of replies that are left."""
         return self._replies.qsize()
 
     async def complete(

@@ -10,22 +10,19 @@ from agent_core.model.ids import AgentId, MemoryId
 from agent_core.model.memory import Memory, MemoryChanges, Vector
 from agent_core.model.usage import Budget
 from agent_core.persistence.budgets import from_nanodollars, to_nanodollars
-from agent_core.testing.store import Store, StoreBuffer, StoredMemory
+from agent_core.testing.store import Store, StoredMemory, StoreRepository
 
 
-class MemoryMemories:
+class MemoryMemories(StoreRepository):
     """See `Memories` in the ports."""
 
-    def __init__(self, buffer: StoreBuffer) -> None:
-        self._buffer = buffer
-
     async def of(self, agent: Agent, *, most: int, before: MemoryId | None = None) -> tuple[Memory, ...]:
-        kept = [each.memory for each in self._theirs(agent) if before is None or each.memory.id < before]
-        return tuple(kept[::-1][:most])
+        found = [each.memory for each in self._theirs(agent) if before is None or each.memory.id < before]
+        return tuple(found[::-1][:most])
 
     async def get_many(self, agent: Agent, ids: Sequence[MemoryId]) -> tuple[Memory, ...]:
-        kept = {each.memory.id: each.memory for each in self._theirs(agent)}
-        return tuple(kept[each] for each in ids if each in kept)
+        found = {each.memory.id: each.memory for each in self._theirs(agent)}
+        return tuple(found[each] for each in ids if each in found)
 
     async def count(self, agent: Agent) -> int:
         return len(self._theirs(agent))
@@ -36,20 +33,20 @@ class MemoryMemories:
     async def vectors(
         self, agent: Agent, index_key: str, *, after: MemoryId | None = None, most: int
     ) -> tuple[tuple[MemoryId, Vector], ...]:
-        kept = [each for each in self._theirs(agent) if each.index_key == index_key]
-        found = [(each.memory.id, each.vector) for each in kept if after is None or each.memory.id > after]
+        indexed = [each for each in self._theirs(agent) if each.index_key == index_key]
+        found = [(each.memory.id, each.vector) for each in indexed if after is None or each.memory.id > after]
         return tuple((memory_id, vector) for memory_id, vector in found if vector is not None)[:most]
 
     async def changes(self, agent: Agent) -> MemoryChanges:
         return self._buffer.committed.memory_changes.get((agent.id, agent.channel), MemoryChanges())
 
     async def list_agents_unindexed(self, index_key: str, *, most: int) -> tuple[AgentId, ...]:
-        kept = self._buffer.committed.memories.values()
-        return tuple(sorted({each.agent_id for each in kept if each.index_key != index_key})[:most])
+        stored = self._buffer.committed.memories.values()
+        return tuple(sorted({each.agent_id for each in stored if each.index_key != index_key})[:most])
 
     def add(self, agent: Agent, memories: Sequence[Memory]) -> None:
-        kept = [StoredMemory(memory, agent.id, agent.channel) for memory in memories]
-        self._buffer.queue(lambda store: store.insert_memories(kept))
+        stored = [StoredMemory(memory, agent.id, agent.channel) for memory in memories]
+        self._buffer.queue(lambda store: store.insert_memories(stored))
 
     def put(self, agent: Agent, index_key: str, vectors: Mapping[MemoryId, Vector]) -> None:
 
@@ -61,39 +58,25 @@ class MemoryMemories:
         self._buffer.queue(change)
 
     def remove(self, agent: Agent, ids: Sequence[MemoryId]) -> None:
-
-        def change(store: Store) -> None:
-            for each in store.memories_of(agent):
-                if each.memory.id in ids:
-                    store.replace_memory(each, None)
-
-        self._buffer.queue(change)
+        self._buffer.queue(lambda store: store.remove_memories(agent, ids))
 
     def clear(self, agent: Agent) -> None:
-
-        def change(store: Store) -> None:
-            for each in store.memories_of(agent):
-                store.replace_memory(each, None)
-
-        self._buffer.queue(change)
+        self._buffer.queue(lambda store: store.remove_memories(agent, None))
 
     def _theirs(self, agent: Agent) -> list[StoredMemory]:
         return sorted(self._buffer.committed.memories_of(agent), key=lambda each: each.memory.id)
 
 
-class MemoryBudgets:
+class MemoryBudgets(StoreRepository):
     """See `Budgets` in the ports."""
-
-    def __init__(self, buffer: StoreBuffer) -> None:
-        self._buffer = buffer
 
     async def of(self, channel: ChannelScope) -> Budget:
         return self._buffer.committed.budgets.get(channel, Budget())
 
     def set_limit(self, channel: ChannelScope, limit: Decimal | None) -> None:
-        kept = None if limit is None else from_nanodollars(to_nanodollars(limit))
-        self._buffer.queue(lambda store: store.change_budget(channel, lambda budget: replace(budget, limit=kept)))
+        rounded = None if limit is None else from_nanodollars(to_nanodollars(limit))
+        self._buffer.queue(lambda store: store.change_budget(channel, lambda budget: replace(budget, limit=rounded)))
 
     def add_spending(self, channel: ChannelScope, cost: Decimal) -> None:
-        kept = from_nanodollars(to_nanodollars(cost))
-        self._buffer.queue(lambda store: store.change_budget(channel, lambda budget: budget.spend(kept)))
+        rounded = from_nanodollars(to_nanodollars(cost))
+        self._buffer.queue(lambda store: store.change_budget(channel, lambda budget: budget.spend(rounded)))

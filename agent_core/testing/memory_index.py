@@ -11,7 +11,6 @@ from agent_core.model.memory import Memory, MemorySpace, Vector
 
 
 def a_vector(*coordinates: float) -> Vector:
-    """The unit vector in this direction."""
     length = math.hypot(*coordinates)
     return Vector(struct.pack(f"<{len(coordinates)}f", *(each / length for each in coordinates)))
 
@@ -23,7 +22,6 @@ def some_vector(seed: object, dimension: int = 8) -> Vector:
 
 
 def likeness(one: Vector, other: Vector) -> float:
-    """The cosine similarity of two unit vectors."""
     return math.fsum(a * b for a, b in zip(_coordinates(one), _coordinates(other), strict=True))
 
 

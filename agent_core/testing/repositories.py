@@ -1,9 +1,9 @@
 """The in-memory database's agents, turns, notes and notices."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from agent_core.errors import NotFound
 from agent_core.model.agent import Agent, Awaiting, Headcount
@@ -12,18 +12,49 @@ from agent_core.model.ids import AgentId, NoticeId, TurnId
 from agent_core.model.note import Note, Notice
 from agent_core.model.turn import Turn
 from agent_core.persistence.identity_map import IdentityMap
-from agent_core.testing.store import Rows, StoreBuffer, StoredRow, name_key
+from agent_core.testing.store import Rows, Store, StoreBuffer, StoredRow, StoreRepository, name_key
 
 B = TypeVar("B", Turn, Note, Notice)
-Said = TypeVar("Said", Note, Notice)
+Message = TypeVar("Message", Note, Notice)
+Versioned = TypeVar("Versioned", Agent, Turn)
 
 
-class MemoryAgents:
-    """See `Agents` in the ports."""
+class VersionedRepository(StoreRepository, Generic[Versioned]):
+    """Records with a revision, which a save compares. `kind` names them in errors."""
+
+    kind: str
 
     def __init__(self, buffer: StoreBuffer) -> None:
-        self._buffer = buffer
-        self._pending: IdentityMap[Agent] = IdentityMap("agent", buffer.check_open)
+        super().__init__(buffer)
+        self._pending: IdentityMap[Versioned] = IdentityMap(self.kind, buffer.check_open)
+
+    def add(self, record: Versioned) -> None:
+        self._pending.add(record)
+        self._queue(record, None)
+
+    def save(self, record: Versioned) -> None:
+        self._queue(record, self._pending.save(record))
+
+    def _queue(self, record: Versioned, read: int | None) -> None:
+        """Insert the record, or update the revision that was read."""
+        self._buffer.queue(lambda store: self._write(store, record, read), key=(self.kind, record.id))
+
+    def _write(self, store: Store, record: Versioned, read: int | None) -> None:
+        raise NotImplementedError
+
+    def _read(self, rows: Iterable[StoredRow[Versioned]]) -> tuple[Versioned, ...]:
+        return tuple(self._pending.read(row.value, row.revision) for row in rows)
+
+
+class MemoryAgents(VersionedRepository[Agent]):
+    """See `Agents` in the ports."""
+
+    kind = "agent"
+
+    @property
+    def _rows(self) -> Collection[StoredRow[Agent]]:
+        """The saved agents, oldest first."""
+        return sorted(self._buffer.committed.agents.values(), key=lambda row: row.value.id)
 
     async def get(self, channel: ChannelScope, agent_id: AgentId) -> Agent:
         agent = await self.locate(agent_id)
@@ -39,35 +70,35 @@ class MemoryAgents:
         return self._read([self._buffer.committed.agents[agent_id]])[0]
 
     async def find_by_name(self, channel: ChannelScope, name: str) -> Agent | None:
-        rows = self._buffer.committed.agents.values()
-        found = self._read(row for row in rows if name_key(row.value) == (channel, name.casefold()))
+        found = self._read(row for row in self._rows if name_key(row.value) == (channel, name.casefold()))
         return self._pending.latest(found[0]) if found else None
 
     async def of(self, channel: ChannelScope) -> tuple[Agent, ...]:
-        return self._read(row for row in self._buffer.committed.agents.values() if row.value.channel == channel)
+        return self._read(row for row in self._rows if row.value.channel == channel)
 
     async def in_thread(self, thread: ThreadRef) -> Agent | None:
-        rows = self._buffer.committed.agents.values()
-        found = self._read(row for row in rows if _is_in(row.value, thread) and not row.value.parent)
+        found = self._read(row for row in self._rows if _is_in(row.value, thread) and not row.value.parent)
         return self._pending.latest(found[-1]) if found else None
 
     async def list_by_owner(self, surface: SurfaceName, workspace: str, person: str) -> tuple[Agent, ...]:
-        rows = self._buffer.committed.agents.values()
-        return self._read(row for row in rows if _owner_key(row.value) == (surface, workspace, person))
+        owner = surface, workspace, person
+        return self._read(
+            row
+            for row in self._rows
+            if (row.value.channel.surface, row.value.channel.workspace, row.value.owner.id) == owner
+        )
 
     async def list_with_thread(self, surface: SurfaceName, since: datetime) -> tuple[Agent, ...]:
-        rows = self._buffer.committed.agents.values()
-        here = (row for row in rows if _has_thread(row.value, surface))
-        return self._read(row for row in here if not row.value.is_at_rest or row.value.since >= since)
+        here = (row for row in self._rows if row.value.channel.surface == surface)
+        rooted = (row for row in here if row.value.thread is not None and not row.value.parent)
+        return self._read(row for row in rooted if not row.value.is_at_rest or row.value.since >= since)
 
     async def census(self) -> tuple[Headcount, ...]:
-        rows = self._buffer.committed.agents.values()
-        counts = Counter((row.value.channel.key, row.value.status.kind) for row in rows)
+        counts = Counter((row.value.channel.key, row.value.status.kind) for row in self._rows)
         return tuple(Headcount(ChannelScope.parse(key), status, counts[key, status]) for key, status in sorted(counts))
 
     async def list_awaiting_people(self, most: int) -> tuple[Agent, ...]:
-        rows = self._buffer.committed.agents.values()
-        return self._read(row for row in rows if isinstance(row.value.status, Awaiting))[:most]
+        return self._read(row for row in self._rows if isinstance(row.value.status, Awaiting))[:most]
 
     async def due(self, surfaces: Sequence[SurfaceName], now: datetime) -> tuple[AgentId, ...]:
         store = self._buffer.committed
@@ -76,35 +107,18 @@ class MemoryAgents:
         due |= {row.value.agent_id for row in store.notices.values() if not row.shown}
         return tuple(sorted(each for each in due if store.agents[each].value.channel.surface in surfaces))
 
-    def add(self, agent: Agent) -> None:
-        self._pending.add(agent)
-        self._insert(agent)
-
-    def save(self, agent: Agent) -> None:
-        read = self._pending.save(agent)
-        if read is None:
-            self._insert(agent)
-        else:
-            self._buffer.queue(lambda store: store.update_agent(agent, read), key=("agent", agent.id))
-
     def remove(self, agent: Agent) -> None:
         self._pending.remove(agent)
         self._buffer.queue(lambda store: store.remove(agent))
 
-    def _insert(self, agent: Agent) -> None:
-        self._buffer.queue(lambda store: store.insert_agent(agent), key=("agent", agent.id))
-
-    def _read(self, rows: Iterable[StoredRow[Agent]]) -> tuple[Agent, ...]:
-        read = [self._pending.read(row.value, row.revision) for row in rows]
-        return tuple(sorted(read, key=lambda agent: agent.id))
+    def _write(self, store: Store, record: Agent, read: int | None) -> None:
+        store.insert_agent(record) if read is None else store.update_agent(record, read)
 
 
-class MemoryTurns:
+class MemoryTurns(VersionedRepository[Turn]):
     """See `Turns` in the ports."""
 
-    def __init__(self, buffer: StoreBuffer) -> None:
-        self._buffer = buffer
-        self._pending: IdentityMap[Turn] = IdentityMap("turn", buffer.check_open)
+    kind = "turn"
 
     async def get(self, channel: ChannelScope, turn_id: TurnId) -> Turn:
         if turn := self._pending.find(turn_id, channel):
@@ -123,32 +137,15 @@ class MemoryTurns:
         rows = _rows_of(self._buffer.committed.turns, agent)
         return self._read(sorted((row for row in rows if row.shown != row.value.stage), key=_number))
 
-    def add(self, turn: Turn) -> None:
-        self._pending.add(turn)
-        self._insert(turn)
-
-    def save(self, turn: Turn) -> None:
-        read = self._pending.save(turn)
-        if read is None:
-            self._insert(turn)
-        else:
-            self._buffer.queue(lambda store: store.update_turn(turn, read), key=("turn", turn.id))
-
     def mark_shown(self, turn: Turn, address: str, at: datetime) -> None:
         self._buffer.queue(lambda store: store.mark_shown(turn, address, at))
 
-    def _insert(self, turn: Turn) -> None:
-        self._buffer.queue(lambda store: store.insert_turn(turn), key=("turn", turn.id))
-
-    def _read(self, rows: Iterable[StoredRow[Turn]]) -> tuple[Turn, ...]:
-        return tuple(self._pending.read(row.value, row.revision) for row in rows)
+    def _write(self, store: Store, record: Turn, read: int | None) -> None:
+        store.insert_turn(record) if read is None else store.update_turn(record, read)
 
 
-class MemoryNotes:
+class MemoryNotes(StoreRepository):
     """See `Notes` in the ports."""
-
-    def __init__(self, buffer: StoreBuffer) -> None:
-        self._buffer = buffer
 
     async def of(self, agent: Agent, *, since: datetime | None = None) -> tuple[Note, ...]:
         return _values(_rows_of(self._buffer.committed.notes, agent), since)
@@ -169,13 +166,13 @@ class MemoryNotes:
         return _values([row for row in _rows_of(self._buffer.committed.notices, agent) if not row.shown])
 
     def add(self, note: Note) -> None:
-        self._buffer.queue(lambda store: store.insert_said(store.notes, note))
+        self._buffer.queue(lambda store: store.insert(store.notes, note))
 
     def take(self, notes: Sequence[Note], turn_id: TurnId) -> None:
         self._buffer.queue(lambda store: store.take(notes, turn_id))
 
     def announce(self, notice: Notice) -> None:
-        self._buffer.queue(lambda store: store.insert_said(store.notices, notice))
+        self._buffer.queue(lambda store: store.insert(store.notices, notice))
 
     def mark_told(self, notice: Notice) -> None:
         self._buffer.queue(lambda store: store.mark_told(notice))
@@ -185,16 +182,8 @@ def _has_work(agent: Agent, now: datetime) -> bool:
     return agent.status.kind in ("thinking", "acting") and (agent.wake_at is None or agent.wake_at <= now)
 
 
-def _has_thread(agent: Agent, surface: SurfaceName) -> bool:
-    return agent.channel.surface == surface and agent.thread is not None and not agent.parent
-
-
 def _is_in(agent: Agent, thread: ThreadRef) -> bool:
     return agent.channel == thread.channel and agent.thread is not None and agent.thread.thread == thread.thread
-
-
-def _owner_key(agent: Agent) -> tuple[SurfaceName, str, str]:
-    return agent.channel.surface, agent.channel.workspace, agent.owner.id
 
 
 def _number(row: StoredRow[Turn]) -> int:
@@ -205,6 +194,6 @@ def _rows_of(rows: Rows[B], agent: Agent) -> list[StoredRow[B]]:
     return [row for row in rows.values() if (row.value.agent_id, row.value.channel) == (agent.id, agent.channel)]
 
 
-def _values(rows: Iterable[StoredRow[Said]], since: datetime | None = None) -> tuple[Said, ...]:
-    said = (row.value for row in rows if since is None or row.value.at >= since)
-    return tuple(sorted(said, key=lambda each: (each.at, each.id)))
+def _values(rows: Iterable[StoredRow[Message]], since: datetime | None = None) -> tuple[Message, ...]:
+    values = (row.value for row in rows if since is None or row.value.at >= since)
+    return tuple(sorted(values, key=lambda each: (each.at, each.id)))

@@ -68,9 +68,9 @@ class RecordingSandbox:
             raise CommandError(f"{len(left)} programs run already; end one with end_process first.")
         self.started.append(tuple(argv))
         run = await self.program(argv, self.workspaces.of(agent))
-        told = Background(key=f"p{next(self._keys)}", line=argv[-1], started_at=self.clock.now(), output=run.output)
-        left.append(told)
-        return told
+        started = Background(key=f"p{next(self._keys)}", line=argv[-1], started_at=self.clock.now(), output=run.output)
+        left.append(started)
+        return started
 
     async def list_background(self, agent: Agent) -> tuple[Background, ...]:
         return tuple(self._left.get(agent.id, ()))

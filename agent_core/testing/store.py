@@ -9,7 +9,7 @@ from agent_core.errors import Conflict
 from agent_core.model.agent import Agent
 from agent_core.model.audit import AuditEntry
 from agent_core.model.channels import ChannelScope
-from agent_core.model.ids import AgentId, TurnId
+from agent_core.model.ids import AgentId, MemoryId, TurnId
 from agent_core.model.installation import Installation
 from agent_core.model.memory import Memory, MemoryChanges, Vector
 from agent_core.model.note import Note, Notice
@@ -17,7 +17,7 @@ from agent_core.model.turn import Turn
 from agent_core.model.usage import Budget
 
 T = TypeVar("T")
-Said = TypeVar("Said", Note, Notice, AuditEntry)
+Record = TypeVar("Record", Note, Notice, AuditEntry)
 
 RECORD_EXISTS = "A record with this key exists."
 RECORD_CHANGED = "A record was saved elsewhere since it was read."
@@ -87,7 +87,7 @@ class Store:
         self.turns = {key: row for key, row in self.turns.items() if row.value.agent_id != agent.id}
         self.notes = {key: row for key, row in self.notes.items() if row.value.agent_id != agent.id}
         self.notices = {key: row for key, row in self.notices.items() if row.value.agent_id != agent.id}
-        self.memories = {key: kept for key, kept in self.memories.items() if kept.agent_id != agent.id}
+        self.memories = {key: row for key, row in self.memories.items() if row.agent_id != agent.id}
         self.memory_changes.pop((agent.id, agent.channel), None)
 
     def insert_turn(self, turn: Turn) -> None:
@@ -112,12 +112,10 @@ class Store:
             value = replace(row.value, shown_as=address, shown_at=at, shown_hash_on_card=turn.control_hash)
             self.turns[turn.id] = replace(row, value=value, shown=turn.stage)
 
-    def insert_said(self, rows: Rows[Said], said: Said) -> None:
-        self._require_agent(said.agent_id)
-        _insert(rows, said.id, StoredRow(said))
-
-    def insert_entry(self, entry: AuditEntry) -> None:
-        _insert(self.audit, entry.id, StoredRow(entry))
+    def insert(self, rows: Rows[Record], record: Record) -> None:
+        if not isinstance(record, AuditEntry):
+            self._require_agent(record.agent_id)
+        _insert(rows, record.id, StoredRow(record))
 
     def take(self, notes: Sequence[Note], turn_id: TurnId) -> None:
         for row in [self.notes[note.id] for note in notes if note.id in self.notes]:
@@ -143,15 +141,12 @@ class Store:
             raise Conflict(RECORD_CHANGED)
         self.installations[place] = installation
 
-    def remove_installation(self, place: tuple[str, str]) -> None:
-        self.installations.pop(place, None)
-
     def insert_memories(self, memories: Sequence[StoredMemory]) -> None:
-        for kept in memories:
-            self._require_agent(kept.agent_id)
-            if kept.memory.id in self.memories or self.agents[kept.agent_id].value.channel != kept.channel:
+        for each in memories:
+            self._require_agent(each.agent_id)
+            if each.memory.id in self.memories or self.agents[each.agent_id].value.channel != each.channel:
                 raise Conflict(RECORD_EXISTS)
-            self.memories[kept.memory.id] = kept
+            self.memories[each.memory.id] = each
 
     def memories_of(self, agent: Agent) -> list[StoredMemory]:
         whose = (agent.id, agent.channel)
@@ -166,6 +161,12 @@ class Store:
         else:
             del self.memories[old.memory.id]
 
+    def remove_memories(self, agent: Agent, ids: Sequence[MemoryId] | None) -> None:
+        """Remove these memories of the agent, or all."""
+        for each in self.memories_of(agent):
+            if ids is None or each.memory.id in ids:
+                self.replace_memory(each, None)
+
     def change_budget(self, channel: ChannelScope, change: Callable[[Budget], Budget]) -> None:
         self.budgets[channel] = change(self.budgets.get(channel, Budget()))
 
@@ -179,7 +180,7 @@ class Store:
             raise Conflict("The agent it belongs to is gone.")
 
 
-Change: TypeAlias = Callable[[Store], None]
+Change: TypeAlias = Callable[[Store], object]
 
 
 class StoreBuffer:
@@ -213,6 +214,13 @@ class StoreBuffer:
 
     def close(self) -> None:
         self._is_open = False
+
+
+class StoreRepository:
+    """Base of the repositories: reads from the committed data and queues changes."""
+
+    def __init__(self, buffer: StoreBuffer) -> None:
+        self._buffer = buffer
 
 
 def name_key(agent: Agent) -> tuple[ChannelScope, str]:

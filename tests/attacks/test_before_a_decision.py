@@ -5,15 +5,14 @@ from typing import cast
 
 import pytest
 
-from agent_core.commands.registry import Commands
-from agent_core.commands.web import WebCommands
+from agent_core.commands.downloads import DownloadCommands
+from agent_core.commands.pages import PageCommands
 from agent_core.errors import CommandError
 from agent_core.model.decision import Approve, Reject
 from agent_core.model.result import Failed
 from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.providers.web.gateway_web import GatewayWeb
 from agent_core.providers.web.git_clone import GitCloner
-from agent_core.providers.web.web_search import MetaSearch
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from tests.attacks.rows import attack
@@ -30,8 +29,9 @@ def web_of(names: Names) -> GatewayWeb:
 
 def stage_of(names: Names, *replies: str) -> Stage:
     stage = Stage(model=ScriptedModel(*replies))
-    web = WebCommands(MetaSearch(), web_of(names), stage.metered_model, stage.database)
-    for command in Commands.of(*web.commands).by_name.values():
+    web = web_of(names)
+    pages = PageCommands(web, stage.metered_model, stage.database).commands
+    for command in (*pages, *DownloadCommands(web, stage.database).commands):
         stage.commands.register(command)
     return stage
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 import pytest_asyncio
 
+from agent_core.commands.pages import PageCommands
 from agent_core.commands.registry import CommandContext, Commands
-from agent_core.commands.web import WebCommands
 from agent_core.errors import CommandError
 from agent_core.model.command import CommandCall
 from agent_core.model.sites import Sites
@@ -21,7 +21,6 @@ from agent_core.providers.web import browser_pages
 from agent_core.providers.web.browser_pages import BrowserPages
 from agent_core.providers.web.gateway_web import GatewayWeb
 from agent_core.providers.web.git_clone import GitCloner
-from agent_core.providers.web.web_search import MetaSearch
 from agent_core.testing.database import InMemoryDatabase
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryFiles
@@ -115,7 +114,7 @@ async def test_a_page_speaks_to_no_model_but_as_material(order: str, answer: str
     url, model, web = "https://example.org/", ScriptedModel("A note.", "A note.", "An answer."), InMemoryWeb()
     web.hold(Page(url=url, title="", text=f"{'A line of a page. ' * 40}\n" * 12 + order))
     metered_model = MeteredModel(model=model, tokens=Estimates())
-    commands = Commands.of(*WebCommands(MetaSearch(), web, metered_model, InMemoryDatabase()).commands)
+    commands = Commands.of(*PageCommands(web, metered_model, InMemoryDatabase()).commands)
     call = commands.checked(CommandCall("get_text_summary", {"url": url, "question": "Which strings?"}))
     await commands.get(call.name).run(call.arguments, CommandContext(agent=an_agent(), files=InMemoryFiles()))
     system, user = model.prompts[-1] if order in model.prompts[-1][1].content else model.prompts[0]

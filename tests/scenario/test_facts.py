@@ -2,13 +2,13 @@
 
 import pytest
 
-from benchmarks.facts import FACTS, LEAST, PAGES, scripted
+from benchmarks.facts import FACTS, LEAST, PAGES, run_script
 
 
 @pytest.mark.proves("memory:facts")
 async def test_twenty_facts_of_the_first_turns_are_held_after_summaries_that_forget_them_all() -> None:
-    kept = await scripted(30)
-    assert kept.agent.digest.upto > PAGES
-    assert kept.summed_up == frozenset()
-    assert len(kept.recalled) >= LEAST
-    assert kept.found == frozenset(FACTS)
+    report = await run_script(30)
+    assert report.agent.digest.upto > PAGES
+    assert report.summed_up == frozenset()
+    assert len(report.recalled) >= LEAST
+    assert report.found == frozenset(FACTS)

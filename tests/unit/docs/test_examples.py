@@ -1,27 +1,25 @@
 """Every example runs as its page says, and prints what is written here."""
 
+import asyncio
 import os
 import subprocess
 import sys
+from asyncio.subprocess import PIPE
 from pathlib import Path
 
 import pytest
 
-from agent_core.headless import HeadlessSurface, run_agent
-from agent_core.model.agent import Agent
-from agent_core.model.decision import Decision
-from agent_core.model.turn import Turn
-from agent_core.testing.language_model import ScriptedModel
-from agent_core.testing.stage import Stage
 from examples import embed
 from tests.standins.openai import Says, openai_standin
 
 ROOT = Path(__file__).parents[3]
 PRINTED = {
     "embed": (
-        "Clerk asks for write_to_file {'filename': 'tea.txt', 'text': 'Tea at four.'}",
-        "Clerk asks for task_complete {'reason': 'It is written.'}",
-        "On doubles: finished.",
+        "Clerk asks for write_to_file {'filename': 'tea.txt', 'text': 'Tea at four.'}. Run it? [y, or why not]",
+        "Clerk asks for task_complete {'reason': 'It is written.'}. Run it? [y, or why not]",
+        "finished: It is written.",
+        "Files: tea.txt (12 bytes).",
+        "2 turns, 2,626 tokens, $0.0000",
     ),
     "hook_that_counts": (
         "2 × append_to_file succeeded",
@@ -47,8 +45,10 @@ PRINTED = {
 @pytest.mark.parametrize("name", PRINTED)
 def test_an_example_runs_and_prints_what_it_should(name: str) -> None:
     command = [sys.executable, "-m", f"examples.{name}"]
-    environ = {**os.environ, "PYTHONUTF8": "1"}
-    done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, encoding="utf-8", check=False)
+    environ = {**{name: value for name, value in os.environ.items() if name != "OPENAI_BASE_URL"}, "PYTHONUTF8": "1"}
+    done = subprocess.run(
+        command, cwd=ROOT, env=environ, input="y\ny\n", capture_output=True, encoding="utf-8", check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert tuple(done.stdout.splitlines()[-len(PRINTED[name]) :]) == PRINTED[name]
 
@@ -59,19 +59,20 @@ def test_no_example_is_left_out() -> None:
     assert folders | files == set(PRINTED)
 
 
-async def test_an_agent_is_embedded_on_sqlite_with_a_real_endpoint(tmp_path: Path) -> None:
-    async with openai_standin() as endpoint:
-        endpoint.answers(*(Says(text) for text in embed.REPLIES))
-        agent = await embed.on_sqlite(tmp_path, endpoint.base_url, "sk-test")
-    assert (agent.status.kind, agent.turns) == ("finished", 2)
-    assert (tmp_path / "workspaces" / agent.id / "tea.txt").read_text(encoding="utf-8") == "Tea at four."
+def test_the_example_runs_on_sqlite_with_a_real_endpoint(tmp_path: Path) -> None:
+    async def run() -> str:
+        async with openai_standin() as endpoint:
+            endpoint.answers(*(Says(text) for text in embed.REPLIES))
+            command = [sys.executable, "-m", "examples.embed"]
+            environ = {**os.environ, "PYTHONPATH": str(ROOT), "OPENAI_BASE_URL": endpoint.base_url, "SMART_MODEL": ""}
+            process = await asyncio.create_subprocess_exec(
+                *command, cwd=tmp_path, env=environ, stdin=PIPE, stdout=PIPE, stderr=PIPE
+            )
+            printed, faults = await process.communicate(b"y\ny\n")
+            assert (process.returncode, faults) == (0, b"")
+            return printed.decode()
 
-
-async def test_an_error_of_the_deciding_function_ends_the_run() -> None:
-    stage = Stage(model=ScriptedModel(*embed.REPLIES), surface=HeadlessSurface())
-
-    async def fail(_agent: Agent, _turn: Turn) -> Decision:
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        await run_agent(stage.core, embed.DRAFT, fail)
+    ended = "finished: It is written.\nFiles: tea.txt (12 bytes).\n2 turns, 36 tokens, $0.0000\n"
+    assert asyncio.run(run()).endswith(ended)
+    (written,) = tmp_path.glob("agents/workspaces/*/tea.txt")
+    assert written.read_text(encoding="utf-8") == "Tea at four."

@@ -5,8 +5,9 @@ from decimal import Decimal
 
 import pytest
 
+from agent_core.commands.downloads import DownloadCommands
+from agent_core.commands.pages import PageCommands
 from agent_core.commands.registry import CommandContext, CommandOutput, Commands
-from agent_core.commands.web import WebCommands
 from agent_core.errors import CommandError, ModelUnavailable, UnusableReply
 from agent_core.model.command import CommandCall, Preview
 from agent_core.model.messages import Message
@@ -16,7 +17,6 @@ from agent_core.ports.web import ClonedRepository, FetchedContent, Link, Page
 from agent_core.prompt.model_client import MeteredModel
 from agent_core.prompt.untrusted_text import new_mark, part_messages, split_by_tokens
 from agent_core.providers.llm.token_estimates import Estimates
-from agent_core.providers.web.web_search import MetaSearch
 from agent_core.providers.workspace.workspace_paths import Limits
 from agent_core.spending.spending_tracker import SpendingTracker
 from agent_core.testing.database import InMemoryDatabase
@@ -42,7 +42,8 @@ class Desk:
         self.reports: list[str] = []
         self.tracker = SpendingTracker()
         metered_model = MeteredModel(model=self.model, tokens=Estimates(), fast_model="fast")
-        self.commands = Commands.of(*WebCommands(MetaSearch(), self.web, metered_model, self.database).commands)
+        pages = PageCommands(self.web, metered_model, self.database)
+        self.commands = Commands.of(*pages.commands, *DownloadCommands(self.web, self.database).commands)
 
     @property
     def context(self) -> CommandContext:

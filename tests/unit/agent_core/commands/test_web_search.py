@@ -3,7 +3,7 @@
 import pytest
 
 from agent_core.commands.registry import CommandContext, Commands
-from agent_core.commands.web import WebCommands
+from agent_core.commands.web_search import WebSearchCommands
 from agent_core.errors import CommandError
 from agent_core.model.command import CommandCall
 from agent_core.ports.search import Search, WebHit
@@ -14,7 +14,7 @@ from tests.standins.google import google_standin
 
 
 async def run(search: Search, query: str = "tennis strings") -> str:
-    commands = Commands.of(*WebCommands(search).commands)
+    commands = Commands.of(*WebSearchCommands(search).commands)
     call = commands.checked(CommandCall("web_search", {"input": query}))
     context = CommandContext(agent=an_agent(), files=InMemoryFiles())
     return (await commands.get(call.name).run(call.arguments, context)).text

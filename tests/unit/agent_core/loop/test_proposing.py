@@ -221,6 +221,19 @@ async def test_an_agent_in_a_circle_is_told_once_and_paused_when_it_goes_on() ->
     assert stage.shown.notices[-1].text.startswith("paused: Clerk goes round in a circle")
 
 
+@pytest.mark.proves("circle:pause")
+async def test_an_agent_that_proposes_what_people_rejected_three_times_is_told_once_and_paused() -> None:
+    stage = Stage(model=ScriptedModel(*[note(1)] * 9))
+    agent = await stage.create()
+    for _ in range(3):
+        await stage.decide(agent, Reject("No notes."))
+        agent = await stage.wait_until_settled(agent)
+    assert isinstance(agent.status, Paused)
+    assert "append_to_file with the same arguments was rejected 3 times. It was told" in agent.status.reason
+    told = [prompt for prompt in stage.script.prompts if "going round in a circle" in prompt[-1].content]
+    assert (len(told), agent.turns) == (1, 3)
+
+
 async def test_an_agent_that_was_told_and_does_something_else_goes_on() -> None:
     list_all = reply_text("list_files", {}, text="I look round.")
     agent = await worked(stage_of(*[list_all] * 3, note(1), DONE))

@@ -93,9 +93,25 @@ def test_chapter_after_chapter_is_none() -> None:
     assert find_repetition(turns(*steps)) == ""
 
 
-def test_rejected_proposals_are_no_circle() -> None:
-    rejected = [replace(turn, state="rejected", result=None) for turn in turns(READ, READ, READ)]
-    assert find_repetition(rejected) == ""
+def rejected(*steps: Step) -> list[Turn]:
+    return [replace(turn, state="rejected", result=None) for turn in turns(*steps)]
+
+
+def test_a_call_that_was_rejected_three_times_is_a_circle() -> None:
+    assert find_repetition(rejected(READ, READ)) == ""
+    assert find_repetition(rejected(READ, LIST, READ)) == ""
+    found = find_repetition(rejected(READ, LIST, READ, READ))
+    assert found == "read_file with the same arguments was rejected 3 times."
+
+
+def test_rejected_calls_are_none_once_something_else_ran() -> None:
+    assert find_repetition([*rejected(READ, READ, READ), a_step(4, *LIST)]) == ""
+
+
+def test_only_the_rejected_call_is_more_of_a_rejected_circle() -> None:
+    before = rejected(LIST, READ, READ, READ)
+    assert continues_repetition(CommandCall("read_file", {"filename": "a.txt"}), before)
+    assert not continues_repetition(CommandCall("list_files", {}), before)
 
 
 @pytest.mark.parametrize(

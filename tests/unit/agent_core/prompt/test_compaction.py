@@ -48,7 +48,7 @@ def test_nothing_is_folded_before_there_is_more_than_is_kept_anyway() -> None:
 def test_all_but_the_last_turns_are_folded() -> None:
     fold = fold_due(situation(turns()), ROOM, 100)
     assert fold is not None
-    assert (fold.upto, [turn.number for turn in fold.kept]) == (4, [5, 6])
+    assert (fold.upto, [turn.number for turn in fold.retained]) == (4, [5, 6])
 
 
 def test_the_request_begins_as_the_prompt_does_and_names_what_stays() -> None:

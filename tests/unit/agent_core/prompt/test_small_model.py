@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.registry import Commands
-from agent_core.commands.web import WebCommands
+from agent_core.commands.web_search import WebSearchCommands
 from agent_core.errors import ModelRefused
 from agent_core.model.agent import Digest, Paused
 from agent_core.model.command import CommandCall, Thoughts
@@ -34,7 +34,7 @@ from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from tests.unit.agent_core.prompt.test_packing import COMMANDS, COUNT, WIDE, after, done, text_of
 
-EVERY = Commands.of(*COMMANDS.by_name.values(), *WebCommands(MetaSearch()).commands)
+EVERY = Commands.of(*COMMANDS.by_name.values(), *WebSearchCommands(MetaSearch()).commands)
 LIST = CommandCall("list_files", {})
 NOTHING = CommandCall("do_nothing", {})
 FINISH = CommandCall("task_complete", {"reason": "All is written."})

@@ -1,0 +1,97 @@
+"""Running an agent without a chat platform: decisions, an unreachable model, and what a run reports."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from agent_core.errors import ModelUnavailable
+from agent_core.headless import HOST, HeadlessSurface, run_agent, summarise_run
+from agent_core.model.agent import Agent, Paused
+from agent_core.model.decision import Approve, Decision
+from agent_core.model.draft import AgentDraft
+from agent_core.model.turn import Turn
+from agent_core.testing.language_model import ScriptedModel, reply_text
+from agent_core.testing.stage import Stage
+
+DRAFT = AgentDraft(name="Clerk", goals=("Finish",))
+DONE = reply_text("task_complete", {"reason": "It is done."})
+DEAD = ModelUnavailable("The endpoint does not answer.")
+
+
+def stage_of(*replies: str | Exception) -> Stage:
+    return Stage(model=ScriptedModel(*replies), surface=HeadlessSurface())
+
+
+async def approve(_agent: Agent, _turn: Turn) -> Decision:
+    return Approve()
+
+
+@asynccontextmanager
+async def passing_time(stage: Stage) -> AsyncIterator[None]:
+    """Move the clock on whenever both the sweep of the engine and the run wait for it."""
+
+    async def move() -> None:
+        while True:
+            await stage.fake_clock.until_sleeping(2)
+            stage.fake_clock.advance(10)
+
+    task = asyncio.create_task(move())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_each_failed_try_is_announced_with_the_time_of_the_next() -> None:
+    stage, notices = stage_of(DEAD, DEAD, DONE), list[str]()
+    async with passing_time(stage):
+        agent = await run_agent(stage.core, DRAFT, approve, notify=notices.append)
+    assert agent.status.kind == "finished"
+    expected = "Clerk cannot reach the model: The endpoint does not answer. Next try: 09:00:"
+    assert [notice.startswith(expected) for notice in notices] == [True, True]
+    assert len(set(notices)) == 2
+
+
+async def test_a_run_ends_when_the_model_is_unreachable_for_too_long() -> None:
+    stage = stage_of(*[DEAD] * 20)
+    with pytest.raises(ModelUnavailable, match=r"could not be reached for 60 seconds\. The endpoint does not answer\."):
+        async with passing_time(stage):
+            await run_agent(stage.core, DRAFT, approve, max_outage_seconds=60)
+    (agent,) = await stage.views.agents(HOST.channel)
+    assert isinstance(agent.status, Paused)
+    assert stage.script.left > 0
+
+
+async def test_a_late_retry_does_not_delay_the_end_of_a_run() -> None:
+    stage = stage_of(ModelUnavailable("Come back tomorrow.", retry_after=86_400))
+    with pytest.raises(ModelUnavailable, match="Come back tomorrow"):
+        async with passing_time(stage):
+            await run_agent(stage.core, DRAFT, approve)
+
+
+async def test_an_outage_ends_with_the_first_reply() -> None:
+    writes = [reply_text("write_to_file", {"filename": f"{number}.txt", "text": "x"}) for number in range(8)]
+    stage = stage_of(*(step for write in writes for step in (DEAD, write)), DONE)
+    start = stage.fake_clock.now()
+    async with passing_time(stage):
+        agent = await run_agent(stage.core, DRAFT, approve, max_outage_seconds=60)
+    assert agent.status.kind == "finished"
+    assert (stage.fake_clock.now() - start).total_seconds() > 60
+
+
+async def test_an_error_of_the_deciding_function_ends_the_run() -> None:
+    async def fail(_agent: Agent, _turn: Turn) -> Decision:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await run_agent(stage_of(DONE).core, DRAFT, fail)
+
+
+async def test_a_run_is_summarised_with_its_result_and_what_was_spent() -> None:
+    agent = await run_agent(stage_of(DONE).core, DRAFT, approve)
+    tokens = agent.usage.prompt + agent.usage.completion
+    assert tokens > 0
+    assert summarise_run(agent) == f"finished: It is done.\n1 turn, {tokens:,} tokens, $0.0000"
