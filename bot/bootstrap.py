@@ -10,7 +10,7 @@ from functools import partial
 
 from adapters.actions import ActionDispatcher
 from agent_core.assembly import Core, CoreOptions, CorePorts
-from agent_core.errors import SettingsError
+from agent_core.errors import NewerTables, SettingsError
 from agent_core.model.channels import SurfaceName
 from agent_core.oversight.secrets import Secrets
 from agent_core.persistence.database import SqlDatabase
@@ -77,6 +77,8 @@ async def migrate_database(settings: Settings) -> None:
     """Migrate the database; raise SettingsError if it cannot be reached or its schema is newer than this version."""
     try:
         await upgrade(settings.database_url)
+    except NewerTables as fault:
+        raise SettingsError("DATABASE_URL", str(fault), "sqlite:////var/lib/signoff/other.db") from fault
     except OSError as fault:
         said = f"{settings.shown_database} cannot be reached. Is it running, and may this process use it?"
         raise SettingsError("DATABASE_URL", said, "postgresql://signoff@localhost/signoff") from fault
@@ -185,6 +187,8 @@ def _options(settings: Settings) -> CoreOptions:
         ),
         fast_model=settings.fast_model if settings.has_endpoint else "",  # a model file contains one model
         continuous_limit=settings.continuous_limit,
+        price_setting="MODEL_PRICES",
+        commands_setting="DISABLED_CATEGORIES",
         profile=wanted_profile(settings),
         secrets=Secrets.of(settings.secrets),
     )

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from agent_core.errors import SettingsError
+from agent_core.errors import NewerTables
 from agent_core.persistence.connections import BEGIN, make_engine
 
 if TYPE_CHECKING:
@@ -19,12 +19,11 @@ HEAD = "0004"  # the newest revision in migrations/versions; a test compares the
 async def upgrade(url: str) -> None:
     """Create the tables, or migrate those of an older release. Up-to-date tables cost one query.
 
-    Raise ConnectionError if the database cannot be reached, SettingsError if a newer release created the tables.
+    Raise ConnectionError if the database cannot be reached, NewerTables if a newer release created the tables.
     """
     try:
         if await version(url) > HEAD:
-            said = "its tables were made by a newer Signoff: use that one, or another database."
-            raise SettingsError("DATABASE_URL", said, "sqlite:////var/lib/signoff/other.db")
+            raise NewerTables("its tables were made by a newer Signoff: use that one, or another database.")
         await migrate(url, HEAD)
     except SQLAlchemyError as fault:
         raise ConnectionError(str(fault)) from fault

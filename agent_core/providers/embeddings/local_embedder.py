@@ -29,7 +29,7 @@ MATRIX, MATRIX_NAME, DIMENSION = "weights/l2_supercat_256.safetensors", "embeddi
 TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 MAX_CHARACTERS = 32_000
 MAX_HEADER_BYTES = 1_000_000
-NOT_INSTALLED = "Memory by meaning is not installed: run `pip install wordllama`, or set EMBEDDING_MODEL."
+NOT_INSTALLED = "Memory by meaning is not installed: run `pip install wordllama`, or use another embedding model."
 UNUSABLE = "The installed wordllama is not one that Signoff can read: run `pip install 'wordllama>=0.4,<0.5'`."
 
 

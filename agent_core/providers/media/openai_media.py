@@ -38,9 +38,7 @@ MIN_BYTES_PER_SECOND = 1_000  # 8 kbit/s, a low bit rate: gives the longest dura
 AUDIO_TOKENS_PER_SECOND = 20  # gpt-4o-transcribe takes about 17, of 6 dollars a million, for its 0.6 cents a minute
 TEXT_TOKENS_PER_SECOND = 10  # faster than any speech
 SPEECH_TOKENS_PER_CHARACTER = 2  # gpt-4o-mini-tts takes about 1.4, of 12 dollars a million, for its 1.5 cents a minute
-IMAGES = Ability(name="images", address="OPENAI_BASE_URL", model="IMAGE_MODEL")
-AUDIO = Ability(name="audio transcriptions", address="OPENAI_BASE_URL", model="AUDIO_MODEL")
-SPEECH = Ability(name="speech", address="OPENAI_BASE_URL", model="SPEECH_MODEL")
+IMAGES, AUDIO, SPEECH = Ability(name="images"), Ability(name="audio transcriptions"), Ability(name="speech")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -84,10 +82,11 @@ class OpenAIMedia:
 
 @dataclass(frozen=True, slots=True)
 class OpenAIImages:
-    """Implements `Images`."""
+    """Implements `Images`. `ability` names the settings in error messages, here and below."""
 
     endpoint: OpenAIMedia
     model: str = IMAGE_MODEL
+    ability: Ability = IMAGES
 
     @property
     def label(self) -> str:
@@ -101,7 +100,7 @@ class OpenAIImages:
             {"output_format": "png"} if self.model.startswith(PNG_OPTION_MODELS) else {"response_format": "b64_json"}
         )
         parameters: Any = {"model": self.model, "prompt": prompt, "size": SIZES[shape], "n": 1, **format_options}
-        answer = await self.endpoint.send(lambda client: client.images.generate(**parameters), self.model, IMAGES)
+        answer = await self.endpoint.send(lambda client: client.images.generate(**parameters), self.model, self.ability)
         units = _reported_tokens(getattr(answer, "usage", None)) or _picture_units(prompt)
         packed = getattr(next(iter(getattr(answer, "data", None) or ()), None), "b64_json", None)
         try:
@@ -117,6 +116,7 @@ class OpenAITranscriber:
 
     endpoint: OpenAIMedia
     model: str = AUDIO_MODEL
+    ability: Ability = AUDIO
 
     @property
     def label(self) -> str:
@@ -128,7 +128,7 @@ class OpenAITranscriber:
     async def transcribe(self, name: str, data: bytes) -> Transcription:
         parameters: Any = {"model": self.model, "file": (name.rpartition("/")[2], data), "response_format": "json"}
         answer = await self.endpoint.send(
-            lambda client: client.audio.transcriptions.create(**parameters), self.model, AUDIO
+            lambda client: client.audio.transcriptions.create(**parameters), self.model, self.ability
         )
         text = getattr(answer, "text", None)
         if not isinstance(text, str):
@@ -145,6 +145,7 @@ class OpenAIVoice:
     endpoint: OpenAIMedia
     model: str
     voice: str = "alloy"
+    ability: Ability = SPEECH
 
     @property
     def label(self) -> str:
@@ -155,7 +156,9 @@ class OpenAIVoice:
 
     async def speak(self, text: str) -> GeneratedFile:
         parameters: Any = {"model": self.model, "voice": self.voice, "input": text, "response_format": "mp3"}
-        answer = await self.endpoint.send(lambda client: client.audio.speech.create(**parameters), self.model, SPEECH)
+        answer = await self.endpoint.send(
+            lambda client: client.audio.speech.create(**parameters), self.model, self.ability
+        )
         return GeneratedFile(data=answer.content, usage=self.endpoint.usage(_speech_units(text), self.model))
 
 

@@ -52,7 +52,7 @@ class BubblewrapBackend:
 
     async def find_missing(self) -> str:
         if build_filter() is None:
-            return f"no filter of system calls is known for this processor ({platform.machine()}): use SANDBOX=docker."
+            return f"no filter of system calls is known for this processor ({platform.machine()}): use Docker."
         if self.interpreter is None:
             return "there is no Python that programs could run on. Install python3."
         shown = [path for path in (self.data, Path.cwd()) if path.resolve().is_relative_to(USR)]
@@ -62,7 +62,7 @@ class BubblewrapBackend:
             return fault
         found = await _read_version(find_program("bwrap"))
         if _version(found) < MIN_BWRAP_VERSION:
-            return f"{found or 'this bubblewrap'} is too old. Install 0.8 or newer, or set SANDBOX=docker."
+            return f"{found or 'this bubblewrap'} is too old. Install 0.8 or newer, or use Docker."
         return ""
 
     def user_of(self, name: str) -> int | None:

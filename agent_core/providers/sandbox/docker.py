@@ -107,10 +107,10 @@ class DockerBackend:
     async def find_missing(self) -> str:
         """Also removes containers and folders that an earlier process left."""
         if shutil.which("docker", path=self.environ.get("PATH")) is None:
-            return "docker is not installed. Install Docker, or set SANDBOX=bubblewrap."
+            return "docker is not installed. Install Docker, or use bubblewrap."
         code, output = await self.ask("info", "--format", "{{range $name, $_ := .Runtimes}}{{$name}} {{end}}")
         if code:
-            return f"Docker does not answer: {output[-200:]}. Start it, or set SANDBOX=bubblewrap."
+            return f"Docker does not answer: {output[-200:]}. Start it, or use bubblewrap."
         self.runtime = GVISOR if GVISOR in output.split() else ""
         if (await self.ask("image", "inspect", "--format", "{{.Id}}", self.image))[0]:
             return f"Docker has no image {self.image}. Fetch it: docker pull {self.image}"

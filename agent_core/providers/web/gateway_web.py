@@ -1,6 +1,5 @@
 """Implements the web port: fetches through the egress gateway, reads pages, renders and clones."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Self
@@ -19,6 +18,7 @@ from agent_core.providers.web.git_clone import GitCloner
 
 MAX_PAGE_BYTES = 5_000_000
 PDF, PDF_MARK = "application/pdf", b"%PDF-"
+NO_INTERNAL_HOSTS = InternalHosts()
 NOT_RENDERED = "The page needs JavaScript, which is not run here: little of it could be read."
 
 
@@ -35,12 +35,11 @@ class GatewayWeb:
     browser: BrowserPages | None = None
 
     @classmethod
-    def of(cls, allow_internal: Iterable[str] = (), contact_url: str = "", documents: Documents | None = None) -> Self:
-        """Use what is installed on this machine. `contact_url` is part of the User-Agent header.
-
-        Raise ValueError with a sentence for an entry of `allow_internal` that is no host, address or network.
-        """
-        gateway = EgressGateway(internal=InternalHosts.of(allow_internal), user_agent=user_agent(contact_url))
+    def of(
+        cls, internal: InternalHosts = NO_INTERNAL_HOSTS, contact_url: str = "", documents: Documents | None = None
+    ) -> Self:
+        """Use what is installed on this machine. `contact_url` is part of the User-Agent header."""
+        gateway = EgressGateway(internal=internal, user_agent=user_agent(contact_url))
         browser = None if browser_fault() else BrowserPages(gateway=gateway)
         return cls(gateway=gateway, clones=GitCloner(gateway=gateway), documents=documents, browser=browser)
 

@@ -336,8 +336,8 @@ async def test_no_docker_no_answer_and_no_image_are_told(tmp_path: Path, bin_fol
     silent = replace(found, environ={"PATH": f"{broken.parent}:{os.environ['PATH']}"})
     assert [await each.find_missing() for each in (nowhere, silent, other)] == snapshot(
         [
-            "docker is not installed. Install Docker, or set SANDBOX=bubblewrap.",
-            "Docker does not answer: Cannot connect to the daemon. Start it, or set SANDBOX=bubblewrap.",
+            "docker is not installed. Install Docker, or use bubblewrap.",
+            "Docker does not answer: Cannot connect to the daemon. Start it, or use bubblewrap.",
             "Docker has no image other:1. Fetch it: docker pull other:1",
         ]
     )
@@ -349,7 +349,7 @@ async def test_a_bubblewrap_that_is_missing_or_too_old_is_told(tmp_path: Path, m
     (tmp_path / "bwrap").chmod(0o755)
     monkeypatch.setattr(bwrap_options, "PATHS", f"{tmp_path}:{bwrap_options.PATHS}")
     said = await BubblewrapBackend(data=tmp_path, file_bytes=1_000).find_missing()
-    assert said == "bubblewrap 0.6.1 is too old. Install 0.8 or newer, or set SANDBOX=docker."
+    assert said == "bubblewrap 0.6.1 is too old. Install 0.8 or newer, or use Docker."
     monkeypatch.setattr(bwrap_options, "PATHS", str(tmp_path))
     (tmp_path / "bwrap").unlink()
     assert await BubblewrapBackend(data=tmp_path, file_bytes=1_000).find_missing() == (
