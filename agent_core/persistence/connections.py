@@ -53,11 +53,9 @@ class Connections(Protocol):
 
     async def read(self, ask: Callable[[Connection], T]) -> T:
         """Run a read-only function."""
-        ...
 
     async def write(self, change: Change) -> None:
         """Run a function in a transaction."""
-        ...
 
     async def close(self) -> None: ...
 

@@ -63,23 +63,18 @@ class SandboxedProcess(Protocol):
     @property
     def output(self) -> StreamReader:
         """Stdout and stderr, interleaved."""
-        ...
 
     async def wait_ended(self) -> int:
         """Wait for the end and return the exit code; 128 plus the signal number if a signal ended it."""
-        ...
 
     async def kill(self) -> None:
         """Kill the whole process tree and wait until it is gone. Does nothing if it has ended."""
-        ...
 
     def end_reason(self) -> str:
         """Why the system ended it, to complete "It was ended because …"; "" if unknown."""
-        ...
 
     def exceeded_limit(self) -> str:
         """The limit that it exceeds now, to complete "It was ended because …", or "". Blocking."""
-        ...
 
 
 class SandboxBackend(Protocol):
@@ -87,11 +82,9 @@ class SandboxBackend(Protocol):
 
     async def find_missing(self) -> str:
         """Why the backend cannot work on this machine and what to do, as a sentence, or ""."""
-        ...
 
     def user_of(self, name: str) -> int | None:
         """The uid for programs in the workspace's folder of that name; None for this process's own."""
-        ...
 
     async def start(
         self, argv: Sequence[str], folder: Path, sealed: Mapping[str, bytes] = NOTHING_SEALED
@@ -100,4 +93,3 @@ class SandboxBackend(Protocol):
 
         Raise CommandError if that fails.
         """
-        ...
