@@ -8,7 +8,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent_core.errors import NewerTables
-from agent_core.persistence.connections import BEGIN, make_engine
+from agent_core.persistence.connections import make_engine, transaction
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -78,10 +78,9 @@ def _version(connection: Connection) -> str | None:
 def _migrate(connection: Connection, revision: str) -> None:
     from alembic import command
 
-    connection.exec_driver_sql(BEGIN[connection.dialect.name])
-    if connection.dialect.name == "postgresql":  # two processes may start at once; in SQLite, BEGIN IMMEDIATE locks
-        connection.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtext('signoff/schema'))")
-    try:
+    with transaction(connection):
+        if connection.dialect.name == "postgresql":  # two processes may start at once; in SQLite, BEGIN IMMEDIATE locks
+            connection.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtext('signoff/schema'))")
         before = _version(connection)
         config = alembic_config()
         config.attributes["connection"] = connection
@@ -89,7 +88,3 @@ def _migrate(connection: Connection, revision: str) -> None:
             command.downgrade(config, revision)
         else:
             command.upgrade(config, revision)
-        connection.exec_driver_sql("COMMIT")
-    except BaseException:
-        connection.exec_driver_sql("ROLLBACK")
-        raise
