@@ -162,7 +162,7 @@ def make_voice(settings: Settings) -> Voice | None:
     from agent_core.providers.media.openai_media import SPEECH, OpenAIVoice
 
     ability = with_variables(SPEECH, settings.endpoint, "SPEECH_MODEL")
-    return OpenAIVoice(_openai(settings, settings.endpoint), settings.speech_model, ability=ability)
+    return OpenAIVoice(_openai(settings, settings.endpoint), settings.speech_model, ability)
 
 
 def make_publisher(settings: Settings) -> PostPublisher | None:

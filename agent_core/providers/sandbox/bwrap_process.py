@@ -63,7 +63,8 @@ class BwrapProcess:
         return self.process.stdout
 
     async def wait_ended(self) -> int:
-        return _exit_code(await self.process.wait())
+        code = await self.process.wait()
+        return code if code >= 0 else 128 - code
 
     async def kill(self) -> None:
         if self.is_killed:
@@ -181,7 +182,3 @@ async def wait_readable(descriptor: int) -> None:
         await ready.wait()
     finally:
         loop.remove_reader(descriptor)
-
-
-def _exit_code(returned: int) -> int:
-    return returned if returned >= 0 else 128 - returned

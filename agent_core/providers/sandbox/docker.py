@@ -33,7 +33,6 @@ ANSWER_TIMEOUT_SECONDS, RETRY_SECONDS, MAX_REMOVE_ATTEMPTS = 20.0, 1.0, 30
 EXIT_DOCKER_FAILED, EXIT_KILLED = 125, 137  # https://docs.docker.com/reference/cli/docker/container/run/#exit-status
 MARGIN_SECONDS = 60
 SEALED_PREFIX = "sealed-"  # prefix of folders with copies of approved programs
-CORE_BYTES = 1  # core(5): the only limit that also applies if cores are piped to a program
 
 logger = logging.getLogger(__name__)
 
@@ -121,10 +120,6 @@ class DockerBackend:
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
         return ""
 
-    def user_of(self, name: str) -> int | None:
-        """The same as with bubblewrap, so that workspaces stay usable if the setting changes."""
-        return user_for(name)
-
     async def start(
         self, argv: Sequence[str], folder: Path, sealed: Mapping[str, bytes] = NOTHING_SEALED
     ) -> DockerProcess:
@@ -187,13 +182,7 @@ class DockerBackend:
         yield from ("--shm-size", str(limits.scratch_bytes))
         sizes = f"size={limits.scratch_bytes},nr_inodes={limits.scratch_files},mode=1777"
         yield from ("--tmpfs", f"/tmp:rw,nosuid,nodev,{sizes}")  # noqa: S108 - inside it is its own
-        ulimits = {
-            "core": CORE_BYTES,
-            "cpu": f"{limits.processor_seconds}:{limits.processor_seconds + 1}",
-            "fsize": self.file_bytes,
-            "nofile": limits.open_files,
-        }
-        for limit, most in ulimits.items():
+        for limit, most in limits.rlimits(self.file_bytes).items():
             yield from ("--ulimit", f"{limit}={most}")
         yield from ("--env", "HOME=/tmp", "--env", "LANG=C.UTF-8")
         for folder, place in mounts.items():
