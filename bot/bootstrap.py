@@ -24,7 +24,7 @@ from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.service.creation_limits import CreationLimits
 from bot.command_catalog import CommandCatalog
 from bot.doctor import Probes, Tables, endpoint_fault
-from bot.model_wiring import Models, local_fault, wanted_profile
+from bot.model_wiring import Models, wanted_profile
 from bot.platforms.catalog import PLATFORMS, platforms_on
 from bot.platforms.platform import ChatConnection, PlatformParts, WiredPlatform
 from bot.private_files import close_to_others
@@ -96,6 +96,7 @@ def make_home(settings: Settings) -> None:
 def probes(settings: Settings) -> Probes:
     """The checks that `signoff doctor` runs on the configuration."""
     from agent_core.providers.embeddings.local_embedder import LocalEmbedder
+    from agent_core.providers.llm.local_model import model_file_fault
     from agent_core.providers.llm.tokenizer_files import missing  # imported on first use
 
     address = settings.endpoint
@@ -105,7 +106,7 @@ def probes(settings: Settings) -> Probes:
         local_servers=find_local_servers,
         database=partial(_tables, settings),
         platforms={platform.name: partial(platform.fault, settings) for platform in PLATFORMS},
-        local_model=partial(local_fault, settings.local_model) if settings.local_model else str,
+        local_model=partial(model_file_fault, settings.local_model) if settings.local_model else str,
         tokenizers=partial(missing, settings.tokenizers),
         word_vectors=LocalEmbedder.is_installed,
         tools=tool_probes(settings),

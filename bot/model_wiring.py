@@ -86,19 +86,12 @@ def with_variables(ability: "Ability", endpoint: Endpoint, model: str) -> "Abili
 
 def make_local_model(settings: Settings, path: Path) -> LanguageModel:
     """The model in a file; raise SettingsError if it cannot be served."""
-    from agent_core.providers.llm.local_model import LocalModel
+    from agent_core.providers.llm.local_model import LocalModel, model_file_fault
 
-    if fault := local_fault(path):
+    if fault := model_file_fault(path):
         raise SettingsError("LOCAL_MODEL", fault, VARIABLES["LOCAL_MODEL"].example)
     context, temperature = settings.context_window, settings.temperature
     return LocalModel(path=path, context=context, temperature=temperature, setting="LOCAL_MODEL")
-
-
-def local_fault(path: Path) -> str:
-    """The reason why a model file cannot be served, or ""."""
-    from agent_core.providers.llm.local_model import model_file_fault
-
-    return model_file_fault(path)
 
 
 def wanted_profile(settings: Settings) -> ProfileName:

@@ -94,12 +94,10 @@ class EgressProxy:
             self.refusals.append(str(refusal))
             await _respond(writer, "403 Forbidden", body=str(refusal))
             return
-        self._record_host(ContactedHost(admitted.target.host, str(out.get_extra_info("peername", ("",))[0])))
+        contacted = ContactedHost(admitted.target.host, str(out.get_extra_info("peername", ("",))[0]))
+        if contacted not in self.reached:
+            self.reached.append(contacted)
         await self._forward(admitted, method, headers, (_Pipe(reader, out), _Pipe(back, writer)))
-
-    def _record_host(self, address: ContactedHost) -> None:
-        if address not in self.reached:
-            self.reached.append(address)
 
     async def _forward(
         self, admitted: AdmittedTarget, method: str, headers: dict[str, str], pipes: tuple["_Pipe", "_Pipe"]

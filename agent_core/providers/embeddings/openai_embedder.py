@@ -50,6 +50,7 @@ class OpenAIEmbedder:
     _connection: OpenAIConnection = field(init=False, repr=False)
     _uses_base64: bool = field(default=True, init=False, repr=False)
     _dimension: int = field(default=0, init=False, repr=False)
+    is_semantic = True
 
     def __post_init__(self) -> None:
         self._connection = OpenAIConnection(
@@ -62,10 +63,6 @@ class OpenAIEmbedder:
     @property
     def name(self) -> str:
         return self.model
-
-    @property
-    def is_semantic(self) -> bool:
-        return True
 
     async def close(self) -> None:
         """Close the connections; a later call opens new ones."""

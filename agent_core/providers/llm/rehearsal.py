@@ -24,6 +24,7 @@ MAX_TITLE_CHARACTERS, MAX_QUOTE_CHARACTERS, MAX_REASON_CHARACTERS, MAX_PLAN_STEP
 WINDOW_TOKENS = 16_000
 
 StepOutcome = Literal["done", "failed", "rejected", "withdrawn", "not proposed", "unknown"]
+SUMMARY_LABELS = {"done": "Done", "rejected": "Rejected", "failed": "Failed", "not proposed": "Not possible"}
 STEP_MARK = re.compile(r"Step (\d+) of \d+ · (.*)")
 UNUSED_REPLY = re.compile(r"^Your last reply could not be used: (.*) Nothing was run\.$", re.MULTILINE | re.DOTALL)
 NOT_PROPOSED = "This step could not be put before you: "
@@ -54,13 +55,8 @@ class RehearsalModel:
 
     settings: str = "an API key or a base URL"
 
-    @property
-    def label(self) -> str:
-        return LABEL
-
-    @property
-    def default_model(self) -> str:
-        return "rehearsal"
+    label = LABEL
+    default_model = "rehearsal"
 
     async def complete(
         self,
@@ -244,17 +240,8 @@ def _summary_line(step: RehearsalStep, turn: RehearsalPast) -> str:
     title, why = step.action.title, f" ({turn.why})" if turn.why else ""
     if step.why_idle:
         return f"- {title}"
-    match turn.outcome:
-        case "done":
-            return f"- Done: {title}"
-        case "rejected":
-            return f"- Rejected: {title}{why}"
-        case "failed":
-            return f"- Failed: {title}{why}"
-        case "not proposed":
-            return f"- Not possible: {title}{why}"
-        case _:
-            return f"- Proposed, but I no longer see what became of it: {title}"
+    label = SUMMARY_LABELS.get(turn.outcome)
+    return f"- {label}: {title}{why}" if label else f"- Proposed, but I no longer see what became of it: {title}"
 
 
 def _plan_text(titles: Sequence[str]) -> str:

@@ -114,10 +114,7 @@ def _parents() -> Iterator[tuple[int, int]]:
     for process in _processes():
         with suppress(OSError):
             fields = (PROC / str(process) / "stat").read_text("utf-8", "replace")
-            yield (
-                process,
-                int(fields.rpartition(")")[2].split()[1]),
-            )  # the name before may contain any character
+            yield process, int(fields.rpartition(")")[2].split()[1])  # the name before may contain any character
 
 
 def _memory(process: int) -> int:

@@ -271,27 +271,20 @@ def _sdk_errors() -> tuple[type[Exception], ...]:
 
 def _explanation(error: Exception, secret: str, settings: PineconeSettings) -> str:
     """The end of an error message that begins with the index."""
-    from pinecone import (
-        ApiError,
-        ForbiddenError,
-        NotFoundError,
-        PineconeConnectionError,
-        RateLimitError,
-        UnauthorizedError,
-    )
+    import pinecone
 
     match error:
         case TimeoutError():
             return "did not answer in time."
-        case UnauthorizedError() | ForbiddenError():
+        case pinecone.UnauthorizedError() | pinecone.ForbiddenError():
             return f"does not take the key. Check {settings.key}."
-        case NotFoundError():
+        case pinecone.NotFoundError():
             return f"is not there. Check {settings.host} and {settings.index}."
-        case RateLimitError():
+        case pinecone.RateLimitError():
             return "has too much to do and asks to be tried later."
-        case PineconeConnectionError() | OSError():
+        case pinecone.PineconeConnectionError() | OSError():
             return f"cannot be reached ({type(error.__cause__ or error).__name__})."
-        case ApiError():
+        case pinecone.ApiError():
             return f"refused with {error.status_code}: {redact_and_shorten(error.message, secret)}"
         case _:
             return f"cannot be used: {redact_and_shorten(str(error), secret)}"
