@@ -53,15 +53,11 @@ class Prices:
 
         An override prices only the tokens among them.
         """
-        if self.is_own(model):
+        if self.free or model in self.overrides:
             prompt, completion = self.overrides.get(model, (FREE, FREE))
             cost = units.get("input_tokens", 0) * prompt + units.get("output_tokens", 0) * completion
             return (cost / MILLION).quantize(PRICE_UNIT) if cost else FREE
         return _list_price(units, model, self.base_url)
-
-    def is_own(self, model: str) -> bool:
-        """Whether the price is configured or free."""
-        return model in self.overrides or self.free
 
 
 def _list_price(units: Mapping[str, int], model: str, base_url: str) -> Decimal | None:

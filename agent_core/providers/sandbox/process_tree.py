@@ -18,16 +18,16 @@ COUNTED_FIELDS = ("RssAnon:", "RssShmem:")  # not RssFile: pages of programs and
 
 @dataclass(frozen=True, slots=True)
 class ProcessTree:
-    """Pids of a process and its descendants."""
+    """Pids of processes and their descendants."""
 
     processes: tuple[int, ...]
 
     @classmethod
-    def below(cls, root: int) -> "ProcessTree":
+    def below(cls, *roots: int) -> "ProcessTree":
         children: dict[int, list[int]] = defaultdict(list)
         for process, parent in _parents():
             children[parent].append(process)
-        found = [root]
+        found = [*roots]
         for process in found:
             found += children[process]
         return cls(tuple(found))

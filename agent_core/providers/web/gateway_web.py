@@ -58,7 +58,7 @@ class GatewayWeb:
         page = Page(url=fetched.url, title=read.title, text=read.text, links=read.links, hosts=fetched.hosts)
         if not read.needs_scripts:
             return page
-        return await self._render(page, sites) if self.browser else replace(page, remark=NOT_RENDERED)
+        return await _render(self.browser, page, sites) if self.browser else replace(page, remark=NOT_RENDERED)
 
     async def clone(self, url: str, sites: Sites, most: int) -> ClonedRepository:
         return await self.clones.clone(url, sites, most)
@@ -69,16 +69,15 @@ class GatewayWeb:
         reading = await self.documents.text_of("page.pdf", fetched.data)
         return Page(url=fetched.url, title="", text=reading.text, remark=reading.note, hosts=fetched.hosts)
 
-    async def _render(self, page: Page, sites: Sites) -> Page:
-        if self.browser is None:
-            return page
-        try:
-            drawn = await self.browser.draw(page.url, sites)
-            read = await read_page(drawn.html.encode("utf-8", "replace"), drawn.url, charset="utf-8")
-        except CommandError as fault:
-            return replace(page, remark=f"The page needs JavaScript. {fault}")
-        hosts = tuple(dict.fromkeys((*page.hosts, *drawn.hosts)))
-        return Page(url=drawn.url, title=read.title or page.title, text=read.text, links=read.links, hosts=hosts)
+
+async def _render(browser: BrowserPages, page: Page, sites: Sites) -> Page:
+    try:
+        drawn = await browser.draw(page.url, sites)
+        read = await read_page(drawn.html.encode("utf-8", "replace"), drawn.url, charset="utf-8")
+    except CommandError as fault:
+        return replace(page, remark=f"The page needs JavaScript. {fault}")
+    hosts = tuple(dict.fromkeys((*page.hosts, *drawn.hosts)))
+    return Page(url=drawn.url, title=read.title or page.title, text=read.text, links=read.links, hosts=hosts)
 
 
 def user_agent(contact_url: str = "") -> str:
