@@ -130,11 +130,12 @@ class PineconeIndex:
         """The index, or None if it does not exist and `make` is False; raise MemoryAway on another dimension."""
         async with self._lock:
             if not self._index:
-                client = await self._connect()
-                host = self.host or await self._find_or_create(client, dimension if make else 0)
+                if not self._client:
+                    self._client = await asyncio.to_thread(_new_client, self.api_key, self.controller_host)
+                host = self.host or await self._find_or_create(self._client, dimension if make else 0)
                 if not host:
                     return None
-                index = await client.index(host=host)
+                index = await self._client.index(host=host)
                 self._dimension = (await index.describe_index_stats()).dimension
                 self._index = index
         if dimension and self._dimension not in (None, dimension):
@@ -143,11 +144,6 @@ class PineconeIndex:
                 f"Set {self.settings.index} to another name."
             )
         return self._index
-
-    async def _connect(self) -> "AsyncPinecone":
-        if not self._client:
-            self._client = await asyncio.to_thread(_new_client, self.api_key, self.controller_host)
-        return self._client
 
     async def _find_or_create(self, client: "AsyncPinecone", dimension: int) -> str:
         """Host of the index once it is ready; "" if it does not exist. Created if `dimension` is not 0."""
