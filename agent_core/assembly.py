@@ -32,6 +32,7 @@ from agent_core.ports.sandbox import Sandbox
 from agent_core.ports.surface import ChatSurface
 from agent_core.ports.write_priority import WritePriority
 from agent_core.prompt.model_client import MeteredModel
+from agent_core.prompt.packing import COMMANDS_SETTING
 from agent_core.prompt.profiles import ProfileName
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.embeddings.hashing_embedder import HashingEmbedder
@@ -46,6 +47,7 @@ from agent_core.service.self_review import SelfReview
 from agent_core.service.uploads import FileUploads
 from agent_core.service.views import AgentViews
 from agent_core.spending.budget_ledger import BudgetLedger
+from agent_core.spending.spending_tracker import PRICE_SETTING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +97,7 @@ class CoreOptions:
     `default_budget` is in US dollars; `continuous_limit` is the most commands that one decision may let run unasked.
     None is no limit for both. `fast_model` makes summaries and repairs, "" the agent's own model. `history_tokens` is
     the size of the history at which older turns are summarised. The first of `hooks` is the outermost.
+    `price_setting` and `commands_setting` name the settings of prices and of switched-off commands in error messages.
     """
 
     default_budget: Decimal | None = None
@@ -103,6 +106,8 @@ class CoreOptions:
     fast_model: str = ""
     profile: ProfileName = "auto"
     history_tokens: int = MAX_HISTORY_TOKENS
+    price_setting: str = PRICE_SETTING
+    commands_setting: str = COMMANDS_SETTING
     secrets: Secrets = NO_SECRETS
     hooks: tuple[Hook, ...] = ()
 
@@ -197,7 +202,7 @@ class _Foundation:
             metered_model=metered_model,
             helpers=helpers,
             engine=engine,
-            ledger=BudgetLedger(database),
+            ledger=BudgetLedger(database, options.price_setting),
         )
 
     def loop(self) -> AgentLoop:
@@ -210,6 +215,7 @@ class _Foundation:
             clock=ports.clock,
             history_tokens=options.history_tokens,
             wanted_profile=options.profile,
+            commands_setting=options.commands_setting,
         )
         runner = CommandRunner(
             commands=self.commands, workspaces=ports.workspaces, sandbox=ports.sandbox, hooks=options.hooks

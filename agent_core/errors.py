@@ -20,6 +20,7 @@ SignoffError
 │   ├── SurfaceBusy            retry, after `retry_after` seconds if given
 │   └── ThreadGone             the thread, the channel or the right to write is gone
 ├── Conflict                   the unit of work is repeated
+├── NewerTables                the operator uses that release, or another database
 ├── DatabaseAway               the work is retried; nothing unsaved took effect
 ├── Superseded                 another worker took the agent: this one stops
 └── SettingsError              the operator reads one line and the process exits
@@ -143,6 +144,10 @@ class ThreadGone(SurfaceError):
 
 class Conflict(SignoffError):
     """A record read in this unit of work was saved by another one; nothing was saved."""
+
+
+class NewerTables(SignoffError):
+    """A newer release created the tables of the database."""
 
 
 class DatabaseAway(SignoffError):

@@ -10,7 +10,7 @@ from functools import partial
 
 from adapters.actions import ActionDispatcher
 from agent_core.assembly import Core, CoreOptions, CorePorts
-from agent_core.errors import SettingsError
+from agent_core.errors import NewerTables, SettingsError
 from agent_core.model.channels import SurfaceName
 from agent_core.oversight.secrets import Secrets
 from agent_core.persistence.database import SqlDatabase
@@ -24,7 +24,7 @@ from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.service.creation_limits import CreationLimits
 from bot.command_catalog import CommandCatalog
 from bot.doctor import Probes, Tables, endpoint_fault
-from bot.model_wiring import Models, local_fault, wanted_profile
+from bot.model_wiring import Models, wanted_profile
 from bot.platforms.catalog import PLATFORMS, platforms_on
 from bot.platforms.platform import ChatConnection, PlatformParts, WiredPlatform
 from bot.private_files import close_to_others
@@ -77,6 +77,8 @@ async def migrate_database(settings: Settings) -> None:
     """Migrate the database; raise SettingsError if it cannot be reached or its schema is newer than this version."""
     try:
         await upgrade(settings.database_url)
+    except NewerTables as fault:
+        raise SettingsError("DATABASE_URL", str(fault), "sqlite:////var/lib/signoff/other.db") from fault
     except OSError as fault:
         said = f"{settings.shown_database} cannot be reached. Is it running, and may this process use it?"
         raise SettingsError("DATABASE_URL", said, "postgresql://signoff@localhost/signoff") from fault
@@ -94,6 +96,7 @@ def make_home(settings: Settings) -> None:
 def probes(settings: Settings) -> Probes:
     """The checks that `signoff doctor` runs on the configuration."""
     from agent_core.providers.embeddings.local_embedder import LocalEmbedder
+    from agent_core.providers.llm.local_model import model_file_fault
     from agent_core.providers.llm.tokenizer_files import missing  # imported on first use
 
     address = settings.endpoint
@@ -103,7 +106,7 @@ def probes(settings: Settings) -> Probes:
         local_servers=find_local_servers,
         database=partial(_tables, settings),
         platforms={platform.name: partial(platform.fault, settings) for platform in PLATFORMS},
-        local_model=partial(local_fault, settings.local_model) if settings.local_model else str,
+        local_model=partial(model_file_fault, settings.local_model) if settings.local_model else str,
         tokenizers=partial(missing, settings.tokenizers),
         word_vectors=LocalEmbedder.is_installed,
         tools=tool_probes(settings),
@@ -185,6 +188,8 @@ def _options(settings: Settings) -> CoreOptions:
         ),
         fast_model=settings.fast_model if settings.has_endpoint else "",  # a model file contains one model
         continuous_limit=settings.continuous_limit,
+        price_setting="MODEL_PRICES",
+        commands_setting="DISABLED_CATEGORIES",
         profile=wanted_profile(settings),
         secrets=Secrets.of(settings.secrets),
     )

@@ -17,8 +17,6 @@ from bot.tool_findings import ToolProbes, tool_findings
 from bot.value_types import OPENAI_URL, Endpoint
 
 PATIENCE = 3.0
-ELSEWHERE = ("OPENAI_API_KEY", "OPENAI_BASE_URL")
-ON_AZURE = ("AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,15 +140,15 @@ async def _models(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
 async def _endpoint(settings: Settings, endpoint: Endpoint, probes: Probes) -> Finding:
     host = _host(endpoint)
     name = f"{settings.smart_model} · {host}" if settings.smart_model else host
-    key, address = ON_AZURE if settings.azure_openai_endpoint else ELSEWHERE
     try:
         async with asyncio.timeout(PATIENCE + 1):
             fault = await probes.endpoint()
     except TimeoutError:
         fault = _silent()
     if fault is None:
-        return Finding(name="model", state="on", why=name, variable=f"{address}, SMART_MODEL")
-    return Finding(name="model", state="fault", why=f"{name} {fault}", variable=f"{key}, {address}")
+        return Finding(name="model", state="on", why=name, variable=f"{endpoint.url_variable}, SMART_MODEL")
+    variables = f"{endpoint.key_variable}, {endpoint.url_variable}"
+    return Finding(name="model", state="fault", why=f"{name} {fault}", variable=variables)
 
 
 def _own_model(path: Path, fault: str) -> Finding:

@@ -4,9 +4,10 @@ Part of the composition root, like `bot.bootstrap`. Modules are imported only if
 """
 
 from collections.abc import Awaitable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import isawaitable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agent_core.errors import SettingsError
 from agent_core.ports.database import Database
@@ -16,7 +17,11 @@ from agent_core.prompt.profiles import ProfileName
 from agent_core.providers.llm.prices import Prices
 from agent_core.providers.llm.rehearsal import RehearsalModel
 from bot.settings import Settings
+from bot.value_types import Endpoint
 from bot.variables import VARIABLES
+
+if TYPE_CHECKING:
+    from agent_core.providers.llm.openai_errors import Ability
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +64,8 @@ def make_model(settings: Settings) -> LanguageModel:
     if settings.local_model:
         return make_local_model(settings, settings.local_model)
     if settings.endpoint is None:
-        return RehearsalModel()
+        return RehearsalModel("OPENAI_API_KEY or OPENAI_BASE_URL")
+    from agent_core.providers.llm.openai_errors import CHAT
     from agent_core.providers.llm.openai_model import OpenAIModel
 
     return OpenAIModel(
@@ -69,23 +75,23 @@ def make_model(settings: Settings) -> LanguageModel:
         temperature=settings.temperature,
         context=settings.context_window,
         prices=Prices.at(settings.endpoint.url, settings.model_prices),
+        ability=with_variables(CHAT, settings.endpoint, "SMART_MODEL"),
     )
+
+
+def with_variables(ability: "Ability", endpoint: Endpoint, model: str) -> "Ability":
+    """The ability with the variables of key, URL and model, for error messages."""
+    return replace(ability, key=endpoint.key_variable, address=endpoint.url_variable, model=model)
 
 
 def make_local_model(settings: Settings, path: Path) -> LanguageModel:
     """The model in a file; raise SettingsError if it cannot be served."""
-    from agent_core.providers.llm.local_model import LocalModel
+    from agent_core.providers.llm.local_model import LocalModel, model_file_fault
 
-    if fault := local_fault(path):
+    if fault := model_file_fault(path):
         raise SettingsError("LOCAL_MODEL", fault, VARIABLES["LOCAL_MODEL"].example)
-    return LocalModel(path=path, context=settings.context_window, temperature=settings.temperature)
-
-
-def local_fault(path: Path) -> str:
-    """The reason why a model file cannot be served, or ""."""
-    from agent_core.providers.llm.local_model import model_file_fault
-
-    return model_file_fault(path)
+    context, temperature = settings.context_window, settings.temperature
+    return LocalModel(path=path, context=context, temperature=temperature, setting="LOCAL_MODEL")
 
 
 def wanted_profile(settings: Settings) -> ProfileName:
@@ -108,13 +114,14 @@ def make_embedder(settings: Settings) -> Embedder:
         from agent_core.providers.embeddings.local_embedder import LocalEmbedder
 
         return LocalEmbedder() if LocalEmbedder.is_installed() else HashingEmbedder()
-    from agent_core.providers.embeddings.openai_embedder import OpenAIEmbedder
+    from agent_core.providers.embeddings.openai_embedder import EMBEDDINGS, OpenAIEmbedder
 
     return OpenAIEmbedder(
         model=settings.embedding_name,
         base_url=settings.embedding_endpoint.url,
         api_key=settings.embedding_endpoint.key,
         prices=Prices.at(settings.embedding_endpoint.url, settings.model_prices),
+        ability=with_variables(EMBEDDINGS, settings.embedding_endpoint, "EMBEDDING_MODEL"),
     )
 
 

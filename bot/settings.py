@@ -142,8 +142,14 @@ class CoreSettings(BaseSettings):
         """The endpoint of the embedding model, or None if it runs on this machine."""
         if self.embedding_name == LOCAL:
             return None
-        key = self.embedding_api_key.get_secret_value()  # send no key to a host that it was not set for
-        return Endpoint(url=self.embedding_base_url, key=key) if self.embedding_base_url else self._remote
+        if not self.embedding_base_url:
+            return self._remote
+        return Endpoint(
+            url=self.embedding_base_url,
+            key=self.embedding_api_key.get_secret_value(),  # send no key to a host that it was not set for
+            url_variable="EMBEDDING_BASE_URL",
+            key_variable="EMBEDDING_API_KEY",
+        )
 
     @property
     def tokenizers(self) -> Path:
@@ -186,8 +192,12 @@ class CoreSettings(BaseSettings):
     @property
     def _remote(self) -> Endpoint | None:
         if self.azure_openai_endpoint:
-            key = self.azure_openai_api_key.get_secret_value()
-            return Endpoint(url=f"{self.azure_openai_endpoint}/openai/v1", key=key)
+            return Endpoint(
+                url=f"{self.azure_openai_endpoint}/openai/v1",
+                key=self.azure_openai_api_key.get_secret_value(),
+                url_variable="AZURE_OPENAI_ENDPOINT",
+                key_variable="AZURE_OPENAI_API_KEY",
+            )
         if self.openai_api_key or self.openai_base_url:
             return Endpoint(url=self.openai_base_url or OPENAI_URL, key=self.openai_api_key.get_secret_value())
         return None

@@ -20,8 +20,10 @@ from agent_core.providers.documents.document_reader import DocumentReader
 from agent_core.providers.llm.prices import Prices
 from agent_core.providers.sandbox.disabled import DisabledSandbox
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
+from bot.model_wiring import with_variables
 from bot.settings import Settings
 from bot.tool_findings import ToolProbes
+from bot.value_types import Endpoint
 from bot.variables import VARIABLES
 
 if TYPE_CHECKING:
@@ -77,6 +79,7 @@ class Tools:
                 await close()
 
 
+INTERNAL_HOSTS = "ALLOW_INTERNAL_HOSTS"
 X_VARIABLES = "X_API_KEY, X_API_SECRET, X_ACCESS_TOKEN and X_ACCESS_TOKEN_SECRET"
 NOT_ALLOWED = "the operator allows no programs here (EXECUTE_LOCAL_COMMANDS)."
 
@@ -88,7 +91,7 @@ async def make_sandbox(settings: Settings, workspaces: FolderWorkspaces, clock: 
     sandbox = confined(settings, workspaces, clock)
     if fault := await sandbox.self_test():
         logger.error("no program of an agent will run", extra={"why": fault})
-        why = f"the sandbox did not stand its test. {fault}"
+        why = f"the sandbox (SANDBOX={settings.sandbox}) did not stand its test. {fault}"
         return DisabledSandbox(why), why
     return sandbox, ""
 
@@ -104,14 +107,15 @@ def confined(settings: Settings, workspaces: FolderWorkspaces, clock: Clock) -> 
 
 def make_web(settings: Settings, documents: Documents) -> tuple[Web, str]:
     """The HTTP client, and why git clones are off, or ""; raise SettingsError for an invalid host."""
+    from agent_core.providers.egress.address_policy import InternalHosts
     from agent_core.providers.web.gateway_web import GatewayWeb
     from agent_core.providers.web.git_clone import git_fault
 
     try:
-        web = GatewayWeb.of(settings.allow_internal_hosts, settings.public_url, documents)
+        internal = InternalHosts.of(settings.allow_internal_hosts, INTERNAL_HOSTS)
     except ValueError as fault:
-        raise SettingsError("ALLOW_INTERNAL_HOSTS", str(fault), VARIABLES["ALLOW_INTERNAL_HOSTS"].example) from None
-    return web, git_fault()
+        raise SettingsError(INTERNAL_HOSTS, str(fault), VARIABLES[INTERNAL_HOSTS].example) from None
+    return GatewayWeb.of(internal, settings.public_url, documents), git_fault()
 
 
 def make_images(settings: Settings) -> Images | None:
@@ -129,12 +133,12 @@ def make_images(settings: Settings) -> Images | None:
         from agent_core.providers.media.huggingface import HuggingFaceImages
 
         return HuggingFaceImages(_hugging_face(settings, "HUGGINGFACE_IMAGE_MODEL"))
-    if not (settings.image_model or settings.is_openai):
+    if settings.endpoint is None or not (settings.image_model or settings.is_openai):
         return None
-    from agent_core.providers.media.openai_media import IMAGE_MODEL, OpenAIImages
+    from agent_core.providers.media.openai_media import IMAGE_MODEL, IMAGES, OpenAIImages
 
-    endpoint = _openai(settings)
-    return OpenAIImages(endpoint, settings.image_model or IMAGE_MODEL) if endpoint else None
+    ability = with_variables(IMAGES, settings.endpoint, "IMAGE_MODEL")
+    return OpenAIImages(_openai(settings, settings.endpoint), settings.image_model or IMAGE_MODEL, ability)
 
 
 def make_transcriber(settings: Settings) -> Transcriber | None:
@@ -143,22 +147,22 @@ def make_transcriber(settings: Settings) -> Transcriber | None:
         from agent_core.providers.media.huggingface import HuggingFaceTranscriber
 
         return HuggingFaceTranscriber(_hugging_face(settings, "HUGGINGFACE_AUDIO_MODEL"))
-    if not (settings.audio_model or settings.is_openai):
+    if settings.endpoint is None or not (settings.audio_model or settings.is_openai):
         return None
-    from agent_core.providers.media.openai_media import AUDIO_MODEL, OpenAITranscriber
+    from agent_core.providers.media.openai_media import AUDIO, AUDIO_MODEL, OpenAITranscriber
 
-    endpoint = _openai(settings)
-    return OpenAITranscriber(endpoint, settings.audio_model or AUDIO_MODEL) if endpoint else None
+    ability = with_variables(AUDIO, settings.endpoint, "AUDIO_MODEL")
+    return OpenAITranscriber(_openai(settings, settings.endpoint), settings.audio_model or AUDIO_MODEL, ability)
 
 
 def make_voice(settings: Settings) -> Voice | None:
     """The speech model of the endpoint, if one is named."""
-    if not settings.speech_model:
+    if settings.endpoint is None or not settings.speech_model:
         return None
-    from agent_core.providers.media.openai_media import OpenAIVoice
+    from agent_core.providers.media.openai_media import SPEECH, OpenAIVoice
 
-    endpoint = _openai(settings)
-    return OpenAIVoice(endpoint, settings.speech_model) if endpoint else None
+    ability = with_variables(SPEECH, settings.endpoint, "SPEECH_MODEL")
+    return OpenAIVoice(_openai(settings, settings.endpoint), settings.speech_model, ability)
 
 
 def make_publisher(settings: Settings) -> PostPublisher | None:
@@ -177,13 +181,11 @@ def make_publisher(settings: Settings) -> PostPublisher | None:
     )
 
 
-def _openai(settings: Settings) -> "OpenAIMedia | None":
+def _openai(settings: Settings, endpoint: Endpoint) -> "OpenAIMedia":
     from agent_core.providers.media.openai_media import OpenAIMedia
 
-    if settings.endpoint is None:
-        return None
-    prices = Prices.at(settings.endpoint.url, settings.model_prices)
-    return OpenAIMedia(base_url=settings.endpoint.url, api_key=settings.endpoint.key, prices=prices)
+    prices = Prices.at(endpoint.url, settings.model_prices)
+    return OpenAIMedia(base_url=endpoint.url, api_key=endpoint.key, prices=prices)
 
 
 def _hugging_face(settings: Settings, variable: str) -> "HuggingFace":

@@ -17,10 +17,15 @@ DATABASES = ("sqlite", "postgresql", "postgres")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """The base address of an OpenAI-compatible API, and the key that is sent to it; empty for none."""
+    """The base address of an OpenAI-compatible API, and the key that is sent to it; empty for none.
+
+    `url_variable` and `key_variable` set them.
+    """
 
     url: str
     key: str = field(repr=False)
+    url_variable: str = field(default="OPENAI_BASE_URL", compare=False)
+    key_variable: str = field(default="OPENAI_API_KEY", compare=False)
 
 
 def web_address(url: str) -> str:

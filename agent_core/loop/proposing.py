@@ -14,7 +14,7 @@ from agent_core.model.messages import Reply
 from agent_core.ports.clock import Clock
 from agent_core.ports.files import Workspaces
 from agent_core.prompt.model_client import MeteredModel, ModelRequest
-from agent_core.prompt.packing import Situation
+from agent_core.prompt.packing import COMMANDS_SETTING, Situation
 from agent_core.prompt.profiles import Profile, ProfileName, profile_for
 from agent_core.replies.repair import is_worth_repairing, parse_repaired, repair_messages
 from agent_core.replies.reply_parser import parse
@@ -70,6 +70,7 @@ class Proposer:
     machine: str = "Linux"
     history_tokens: int = MAX_HISTORY_TOKENS
     wanted_profile: ProfileName = "auto"
+    commands_setting: str = COMMANDS_SETTING
 
     def profile(self, agent: Agent) -> Profile:
         name = self.metered_model.name_for(agent.model)

@@ -56,6 +56,7 @@ class ThinkStep:
             machine=self.proposer.machine,
             recalled=seen.offered,
             circling=self.turn_context.circling,
+            commands_setting=self.proposer.commands_setting,
         )
 
     async def _summarise(self, situation: Situation, seen: Recall) -> Digest | None:

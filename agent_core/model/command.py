@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Self, TypeAlias
+from typing import Literal, TypeAlias
 
 RiskClass = Literal["read", "write", "network", "execute", "publish", "spend"]
 RISK_CLASSES: tuple[RiskClass, ...] = ("read", "write", "network", "execute", "publish", "spend")
@@ -49,9 +49,6 @@ class CommandCall:
     def canonical(self) -> str:
         """JSON with sorted keys: equal calls give equal text."""
         return json.dumps([self.name, self.arguments], sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-
-    def with_arguments(self, arguments: Arguments) -> Self:
-        return type(self)(self.name, arguments)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

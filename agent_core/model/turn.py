@@ -67,7 +67,7 @@ class Turn:
         """The call that runs: as proposed, or as edited by a person."""
         for approval in reversed(self.approvals):
             if isinstance(approval.decision, ApproveEdited):
-                return self.proposal.call.with_arguments(approval.decision.arguments)
+                return replace(self.proposal.call, arguments=approval.decision.arguments)
         return self.proposal.call
 
     @property

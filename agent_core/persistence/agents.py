@@ -27,7 +27,7 @@ from agent_core.model.ids import AgentId
 from agent_core.persistence.identity_map import IdentityMap
 from agent_core.persistence.json_codec import decode, encode
 from agent_core.persistence.tables import AWAKE, RESTING, UNSHOWN, UNTOLD, WORKING, agents, notices, turns
-from agent_core.persistence.write_buffer import WriteBuffer
+from agent_core.persistence.write_buffer import SqlRepository, WriteBuffer
 
 _READ = select(agents.c.data, agents.c.revision)
 _ALL = _READ.order_by(agents.c.id)
@@ -74,11 +74,11 @@ _SAVE = update(agents).where(_BY_ID, _IN_CHANNEL, agents.c.revision == bindparam
 _REMOVE = delete(agents).where(_BY_ID, _IN_CHANNEL)
 
 
-class SqlAgents:
+class SqlAgents(SqlRepository):
     """See `Agents` in the ports."""
 
     def __init__(self, buffer: WriteBuffer) -> None:
-        self._buffer = buffer
+        super().__init__(buffer)
         self._pending: IdentityMap[Agent] = IdentityMap("agent", buffer.check_open)
 
     async def get(self, channel: ChannelScope, agent_id: AgentId) -> Agent:

@@ -9,9 +9,9 @@ from agent_core.model.agent import Agent
 from agent_core.model.audit import AuditEntry
 from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId
-from agent_core.persistence.json_codec import decode, encode
+from agent_core.persistence.json_codec import encode
 from agent_core.persistence.tables import AnyText, audit, deliveries, preferences
-from agent_core.persistence.write_buffer import WriteBuffer
+from agent_core.persistence.write_buffer import SqlRepository, WriteBuffer, agent_values
 
 _PROCESSED = select(deliveries.c.id).where(deliveries.c.id == bindparam("the_id"))
 _CLAIM = insert(deliveries)
@@ -45,11 +45,11 @@ _PUT = sql(
 ).bindparams(*(bindparam(name, type_=AnyText) for name in ("channel", "key", "text")))
 
 
-class SqlDeliveries:
+class SqlDeliveries(SqlRepository):
     """See `Deliveries` in the ports."""
 
     def __init__(self, buffer: WriteBuffer) -> None:
-        self._buffer = buffer
+        super().__init__(buffer)
         self._claimed: set[str] = set()
 
     async def first_time(self, delivery: str, at: datetime) -> bool:
@@ -63,19 +63,14 @@ class SqlDeliveries:
         self._buffer.queue(_FORGET, {"before": before})
 
 
-class SqlAudit:
+class SqlAudit(SqlRepository):
     """See `Audit` in the ports."""
 
-    def __init__(self, buffer: WriteBuffer) -> None:
-        self._buffer = buffer
-
     async def of(self, agent: Agent) -> tuple[AuditEntry, ...]:
-        rows = await self._buffer.rows(_ENTRIES, {"of_agent": agent.id, "in_channel": agent.channel.key})
-        return tuple(decode(AuditEntry, row.data) for row in rows)
+        return await self._buffer.values(AuditEntry, _ENTRIES, agent_values(agent))
 
     async def in_channel(self, channel: ChannelScope) -> tuple[AuditEntry, ...]:
-        rows = await self._buffer.rows(_IN_CHANNEL, {"in_channel": channel.key})
-        return tuple(decode(AuditEntry, row.data) for row in rows)
+        return await self._buffer.values(AuditEntry, _IN_CHANNEL, {"in_channel": channel.key})
 
     async def page(
         self, channel: ChannelScope, *, last: int, before: str = "", agent_id: AgentId | None = None
@@ -85,24 +80,19 @@ class SqlAudit:
             statement, given = _BEFORE, given | {"before": before}
         if agent_id is not None:
             statement, given = statement.where(_OF_AGENT), given | {"of_agent": agent_id}
-        rows = await self._buffer.rows(statement, given)
-        return tuple(decode(AuditEntry, row.data) for row in rows)
+        return await self._buffer.values(AuditEntry, statement, given)
 
     async def list_after(self, entry: AuditEntry, *, first: int) -> tuple[AuditEntry, ...]:
         columns = {"of_agent": entry.agent_id, "in_channel": entry.channel.key, "since": entry.at, "the_id": entry.id}
-        rows = await self._buffer.rows(_FOLLOWING, {**columns, "first": first})
-        return tuple(decode(AuditEntry, row.data) for row in rows)
+        return await self._buffer.values(AuditEntry, _FOLLOWING, {**columns, "first": first})
 
     def append(self, entry: AuditEntry) -> None:
         columns = {"id": entry.id, "channel": entry.channel.key, "agent_id": entry.agent_id}
         self._buffer.queue(_APPEND, {**columns, "at": entry.at, "data": encode(entry)})
 
 
-class SqlPreferences:
+class SqlPreferences(SqlRepository):
     """See `Preferences` in the ports."""
-
-    def __init__(self, buffer: WriteBuffer) -> None:
-        self._buffer = buffer
 
     async def get(self, channel: ChannelScope, key: str) -> str | None:
         rows = await self._buffer.rows(_PREFERENCE, {"in_channel": channel.key, "under": key})

@@ -7,7 +7,7 @@ from sqlalchemy import BigInteger, bindparam, select, text
 from agent_core.model.channels import ChannelScope
 from agent_core.model.usage import Budget
 from agent_core.persistence.tables import AnyText, budgets
-from agent_core.persistence.write_buffer import WriteBuffer
+from agent_core.persistence.write_buffer import SqlRepository
 
 DECIMAL_PLACES = 9
 MAX_STORED = 2**63 - 1  # 64-bit column: about 9.2 thousand million dollars
@@ -23,11 +23,8 @@ _SPEND = text(
 ).bindparams(bindparam("channel", type_=AnyText), bindparam("cost", type_=BigInteger))
 
 
-class SqlBudgets:
+class SqlBudgets(SqlRepository):
     """See `Budgets` in the ports."""
-
-    def __init__(self, buffer: WriteBuffer) -> None:
-        self._buffer = buffer
 
     async def of(self, channel: ChannelScope) -> Budget:
         rows = await self._buffer.rows(_OF, {"in_channel": channel.key})

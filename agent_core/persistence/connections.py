@@ -10,13 +10,13 @@ writes at once, each in its own savepoint, and commits them together.
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from sqlite3 import OperationalError
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
@@ -46,20 +46,6 @@ class QueuedWrite:
 
     change: Change
     saved: "Future[None]"
-
-
-class Connections(Protocol):
-    """A connection pool."""
-
-    async def read(self, ask: Callable[[Connection], T]) -> T:
-        """Run a read-only function."""
-        ...
-
-    async def write(self, change: Change) -> None:
-        """Run a function in a transaction."""
-        ...
-
-    async def close(self) -> None: ...
 
 
 class FileConnections:
@@ -131,6 +117,10 @@ class ServerConnections:
             return await connection.run_sync(work)
 
 
+Connections: TypeAlias = FileConnections | ServerConnections
+"""A pool. `read` runs a read-only function, `write` one in a transaction."""
+
+
 def connections_to(url: str) -> Connections:
     return FileConnections(url) if make_url(url).get_backend_name() == "sqlite" else ServerConnections(url)
 
@@ -183,10 +173,12 @@ class ThreadConnections:
         self._open.clear()
 
 
-def _run_in_transaction(connection: Connection, change: Change) -> None:
-    connection.exec_driver_sql(BEGIN["postgresql"])
+@contextmanager
+def transaction(connection: Connection) -> Iterator[None]:
+    """A transaction that commits at the end, and rolls back after an error. On SQLite it is the only writer."""
+    connection.exec_driver_sql(BEGIN[connection.dialect.name])
     try:
-        change(connection)
+        yield
         connection.exec_driver_sql("COMMIT")
     except BaseException:
         # Cancelling a statement closes the connection, which aborts the transaction.
@@ -195,16 +187,15 @@ def _run_in_transaction(connection: Connection, change: Change) -> None:
         raise
 
 
+def _run_in_transaction(connection: Connection, change: Change) -> None:
+    with transaction(connection):
+        change(connection)
+
+
 def _run_grouped(connection: Connection, changes: Sequence[Change]) -> list[Exception | None]:
     """Run several changes in one transaction, each in a savepoint; return the error of each, or None."""
-    connection.exec_driver_sql(BEGIN["sqlite"])
-    try:
-        faults = [_run_in_savepoint(connection, change) for change in changes]
-        connection.exec_driver_sql("COMMIT")
-    except BaseException:
-        connection.exec_driver_sql("ROLLBACK")
-        raise
-    return faults
+    with transaction(connection):
+        return [_run_in_savepoint(connection, change) for change in changes]
 
 
 def _run_in_savepoint(connection: Connection, change: Change) -> Exception | None:

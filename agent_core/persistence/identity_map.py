@@ -1,23 +1,14 @@
 """Identity map: the records that one unit of work read or will save, with their revisions."""
 
 from collections.abc import Callable
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from agent_core.errors import NotFound
+from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
+from agent_core.model.turn import Turn
 
-
-class Record(Protocol):
-    """A record with an id and a channel."""
-
-    @property
-    def id(self) -> str: ...
-
-    @property
-    def channel(self) -> ChannelScope: ...
-
-
-R = TypeVar("R", bound=Record)
+R = TypeVar("R", Agent, Turn)
 
 
 class IdentityMap(Generic[R]):

@@ -7,7 +7,7 @@ from sqlalchemy import Row, bindparam, delete, select, text, update
 from agent_core.model.channels import SurfaceName
 from agent_core.model.installation import Installation
 from agent_core.persistence.tables import installations
-from agent_core.persistence.write_buffer import WriteBuffer
+from agent_core.persistence.write_buffer import SqlRepository
 
 _COLUMNS = installations.c
 _ON = _COLUMNS.surface == bindparam("on_surface")
@@ -24,11 +24,8 @@ _REPLACE = update(installations).where(_ON, _THIS, _COLUMNS.sealed == bindparam(
 _REMOVE = delete(installations).where(_ON, _THIS)
 
 
-class SqlInstallations:
+class SqlInstallations(SqlRepository):
     """See `Installations` in the ports."""
-
-    def __init__(self, buffer: WriteBuffer) -> None:
-        self._buffer = buffer
 
     async def get(self, surface: SurfaceName, workspace: str) -> Installation | None:
         rows = await self._buffer.rows(_GET, _key_values(surface, workspace))

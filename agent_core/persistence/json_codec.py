@@ -5,7 +5,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from decimal import Decimal
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
@@ -24,17 +24,11 @@ def decode(kind: type[T], text: str) -> T:
 
     Short texts are cached: a turn is read again with each of the next forty, and values are immutable.
     """
-    return cast(
-        "T", _decode_cached(cast("Hashable", kind), text) if len(text) <= MAX_CACHED_CHARACTERS else _decode(kind, text)
-    )
+    read = _decode_cached if len(text) <= MAX_CACHED_CHARACTERS else _decode
+    return cast("T", read(cast("Hashable", kind), text))
 
 
-@lru_cache(maxsize=512)
-def _decode_cached(kind: type[object], text: str) -> object:
-    return _decode(kind, text)
-
-
-def _decode(kind: type[T], text: str) -> T:
+def _decode(kind: Any, text: str) -> object:
     adapter = _adapter(kind)
     try:
         return adapter.validate_json(text)
@@ -45,14 +39,16 @@ def _decode(kind: type[T], text: str) -> T:
     return adapter.validate_python(json.loads(text))
 
 
-def _adapter(kind: type[T]) -> TypeAdapter[T]:
-    if kind not in _ADAPTERS:
-        _ADAPTERS[kind] = TypeAdapter(kind)
-    return _ADAPTERS[kind]
+_decode_cached = lru_cache(maxsize=512)(_decode)
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
 
 
 def _plain(value: object) -> object:
-    if names := _fields(type(value)):
+    if names := _fields(cast("Hashable", type(value))):
         return {name: getattr(value, name) for name in names}
     if isinstance(value, datetime):
         return value.isoformat()
@@ -63,14 +59,9 @@ def _plain(value: object) -> object:
     raise TypeError(f"{type(value).__name__} is not a value of the model")
 
 
-def _fields(kind: type[object]) -> tuple[str, ...]:
-    if kind not in _FIELDS:
-        _FIELDS[kind] = tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
-    return _FIELDS[kind]
+@cache
+def _fields(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
 
 
-_FIELDS: dict[type[object], tuple[str, ...]] = {}
-
-
-_ADAPTERS: dict[type[object], TypeAdapter[Any]] = {}
 _ENCODER = json.JSONEncoder(default=_plain, separators=(",", ":"))

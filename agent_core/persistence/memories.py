@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Row, bindparam, delete, func, insert, select, text, union_all, update
+from sqlalchemy import bindparam, delete, func, insert, select, text, union_all, update
 
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId, MemoryId
 from agent_core.model.memory import Memory, MemoryChanges, Vector
 from agent_core.persistence.json_codec import decode, encode
 from agent_core.persistence.tables import NO_INDEX_KEY, AnyText, memories, memory_changes
-from agent_core.persistence.write_buffer import Values, WriteBuffer
+from agent_core.persistence.write_buffer import SqlRepository, Values, agent_values
 
 _COLUMNS = memories.c
 _THEIRS = (_COLUMNS.agent_id == bindparam("of_agent"), _COLUMNS.channel == bindparam("in_channel"))
@@ -67,42 +67,35 @@ _REMOVE = delete(memories).where(_THIS, *_THEIRS)
 _CLEAR = delete(memories).where(*_THEIRS)
 
 
-class SqlMemories:
+class SqlMemories(SqlRepository):
     """See `Memories` in the ports."""
 
-    def __init__(self, buffer: WriteBuffer) -> None:
-        self._buffer = buffer
-
     async def of(self, agent: Agent, *, most: int, before: MemoryId | None = None) -> tuple[Memory, ...]:
-        values = {**_theirs(agent), "most": most}
-        if before is None:
-            return _memories(await self._buffer.rows(_OF, values))
-        return _memories(await self._buffer.rows(_OF_BEFORE, {**values, "before": before}))
+        statement = _OF if before is None else _OF_BEFORE
+        return await self._buffer.values(Memory, statement, {**agent_values(agent), "most": most, "before": before})
 
     async def get_many(self, agent: Agent, ids: Sequence[MemoryId]) -> tuple[Memory, ...]:
-        rows = await self._buffer.rows(_SOME, {**_theirs(agent), "ids": list(ids)})
+        rows = await self._buffer.rows(_SOME, {**agent_values(agent), "ids": list(ids)})
         found = {row.id: row.data for row in rows}
         return tuple(decode(Memory, found[each]) for each in ids if each in found)
 
     async def count(self, agent: Agent) -> int:
-        rows = await self._buffer.rows(_COUNT_MEMORIES, _theirs(agent))
+        rows = await self._buffer.rows(_COUNT_MEMORIES, agent_values(agent))
         return int(rows[0][0])
 
     async def list_unindexed(self, agent: Agent, index_key: str, *, most: int) -> tuple[Memory, ...]:
-        return _memories(await self._buffer.rows(_UNINDEXED, {**_theirs(agent), "in_place": index_key, "most": most}))
+        values = {**agent_values(agent), "in_place": index_key, "most": most}
+        return await self._buffer.values(Memory, _UNINDEXED, values)
 
     async def vectors(
         self, agent: Agent, index_key: str, *, after: MemoryId | None = None, most: int
     ) -> tuple[tuple[MemoryId, Vector], ...]:
-        values = {**_theirs(agent), "in_place": index_key, "most": most}
-        if after is None:
-            rows = await self._buffer.rows(_VECTORS, values)
-        else:
-            rows = await self._buffer.rows(_VECTORS_AFTER, {**values, "after": after})
+        values = {**agent_values(agent), "in_place": index_key, "most": most, "after": after}
+        rows = await self._buffer.rows(_VECTORS if after is None else _VECTORS_AFTER, values)
         return tuple((MemoryId(row.id), Vector(row.vector)) for row in rows)
 
     async def changes(self, agent: Agent) -> MemoryChanges:
-        rows = await self._buffer.rows(_CHANGES, _theirs(agent))
+        rows = await self._buffer.rows(_CHANGES, agent_values(agent))
         return MemoryChanges(rows[0].added, rows[0].removed) if rows else MemoryChanges()
 
     async def list_agents_unindexed(self, index_key: str, *, most: int) -> tuple[AgentId, ...]:
@@ -111,7 +104,7 @@ class SqlMemories:
 
     def add(self, agent: Agent, memories: Sequence[Memory]) -> None:
         if memories:
-            self._buffer.queue(_LOCK_COUNTER, _theirs(agent), checked=True)
+            self._buffer.queue(_LOCK_COUNTER, agent_values(agent), checked=True)
             self._buffer.queue(_ADD, [_row(agent, memory) for memory in memories])
 
     def put(self, agent: Agent, index_key: str, vectors: Mapping[MemoryId, Vector]) -> None:
@@ -125,23 +118,19 @@ class SqlMemories:
         self._change(agent, (_COUNT_REMOVED, rows), (_REMOVE, rows))
 
     def clear(self, agent: Agent) -> None:
-        theirs = _theirs(agent)
+        theirs = agent_values(agent)
         self._change(agent, (_COUNT_CLEARED, [theirs]), (_CLEAR, [theirs]))
 
     def _change(self, agent: Agent, *steps: tuple[Any, Sequence[Values]]) -> None:
         if not steps[0][1]:
             return
-        self._buffer.queue(_LOCK_COUNTER, _theirs(agent))
+        self._buffer.queue(_LOCK_COUNTER, agent_values(agent))
         for statement, rows in steps:
             self._buffer.queue(statement, rows)
 
 
-def _theirs(agent: Agent) -> dict[str, Any]:
-    return {"of_agent": agent.id, "in_channel": agent.channel.key}
-
-
 def _each(agent: Agent, ids: Sequence[MemoryId]) -> list[dict[str, Any]]:
-    return [{**_theirs(agent), "the_id": each} for each in ids]
+    return [{**agent_values(agent), "the_id": each} for each in ids]
 
 
 def _row(agent: Agent, memory: Memory) -> dict[str, object]:
@@ -153,7 +142,3 @@ def _row(agent: Agent, memory: Memory) -> dict[str, object]:
         "place": NO_INDEX_KEY,
         "data": encode(memory),
     }
-
-
-def _memories(rows: Sequence[Row[Any]]) -> tuple[Memory, ...]:
-    return tuple(decode(Memory, row.data) for row in rows)

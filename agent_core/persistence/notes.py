@@ -14,7 +14,7 @@ from agent_core.model.ids import NoticeId, TurnId
 from agent_core.model.note import Note, Notice
 from agent_core.persistence.json_codec import decode, encode
 from agent_core.persistence.tables import UNTOLD, WAITING, notes, notices
-from agent_core.persistence.write_buffer import WriteBuffer
+from agent_core.persistence.write_buffer import SqlRepository, agent_values
 
 _NOTES = (
     select(notes.c.data, notes.c.taken_into)
@@ -39,33 +39,28 @@ _ANNOUNCE = insert(notices)
 _TOLD = update(notices).where(notices.c.id == bindparam("the_id"), notices.c.channel == bindparam("in_channel"))
 
 
-class SqlNotes:
+class SqlNotes(SqlRepository):
     """See `Notes` in the ports."""
 
-    def __init__(self, buffer: WriteBuffer) -> None:
-        self._buffer = buffer
-
     async def of(self, agent: Agent, *, since: datetime | None = None) -> tuple[Note, ...]:
-        if since is None:
-            return _notes(await self._buffer.rows(_NOTES, _agent_values(agent)))
-        return _notes(await self._buffer.rows(_NOTES_SINCE, {**_agent_values(agent), "since": since}))
+        statement = _NOTES if since is None else _NOTES_SINCE
+        return _notes(await self._buffer.rows(statement, {**agent_values(agent), "since": since}))
 
     async def list_waiting(self, agent: Agent) -> tuple[Note, ...]:
-        return _notes(await self._buffer.rows(_WAITING, _agent_values(agent)))
+        return _notes(await self._buffer.rows(_WAITING, agent_values(agent)))
 
     async def notices(self, agent: Agent, *, since: datetime | None = None) -> tuple[Notice, ...]:
-        if since is None:
-            return _notices(await self._buffer.rows(_NOTICES, _agent_values(agent)))
-        return _notices(await self._buffer.rows(_NOTICES_SINCE, {**_agent_values(agent), "since": since}))
+        statement = _NOTICES if since is None else _NOTICES_SINCE
+        return await self._buffer.values(Notice, statement, {**agent_values(agent), "since": since})
 
     async def notice(self, channel: ChannelScope, notice_id: NoticeId) -> Notice:
-        rows = await self._buffer.rows(_NOTICE, {"the_id": notice_id, "in_channel": channel.key})
-        if not rows:
+        found = await self._buffer.values(Notice, _NOTICE, {"the_id": notice_id, "in_channel": channel.key})
+        if not found:
             raise NotFound("notice", notice_id)
-        return _notices(rows)[0]
+        return found[0]
 
     async def list_untold(self, agent: Agent) -> tuple[Notice, ...]:
-        return _notices(await self._buffer.rows(_UNTOLD, _agent_values(agent)))
+        return await self._buffer.values(Notice, _UNTOLD, agent_values(agent))
 
     def add(self, note: Note) -> None:
         self._buffer.queue(_ADD, _columns(note) | {"taken_into": note.taken_into})
@@ -82,10 +77,6 @@ class SqlNotes:
         self._buffer.queue(_TOLD, {"the_id": notice.id, "in_channel": notice.channel.key, "told": True})
 
 
-def _agent_values(agent: Agent) -> dict[str, object]:
-    return {"of_agent": agent.id, "in_channel": agent.channel.key}
-
-
 def _columns(record: Note | Notice) -> dict[str, object]:
     return {
         "id": record.id,
@@ -98,7 +89,3 @@ def _columns(record: Note | Notice) -> dict[str, object]:
 
 def _notes(rows: Sequence[Row[Any]]) -> tuple[Note, ...]:
     return tuple(replace(decode(Note, row.data), taken_into=row.taken_into) for row in rows)
-
-
-def _notices(rows: Sequence[Row[Any]]) -> tuple[Notice, ...]:
-    return tuple(decode(Notice, row.data) for row in rows)

@@ -7,8 +7,8 @@ from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from agent_core.errors import SettingsError
-from agent_core.persistence.connections import BEGIN, make_engine
+from agent_core.errors import NewerTables
+from agent_core.persistence.connections import make_engine, transaction
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -19,12 +19,11 @@ HEAD = "0004"  # the newest revision in migrations/versions; a test compares the
 async def upgrade(url: str) -> None:
     """Create the tables, or migrate those of an older release. Up-to-date tables cost one query.
 
-    Raise ConnectionError if the database cannot be reached, SettingsError if a newer release created the tables.
+    Raise ConnectionError if the database cannot be reached, NewerTables if a newer release created the tables.
     """
     try:
         if await version(url) > HEAD:
-            said = "its tables were made by a newer Signoff: use that one, or another database."
-            raise SettingsError("DATABASE_URL", said, "sqlite:////var/lib/signoff/other.db")
+            raise NewerTables("its tables were made by a newer Signoff: use that one, or another database.")
         await migrate(url, HEAD)
     except SQLAlchemyError as fault:
         raise ConnectionError(str(fault)) from fault
@@ -79,10 +78,9 @@ def _version(connection: Connection) -> str | None:
 def _migrate(connection: Connection, revision: str) -> None:
     from alembic import command
 
-    connection.exec_driver_sql(BEGIN[connection.dialect.name])
-    if connection.dialect.name == "postgresql":  # two processes may start at once; in SQLite, BEGIN IMMEDIATE locks
-        connection.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtext('signoff/schema'))")
-    try:
+    with transaction(connection):
+        if connection.dialect.name == "postgresql":  # two processes may start at once; in SQLite, BEGIN IMMEDIATE locks
+            connection.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtext('signoff/schema'))")
         before = _version(connection)
         config = alembic_config()
         config.attributes["connection"] = connection
@@ -90,7 +88,3 @@ def _migrate(connection: Connection, revision: str) -> None:
             command.downgrade(config, revision)
         else:
             command.upgrade(config, revision)
-        connection.exec_driver_sql("COMMIT")
-    except BaseException:
-        connection.exec_driver_sql("ROLLBACK")
-        raise

@@ -63,8 +63,10 @@ RESTING = text("status NOT IN ('thinking', 'awaiting', 'acting') AND thread IS N
 metadata = MetaData()
 
 
-def _owner() -> Column[str]:
-    return Column("agent_id", AnyText, ForeignKey("agents.id", ondelete="CASCADE"), nullable=False)
+def _keys() -> tuple[Column[str], ...]:
+    """The columns of a record of an agent: its id, its channel, and the agent, with which it is deleted."""
+    owner = Column("agent_id", AnyText, ForeignKey("agents.id", ondelete="CASCADE"), nullable=False)
+    return Column("id", AnyText, primary_key=True), Column("channel", AnyText, nullable=False), owner
 
 
 agents = Table(
@@ -95,9 +97,7 @@ agents = Table(
 turns = Table(
     "turns",
     metadata,
-    Column("id", AnyText, primary_key=True),
-    Column("channel", AnyText, nullable=False),
-    _owner(),
+    *_keys(),
     Column("number", Integer, nullable=False),
     Column("state", AnyText, nullable=False),
     Column("stage", AnyText, nullable=False),
@@ -115,9 +115,7 @@ Index("turns_unshown", turns.c.agent_id, turns.c.number, sqlite_where=UNSHOWN, p
 notes = Table(
     "notes",
     metadata,
-    Column("id", AnyText, primary_key=True),
-    Column("channel", AnyText, nullable=False),
-    _owner(),
+    *_keys(),
     Column("at", UtcDateTime, nullable=False),
     Column("taken_into", AnyText),
     Column("data", Text, nullable=False),
@@ -129,9 +127,7 @@ Index("notes_waiting", notes.c.agent_id, notes.c.at, sqlite_where=WAITING, postg
 notices = Table(
     "notices",
     metadata,
-    Column("id", AnyText, primary_key=True),
-    Column("channel", AnyText, nullable=False),
-    _owner(),
+    *_keys(),
     Column("at", UtcDateTime, nullable=False),
     Column("told", Boolean, nullable=False, default=False),
     Column("data", Text, nullable=False),
@@ -182,9 +178,7 @@ NO_INDEX_KEY = ""  # the `place` of a memory without a vector
 memories = Table(
     "memories",
     metadata,
-    Column("id", AnyText, primary_key=True),
-    Column("channel", AnyText, nullable=False),
-    _owner(),
+    *_keys(),
     Column("at", UtcDateTime, nullable=False),
     Column("place", AnyText, nullable=False),
     Column("data", Text, nullable=False),

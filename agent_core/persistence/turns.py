@@ -14,7 +14,7 @@ from agent_core.model.turn import Turn
 from agent_core.persistence.identity_map import IdentityMap
 from agent_core.persistence.json_codec import decode, encode
 from agent_core.persistence.tables import UNSHOWN, turns
-from agent_core.persistence.write_buffer import WriteBuffer
+from agent_core.persistence.write_buffer import SqlRepository, WriteBuffer, agent_values
 
 _READ = select(turns.c.data, turns.c.revision, turns.c.shown_as, turns.c.shown_at, turns.c.shown_hash)
 _IN_CHANNEL = turns.c.channel == bindparam("in_channel")
@@ -29,11 +29,11 @@ _SAVE = update(turns).where(_BY_ID, _IN_CHANNEL, turns.c.revision == bindparam("
 _SHOWN = update(turns).where(_BY_ID, _IN_CHANNEL)
 
 
-class SqlTurns:
+class SqlTurns(SqlRepository):
     """See `Turns` in the ports."""
 
     def __init__(self, buffer: WriteBuffer) -> None:
-        self._buffer = buffer
+        super().__init__(buffer)
         self._pending: IdentityMap[Turn] = IdentityMap("turn", buffer.check_open)
 
     async def get(self, channel: ChannelScope, turn_id: TurnId) -> Turn:
@@ -45,15 +45,12 @@ class SqlTurns:
         return self._read(rows)[0]
 
     async def of(self, agent: Agent, *, last: int, before: int | None = None) -> tuple[Turn, ...]:
-        values = {**_agent_values(agent), "last": last}
-        if before is None:
-            rows = await self._buffer.rows(_LAST, values)
-        else:
-            rows = await self._buffer.rows(_LAST_BEFORE, {**values, "before": before})
+        statement = _LAST if before is None else _LAST_BEFORE
+        rows = await self._buffer.rows(statement, {**agent_values(agent), "last": last, "before": before})
         return self._read(rows[::-1])
 
     async def list_unshown(self, agent: Agent) -> tuple[Turn, ...]:
-        return self._read(await self._buffer.rows(_UNSHOWN, _agent_values(agent)))
+        return self._read(await self._buffer.rows(_UNSHOWN, agent_values(agent)))
 
     def add(self, turn: Turn) -> None:
         self._pending.add(turn)
@@ -78,10 +75,6 @@ class SqlTurns:
 
     def _read(self, rows: Sequence[Row[Any]]) -> tuple[Turn, ...]:
         return tuple(self._pending.read(_value(row), row.revision) for row in rows)
-
-
-def _agent_values(agent: Agent) -> dict[str, object]:
-    return {"of_agent": agent.id, "in_channel": agent.channel.key}
 
 
 def _searchable(turn: Turn) -> dict[str, object]:

@@ -4,14 +4,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from sqlalchemy import Connection, Executable, Row
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from agent_core.errors import Conflict, DatabaseAway
+from agent_core.model.agent import Agent
 from agent_core.persistence.connections import Connections
+from agent_core.persistence.json_codec import decode
 
+T = TypeVar("T")
 Values: TypeAlias = Mapping[str, object]
 
 SQLITE_CONTENTION = (5, 6)  # SQLITE_BUSY, SQLITE_LOCKED
@@ -53,6 +56,10 @@ class WriteBuffer:
         with _translate_outage():
             return await self._connections.read(lambda connection: connection.execute(statement, values).all())
 
+    async def values(self, kind: type[T], statement: Executable, values: Values) -> tuple[T, ...]:
+        """Run a query and decode the column `data`."""
+        return tuple(decode(kind, row.data) for row in await self.rows(statement, values))
+
     def queue(
         self, statement: Executable, values: Values | Sequence[Values], *, key: object = None, checked: bool = False
     ) -> None:
@@ -70,6 +77,18 @@ class WriteBuffer:
 
     def close(self) -> None:
         self._is_open = False
+
+
+class SqlRepository:
+    """The records of one kind in one unit of work."""
+
+    def __init__(self, buffer: WriteBuffer) -> None:
+        self._buffer = buffer
+
+
+def agent_values(agent: Agent) -> dict[str, Any]:
+    """The parameters that limit a statement to an agent."""
+    return {"of_agent": agent.id, "in_channel": agent.channel.key}
 
 
 def _run(connection: Connection, writes: Sequence[Write]) -> None:

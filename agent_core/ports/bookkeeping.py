@@ -17,11 +17,9 @@ class Deliveries(Protocol):
 
         If two units of work claim the same id, the second commit raises Conflict.
         """
-        ...
 
     def forget(self, before: datetime) -> None:
         """Delete ids recorded before that time; platforms do not resend events that old."""
-        ...
 
 
 class Audit(Protocol):
@@ -29,11 +27,9 @@ class Audit(Protocol):
 
     async def of(self, agent: Agent) -> tuple[AuditEntry, ...]:
         """The agent's entries, oldest first."""
-        ...
 
     async def in_channel(self, channel: ChannelScope) -> tuple[AuditEntry, ...]:
         """All entries of the channel, oldest first: of present and deleted agents, and about the channel itself."""
-        ...
 
     async def page(
         self, channel: ChannelScope, *, last: int, before: str = "", agent_id: AgentId | None = None
@@ -42,15 +38,12 @@ class Audit(Protocol):
 
         With `agent_id`, only entries of that agent. Empty if the channel has no entry with the id `before`.
         """
-        ...
 
     async def list_after(self, entry: AuditEntry, *, first: int) -> tuple[AuditEntry, ...]:
         """The next `first` entries of the same agent after this one, oldest first."""
-        ...
 
     def append(self, entry: AuditEntry) -> None:
         """Add an entry."""
-        ...
 
 
 class Preferences(Protocol):
@@ -58,8 +51,6 @@ class Preferences(Protocol):
 
     async def get(self, channel: ChannelScope, key: str) -> str | None:
         """The text, or None."""
-        ...
 
     def put(self, channel: ChannelScope, key: str, text: str) -> None:
         """Save a text and replace the previous one. Never conflicts."""
-        ...

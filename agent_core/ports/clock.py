@@ -9,8 +9,6 @@ class Clock(Protocol):
 
     def now(self) -> datetime:
         """The current time, timezone-aware in UTC."""
-        ...
 
     async def sleep(self, seconds: float) -> None:
         """Wait for that time."""
-        ...

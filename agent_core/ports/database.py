@@ -26,51 +26,41 @@ class UnitOfWork(Protocol):
     @property
     def agents(self) -> Agents:
         """Agents."""
-        ...
 
     @property
     def turns(self) -> Turns:
         """Turns of agents."""
-        ...
 
     @property
     def notes(self) -> Notes:
         """Messages between people and agents, and notices."""
-        ...
 
     @property
     def deliveries(self) -> Deliveries:
         """Processed platform events."""
-        ...
 
     @property
     def audit(self) -> Audit:
         """The decision log."""
-        ...
 
     @property
     def preferences(self) -> Preferences:
         """Short texts by channel and key."""
-        ...
 
     @property
     def memories(self) -> Memories:
         """Long-term memories of agents."""
-        ...
 
     @property
     def budgets(self) -> Budgets:
         """Budgets of channels."""
-        ...
 
     @property
     def installations(self) -> Installations:
         """Workspaces that installed Signoff."""
-        ...
 
     async def commit(self) -> None:
         """Save all writes; raise Conflict if a record read and saved here was changed by another unit of work."""
-        ...
 
 
 class Database(Protocol):
@@ -81,7 +71,6 @@ class Database(Protocol):
 
     def begin(self) -> AbstractAsyncContextManager[UnitOfWork]:
         """Open a unit of work. It holds no lock before `commit`."""
-        ...
 
 
 T = TypeVar("T")

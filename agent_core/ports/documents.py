@@ -20,4 +20,3 @@ class Documents(Protocol):
 
         Raise CommandError with a sentence for the model if the file has no text, is encrypted, or exceeds a limit.
         """
-        ...

@@ -11,11 +11,9 @@ class Waker(Protocol):
 
     def wake(self, agent_id: AgentId) -> None:
         """Schedule the agent. Call this after the commit."""
-        ...
 
     def interrupt(self, agent_id: AgentId) -> None:
         """Cancel what runs for the agent and schedule it. Call this after the commit."""
-        ...
 
 
 class Engine(Protocol):
@@ -23,4 +21,3 @@ class Engine(Protocol):
 
     async def run(self, advance: Callable[[AgentId], Awaitable[None]]) -> None:
         """Run until cancelled. Also finds agents that are due in the database periodically."""
-        ...

@@ -15,26 +15,21 @@ class Files(Protocol):
 
     async def read(self, path: str) -> bytes:
         """The file's content."""
-        ...
 
     async def write(self, path: str, data: bytes, *, append: bool = False, expected: str | None = None) -> None:
         """Replace the file atomically, or append to it; parent folders are created.
 
         Raise CommandError, and write nothing, if `expected` is given and is not the file's fingerprint.
         """
-        ...
 
     async def delete(self, path: str, *, expected: str | None = None) -> None:
         """Delete the file; raise CommandError if `expected` is given and is not the file's fingerprint."""
-        ...
 
     async def list_files(self, folder: str = "") -> tuple[FileEntry, ...]:
         """All files below the folder, by path; at most MOST_LISTED."""
-        ...
 
     async def fingerprint(self, path: str) -> str:
         """A digest of the file's content, or "" if it does not exist."""
-        ...
 
 
 class Workspaces(Protocol):
@@ -42,8 +37,6 @@ class Workspaces(Protocol):
 
     def of(self, agent: Agent) -> Files:
         """The agent's workspace, created at the first write; a helper uses that of its top-level agent."""
-        ...
 
     async def remove(self, agent: Agent) -> None:
         """Delete the workspace with all its files. Does nothing for a helper."""
-        ...

@@ -14,16 +14,12 @@ class Helpers(Protocol):
 
     async def start(self, agent: Agent, name: str, task: str, prompt: str) -> Agent:
         """Create and start a helper. A name that is in use gets a number. Depth and number of helpers are limited."""
-        ...
 
     async def message(self, agent: Agent, key: str, text: str) -> Agent:
         """Send a message to a helper; a finished helper resumes, a stopped one does not."""
-        ...
 
     async def of(self, agent: Agent) -> tuple[Agent, ...]:
         """The helpers that the agent started, oldest first."""
-        ...
 
     async def delete(self, agent: Agent, key: str) -> Agent:
         """Delete a helper and its own helpers, with their history and memory."""
-        ...

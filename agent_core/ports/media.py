@@ -25,52 +25,39 @@ class Transcription:
     usage: Usage
 
 
-class Images(Protocol):
-    """Generates images."""
+class MediaModel(Protocol):
+    """A model for images or sound."""
 
     @property
     def label(self) -> str:
         """Model and host, as shown to people."""
-        ...
+
+
+class Images(MediaModel, Protocol):
+    """Generates images."""
 
     def price(self, prompt: str, shape: Shape) -> Decimal | None:
         """Upper bound of the cost of this image in US dollars, or None if no price is known."""
-        ...
 
     async def draw(self, prompt: str, shape: Shape) -> GeneratedFile:
         """Generate one image; raise CommandError or ModelError with a message without secrets."""
-        ...
 
 
-class Transcriber(Protocol):
+class Transcriber(MediaModel, Protocol):
     """Transcribes sound files."""
-
-    @property
-    def label(self) -> str:
-        """Model and host, as shown to people."""
-        ...
 
     def price(self, size: int) -> Decimal | None:
         """Upper bound of the cost in US dollars for a file of `size` bytes, or None if no price is known."""
-        ...
 
     async def transcribe(self, name: str, data: bytes) -> Transcription:
         """The spoken words of a file; raise CommandError or ModelError with a message without secrets."""
-        ...
 
 
-class Voice(Protocol):
+class Voice(MediaModel, Protocol):
     """Text-to-speech as MP3."""
-
-    @property
-    def label(self) -> str:
-        """Model and host, as shown to people."""
-        ...
 
     def price(self, text: str) -> Decimal | None:
         """Upper bound of the cost in US dollars for this text, or None if no price is known."""
-        ...
 
     async def speak(self, text: str) -> GeneratedFile:
         """The text as MP3; raise CommandError or ModelError with a message without secrets."""
-        ...

@@ -26,12 +26,10 @@ class LanguageModel(Protocol):
     @property
     def label(self) -> str:
         """Model and host, as shown to people; a scripted model says so here."""
-        ...
 
     @property
     def default_model(self) -> str:
         """The model for agents that name none; "" while it is not known."""
-        ...
 
     async def complete(
         self,
@@ -47,15 +45,12 @@ class LanguageModel(Protocol):
         `max_tokens` limits the reply. `temperature` applies if the operator set none. Raise ModelUnavailable if a retry
         may help (rate limit, timeout, outage), ModelRefused otherwise.
         """
-        ...
 
     def window(self, model: str) -> int:
         """Context window in tokens, prompt and reply together; a low estimate if it is unknown."""
-        ...
 
     def price(self, usage: Usage, model: str) -> Decimal | None:
         """Cost in US dollars, or None if no price is known."""
-        ...
 
 
 class TokenCounter(Protocol):
@@ -64,11 +59,9 @@ class TokenCounter(Protocol):
     @property
     def is_exact(self) -> bool:
         """True if the model's own tokenizer counts, False for an estimate."""
-        ...
 
     def count(self, text: str) -> int:
         """Number of tokens, at least 0. An estimate is rather too high than too low."""
-        ...
 
 
 class TokenCounters(Protocol):
@@ -76,7 +69,6 @@ class TokenCounters(Protocol):
 
     def of(self, model: str) -> TokenCounter:
         """The model's tokenizer once loaded; before that, and for unknown models, another one or an estimate."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,23 +85,19 @@ class Embedder(Protocol):
     @property
     def name(self) -> str:
         """Identifies the embedder. Vectors of embedders with different names are never compared."""
-        ...
 
     @property
     def is_semantic(self) -> bool:
         """True if near vectors mean similar meaning, False for hashed words."""
-        ...
 
     async def embed(self, texts: Sequence[str]) -> Embedding:
         """One vector for each text, all of the same dimension. Long texts are truncated.
 
         Raise ModelUnavailable if a retry may help, ModelRefused otherwise.
         """
-        ...
 
     def price(self, usage: Usage) -> Decimal | None:
         """Cost in US dollars, or None if no price is known."""
-        ...
 
 
 class MemoryIndex(Protocol):
@@ -123,22 +111,17 @@ class MemoryIndex(Protocol):
     @property
     def name(self) -> str:
         """Identifies the index. After a change of name, all memories are added again."""
-        ...
 
     async def add(self, space: MemorySpace, index_key: str, memories: Sequence[tuple[Memory, Vector]]) -> None:
         """Add memories with their vectors; a known id is replaced."""
-        ...
 
     async def nearest(
         self, space: MemorySpace, index_key: str, vector: Vector, most: int
     ) -> tuple[tuple[MemoryId, float], ...]:
         """Up to `most` ids with their cosine similarity, nearest first."""
-        ...
 
     async def forget(self, space: MemorySpace, ids: Sequence[MemoryId]) -> None:
         """Remove memories by id; unknown ids are ignored."""
-        ...
 
     async def drop(self, space: MemorySpace) -> None:
         """Remove all memories of the space, for every index key."""
-        ...

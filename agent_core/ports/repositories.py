@@ -20,64 +20,51 @@ class Agents(Protocol):
 
     async def get(self, channel: ChannelScope, agent_id: AgentId) -> Agent:
         """The agent; raise NotFound if the channel has no agent with that id."""
-        ...
 
     async def locate(self, agent_id: AgentId) -> Agent:
         """The agent in any channel, for a worker that knows only its id; raise NotFound."""
-        ...
 
     async def find_by_name(self, channel: ChannelScope, name: str) -> Agent | None:
         """The channel's agent with that name, case-insensitively, or None."""
-        ...
 
     async def of(self, channel: ChannelScope) -> tuple[Agent, ...]:
         """The channel's agents, oldest first."""
-        ...
 
     async def in_thread(self, thread: ThreadRef) -> Agent | None:
         """The newest agent whose thread this is, or None. Helpers are skipped.
 
         Called for every reply in every thread, so it must be fast.
         """
-        ...
 
     async def list_by_owner(self, surface: SurfaceName, workspace: str, person: str) -> tuple[Agent, ...]:
         """Agents that this person created in any channel of the workspace, oldest first."""
-        ...
 
     async def list_with_thread(self, surface: SurfaceName, since: datetime) -> tuple[Agent, ...]:
         """Agents with a thread in which a reply matters, oldest first: active, or at rest since `since` or later.
 
         Used to catch up on messages that were sent while the process was down.
         """
-        ...
 
     async def census(self) -> tuple[Headcount, ...]:
         """Number of agents by channel and status, for the overview page."""
-        ...
 
     async def list_awaiting_people(self, most: int) -> tuple[Agent, ...]:
         """Up to `most` agents of any channel that wait for a decision, oldest first."""
-        ...
 
     async def due(self, surfaces: Sequence[SurfaceName], now: datetime) -> tuple[AgentId, ...]:
         """Agents of these surfaces with work to do at `now`.
 
         That is: thinking or acting and not scheduled for later, or with a card or notice that is not shown yet.
         """
-        ...
 
     def add(self, agent: Agent) -> None:
         """Save a new agent. At commit, a name in use in the channel raises Conflict."""
-        ...
 
     def save(self, agent: Agent) -> None:
         """Save an agent that was read in this unit of work."""
-        ...
 
     def remove(self, agent: Agent) -> None:
         """Delete the agent with its turns, notes, notices and memories. Its entries in the decision log stay."""
-        ...
 
 
 class Turns(Protocol):
@@ -85,27 +72,21 @@ class Turns(Protocol):
 
     async def get(self, channel: ChannelScope, turn_id: TurnId) -> Turn:
         """The turn; raise NotFound if the channel has no turn with that id."""
-        ...
 
     async def of(self, agent: Agent, *, last: int, before: int | None = None) -> tuple[Turn, ...]:
         """The newest `last` turns, if given only those with a number below `before`, in ascending order."""
-        ...
 
     async def list_unshown(self, agent: Agent) -> tuple[Turn, ...]:
         """Turns whose card shows an older stage, oldest first."""
-        ...
 
     def add(self, turn: Turn) -> None:
         """Save a new turn."""
-        ...
 
     def save(self, turn: Turn) -> None:
         """Save a turn that was read in this unit of work. The address of its card is not saved here."""
-        ...
 
     def mark_shown(self, turn: Turn, address: str, at: datetime) -> None:
         """Record that the card at `address` shows the turn's present stage, since `at`. Never conflicts."""
-        ...
 
 
 class Notes(Protocol):
@@ -113,39 +94,30 @@ class Notes(Protocol):
 
     async def of(self, agent: Agent, *, since: datetime | None = None) -> tuple[Note, ...]:
         """The agent's notes, oldest first; with `since`, from that time on."""
-        ...
 
     async def list_waiting(self, agent: Agent) -> tuple[Note, ...]:
         """Notes that no prompt has included yet, oldest first."""
-        ...
 
     async def notices(self, agent: Agent, *, since: datetime | None = None) -> tuple[Notice, ...]:
         """The agent's notices, oldest first; with `since`, from that time on."""
-        ...
 
     async def notice(self, channel: ChannelScope, notice_id: NoticeId) -> Notice:
         """The notice; raise NotFound if the channel has no notice with that id."""
-        ...
 
     async def list_untold(self, agent: Agent) -> tuple[Notice, ...]:
         """Notices that were not posted to the thread yet, oldest first."""
-        ...
 
     def add(self, note: Note) -> None:
         """Save a new note."""
-        ...
 
     def take(self, notes: Sequence[Note], turn_id: TurnId) -> None:
         """Record that the prompt of this turn included the notes."""
-        ...
 
     def announce(self, notice: Notice) -> None:
         """Save a notice to be posted to the thread."""
-        ...
 
     def mark_told(self, notice: Notice) -> None:
         """Record that the notice was posted."""
-        ...
 
 
 class Installations(Protocol):
@@ -153,22 +125,18 @@ class Installations(Protocol):
 
     async def get(self, surface: SurfaceName, workspace: str) -> Installation | None:
         """The workspace's installation, or None."""
-        ...
 
     async def of(self, surface: SurfaceName) -> tuple[Installation, ...]:
         """All installations of a surface, by workspace."""
-        ...
 
     def put(self, installation: Installation, *, replacing: str | None = None) -> None:
         """Save the installation and replace the previous one.
 
         With `replacing`, compare and swap: commit raises Conflict unless the saved `sealed` equals `replacing`.
         """
-        ...
 
     def remove(self, surface: SurfaceName, workspace: str) -> None:
         """Delete the installation if it exists. The workspace's agents stay."""
-        ...
 
 
 class Memories(Protocol):
@@ -179,52 +147,41 @@ class Memories(Protocol):
 
     async def of(self, agent: Agent, *, most: int, before: MemoryId | None = None) -> tuple[Memory, ...]:
         """Up to `most` memories older than `before`, newest first."""
-        ...
 
     async def get_many(self, agent: Agent, ids: Sequence[MemoryId]) -> tuple[Memory, ...]:
         """The memories with these ids, in the given order; unknown ids are left out."""
-        ...
 
     async def count(self, agent: Agent) -> int:
         """Number of the agent's memories."""
-        ...
 
     async def list_unindexed(self, agent: Agent, index_key: str, *, most: int) -> tuple[Memory, ...]:
         """Up to `most` memories without a vector for this index key, oldest first."""
-        ...
 
     async def vectors(
         self, agent: Agent, index_key: str, *, after: MemoryId | None = None, most: int
     ) -> tuple[tuple[MemoryId, Vector], ...]:
         """Up to `most` ids with vectors for this index key, by id, starting after the id `after`."""
-        ...
 
     async def changes(self, agent: Agent) -> MemoryChanges:
         """Counters of added and removed vectors, by any process. Equal counters mean that a cache is up to date."""
-        ...
 
     async def list_agents_unindexed(self, index_key: str, *, most: int) -> tuple[AgentId, ...]:
         """Up to `most` agents of any channel with memories that have no vector for this index key, by id."""
-        ...
 
     def add(self, agent: Agent, memories: Sequence[Memory]) -> None:
         """Save new memories, without a vector."""
-        ...
 
     def put(self, agent: Agent, index_key: str, vectors: Mapping[MemoryId, Vector]) -> None:
         """Save the vectors for this index key, and replace vectors for another one. Never conflicts.
 
         May follow an `add` of the same unit of work.
         """
-        ...
 
     def remove(self, agent: Agent, ids: Sequence[MemoryId]) -> None:
         """Delete memories by id; unknown ids are ignored. Never conflicts."""
-        ...
 
     def clear(self, agent: Agent) -> None:
         """Delete all memories of the agent. Never conflicts."""
-        ...
 
 
 class Budgets(Protocol):
@@ -232,12 +189,9 @@ class Budgets(Protocol):
 
     async def of(self, channel: ChannelScope) -> Budget:
         """The channel's budget; no limit and nothing spent by default."""
-        ...
 
     def set_limit(self, channel: ChannelScope, limit: Decimal | None) -> None:
         """Set the limit in US dollars; None is no limit. Never conflicts."""
-        ...
 
     def add_spending(self, channel: ChannelScope, cost: Decimal) -> None:
         """Add a cost in US dollars atomically. Never conflicts."""
-        ...

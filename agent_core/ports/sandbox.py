@@ -20,7 +20,6 @@ class Sandbox(Protocol):
 
     async def self_test(self) -> str:
         """Try to escape; return "" if all attempts fail, else what succeeded or what is missing."""
-        ...
 
     async def run(
         self,
@@ -37,27 +36,21 @@ class Sandbox(Protocol):
         killed. `seconds` is the timeout. Raise CommandError if the program cannot be started. Cancellation kills the
         process tree before it returns.
         """
-        ...
 
     async def start(self, argv: Sequence[str], agent: Agent) -> Background:
         """Start a background program and return its first output.
 
         Raise CommandError if the agent runs too many programs already.
         """
-        ...
 
     async def list_background(self, agent: Agent) -> tuple[Background, ...]:
         """The agent's background programs, oldest first: all running ones and the last few that ended."""
-        ...
 
     async def end(self, agent: Agent, key: str) -> Background:
         """Kill a background program with its process tree; raise CommandError if the key is unknown."""
-        ...
 
     async def end_all(self, agent_id: AgentId) -> None:
         """Kill all programs of the agent."""
-        ...
 
     async def close(self) -> None:
         """Kill all programs."""
-        ...

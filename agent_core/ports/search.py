@@ -18,4 +18,3 @@ class Search(Protocol):
 
     async def search(self, query: str, most: int) -> tuple[WebHit, ...]:
         """Up to `most` results, best first; raise CommandError with a message without secrets."""
-        ...

@@ -20,31 +20,24 @@ class ChatSurface(Protocol):
     @property
     def name(self) -> SurfaceName:
         """The surface's name."""
-        ...
 
     async def open_thread(self, agent: Agent) -> ThreadRef:
         """Post the agent's root message unless it exists, and return its thread."""
-        ...
 
     async def show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> str:
         """Post the turn's card, or update the card at `turn.shown_as`; return its address."""
-        ...
 
     async def notice(self, agent: Agent, notice: Notice, *, may_exist: bool) -> None:
         """Post a notice to the thread."""
-        ...
 
     async def status(self, agent: Agent) -> None:
         """Show what the agent is doing, by the platform's typing or status indicator. Never raises."""
-        ...
 
     async def announce_lost_thread(self, agent: Agent, reason: str) -> None:
         """Tell the owner, outside the thread, that the thread is gone and the agent paused. Never raises."""
-        ...
 
     async def upload(self, agent: Agent, filename: str, data: bytes) -> None:
         """Post a file to the thread."""
-        ...
 
     async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
         """The person with current name and kind of membership in the channel.
@@ -52,4 +45,3 @@ class ChatSurface(Protocol):
         The answer may be cached for minutes. Raise NotFound for a person who is gone, NotAllowed or SurfaceError while
         the platform gives no answer. A surface without accounts returns `person`.
         """
-        ...

@@ -73,16 +73,12 @@ class Web(Protocol):
         No DNS lookup and no request. If the host is written in another form, both are given:
         "bücher.example (xn--bcher-kva.example)".
         """
-        ...
 
     async def fetch(self, url: str, sites: Sites, most: int) -> FetchedContent:
         """The response body, decompressed; raise CommandError for more than `most` bytes."""
-        ...
 
     async def page(self, url: str, sites: Sites) -> Page:
         """A page as text; raise CommandError for anything else, such as an image or an archive."""
-        ...
 
     async def clone(self, url: str, sites: Sites, most: int) -> ClonedRepository:
         """The files of a git repository, at most `most` bytes in all; no code of the repository runs."""
-        ...

@@ -36,6 +36,7 @@ from agent_core.prompt.system import standing_prompt
 
 TOKENS_PER_MESSAGE, TOKENS_PER_PROMPT = 4, 3  # besides the text, in OpenAI's chat format
 MIN_TURNS = 4
+COMMANDS_SETTING = "in the settings"
 NOTHING_YET = "You have done nothing yet."
 
 
@@ -44,7 +45,7 @@ class Situation:
     """Everything that a prompt is made from. `turns` are those that the summary does not cover, in order.
 
     `notes` were read by these turns or will be by the next, `recalled` are offered by long-term memory, and `circling`
-    describes a repetition, or is "".
+    describes a repetition, or is "". `commands_setting` names the setting that switches commands off in error messages.
     """
 
     agent: Agent
@@ -55,6 +56,7 @@ class Situation:
     machine: str = "Linux"
     recalled: Sequence[Recalled] = ()
     circling: str = ""
+    commands_setting: str = COMMANDS_SETTING
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,5 +220,6 @@ def _too_long(situation: Situation, room: TokenRoom) -> str:
     standing = room.taken_by((_system_message(situation),))
     return (
         f"The goals and commands take {standing:,} tokens, and the model's window leaves {room.tokens:,} for the whole "
-        "prompt. Shorten the goals, switch commands off (DISABLED_CATEGORIES), or choose a model with a larger window."
+        f"prompt. Shorten the goals, switch commands off ({situation.commands_setting}), or choose a model with a "
+        "larger window."
     )

@@ -1,5 +1,6 @@
 """Size limits for HTTP responses of services, checked while reading."""
 
+from collections.abc import AsyncIterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,9 +22,14 @@ class ReplyTooLong(Exception):
 
 
 async def read_limited(response: "ClientResponse", max_bytes: int) -> bytes:
-    """The decompressed body; raise ReplyTooLong as soon as the limit is exceeded."""
+    """The decompressed body; raise ReplyTooLong."""
+    return await join_limited(response.content.iter_chunked(CHUNK_BYTES), max_bytes)
+
+
+async def join_limited(chunks: AsyncIterable[bytes], max_bytes: int) -> bytes:
+    """All chunks; raise ReplyTooLong as soon as the limit is exceeded."""
     body = bytearray()
-    async for chunk in response.content.iter_chunked(CHUNK_BYTES):
+    async for chunk in chunks:
         body += chunk
         if len(body) > max_bytes:
             raise ReplyTooLong(max_bytes)

@@ -9,7 +9,7 @@ from agent_core.model.channels import ChannelScope
 from agent_core.model.usage import FREE, Budget, CallKind, Usage
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.spending.helper_tree import budget_of, charge_ancestors
-from agent_core.spending.spending_tracker import NO_BUDGET, SpendingTracker
+from agent_core.spending.spending_tracker import NO_BUDGET, PRICE_SETTING, SpendingTracker
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +17,7 @@ class BudgetLedger:
     """Keeps the open trackers of each channel, so that concurrent agents cannot overspend a shared budget."""
 
     database: Database
+    price_setting: str = PRICE_SETTING
     open_trackers: dict[ChannelScope, list[SpendingTracker]] = field(default_factory=dict)
 
     @contextmanager
@@ -50,7 +51,7 @@ class BudgetLedger:
     @contextmanager
     def _track(self, channel: ChannelScope, own: Budget, shared: Budget, head: str = "") -> Iterator[SpendingTracker]:
         others = self.open_trackers.setdefault(channel, [])
-        tracker = SpendingTracker(own, shared, others=others, head=head)
+        tracker = SpendingTracker(own, shared, others=others, head=head, price_setting=self.price_setting)
         others.append(tracker)
         try:
             yield tracker

@@ -9,6 +9,7 @@ from agent_core.errors import OverBudget
 from agent_core.model.usage import FREE, Budget, CallKind, Usage
 
 NO_BUDGET = Budget()
+PRICE_SETTING = "its price"
 
 
 @dataclass(slots=True)
@@ -16,7 +17,8 @@ class SpendingTracker:
     """What one step of an agent may spend and has spent, in US dollars. `held` is reserved for calls in flight.
 
     `agent` is the budget that the agent shares with all agents of the same `head`; `channel` is the channel's budget;
-    both as read from the database. `others` are the open trackers of the channel.
+    both as read from the database. `others` are the open trackers of the channel. `price_setting` names the setting for
+    prices in error messages.
     """
 
     agent: Budget = NO_BUDGET
@@ -25,6 +27,7 @@ class SpendingTracker:
     held: Decimal = FREE
     others: list["SpendingTracker"] = field(default_factory=list, repr=False)
     head: str = ""
+    price_setting: str = PRICE_SETTING
 
     @property
     def total(self) -> Usage:
@@ -56,7 +59,8 @@ class SpendingTracker:
         if self.agent.limit is None and self.channel.limit is None:
             return ""
         if estimate is None:
-            return f"No price is known for {model}, so the budget cannot be kept. Set MODEL_PRICES, or lift the budget."
+            advice = f"Set {self.price_setting}, or lift the budget."
+            return f"No price is known for {model}, so the budget cannot be kept. {advice}"
         others = [tracker for tracker in self.others if tracker is not self]
         helpers = _committed(tracker for tracker in others if tracker.head and tracker.head == self.head)
         for budget, whose, committed in (

@@ -37,23 +37,6 @@ OFFENCES = {
     "pure": ("agent_core/model/offence.py", "import pydantic"),
 }
 PLAIN_WORDS = ("HOST", "PORT")  # in capitals they also stand for an argument
-# Modules of the core that still name variables themselves. The list only gets shorter.
-NAMING_VARIABLES = {
-    "agent_core/spending/spending_tracker.py",
-    "agent_core/persistence/schema.py",
-    "agent_core/prompt/packing.py",
-    "agent_core/providers/sandbox/bubblewrap.py",
-    "agent_core/providers/sandbox/docker.py",
-    "agent_core/providers/egress/gateway.py",
-    "agent_core/providers/embeddings/local_embedder.py",
-    "agent_core/providers/llm/local_model.py",
-    "agent_core/providers/llm/model_process.py",
-    "agent_core/providers/llm/openai_errors.py",
-    "agent_core/providers/media/openai_media.py",
-    "agent_core/providers/llm/openai_model.py",
-    "agent_core/providers/llm/rehearsal.py",
-    "agent_core/providers/sandbox/bwrap_process.py",
-}
 MACHINE = re.compile(
     r"(?<![\w.])/(?:work|root|farm|tmp/setup|opt/pypi[\w-]*)/|python[h]osted\.org|pypi[.]org|[/]simple/|index[-]url"
 )
@@ -186,7 +169,7 @@ def test_the_core_names_no_variable_of_the_operator() -> None:
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and names.search(node.value)
     }
-    assert naming == NAMING_VARIABLES
+    assert naming == set()
 
 
 def test_the_core_serves_no_http() -> None:

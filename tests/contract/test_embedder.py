@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -20,11 +21,12 @@ from agent_core.ports.models import Embedder
 from agent_core.providers.embeddings import local_embedder
 from agent_core.providers.embeddings.hashing_embedder import HashingEmbedder
 from agent_core.providers.embeddings.local_embedder import LocalEmbedder, map_matrix
-from agent_core.providers.embeddings.openai_embedder import OpenAIEmbedder
+from agent_core.providers.embeddings.openai_embedder import EMBEDDINGS, OpenAIEmbedder
 from agent_core.providers.llm.prices import Prices
 from tests.standins.openai import Embeds, Fails, Hangs, OpenAIStandIn, SaysPlain, letters, openai_standin
 
 KEY = "sk-proj-secret1234567890"
+ABILITY = replace(EMBEDDINGS, address="EMBEDDING_BASE_URL", model="EMBEDDING_MODEL")
 ODD = ("", "   ", "\ud800", "\0", "👩‍👩‍👧‍👦", "<s></s>", "a" * 1_000_000, " " * 200_000)
 
 
@@ -37,7 +39,7 @@ class Endpoint:
     def embedder(self, **facts: Any) -> OpenAIEmbedder:
         base_url = self.standin.base_url
         given = {"base_url": base_url, "api_key": KEY, "prices": Prices.at(base_url, {}), **facts}
-        embedder = OpenAIEmbedder(model="gpt-test", **given)
+        embedder = OpenAIEmbedder(model="gpt-test", ability=ABILITY, **given)
         self.stack.push_async_callback(embedder.close)
         return embedder
 

@@ -87,7 +87,7 @@ async def test_a_real_reply_keeps_to_the_schema_of_the_compact_profile() -> None
 async def test_a_file_that_llama_cpp_cannot_load_is_told_in_its_words(tmp_path: Path) -> None:
     cut = tmp_path / "cut.gguf"
     cut.write_bytes(model_file().read_bytes()[:4_000])
-    model = LocalModel(path=cut)
+    model = LocalModel(path=cut, setting="LOCAL_MODEL")
     with pytest.raises(ModelRefused, match=r"cut\.gguf \(LOCAL_MODEL\) could not be loaded: .*failed to load") as told:
         await model.complete((), schema=None, model="", max_tokens=1)
     await model.close()

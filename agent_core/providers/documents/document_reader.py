@@ -5,6 +5,8 @@ import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cachetools import LRUCache
+
 from agent_core.errors import CommandError
 from agent_core.model.texts import decode_unicode
 from agent_core.ports.documents import DocumentText
@@ -33,7 +35,7 @@ class DocumentReader:
     seconds: float = TIMEOUT_SECONDS
     worker: Path = WORKER
     _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_PARALLEL), init=False, repr=False)
-    _cache: dict[str, DocumentText] = field(default_factory=dict, init=False, repr=False)
+    _cache: LRUCache[str, DocumentText] = field(default_factory=lambda: LRUCache(MAX_CACHED), init=False, repr=False)
 
     async def text_of(self, name: str, data: bytes) -> DocumentText:
         kind = _kind(name, data)
@@ -45,16 +47,12 @@ class DocumentReader:
         if kind == "legacy" and b"\0" in data:
             raise _no_text_error(name, data)
         key = f"{kind} {hashlib.sha256(data).hexdigest()}"
-        if key not in self._cache:
-            async with self._slots:
-                reading = _read(name, data, await read_isolated(self.worker, kind, given=data, seconds=self.seconds))
-            self._cache_reading(key, reading)
-        return self._cache[key]
-
-    def _cache_reading(self, key: str, reading: DocumentText) -> None:
+        if found := self._cache.get(key):
+            return found
+        async with self._slots:
+            reading = _read(name, data, await read_isolated(self.worker, kind, given=data, seconds=self.seconds))
         self._cache[key] = reading
-        for oldest in list(self._cache)[:-MAX_CACHED]:
-            del self._cache[oldest]
+        return reading
 
 
 def _kind(name: str, data: bytes) -> str:

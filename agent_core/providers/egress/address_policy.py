@@ -82,16 +82,20 @@ def _describe_special(address: Ip) -> str:
     return what or ("" if is_open else "is not on the open internet")
 
 
+ALLOW_LIST = "the settings"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InternalHosts:
-    """The operator's allow list of internal hosts: names, addresses and networks."""
+    """The operator's allow list of internal hosts: names, addresses and networks. `setting` is its name in errors."""
 
     names: frozenset[str] = frozenset()
     addresses: frozenset[Ip] = frozenset()
     networks: tuple[Network, ...] = ()
+    setting: str = ALLOW_LIST
 
     @classmethod
-    def of(cls, entries: Iterable[str]) -> Self:
+    def of(cls, entries: Iterable[str], setting: str = ALLOW_LIST) -> Self:
         """Parse host names, addresses and networks (10.1.0.0/16); raise ValueError for anything else."""
         names, addresses, networks = set[str](), set[Ip](), list[Network]()
         for entry in map(str.strip, entries):
@@ -102,7 +106,7 @@ class InternalHosts:
                     addresses.add(ip_address(entry.strip("[]")))
             except ValueError:
                 names.add(_name(entry))
-        return cls(names=frozenset(names), addresses=frozenset(addresses), networks=tuple(networks))
+        return cls(names=frozenset(names), addresses=frozenset(addresses), networks=tuple(networks), setting=setting)
 
     def allow(self, host: str, address: Ip) -> bool:
         """Whether the host may be reached at this address. Link-local addresses must be listed one by one."""

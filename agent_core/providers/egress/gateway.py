@@ -22,7 +22,6 @@ from agent_core.providers.egress.values import AdmittedTarget, FetchLimits, Time
 
 MAX_REDIRECTS = 5
 MAX_ADDRESSES = 8
-PUBLIC_ONLY = "Agents reach the open internet only, and hosts that the operator names in ALLOW_INTERNAL_HOSTS"
 UNREADABLE = "The operator should look why the system does not tell Signoff its network interfaces"
 
 Resolve: TypeAlias = Callable[[str], Awaitable[Sequence[str]]]
@@ -52,7 +51,7 @@ class EgressGateway:
         if why := sites.refusal(target.host):
             raise url_error(target.url, why.rstrip("."))
         if target.is_internal_name and target.host not in self.internal.names:
-            raise url_error(target.url, f"{target.host} is the name of something inside. {PUBLIC_ONLY}")
+            raise self._internal_error(target, f"{target.host} is the name of something inside")
         if target.address:
             self._check_addresses(target, (target.address,))
 
@@ -76,7 +75,11 @@ class EgressGateway:
             what = describe_internal(address) or local.describe(unwrap_ipv4(address))
             if what and not self.internal.allow(target.host, address):
                 shown = address if target.address else f"{target.host} has an address inside: {address}"
-                raise url_error(target.url, f"{shown} {what}. {PUBLIC_ONLY}")
+                raise self._internal_error(target, f"{shown} {what}")
+
+    def _internal_error(self, target: Target, why: str) -> CommandError:
+        public_only = "Agents reach the open internet only, and hosts that the operator names in"
+        return url_error(target.url, f"{why}. {public_only} {self.internal.setting}")
 
     def _local_addresses(self, target: Target) -> LocalAddresses:
         try:

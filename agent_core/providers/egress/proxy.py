@@ -45,6 +45,7 @@ class EgressProxy:
     reached: list[ContactedHost] = field(default_factory=list)
     received_bytes: int = 0
     _writers: set[asyncio.StreamWriter] = field(default_factory=set)
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     @property
     def url(self) -> str:
@@ -60,6 +61,19 @@ class EgressProxy:
     def is_over_limit(self) -> bool:
         """Whether more than `max_bytes` were received."""
         return self.received_bytes > self.max_bytes
+
+    def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve a client connection in a task of its own, which ends with `close`."""
+        task = asyncio.get_running_loop().create_task(self.serve(reader, writer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        self.abort_connections()
+        tasks = tuple(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Handle one client connection. Never raises."""
@@ -94,12 +108,10 @@ class EgressProxy:
             self.refusals.append(str(refusal))
             await _respond(writer, "403 Forbidden", body=str(refusal))
             return
-        self._record_host(ContactedHost(admitted.target.host, str(out.get_extra_info("peername", ("",))[0])))
+        contacted = ContactedHost(admitted.target.host, str(out.get_extra_info("peername", ("",))[0]))
+        if contacted not in self.reached:
+            self.reached.append(contacted)
         await self._forward(admitted, method, headers, (_Pipe(reader, out), _Pipe(back, writer)))
-
-    def _record_host(self, address: ContactedHost) -> None:
-        if address not in self.reached:
-            self.reached.append(address)
 
     async def _forward(
         self, admitted: AdmittedTarget, method: str, headers: dict[str, str], pipes: tuple["_Pipe", "_Pipe"]
@@ -172,23 +184,14 @@ class _Pipe:
 @asynccontextmanager
 async def open_tunnel(gateway: EgressGateway, sites: Sites, max_bytes: int) -> AsyncIterator[EgressProxy]:
     """Start a proxy for the duration of the context."""
-    proxy, tasks = EgressProxy(gateway=gateway, sites=sites, max_bytes=max_bytes), set[asyncio.Task[None]]()
-
-    def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.get_running_loop().create_task(proxy.serve(reader, writer))
-        tasks.add(task)
-        task.add_done_callback(tasks.discard)
-
-    server = await asyncio.start_server(take, "127.0.0.1", 0, limit=MAX_HEADER_BYTES)
+    proxy = EgressProxy(gateway=gateway, sites=sites, max_bytes=max_bytes)
+    server = await asyncio.start_server(proxy.accept, "127.0.0.1", 0, limit=MAX_HEADER_BYTES)
     proxy.port = server.sockets[0].getsockname()[1]
     try:
         yield proxy
     finally:
         server.close()
-        proxy.abort_connections()
-        for task in tuple(tasks):
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await proxy.close()
 
 
 def _headers(lines: list[str]) -> dict[str, str]:

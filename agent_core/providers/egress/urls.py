@@ -30,14 +30,8 @@ BLOCKED_PORTS = frozenset(
     | {1433, 1521, 2375, 2376, 2379, 2380, 3306, 3389, 5432, 5672, 5900, 5984, 6379, 6443, 9042, 9092, 9200, 9300}
     | {10250, 10255, 11211, 27017, 27018, 27019}
 )
-INTERNAL_NAMES = (
-    "localhost",
-    "local",
-    "internal",
-    "home.arpa",
-    "onion",
-    "invalid",
-)  # RFC 6761, 6762, 7686, 8375; ICANN
+# RFC 6761, 6762, 7686, 8375; ICANN
+INTERNAL_NAMES = ("localhost", "local", "internal", "home.arpa", "onion", "invalid")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,13 +27,8 @@ WORD = re.compile(r"\w+")
 class HashingEmbedder:
     """Implements `Embedder`. Texts with common words or parts of words are near."""
 
-    @property
-    def name(self) -> str:
-        return "hashing-256"
-
-    @property
-    def is_semantic(self) -> bool:
-        return False
+    name = "hashing-256"
+    is_semantic = False
 
     async def embed(self, texts: Sequence[str]) -> Embedding:
         return await asyncio.to_thread(_embed, tuple(texts))

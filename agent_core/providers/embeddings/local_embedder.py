@@ -29,7 +29,7 @@ MATRIX, MATRIX_NAME, DIMENSION = "weights/l2_supercat_256.safetensors", "embeddi
 TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 MAX_CHARACTERS = 32_000
 MAX_HEADER_BYTES = 1_000_000
-NOT_INSTALLED = "Memory by meaning is not installed: run `pip install wordllama`, or set EMBEDDING_MODEL."
+NOT_INSTALLED = "Memory by meaning is not installed: run `pip install wordllama`, or use another embedding model."
 UNUSABLE = "The installed wordllama is not one that Signoff can read: run `pip install 'wordllama>=0.4,<0.5'`."
 
 
@@ -61,6 +61,9 @@ class WordVectors:
 class LocalEmbedder:
     """Implements `Embedder` for English, free and offline. Loaded in a thread at first use."""
 
+    name = "wordllama-256"
+    is_semantic = True
+
     def __init__(self) -> None:
         self._words: WordVectors | None = None
         self._lock = Lock()
@@ -69,14 +72,6 @@ class LocalEmbedder:
     def is_installed() -> bool:
         folder = _folder()
         return find_spec("tokenizers") is not None and folder is not None and (folder / MATRIX).is_file()
-
-    @property
-    def name(self) -> str:
-        return "wordllama-256"
-
-    @property
-    def is_semantic(self) -> bool:
-        return True
 
     async def embed(self, texts: Sequence[str]) -> Embedding:
         return await asyncio.to_thread(self._embed, tuple(texts))

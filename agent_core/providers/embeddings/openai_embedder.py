@@ -18,7 +18,7 @@ from agent_core.providers.clock import SystemClock
 from agent_core.providers.embeddings.unit_vectors import Rows, truncate, unit_vectors
 from agent_core.providers.limited_replies import MAX_EMBEDDINGS_BYTES
 from agent_core.providers.llm.openai_client import OPENAI_URL, OpenAIConnection
-from agent_core.providers.llm.openai_errors import EMBEDDINGS, error_text, sdk_errors, to_model_error
+from agent_core.providers.llm.openai_errors import Ability, error_text, sdk_errors, to_model_error
 from agent_core.providers.llm.prices import Prices
 from agent_core.providers.llm.token_estimates import EstimatedTokens
 
@@ -27,24 +27,30 @@ MAX_TEXT_TOKENS, MAX_BATCH_TEXTS, MAX_BATCH_TOKENS = 8_000, 256, 100_000
 MAX_TEXT_CHARACTERS = 100_000
 MAX_DIMENSION = 16_384
 NO_TEXT = "(no text)"  # empty texts are rejected
+EMBEDDINGS = Ability(name="embeddings")
 BASE64_WORDS = ("encoding_format", "base64")
 BASE64_REFUSAL_STATUSES = (400, 422, 500, 501)
 
 
 @dataclass(slots=True, kw_only=True)
 class OpenAIEmbedder:
-    """Implements `Embedder` with one model. `seconds` is the timeout of a request."""
+    """Implements `Embedder` with one model. `seconds` is the timeout of a request.
+
+    `ability` names the settings in error messages.
+    """
 
     model: str
     base_url: str = OPENAI_URL
     api_key: str = field(default="", repr=False)
     prices: Prices = field(default_factory=lambda: Prices({}))
     seconds: float = 60
+    ability: Ability = EMBEDDINGS
     clock: Clock = field(default_factory=SystemClock)
     tokens: TokenCounter = field(default_factory=EstimatedTokens)
     _connection: OpenAIConnection = field(init=False, repr=False)
     _uses_base64: bool = field(default=True, init=False, repr=False)
     _dimension: int = field(default=0, init=False, repr=False)
+    is_semantic = True
 
     def __post_init__(self) -> None:
         self._connection = OpenAIConnection(
@@ -57,10 +63,6 @@ class OpenAIEmbedder:
     @property
     def name(self) -> str:
         return self.model
-
-    @property
-    def is_semantic(self) -> bool:
-        return True
 
     async def close(self) -> None:
         """Close the connections; a later call opens new ones."""
@@ -108,7 +110,7 @@ class OpenAIEmbedder:
                 if not (self._uses_base64 and _refuses_base64(error)):
                     now, host = self.clock.now(), self._connection.host
                     raise to_model_error(
-                        error, host=host, model=self.model, secret=self.api_key, now=now, ability=EMBEDDINGS
+                        error, host=host, model=self.model, secret=self.api_key, now=now, ability=self.ability
                     ) from None
             self._uses_base64 = False
 
@@ -126,7 +128,7 @@ class OpenAIEmbedder:
     def _bad_answer(self) -> ModelRefused:
         return ModelRefused(
             f"{self._connection.host} did not answer as an embedding model does: "
-            f"check {EMBEDDINGS.model} and {EMBEDDINGS.address}."
+            f"check {self.ability.model} and {self.ability.address}."
         )
 
     def _usage(self, answer: object, batch: Sequence[str]) -> Usage:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
-from agent_core.providers.llm.prices import is_loopback
+from agent_core.providers.llm.prices import is_loopback, listed
 
 DEFAULT_WINDOW_TOKENS = 8_192
 DEFAULT_LOCAL_WINDOW_TOKENS = 4_096  # Ollama's default
@@ -70,13 +70,7 @@ def reported_window(metadata: object) -> int | None:
 
 def listed_window(model: str, base_url: str, *, is_local: bool) -> int | None:
     """The window in the price list, or None. Local servers of open models use other windows."""
-    from genai_prices import Usage, calc_price  # imported late: large
-
-    for address in (base_url, None) if base_url else (None,):
-        try:
-            found = calc_price(Usage(), model, provider_api_url=address)
-        except (LookupError, ValueError):
-            continue
+    for found in listed({}, model, base_url):
         if found.model.context_window and (not is_local or found.provider.id == "openai"):
             return found.model.context_window
     return None

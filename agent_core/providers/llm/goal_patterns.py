@@ -6,6 +6,7 @@ Quoted text is replaced by placeholders before matching and restored afterwards.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 SHAPES = (
     "write “text” to FILE",
@@ -149,8 +150,8 @@ def _clause(clause: str, last_file: str, quotes: _Quotes) -> tuple[Action, ...]:
         (APPENDED, _appending),
         (WRITTEN_TO, _writing),
         (TO_WRITTEN, _writing),
-        (READING, _reading),
-        (DELETION, _deleting),
+        (READING, partial(_each, "read_file", "Read")),
+        (DELETION, partial(_each, "delete_file", "Delete")),
     ):
         found = shape.fullmatch(clause)
         if found and (actions := act(found, last_file, quotes)):
@@ -196,14 +197,6 @@ def _appending(found: re.Match[str], last_file: str, quotes: _Quotes) -> tuple[A
     text, _ = _text(found["text"], quotes)
     arguments = {"filename": file, "text": f"\n{text}" if found["line"] else text}
     return (Action(command="append_to_file", arguments=arguments, title=f"Append {_excerpt(text)} to {file}"),)
-
-
-def _reading(found: re.Match[str], last_file: str, quotes: _Quotes) -> tuple[Action, ...]:
-    return _each("read_file", "Read", found, last_file, quotes)
-
-
-def _deleting(found: re.Match[str], last_file: str, quotes: _Quotes) -> tuple[Action, ...]:
-    return _each("delete_file", "Delete", found, last_file, quotes)
 
 
 def _each(command: str, verb: str, found: re.Match[str], last_file: str, quotes: _Quotes) -> tuple[Action, ...]:

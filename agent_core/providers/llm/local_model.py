@@ -36,12 +36,14 @@ class RunningModel:
 class LocalModel:
     """Implements `LanguageModel`. `prepare` or the first call loads the model; a crash reloads it.
 
-    `context` is the operator's setting for the context window. Calls are serialised, because they share one window.
+    `context` is the operator's setting for the context window; `setting` names the one for the file in error messages.
+    Calls are serialised, because they share one window.
     """
 
     path: Path
     context: int | None = None
     temperature: float | None = None
+    setting: str = "the model file"
     seconds: float = CALL_TIMEOUT_SECONDS
     server: Path = SERVER
     _starting: "asyncio.Task[RunningModel] | None" = field(default=None, init=False, repr=False)
@@ -82,7 +84,7 @@ class LocalModel:
         temperature: float | None = None,
     ) -> Reply:
         if model not in ("", self.default_model):
-            raise ModelRefused(f"there is no model {model}: LOCAL_MODEL serves {self.default_model} and no other.")
+            raise ModelRefused(f"there is no model {model}: {self.setting} serves {self.default_model} and no other.")
         async with self._call_lock:
             running = await self._ensure_running()
             try:
@@ -117,9 +119,9 @@ class LocalModel:
         if previous:
             await previous.model.close()
         if fault := model_file_fault(self.path):
-            raise ModelRefused(f"LOCAL_MODEL: {fault}")
+            raise ModelRefused(f"{self.setting}: {fault}")
         served = ServedModel(path=self.path, name=self.default_model, context=self._context, threads=thread_count())
-        process = ModelProcess(served=served, server=self.server)
+        process = ModelProcess(served=served, setting=self.setting, server=self.server)
         try:
             model = OpenAIModel(
                 base_url=await process.start(),

@@ -47,9 +47,10 @@ class ServedModel:
 
 @dataclass(slots=True, kw_only=True)
 class ModelProcess:
-    """The server process; `server` is the script to run."""
+    """The server process; `setting` names the setting for the file, `server` is the script to run."""
 
     served: ServedModel
+    setting: str
     server: Path = SERVER
     start_timeout: float = START_TIMEOUT_SECONDS
     end_timeout: float = END_TIMEOUT_SECONDS
@@ -77,7 +78,8 @@ class ModelProcess:
             fault = f"it was not ready after {self.start_timeout:.0f} seconds"
         if not address:
             await self.end()
-            raise ModelRefused(f"{self.served.path.name} (LOCAL_MODEL) could not be loaded: {self._explain(fault)}.")
+            name, why = f"{self.served.path.name} ({self.setting})", self._explain(fault)
+            raise ModelRefused(f"{name} could not be loaded: {why}.")
         return f"{address}/v1"
 
     async def ends_within(self, seconds: float) -> bool:

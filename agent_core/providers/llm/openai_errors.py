@@ -22,15 +22,15 @@ RETRYABLE_STATUSES = (408, 409, 429)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ability:
-    """The kind of endpoint, and the names of the settings for its URL and model."""
+    """The kind of endpoint, and the names of the settings for its key, URL and model in error messages."""
 
     name: str
-    address: str
-    model: str
+    key: str = "the API key"
+    address: str = "the base URL"
+    model: str = "the model"
 
 
-CHAT = Ability(name="chat completions", address="OPENAI_BASE_URL", model="SMART_MODEL")
-EMBEDDINGS = Ability(name="embeddings", address="EMBEDDING_BASE_URL", model="EMBEDDING_MODEL")
+CHAT = Ability(name="chat completions")
 
 
 def sdk_errors() -> tuple[type[Exception], ...]:
@@ -41,7 +41,7 @@ def sdk_errors() -> tuple[type[Exception], ...]:
 
 
 def to_model_error(
-    error: Exception, *, host: str, model: str, secret: str, now: datetime, ability: Ability = CHAT
+    error: Exception, *, host: str, model: str, secret: str, now: datetime, ability: Ability
 ) -> ModelError:
     """The ModelError for an error of the SDK or a timeout."""
     from openai import APIConnectionError, APIStatusError, APITimeoutError  # loaded by now: it raised the error
@@ -60,7 +60,7 @@ def to_model_error(
             message = redact_and_shorten(message_in(error.body) or error.message, secret)
             if error.status_code == 404:
                 return ModelRefused(_not_found(message, host, model, ability))
-            return _by_status(error, message, host=host, model=model, now=now)
+            return _by_status(error, message, host=host, model=model, now=now, key_setting=ability.key)
         case _:
             return ModelUnavailable(f"{host} gave an answer that cannot be read ({type(error).__name__}).")
 
@@ -117,7 +117,9 @@ def _seconds_until(date: str, now: datetime) -> float | None:
     return max(0.0, (aware - now).total_seconds())
 
 
-def _by_status(error: "APIStatusError", message: str, *, host: str, model: str, now: datetime) -> ModelError:
+def _by_status(
+    error: "APIStatusError", message: str, *, host: str, model: str, now: datetime, key_setting: str
+) -> ModelError:
     status = error.status_code
     if error.code in NO_CREDIT_CODES or error.type in NO_CREDIT_CODES:
         return ModelRefused(f"{host} says that the account has no credit left: {message} Add credit, then resume.")
@@ -125,7 +127,7 @@ def _by_status(error: "APIStatusError", message: str, *, host: str, model: str, 
         return ModelUnavailable(f"{host} answered {status}: {message}", retry_after(error.response.headers, now))
     if status in (401, 403):
         return ModelRefused(
-            f"{host} does not accept the key ({status}). Set OPENAI_API_KEY to a key that may use {model or 'it'}, "
+            f"{host} does not accept the key ({status}). Set {key_setting} to a key that may use {model or 'it'}, "
             "then restart Signoff."
         )
     return ModelRefused(f"{host} refused the request ({status}): {message}")

@@ -4,7 +4,7 @@ from typing import Any
 
 from openai import DefaultAsyncHttpxClient
 
-from agent_core.providers.limited_replies import ReplyTooLong
+from agent_core.providers.limited_replies import join_limited
 
 ENCODING_HEADERS = ("content-encoding", "content-length", "transfer-encoding")
 
@@ -21,15 +21,11 @@ class LimitedClient(DefaultAsyncHttpxClient):
         response = await super().send(request, stream=True, **options)
         if stream:
             return response
-        body = bytearray()
         try:
-            async for chunk in response.aiter_bytes():
-                body += chunk
-                if len(body) > self._max_reply_bytes:
-                    raise ReplyTooLong(self._max_reply_bytes)
+            body = await join_limited(response.aiter_bytes(), self._max_reply_bytes)
         finally:
             await response.aclose()
         headers = [
             (name, value) for name, value in response.headers.multi_items() if name.lower() not in ENCODING_HEADERS
         ]
-        return type(response)(response.status_code, headers=headers, content=bytes(body), request=request)
+        return type(response)(response.status_code, headers=headers, content=body, request=request)

@@ -19,7 +19,7 @@ from agent_core.ports.models import TokenCounter
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.llm.context_windows import ContextWindows, models_with_metadata
 from agent_core.providers.llm.openai_client import OPENAI_URL, OpenAIConnection
-from agent_core.providers.llm.openai_errors import error_text, sdk_errors, to_model_error
+from agent_core.providers.llm.openai_errors import CHAT, Ability, error_text, sdk_errors, to_model_error
 from agent_core.providers.llm.prices import Prices
 from agent_core.providers.llm.token_estimates import EstimatedTokens
 
@@ -80,8 +80,8 @@ class Dialect:
 class OpenAIModel:
     """Implements `LanguageModel`. `model` is the default model; "" uses the only model that the endpoint lists.
 
-    `context` is the operator's context window for every model. `seconds` is the timeout of a call. Nothing is loaded
-    and no request is sent before `prepare` or the first call.
+    `context` is the operator's context window for every model. `seconds` is the timeout of a call. `ability` names the
+    settings in error messages. Nothing is loaded and no request is sent before `prepare` or the first call.
     """
 
     base_url: str = OPENAI_URL
@@ -91,6 +91,7 @@ class OpenAIModel:
     context: int | None = None
     prices: Prices = field(default_factory=lambda: Prices({}))
     seconds: float = 120
+    ability: Ability = CHAT
     clock: Clock = field(default_factory=SystemClock)
     tokens: TokenCounter = field(default_factory=EstimatedTokens)
     _connection: OpenAIConnection = field(init=False, repr=False)
@@ -176,7 +177,8 @@ class OpenAIModel:
         return dialect.adapt(error_text(error)) if status in DIALECT_STATUSES else None
 
     def _model_error(self, error: Exception, model: str) -> ModelError:
-        return to_model_error(error, host=self.host, model=model, secret=self.api_key, now=self.clock.now())
+        now = self.clock.now()
+        return to_model_error(error, host=self.host, model=model, secret=self.api_key, now=now, ability=self.ability)
 
     def _first_dialect(self) -> Dialect:
         return Dialect(limit="max_completion_tokens" if self._connection.is_openai else "max_tokens")
@@ -209,7 +211,8 @@ class OpenAIModel:
 
     def _read(self, answer: object, messages: Sequence[Message]) -> Reply:
         if not hasattr(answer, "choices"):
-            raise ModelRefused(f"{self.host} did not answer as a model does: check OPENAI_BASE_URL, usually …/v1.")
+            address = self.ability.address
+            raise ModelRefused(f"{self.host} did not answer as a model does: check {address}, usually …/v1.")
         choices = cast("Any", answer).choices
         text, reason = _text_and_reason(choices[0]) if choices else ("", "stop")
         return Reply(text=text, usage=self._used(answer, messages, text), finish_reason=reason)

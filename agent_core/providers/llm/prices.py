@@ -1,13 +1,17 @@
 """Prices of tokens in US dollars: the operator's, else the price list of the library genai-prices."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from ipaddress import ip_address
-from typing import Self
+from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
 from agent_core.model.usage import FREE, Usage
+
+if TYPE_CHECKING:
+    from genai_prices.types import PriceCalculation
 
 MILLION = Decimal(1_000_000)
 PRICE_UNIT = Decimal("0.000000001")
@@ -49,24 +53,22 @@ class Prices:
 
         An override prices only the tokens among them.
         """
-        if self.is_own(model):
+        if self.free or model in self.overrides:
             prompt, completion = self.overrides.get(model, (FREE, FREE))
             cost = units.get("input_tokens", 0) * prompt + units.get("output_tokens", 0) * completion
             return (cost / MILLION).quantize(PRICE_UNIT) if cost else FREE
         return _list_price(units, model, self.base_url)
 
-    def is_own(self, model: str) -> bool:
-        """Whether the price is configured or free."""
-        return model in self.overrides or self.free
-
 
 def _list_price(units: Mapping[str, int], model: str, base_url: str) -> Decimal | None:
+    return next((found.total_price.quantize(PRICE_UNIT) for found in listed(units, model, base_url)), None)
+
+
+def listed(units: Mapping[str, int], model: str, base_url: str) -> "Iterator[PriceCalculation]":
+    """What the price list knows of a model: first of the provider at this URL, then of any."""
     from genai_prices import Usage as Units  # imported late: large
     from genai_prices import calc_price
 
     for address in (base_url, None) if base_url else (None,):
-        try:
-            return calc_price(Units(**units), model, provider_api_url=address).total_price.quantize(PRICE_UNIT)
-        except (LookupError, TypeError, ValueError):
-            continue
-    return None
+        with suppress(LookupError, TypeError, ValueError):
+            yield calc_price(Units(**units), model, provider_api_url=address)

@@ -18,12 +18,13 @@ from agent_core.providers.llm.goal_patterns import SHAPES, Action, parse_actions
 from agent_core.providers.llm.token_estimates import EstimatedTokens
 
 LABEL = "Demo · scripted, no AI"
-CONNECT_HINT = "To connect a model, set OPENAI_API_KEY or OPENAI_BASE_URL, or start a local server such as Ollama."
+CONNECT_HINT = "To connect a model, set {settings}, or start a local server such as Ollama."
 NO_GOALS = "This is demo mode: a script without AI, which can only carry out an agent's goals."
 MAX_TITLE_CHARACTERS, MAX_QUOTE_CHARACTERS, MAX_REASON_CHARACTERS, MAX_PLAN_STEPS = 120, 300, 3900, 10
 WINDOW_TOKENS = 16_000
 
 StepOutcome = Literal["done", "failed", "rejected", "withdrawn", "not proposed", "unknown"]
+SUMMARY_LABELS = {"done": "Done", "rejected": "Rejected", "failed": "Failed", "not proposed": "Not possible"}
 STEP_MARK = re.compile(r"Step (\d+) of \d+ · (.*)")
 UNUSED_REPLY = re.compile(r"^Your last reply could not be used: (.*) Nothing was run\.$", re.MULTILINE | re.DOTALL)
 NOT_PROPOSED = "This step could not be put before you: "
@@ -50,15 +51,12 @@ class RehearsalPast:
 
 @dataclass(frozen=True, slots=True)
 class RehearsalModel:
-    """Implements `LanguageModel` without AI, free of charge."""
+    """Implements `LanguageModel` without AI, free of charge. `settings` names those that connect a model."""
 
-    @property
-    def label(self) -> str:
-        return LABEL
+    settings: str = "an API key or a base URL"
 
-    @property
-    def default_model(self) -> str:
-        return "rehearsal"
+    label = LABEL
+    default_model = "rehearsal"
 
     async def complete(
         self,
@@ -69,7 +67,7 @@ class RehearsalModel:
         max_tokens: int,
         temperature: float | None = None,
     ) -> Reply:
-        text, count = complete_prompt(messages), EstimatedTokens().count
+        text, count = complete_prompt(messages, self.settings), EstimatedTokens().count
         prompt = sum(count(message.content) for message in messages)
         return Reply(text=text, usage=Usage(prompt=prompt, completion=count(text)))
 
@@ -80,13 +78,15 @@ class RehearsalModel:
         return FREE
 
 
-def complete_prompt(messages: Sequence[Message]) -> str:
-    """The reply to a prompt."""
+def complete_prompt(messages: Sequence[Message], settings: str) -> str:
+    """The reply to a prompt. `settings` names the settings that connect a model."""
     system_prompt = messages[0].content if messages else ""
     goals = parse_goals(system_prompt)
     if not goals:
         return NO_GOALS
-    steps, past = plan_steps(goals, parse_commands(system_prompt)), parse_past(messages[1:])
+    commands, past = parse_commands(system_prompt), parse_past(messages[1:])
+    hint = CONNECT_HINT.format(settings=settings)
+    steps = [step for number, goal in enumerate(goals, 1) for step in _steps(number, goal, commands, hint)]
     settled = settle_steps(steps, past)
     left = [at for at in range(len(steps)) if at not in settled]
     remarks = _remarks(past[-1:], messages[-1].content, is_more=bool(left))
@@ -117,11 +117,6 @@ def parse_commands(system_prompt: str) -> frozenset[str]:
     return frozenset(re.findall(r"^\d+\. [^:\n]+: (\w+)\(", block, re.MULTILINE))
 
 
-def plan_steps(goals: Sequence[str], commands: frozenset[str]) -> tuple[RehearsalStep, ...]:
-    """One or more steps for each goal, in order."""
-    return tuple(step for number, goal in enumerate(goals, 1) for step in _steps(number, goal, commands))
-
-
 def parse_past(messages: Sequence[Message]) -> tuple[RehearsalPast, ...]:
     """The past turns in the prompt, oldest first."""
     return tuple(
@@ -141,10 +136,10 @@ def settle_steps(steps: Sequence[RehearsalStep], past: Sequence[RehearsalPast]) 
     return {at: turn for at, turn in through.items() if turn.outcome != "withdrawn"}
 
 
-def _steps(number: int, goal: str, commands: frozenset[str]) -> list[RehearsalStep]:
+def _steps(number: int, goal: str, commands: frozenset[str], hint: str) -> list[RehearsalStep]:
     actions = parse_actions(goal)
     if not actions:
-        why_idle = f"Demo mode has no pattern for goal {number}. Try one of these: {'; '.join(SHAPES)}. {CONNECT_HINT}"
+        why_idle = f"Demo mode has no pattern for goal {number}. Try one of these: {'; '.join(SHAPES)}. {hint}"
         return [_idle(number, f"Goal {number} is not understood: {goal}", why_idle)]
     missing = sorted({action.command for action in actions} - commands)
     if missing:
@@ -245,17 +240,8 @@ def _summary_line(step: RehearsalStep, turn: RehearsalPast) -> str:
     title, why = step.action.title, f" ({turn.why})" if turn.why else ""
     if step.why_idle:
         return f"- {title}"
-    match turn.outcome:
-        case "done":
-            return f"- Done: {title}"
-        case "rejected":
-            return f"- Rejected: {title}{why}"
-        case "failed":
-            return f"- Failed: {title}{why}"
-        case "not proposed":
-            return f"- Not possible: {title}{why}"
-        case _:
-            return f"- Proposed, but I no longer see what became of it: {title}"
+    label = SUMMARY_LABELS.get(turn.outcome)
+    return f"- {label}: {title}{why}" if label else f"- Proposed, but I no longer see what became of it: {title}"
 
 
 def _plan_text(titles: Sequence[str]) -> str:

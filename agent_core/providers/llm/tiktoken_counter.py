@@ -31,28 +31,21 @@ ReadEncoding = Callable[[EncodingFile], bytes | None]
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Tokenizer:
-    """A loaded encoding with cached counts."""
+def cached_counts(encoding: "Encoding") -> CachedCounts:
+    """Counts of an encoding. Text beyond 100,000 characters is estimated."""
 
-    counts: CachedCounts
+    def count(text: str) -> int:
+        beginning, rest = text[:MAX_EXACT_CHARACTERS], text[MAX_EXACT_CHARACTERS:]
+        return len(encoding.encode_ordinary(beginning)) + estimate(rest)
 
-    @classmethod
-    def of(cls, encoding: "Encoding") -> "Tokenizer":
-        """Text beyond 100,000 characters is estimated."""
-
-        def count(text: str) -> int:
-            beginning, rest = text[:MAX_EXACT_CHARACTERS], text[MAX_EXACT_CHARACTERS:]
-            return len(encoding.encode_ordinary(beginning)) + estimate(rest)
-
-        return cls(CachedCounts(count))
+    return CachedCounts(count)
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A loaded tokenizer; `is_own` says whether it is the model's own."""
+    """The counts of a loaded tokenizer; `is_own` says whether it is the model's own."""
 
-    tokenizer: Tokenizer | None = None
+    counts: CachedCounts | None = None
     is_own: bool = False
 
 
@@ -65,12 +58,12 @@ class TiktokenCounter:
     @property
     def is_exact(self) -> bool:
         loaded = self._loaded
-        return loaded.is_own and loaded.tokenizer is not None
+        return loaded.is_own and loaded.counts is not None
 
     def count(self, text: str) -> int:
         """Number of tokens; special tokens count as ordinary text."""
-        tokenizer = self._loaded.tokenizer
-        return tokenizer.counts.of(text) if tokenizer else EstimatedTokens().count(text)
+        counts = self._loaded.counts
+        return counts.of(text) if counts else EstimatedTokens().count(text)
 
     @property
     def _loaded(self) -> Loaded:
@@ -90,7 +83,7 @@ class TiktokenCounters:
         self._seconds = seconds
         self._read: ReadEncoding = read or (lambda encoding: read_encoding(encoding, folder))
         self._models: dict[str, Future[Loaded]] = {}
-        self._tokenizers: dict[str, Tokenizer | None] = {}
+        self._counts: dict[str, CachedCounts | None] = {}
         self._lock = Lock()
 
     def of(self, model: str) -> TiktokenCounter:
@@ -114,17 +107,17 @@ class TiktokenCounters:
         loaded = Loaded()
         try:
             name = encoding_for(model)
-            loaded = Loaded(self._tokenizer(name or DEFAULT_ENCODING), is_own=name is not None)
+            loaded = Loaded(self._counts_of(name or DEFAULT_ENCODING), is_own=name is not None)
         except (ImportError, ValueError) as error:
             logger.warning("tokens are estimated", extra={"model": model, "why": type(error).__name__})
         finally:
             loading.set_result(loaded)
 
-    def _tokenizer(self, name: str) -> Tokenizer | None:
+    def _counts_of(self, name: str) -> CachedCounts | None:
         with self._lock:
-            if name not in self._tokenizers:
+            if name not in self._counts:
                 content = self._read(ENCODINGS[name])
                 if content is None:
                     logger.warning("tokens are estimated: encoding not found", extra={"encoding": name})
-                self._tokenizers[name] = Tokenizer.of(build_encoding(ENCODINGS[name], content)) if content else None
-            return self._tokenizers[name]
+                self._counts[name] = cached_counts(build_encoding(ENCODINGS[name], content)) if content else None
+            return self._counts[name]

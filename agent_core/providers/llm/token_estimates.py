@@ -3,7 +3,10 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import itemgetter
 from threading import Lock
+
+from cachetools import LRUCache
 
 BYTES_PER_TOKEN = 3
 MAX_CACHED_CHARACTERS = 2_000_000
@@ -25,30 +28,19 @@ class CachedCounts:
     """
 
     def __init__(self, count: Callable[[str], int], max_characters: int = MAX_CACHED_CHARACTERS) -> None:
-        self._count, self._max_characters = count, max_characters
-        self._counts: dict[str, int] = {}
-        self._size, self._lock = 0, Lock()
+        self._count, self._max_characters, self._lock = count, max_characters, Lock()
+        # Each count is kept with the length of its text, which is its size in the cache.
+        self._counts = LRUCache[str, tuple[int, int]](max_characters, getsizeof=itemgetter(1))
 
     def of(self, text: str) -> int:
         with self._lock:
-            count = self._counts.pop(text, None)
-            if count is not None:
-                self._counts[text] = count
-                return count
+            if found := self._counts.get(text):
+                return found[0]
         count = self._count(text)
-        with self._lock:
-            self._store(text, count)
+        if len(text) * 8 <= self._max_characters:
+            with self._lock:
+                self._counts[text] = count, len(text) + 1
         return count
-
-    def _store(self, text: str, count: int) -> None:
-        if len(text) * 8 > self._max_characters or text in self._counts:
-            return
-        self._size += len(text) + 1
-        self._counts[text] = count
-        while self._size > self._max_characters:
-            oldest = next(iter(self._counts))
-            del self._counts[oldest]
-            self._size -= len(oldest) + 1
 
 
 def estimate(text: str) -> int:
@@ -72,9 +64,7 @@ _cached_estimates = CachedCounts(estimate)
 class EstimatedTokens:
     """Estimate: a third of the bytes, or the number of words, digits and symbols if that is more."""
 
-    @property
-    def is_exact(self) -> bool:
-        return False
+    is_exact = False
 
     def count(self, text: str) -> int:
         return _cached_estimates.of(text)

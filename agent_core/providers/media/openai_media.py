@@ -27,10 +27,8 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 T = TypeVar("T")
-IMAGE_MODEL, AUDIO_MODEL = (
-    "gpt-image-2.5-flare",
-    "gpt-transcribe",
-)  # not deprecated in the SDK of October 2026
+# Not deprecated in the SDK of October 2026.
+IMAGE_MODEL, AUDIO_MODEL = "gpt-image-2.5-flare", "gpt-transcribe"
 PNG_OPTION_MODELS = ("gpt-image", "chatgpt-image")  # these always return base64 and reject `response_format`
 SIZES: dict[Shape, str] = {"square": "1024x1024", "landscape": "1536x1024", "portrait": "1024x1536"}
 MAX_IMAGE_TOKENS = 8_000  # gpt-image-1 took 6,240 for its dearest picture of these sizes, gpt-image-2 about 7,000
@@ -38,9 +36,7 @@ MIN_BYTES_PER_SECOND = 1_000  # 8 kbit/s, a low bit rate: gives the longest dura
 AUDIO_TOKENS_PER_SECOND = 20  # gpt-4o-transcribe takes about 17, of 6 dollars a million, for its 0.6 cents a minute
 TEXT_TOKENS_PER_SECOND = 10  # faster than any speech
 SPEECH_TOKENS_PER_CHARACTER = 2  # gpt-4o-mini-tts takes about 1.4, of 12 dollars a million, for its 1.5 cents a minute
-IMAGES = Ability(name="images", address="OPENAI_BASE_URL", model="IMAGE_MODEL")
-AUDIO = Ability(name="audio transcriptions", address="OPENAI_BASE_URL", model="AUDIO_MODEL")
-SPEECH = Ability(name="speech", address="OPENAI_BASE_URL", model="SPEECH_MODEL")
+IMAGES, AUDIO, SPEECH = Ability(name="images"), Ability(name="audio transcriptions"), Ability(name="speech")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -62,36 +58,45 @@ class OpenAIMedia:
     async def close(self) -> None:
         await self.connection.close()
 
-    async def send(self, ask: "Callable[[AsyncOpenAI], Awaitable[T]]", model: str, ability: Ability) -> T:
-        """Call the SDK; raise ModelError without the key."""
-        client = await self.connection.client()
-        await asyncio.to_thread(lambda: (client.images, client.audio.transcriptions, client.audio.speech))  # imports
-        try:
-            async with asyncio.timeout(self.seconds):
-                return await ask(client)
-        except sdk_errors() as error:
-            now, host = self.clock.now(), self.connection.host
-            raise to_model_error(error, host=host, model=model, secret=self.api_key, now=now, ability=ability) from None
-
     def usage(self, units: Mapping[str, int], model: str) -> Usage:
         """Units as tokens and US dollars."""
         prompt, completion = units.get("input_tokens", 0), units.get("output_tokens", 0)
         return Usage(prompt=prompt, completion=completion, cost=self.prices.of_units(units, model) or FREE)
 
-    def label(self, model: str) -> str:
-        return f"{model} · {self.connection.host}"
-
 
 @dataclass(frozen=True, slots=True)
-class OpenAIImages:
-    """Implements `Images`."""
+class OpenAIMediaModel:
+    """A model of the endpoint. `ability` names the settings in error messages."""
 
     endpoint: OpenAIMedia
-    model: str = IMAGE_MODEL
+    model: str
+    ability: Ability
 
     @property
     def label(self) -> str:
-        return self.endpoint.label(self.model)
+        return f"{self.model} · {self.endpoint.connection.host}"
+
+    async def send(self, ask: "Callable[[AsyncOpenAI], Awaitable[T]]") -> T:
+        """Call the SDK; raise ModelError without the key."""
+        endpoint = self.endpoint
+        client, host = await endpoint.connection.client(), endpoint.connection.host
+        await asyncio.to_thread(lambda: (client.images, client.audio.transcriptions, client.audio.speech))  # imports
+        try:
+            async with asyncio.timeout(endpoint.seconds):
+                return await ask(client)
+        except sdk_errors() as error:
+            now, secret = endpoint.clock.now(), endpoint.api_key
+            raise to_model_error(
+                error, host=host, model=self.model, secret=secret, now=now, ability=self.ability
+            ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAIImages(OpenAIMediaModel):
+    """Implements `Images`."""
+
+    model: str = IMAGE_MODEL
+    ability: Ability = IMAGES
 
     def price(self, prompt: str, shape: Shape) -> Decimal | None:
         return self.endpoint.prices.of_units(_picture_units(prompt), self.model)
@@ -101,7 +106,7 @@ class OpenAIImages:
             {"output_format": "png"} if self.model.startswith(PNG_OPTION_MODELS) else {"response_format": "b64_json"}
         )
         parameters: Any = {"model": self.model, "prompt": prompt, "size": SIZES[shape], "n": 1, **format_options}
-        answer = await self.endpoint.send(lambda client: client.images.generate(**parameters), self.model, IMAGES)
+        answer = await self.send(lambda client: client.images.generate(**parameters))
         units = _reported_tokens(getattr(answer, "usage", None)) or _picture_units(prompt)
         packed = getattr(next(iter(getattr(answer, "data", None) or ()), None), "b64_json", None)
         try:
@@ -112,24 +117,18 @@ class OpenAIImages:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenAITranscriber:
+class OpenAITranscriber(OpenAIMediaModel):
     """Implements `Transcriber`."""
 
-    endpoint: OpenAIMedia
     model: str = AUDIO_MODEL
-
-    @property
-    def label(self) -> str:
-        return self.endpoint.label(self.model)
+    ability: Ability = AUDIO
 
     def price(self, size: int) -> Decimal | None:
         return self.endpoint.prices.of_units(_sound_units(size / MIN_BYTES_PER_SECOND), self.model)
 
     async def transcribe(self, name: str, data: bytes) -> Transcription:
         parameters: Any = {"model": self.model, "file": (name.rpartition("/")[2], data), "response_format": "json"}
-        answer = await self.endpoint.send(
-            lambda client: client.audio.transcriptions.create(**parameters), self.model, AUDIO
-        )
+        answer = await self.send(lambda client: client.audio.transcriptions.create(**parameters))
         text = getattr(answer, "text", None)
         if not isinstance(text, str):
             raise CommandError(f"{self.label} answered without a transcription.")
@@ -139,23 +138,18 @@ class OpenAITranscriber:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenAIVoice:
+class OpenAIVoice(OpenAIMediaModel):
     """Implements `Voice`."""
 
-    endpoint: OpenAIMedia
-    model: str
+    ability: Ability = SPEECH
     voice: str = "alloy"
-
-    @property
-    def label(self) -> str:
-        return self.endpoint.label(self.model)
 
     def price(self, text: str) -> Decimal | None:
         return self.endpoint.prices.of_units(_speech_units(text), self.model)
 
     async def speak(self, text: str) -> GeneratedFile:
         parameters: Any = {"model": self.model, "voice": self.voice, "input": text, "response_format": "mp3"}
-        answer = await self.endpoint.send(lambda client: client.audio.speech.create(**parameters), self.model, SPEECH)
+        answer = await self.send(lambda client: client.audio.speech.create(**parameters))
         return GeneratedFile(data=answer.content, usage=self.endpoint.usage(_speech_units(text), self.model))
 
 

@@ -11,6 +11,8 @@ from typing import Protocol
 from agent_core.errors import CommandError
 from agent_core.ports.sandbox import NOTHING_SEALED
 
+CORE_BYTES = 1  # not 0: a core piped to a program ignores every limit except 1, core(5)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramLimits:
@@ -33,6 +35,11 @@ class ProgramLimits:
     background: int = 4
     programs: int = 16
 
+    def rlimits(self, file_bytes: int) -> dict[str, object]:
+        """The limits that the kernel enforces for each process, by the names of prlimit and Docker."""
+        processor_seconds = f"{self.processor_seconds}:{self.processor_seconds + 1}"
+        return {"core": CORE_BYTES, "cpu": processor_seconds, "fsize": file_bytes, "nofile": self.open_files}
+
 
 LIMITS = ProgramLimits()
 FIRST_USER, USER_COUNT = 60_578, 605  # unassigned uids: https://systemd.io/UIDS-GIDS
@@ -50,7 +57,8 @@ class NotStarted(CommandError):
 def user_for(name: str) -> int | None:
     """The uid for programs in the workspace's folder of that name, if Signoff runs as root; else None.
 
-    Derived from the name, so that agents' programs share no per-user limit and no file permission.
+    Derived from the name, so that agents' programs share no per-user limit and no file permission. It is the same for
+    every backend, so that workspaces stay usable if the setting changes.
     """
     if os.geteuid():
         return None
@@ -63,23 +71,18 @@ class SandboxedProcess(Protocol):
     @property
     def output(self) -> StreamReader:
         """Stdout and stderr, interleaved."""
-        ...
 
     async def wait_ended(self) -> int:
         """Wait for the end and return the exit code; 128 plus the signal number if a signal ended it."""
-        ...
 
     async def kill(self) -> None:
         """Kill the whole process tree and wait until it is gone. Does nothing if it has ended."""
-        ...
 
     def end_reason(self) -> str:
         """Why the system ended it, to complete "It was ended because …"; "" if unknown."""
-        ...
 
     def exceeded_limit(self) -> str:
         """The limit that it exceeds now, to complete "It was ended because …", or "". Blocking."""
-        ...
 
 
 class SandboxBackend(Protocol):
@@ -87,11 +90,6 @@ class SandboxBackend(Protocol):
 
     async def find_missing(self) -> str:
         """Why the backend cannot work on this machine and what to do, as a sentence, or ""."""
-        ...
-
-    def user_of(self, name: str) -> int | None:
-        """The uid for programs in the workspace's folder of that name; None for this process's own."""
-        ...
 
     async def start(
         self, argv: Sequence[str], folder: Path, sealed: Mapping[str, bytes] = NOTHING_SEALED
@@ -100,4 +98,3 @@ class SandboxBackend(Protocol):
 
         Raise CommandError if that fails.
         """
-        ...

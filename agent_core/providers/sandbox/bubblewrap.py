@@ -34,7 +34,6 @@ from agent_core.providers.sandbox.seccomp import build_filter
 
 MIN_BWRAP_VERSION = (0, 8)  # the first with --size and --disable-userns
 MIN_KERNEL_FOR_USERNS_NPROC = (5, 14)  # since then Linux counts RLIMIT_NPROC for each user namespace
-CORE_BYTES = 1  # not 0: a core piped to a program ignores every limit except 1, core(5)
 TOOLS = ("bwrap", "prlimit", "setpriv", "nice", "sh")
 FINAL_OPTIONS = ("--remount-ro", "/dev", "--remount-ro", "/")
 EXTRA_PROCESSES = 8  # bubblewrap and the shell that starts it
@@ -52,7 +51,7 @@ class BubblewrapBackend:
 
     async def find_missing(self) -> str:
         if build_filter() is None:
-            return f"no filter of system calls is known for this processor ({platform.machine()}): use SANDBOX=docker."
+            return f"no filter of system calls is known for this processor ({platform.machine()}): use Docker."
         if self.interpreter is None:
             return "there is no Python that programs could run on. Install python3."
         shown = [path for path in (self.data, Path.cwd()) if path.resolve().is_relative_to(USR)]
@@ -62,17 +61,14 @@ class BubblewrapBackend:
             return fault
         found = await _read_version(find_program("bwrap"))
         if _version(found) < MIN_BWRAP_VERSION:
-            return f"{found or 'this bubblewrap'} is too old. Install 0.8 or newer, or set SANDBOX=docker."
+            return f"{found or 'this bubblewrap'} is too old. Install 0.8 or newer, or use Docker."
         return ""
-
-    def user_of(self, name: str) -> int | None:
-        return user_for(name)
 
     async def start(
         self, argv: Sequence[str], folder: Path, sealed: Mapping[str, bytes] = NOTHING_SEALED
     ) -> BwrapProcess:
         """Start a program. Sealed files are passed in memory (memfd), not on disk."""
-        seccomp_filter, user = build_filter(), self.user_of(folder.name)
+        seccomp_filter, user = build_filter(), user_for(folder.name)
         if seccomp_filter is None:
             raise NotStarted(await self.find_missing())
         etc_files = {"/etc/" + name: text.encode() for name, text in _etc_files(FIRST_USER if user is None else user)}
@@ -109,20 +105,9 @@ class BubblewrapBackend:
 
     def _limits_prefix(self) -> list[str]:
         """Command prefix: low CPU priority, and rlimits that everything inside inherits."""
-        limits = {
-            "core": CORE_BYTES,
-            "as": self.limits.memory_bytes,
-            "cpu": f"{self.limits.processor_seconds}:{self.limits.processor_seconds + 1}",
-            "fsize": self.file_bytes,
-            "nofile": self.limits.open_files,
-        }
-        return [
-            find_program("nice"),
-            "-n",
-            "10",
-            find_program("prlimit"),
-            *(f"--{name}={most}" for name, most in limits.items()),
-        ]
+        limits = {**self.limits.rlimits(self.file_bytes), "as": self.limits.memory_bytes}
+        prlimit = (find_program("prlimit"), *(f"--{name}={most}" for name, most in limits.items()))
+        return [find_program("nice"), "-n", "10", *prlimit]
 
     def _namespace_options(self, user: int | None) -> list[str]:
         if user is not None:

@@ -23,13 +23,13 @@ COMMAND_TOO_LONG = "The command line is too long to be run."
 ADVICE = (
     (
         "mount proc",
-        "Start the container with --security-opt systempaths=unconfined, or set SANDBOX=docker.",
+        "Start the container with --security-opt systempaths=unconfined, or use Docker.",
     ),
     (
         "namespace",
         "Allow namespaces: on Ubuntu sysctl kernel.apparmor_restrict_unprivileged_userns=0, on others sysctl "
         "kernel.unprivileged_userns_clone=1 or user.max_user_namespaces=10000; a container needs --cap-add SYS_ADMIN "
-        "--security-opt seccomp=unconfined --security-opt apparmor=unconfined. Or set SANDBOX=docker.",
+        "--security-opt seccomp=unconfined --security-opt apparmor=unconfined. Or use Docker.",
     ),
     ("uid map", "Allow user namespaces: on Ubuntu sysctl kernel.apparmor_restrict_unprivileged_userns=0."),
 )
@@ -63,7 +63,8 @@ class BwrapProcess:
         return self.process.stdout
 
     async def wait_ended(self) -> int:
-        return _exit_code(await self.process.wait())
+        code = await self.process.wait()
+        return code if code >= 0 else 128 - code
 
     async def kill(self) -> None:
         if self.is_killed:
@@ -181,7 +182,3 @@ async def wait_readable(descriptor: int) -> None:
         await ready.wait()
     finally:
         loop.remove_reader(descriptor)
-
-
-def _exit_code(returned: int) -> int:
-    return returned if returned >= 0 else 128 - returned

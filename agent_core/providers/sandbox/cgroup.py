@@ -68,15 +68,11 @@ class Cgroups:
         cgroup = Cgroup(self.parent / f"signoff-{uuid4().hex}")
         cgroup.folder.mkdir()
         try:
-            for name, value in _limits(memory_bytes, processes):
-                (cgroup.folder / name).write_text(value, "utf-8")
+            for name, value in (("memory.max", memory_bytes), ("memory.oom.group", 1), ("pids.max", processes)):
+                (cgroup.folder / name).write_text(str(value), "utf-8")
             with suppress(OSError):  # exists only with swap
                 (cgroup.folder / "memory.swap.max").write_text("0", "utf-8")
         except OSError:
             cgroup.remove()
             raise
         return cgroup
-
-
-def _limits(memory_bytes: int, processes: int) -> tuple[tuple[str, str], ...]:
-    return ("memory.max", str(memory_bytes)), ("memory.oom.group", "1"), ("pids.max", str(processes))

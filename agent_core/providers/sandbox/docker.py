@@ -33,7 +33,6 @@ ANSWER_TIMEOUT_SECONDS, RETRY_SECONDS, MAX_REMOVE_ATTEMPTS = 20.0, 1.0, 30
 EXIT_DOCKER_FAILED, EXIT_KILLED = 125, 137  # https://docs.docker.com/reference/cli/docker/container/run/#exit-status
 MARGIN_SECONDS = 60
 SEALED_PREFIX = "sealed-"  # prefix of folders with copies of approved programs
-CORE_BYTES = 1  # core(5): the only limit that also applies if cores are piped to a program
 
 logger = logging.getLogger(__name__)
 
@@ -107,10 +106,10 @@ class DockerBackend:
     async def find_missing(self) -> str:
         """Also removes containers and folders that an earlier process left."""
         if shutil.which("docker", path=self.environ.get("PATH")) is None:
-            return "docker is not installed. Install Docker, or set SANDBOX=bubblewrap."
+            return "docker is not installed. Install Docker, or use bubblewrap."
         code, output = await self.ask("info", "--format", "{{range $name, $_ := .Runtimes}}{{$name}} {{end}}")
         if code:
-            return f"Docker does not answer: {output[-200:]}. Start it, or set SANDBOX=bubblewrap."
+            return f"Docker does not answer: {output[-200:]}. Start it, or use bubblewrap."
         self.runtime = GVISOR if GVISOR in output.split() else ""
         if (await self.ask("image", "inspect", "--format", "{{.Id}}", self.image))[0]:
             return f"Docker has no image {self.image}. Fetch it: docker pull {self.image}"
@@ -120,10 +119,6 @@ class DockerBackend:
         for folder in self.data.glob(f"{SEALED_PREFIX}*"):
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
         return ""
-
-    def user_of(self, name: str) -> int | None:
-        """The same as with bubblewrap, so that workspaces stay usable if the setting changes."""
-        return user_for(name)
 
     async def start(
         self, argv: Sequence[str], folder: Path, sealed: Mapping[str, bytes] = NOTHING_SEALED
@@ -187,13 +182,7 @@ class DockerBackend:
         yield from ("--shm-size", str(limits.scratch_bytes))
         sizes = f"size={limits.scratch_bytes},nr_inodes={limits.scratch_files},mode=1777"
         yield from ("--tmpfs", f"/tmp:rw,nosuid,nodev,{sizes}")  # noqa: S108 - inside it is its own
-        ulimits = {
-            "core": CORE_BYTES,
-            "cpu": f"{limits.processor_seconds}:{limits.processor_seconds + 1}",
-            "fsize": self.file_bytes,
-            "nofile": limits.open_files,
-        }
-        for limit, most in ulimits.items():
+        for limit, most in limits.rlimits(self.file_bytes).items():
             yield from ("--ulimit", f"{limit}={most}")
         yield from ("--env", "HOME=/tmp", "--env", "LANG=C.UTF-8")
         for folder, place in mounts.items():

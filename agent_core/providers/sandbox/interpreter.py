@@ -2,7 +2,6 @@
 
 import sys
 import sysconfig
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,14 +32,10 @@ class Interpreter:
         if not program.is_file() or not (library / "os.py").is_file():
             return None
         mounts = [(program.resolve(), f"{PYTHON_ROOT}/bin/python3"), (library, f"{PYTHON_ROOT}/lib/{version}")]
-        return cls((*mounts, *_shared_libraries(base)))
+        libraries = sorted((base / "lib").glob("libpython3*.so*"))
+        return cls((*mounts, *((path.resolve(), f"{PYTHON_ROOT}/lib/{path.name}") for path in libraries)))
 
     @property
     def hidden(self) -> tuple[str, ...]:
         """Paths of site-packages, which are covered by an empty folder."""
         return tuple(f"{target}/site-packages" for source, target in self.mounts if (source / "site-packages").is_dir())
-
-
-def _shared_libraries(base: Path) -> Iterator[tuple[Path, str]]:
-    for path in sorted((base / "lib").glob("libpython3*.so*")):
-        yield path.resolve(), f"{PYTHON_ROOT}/lib/{path.name}"

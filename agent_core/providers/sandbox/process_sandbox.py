@@ -14,7 +14,7 @@ from agent_core.model.files import Background, ProgramRun
 from agent_core.model.ids import AgentId
 from agent_core.ports.clock import Clock
 from agent_core.ports.sandbox import NOTHING_SEALED
-from agent_core.providers.sandbox.backend import LIMITS, ProgramLimits, SandboxBackend
+from agent_core.providers.sandbox.backend import LIMITS, ProgramLimits, SandboxBackend, user_for
 from agent_core.providers.sandbox.bubblewrap import BubblewrapBackend
 from agent_core.providers.sandbox.docker import IMAGE, DockerBackend
 from agent_core.providers.sandbox.sandbox_self_test import find_escapes
@@ -153,7 +153,7 @@ class ProcessSandbox:
     ) -> ProcessSupervisor:
         quota = WorkspaceQuota(files.folder, files.limits)
         try:
-            usage = await asyncio.to_thread(quota.hand_over, self.backend.user_of(files.folder.name))
+            usage = await asyncio.to_thread(quota.hand_over, user_for(files.folder.name))
         except OSError as error:
             raise CommandError(f"The workspace cannot be used: {error.strerror}.") from None
         process = await self.backend.start(argv, files.folder, sealed)

@@ -18,16 +18,16 @@ COUNTED_FIELDS = ("RssAnon:", "RssShmem:")  # not RssFile: pages of programs and
 
 @dataclass(frozen=True, slots=True)
 class ProcessTree:
-    """Pids of a process and its descendants."""
+    """Pids of processes and their descendants."""
 
     processes: tuple[int, ...]
 
     @classmethod
-    def below(cls, root: int) -> "ProcessTree":
+    def below(cls, *roots: int) -> "ProcessTree":
         children: dict[int, list[int]] = defaultdict(list)
         for process, parent in _parents():
             children[parent].append(process)
-        found = [root]
+        found = [*roots]
         for process in found:
             found += children[process]
         return cls(tuple(found))
@@ -114,10 +114,7 @@ def _parents() -> Iterator[tuple[int, int]]:
     for process in _processes():
         with suppress(OSError):
             fields = (PROC / str(process) / "stat").read_text("utf-8", "replace")
-            yield (
-                process,
-                int(fields.rpartition(")")[2].split()[1]),
-            )  # the name before may contain any character
+            yield process, int(fields.rpartition(")")[2].split()[1])  # the name before may contain any character
 
 
 def _memory(process: int) -> int:

@@ -149,10 +149,5 @@ async def _run_loop(run: Run, folder: Path) -> str:
 def _leaked(output: str) -> str:
     """Names of this process's environment variables that the program saw."""
     seen = {line.removeprefix("ENVIRON ") for line in output.splitlines() if line.startswith("ENVIRON ")}
-    return ", ".join(
-        sorted(
-            name
-            for name in seen & {*os.environ}.difference(SHELL_VARIABLES, IMAGE_VARIABLES)
-            if not name.startswith("PYTHON")
-        )
-    )
+    own = seen & {*os.environ}.difference(SHELL_VARIABLES, IMAGE_VARIABLES)
+    return ", ".join(sorted(name for name in own if not name.startswith("PYTHON")))

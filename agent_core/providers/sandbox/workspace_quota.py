@@ -92,7 +92,7 @@ class WorkspaceQuota:
     def hand_over(self, owner: int | None = None, allowed: WorkspaceUsage | None = None) -> WorkspaceUsage:
         """Make all entries usable for `owner` (a uid; None keeps it); return the usage."""
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        count = _Counter(self._limits(allowed or WorkspaceUsage()))
+        count = _Counter.of(self.limits, allowed or WorkspaceUsage())
         with _open_folder(self.root) as folder:
             _set_owner(folder, owner)
             for entry in entries_in(folder):
@@ -103,7 +103,7 @@ class WorkspaceQuota:
 
     def measure(self, allowed: WorkspaceUsage) -> WorkspaceUsage:
         """The usage now. Counting stops when it exceeds both the limits and `allowed`."""
-        count = _Counter(self._limits(allowed))
+        count = _Counter.of(self.limits, allowed)
         with _open_folder(self.root) as folder:
             for entry in entries_in(folder):
                 count.add(entry)
@@ -122,28 +122,21 @@ class WorkspaceQuota:
             cut = [*_cut_back(folder, allowed)] if self.measure(allowed).fault else []
         return (*deleted, *cut)
 
-    def _limits(self, before: WorkspaceUsage) -> "_QuotaLimits":
-        return _QuotaLimits(
-            files=max(self.limits.files, before.files),
-            size=max(self.limits.workspace_bytes, before.size),
-            entries=max(self.limits.files * MAX_ENTRIES_PER_FILE, len(before.lengths)),
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _QuotaLimits:
-    files: int
-    size: int
-    entries: int
-
 
 @dataclass(slots=True)
 class _Counter:
-    maximum: _QuotaLimits
+    max_files: int
+    max_bytes: int
+    max_entries: int
     lengths: dict[str, int | None] = field(default_factory=dict)
     files: int = 0
     size: int = 0
     fault: str = ""
+
+    @classmethod
+    def of(cls, limits: Limits, before: WorkspaceUsage) -> "_Counter":
+        entries = max(limits.files * MAX_ENTRIES_PER_FILE, len(before.lengths))
+        return cls(max(limits.files, before.files), max(limits.workspace_bytes, before.size), entries)
 
     @property
     def usage(self) -> WorkspaceUsage:
@@ -155,18 +148,15 @@ class _Counter:
         self.fault = self.fault or self._fault(entry.depth)
 
     def _fault(self, depth: int) -> str:
-        maximum = self.maximum
         if depth > MAX_FOLDER_DEPTH:
             return f"the folders of its workspace came to lie more than {MAX_FOLDER_DEPTH} deep"
-        if self.files > maximum.files:
-            return f"its workspace came to hold more than {maximum.files:,} files"
-        if self.size > maximum.size:
-            return f"its workspace came to hold more than {maximum.size:,} bytes"
-        return (
-            f"its workspace came to hold more than {maximum.entries:,} entries"
-            if len(self.lengths) > maximum.entries
-            else ""
-        )
+        if self.files > self.max_files:
+            return f"its workspace came to hold more than {self.max_files:,} files"
+        if self.size > self.max_bytes:
+            return f"its workspace came to hold more than {self.max_bytes:,} bytes"
+        if len(self.lengths) > self.max_entries:
+            return f"its workspace came to hold more than {self.max_entries:,} entries"
+        return ""
 
 
 def entries_in(folder: int, prefix: str = "", depth: int = 1) -> Iterator[WorkspaceEntry]:

@@ -130,11 +130,12 @@ class PineconeIndex:
         """The index, or None if it does not exist and `make` is False; raise MemoryAway on another dimension."""
         async with self._lock:
             if not self._index:
-                client = await self._connect()
-                host = self.host or await self._find_or_create(client, dimension if make else 0)
+                if not self._client:
+                    self._client = await asyncio.to_thread(_new_client, self.api_key, self.controller_host)
+                host = self.host or await self._find_or_create(self._client, dimension if make else 0)
                 if not host:
                     return None
-                index = await client.index(host=host)
+                index = await self._client.index(host=host)
                 self._dimension = (await index.describe_index_stats()).dimension
                 self._index = index
         if dimension and self._dimension not in (None, dimension):
@@ -143,11 +144,6 @@ class PineconeIndex:
                 f"Set {self.settings.index} to another name."
             )
         return self._index
-
-    async def _connect(self) -> "AsyncPinecone":
-        if not self._client:
-            self._client = await asyncio.to_thread(_new_client, self.api_key, self.controller_host)
-        return self._client
 
     async def _find_or_create(self, client: "AsyncPinecone", dimension: int) -> str:
         """Host of the index once it is ready; "" if it does not exist. Created if `dimension` is not 0."""
@@ -271,27 +267,20 @@ def _sdk_errors() -> tuple[type[Exception], ...]:
 
 def _explanation(error: Exception, secret: str, settings: PineconeSettings) -> str:
     """The end of an error message that begins with the index."""
-    from pinecone import (
-        ApiError,
-        ForbiddenError,
-        NotFoundError,
-        PineconeConnectionError,
-        RateLimitError,
-        UnauthorizedError,
-    )
+    import pinecone
 
     match error:
         case TimeoutError():
             return "did not answer in time."
-        case UnauthorizedError() | ForbiddenError():
+        case pinecone.UnauthorizedError() | pinecone.ForbiddenError():
             return f"does not take the key. Check {settings.key}."
-        case NotFoundError():
+        case pinecone.NotFoundError():
             return f"is not there. Check {settings.host} and {settings.index}."
-        case RateLimitError():
+        case pinecone.RateLimitError():
             return "has too much to do and asks to be tried later."
-        case PineconeConnectionError() | OSError():
+        case pinecone.PineconeConnectionError() | OSError():
             return f"cannot be reached ({type(error.__cause__ or error).__name__})."
-        case ApiError():
+        case pinecone.ApiError():
             return f"refused with {error.status_code}: {redact_and_shorten(error.message, secret)}"
         case _:
             return f"cannot be used: {redact_and_shorten(str(error), secret)}"

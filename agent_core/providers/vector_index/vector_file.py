@@ -173,9 +173,8 @@ class VectorFile:
 
     def _mapped(self) -> Floats:
         if self._map is None:
-            self._map = mmap.mmap(
-                self._file.fileno(), self._end, access=mmap.ACCESS_WRITE
-            )  # write access, so that it can be resized
+            # Write access, so that it can be resized.
+            self._map = mmap.mmap(self._file.fileno(), self._end, access=mmap.ACCESS_WRITE)
             self._map.madvise(mmap.MADV_RANDOM)
         elif len(self._map) != self._end:
             self._map.resize(self._end)  # keeps the present pages

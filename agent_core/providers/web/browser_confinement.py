@@ -9,7 +9,6 @@ import os
 import shlex
 import socket
 import subprocess
-from asyncio import StreamReader, StreamWriter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
@@ -83,35 +82,27 @@ async def start_confined(program: str, proxy: EgressProxy, home: Path) -> AsyncI
 
     `home` is a folder that only this process can enter.
     """
-    connections: set[asyncio.Task[None]] = set()
     with socket.socket(socket.AF_UNIX) as handover:
         handover.setblocking(False)
         handover.bind(str(home / "handover"))
         os.chown(home / "handover", BROWSER_USER, BROWSER_USER)
         handover.listen(1)
-        taking = asyncio.create_task(_serve_inside(handover, proxy, connections))
+        taking = asyncio.create_task(_serve_inside(handover, proxy))
         try:
             yield _wrapper(program, proxy.port, home)
         finally:
             taking.cancel()
-            for task in connections:
-                task.cancel()
-            await asyncio.gather(taking, *connections, return_exceptions=True)
+            await proxy.close()  # first, as a server waits for its connections
+            await asyncio.gather(taking, return_exceptions=True)
 
 
-async def _serve_inside(handover: socket.socket, proxy: EgressProxy, connections: set["asyncio.Task[None]"]) -> None:
-    """Receive the listening socket once, and serve the proxy on it until cancelled."""
+async def _serve_inside(handover: socket.socket, proxy: EgressProxy) -> None:
+    """Receive the listening socket once, and serve the proxy on it until cancelled. The proxy ends the connections."""
     loop = asyncio.get_running_loop()
-
-    def serve(reader: StreamReader, writer: StreamWriter) -> None:
-        task = loop.create_task(proxy.serve(reader, writer))
-        connections.add(task)
-        task.add_done_callback(connections.discard)
-
     starter, _ = await loop.sock_accept(handover)
     handover.close()
     with starter:
-        server = await asyncio.start_server(serve, sock=await _receive_socket(starter), limit=MAX_HEADER_BYTES)
+        server = await asyncio.start_server(proxy.accept, sock=await _receive_socket(starter), limit=MAX_HEADER_BYTES)
         async with server:
             await loop.sock_sendall(starter, b".")
             await server.serve_forever()

@@ -20,6 +20,7 @@ from agent_core.model.sites import Sites
 from agent_core.ports.web import ContactedHost
 from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.providers.egress.proxy import EgressProxy, open_tunnel
+from agent_core.providers.sandbox.process_tree import ProcessTree
 from agent_core.providers.system_packages import install_command
 from agent_core.providers.web.browser_confinement import confinement_fault, is_needed, start_confined
 
@@ -206,14 +207,9 @@ def _kill(port: int) -> None:
 def _processes(port: int) -> set[int]:
     """The process with this proxy port in its command line, and all its descendants."""
     mark = f"--proxy-server=http://127.0.0.1:{port}\0".encode()
-    parents: dict[int, int] = {}
-    found: set[int] = set()
+    roots: list[int] = []
     for entry in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError, ValueError, IndexError):
-            pid = int(entry.name)
-            parents[pid] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+        with suppress(OSError):
             if mark in (entry / "cmdline").read_bytes():
-                found.add(pid)
-    while below := {pid for pid, parent in parents.items() if parent in found and pid not in found}:
-        found |= below
-    return found
+                roots.append(int(entry.name))
+    return set(ProcessTree.below(*roots).processes)

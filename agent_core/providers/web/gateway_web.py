@@ -1,6 +1,5 @@
 """Implements the web port: fetches through the egress gateway, reads pages, renders and clones."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Self
@@ -19,6 +18,7 @@ from agent_core.providers.web.git_clone import GitCloner
 
 MAX_PAGE_BYTES = 5_000_000
 PDF, PDF_MARK = "application/pdf", b"%PDF-"
+NO_INTERNAL_HOSTS = InternalHosts()
 NOT_RENDERED = "The page needs JavaScript, which is not run here: little of it could be read."
 
 
@@ -35,12 +35,11 @@ class GatewayWeb:
     browser: BrowserPages | None = None
 
     @classmethod
-    def of(cls, allow_internal: Iterable[str] = (), contact_url: str = "", documents: Documents | None = None) -> Self:
-        """Use what is installed on this machine. `contact_url` is part of the User-Agent header.
-
-        Raise ValueError with a sentence for an entry of `allow_internal` that is no host, address or network.
-        """
-        gateway = EgressGateway(internal=InternalHosts.of(allow_internal), user_agent=user_agent(contact_url))
+    def of(
+        cls, internal: InternalHosts = NO_INTERNAL_HOSTS, contact_url: str = "", documents: Documents | None = None
+    ) -> Self:
+        """Use what is installed on this machine. `contact_url` is part of the User-Agent header."""
+        gateway = EgressGateway(internal=internal, user_agent=user_agent(contact_url))
         browser = None if browser_fault() else BrowserPages(gateway=gateway)
         return cls(gateway=gateway, clones=GitCloner(gateway=gateway), documents=documents, browser=browser)
 
@@ -59,7 +58,7 @@ class GatewayWeb:
         page = Page(url=fetched.url, title=read.title, text=read.text, links=read.links, hosts=fetched.hosts)
         if not read.needs_scripts:
             return page
-        return await self._render(page, sites) if self.browser else replace(page, remark=NOT_RENDERED)
+        return await _render(self.browser, page, sites) if self.browser else replace(page, remark=NOT_RENDERED)
 
     async def clone(self, url: str, sites: Sites, most: int) -> ClonedRepository:
         return await self.clones.clone(url, sites, most)
@@ -70,16 +69,15 @@ class GatewayWeb:
         reading = await self.documents.text_of("page.pdf", fetched.data)
         return Page(url=fetched.url, title="", text=reading.text, remark=reading.note, hosts=fetched.hosts)
 
-    async def _render(self, page: Page, sites: Sites) -> Page:
-        if self.browser is None:
-            return page
-        try:
-            drawn = await self.browser.draw(page.url, sites)
-            read = await read_page(drawn.html.encode("utf-8", "replace"), drawn.url, charset="utf-8")
-        except CommandError as fault:
-            return replace(page, remark=f"The page needs JavaScript. {fault}")
-        hosts = tuple(dict.fromkeys((*page.hosts, *drawn.hosts)))
-        return Page(url=drawn.url, title=read.title or page.title, text=read.text, links=read.links, hosts=hosts)
+
+async def _render(browser: BrowserPages, page: Page, sites: Sites) -> Page:
+    try:
+        drawn = await browser.draw(page.url, sites)
+        read = await read_page(drawn.html.encode("utf-8", "replace"), drawn.url, charset="utf-8")
+    except CommandError as fault:
+        return replace(page, remark=f"The page needs JavaScript. {fault}")
+    hosts = tuple(dict.fromkeys((*page.hosts, *drawn.hosts)))
+    return Page(url=drawn.url, title=read.title or page.title, text=read.text, links=read.links, hosts=hosts)
 
 
 def user_agent(contact_url: str = "") -> str:

@@ -4,9 +4,24 @@ from pathlib import Path
 
 import pytest
 
-from bot.model_wiring import make_search
+from agent_core.errors import CommandError
+from agent_core.model.sites import Sites
+from agent_core.providers.clock import SystemClock
+from agent_core.providers.documents.document_reader import DocumentReader
+from agent_core.providers.llm.openai_errors import Ability
+from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
+from bot.bootstrap import assemble
+from bot.model_wiring import make_embedder, make_model, make_search
 from bot.settings import Settings, load
-from bot.tool_wiring import X_VARIABLES, make_images, make_publisher, make_transcriber
+from bot.tool_wiring import (
+    X_VARIABLES,
+    make_images,
+    make_publisher,
+    make_sandbox,
+    make_transcriber,
+    make_voice,
+    make_web,
+)
 
 
 @pytest.fixture
@@ -26,3 +41,49 @@ def test_services_know_what_the_operator_set(settings: Settings) -> None:
     hearing = make_transcriber(settings).endpoint  # type: ignore[union-attr]
     names = ("HUGGINGFACE_AUDIO_MODEL", "HUGGINGFACE_API_TOKEN", "HUGGINGFACE_API_URL")
     assert (hearing.setting, hearing.key_setting, hearing.url_setting) == names
+
+
+ELSEWHERE = {"OPENAI_API_KEY": "sk-1", "SPEECH_MODEL": "tts-1"}
+AZURE = {"AZURE_OPENAI_ENDPOINT": "https://r.openai.azure.com", "AZURE_OPENAI_API_KEY": "a", "SMART_MODEL": "mine"}
+OWN_EMBEDDINGS = {"EMBEDDING_BASE_URL": "http://127.0.0.1:8080/v1", "EMBEDDING_MODEL": "nomic"}
+
+
+def variables_of(service: object) -> tuple[str, str, str]:
+    ability = service.ability  # type: ignore[attr-defined]
+    assert isinstance(ability, Ability)
+    return ability.key, ability.address, ability.model
+
+
+def test_endpoints_know_the_variables_of_their_key_address_and_model() -> None:
+    usual, azure, own = (load(given, None) for given in (ELSEWHERE, AZURE, OWN_EMBEDDINGS))
+    assert variables_of(make_model(usual)) == ("OPENAI_API_KEY", "OPENAI_BASE_URL", "SMART_MODEL")
+    assert variables_of(make_model(azure)) == ("AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT", "SMART_MODEL")
+    assert variables_of(make_embedder(usual)) == ("OPENAI_API_KEY", "OPENAI_BASE_URL", "EMBEDDING_MODEL")
+    assert variables_of(make_embedder(own)) == ("EMBEDDING_API_KEY", "EMBEDDING_BASE_URL", "EMBEDDING_MODEL")
+    media = [make(usual) for make in (make_images, make_transcriber, make_voice)]
+    assert [variables_of(each)[2] for each in media] == ["IMAGE_MODEL", "AUDIO_MODEL", "SPEECH_MODEL"]
+
+
+def test_the_demo_model_knows_what_connects_another() -> None:
+    assert make_model(load({}, None)).settings == "OPENAI_API_KEY or OPENAI_BASE_URL"  # type: ignore[attr-defined]
+
+
+def test_a_refused_host_is_told_with_the_list_that_allows_it() -> None:
+    web, _ = make_web(load({}, None), DocumentReader())
+    with pytest.raises(CommandError, match="the operator names in ALLOW_INTERNAL_HOSTS"):
+        web.host_of("http://10.0.0.1/", Sites())
+
+
+async def test_a_sandbox_that_cannot_run_is_told_with_its_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    given = {"SIGNOFF_HOME": str(tmp_path), "EXECUTE_LOCAL_COMMANDS": "true", "SANDBOX": "docker"}
+    _, why = await make_sandbox(load(given, None), FolderWorkspaces(tmp_path), SystemClock())
+    assert why.startswith("the sandbox (SANDBOX=docker) did not stand its test.")
+
+
+async def test_budgets_and_prompts_know_the_variables_that_they_advise(tmp_path: Path) -> None:
+    async with assemble(load({"SIGNOFF_HOME": str(tmp_path)}, None)) as signoff:
+        assert signoff.core.ledger.price_setting == "MODEL_PRICES"
+        assert signoff.core.loop.proposer.commands_setting == "DISABLED_CATEGORIES"

@@ -10,6 +10,8 @@ import pytest
 from agent_core.errors import SettingsError
 from agent_core.persistence.connections import make_engine
 from agent_core.persistence.schema import upgrade
+from bot.bootstrap import migrate_database
+from bot.settings import load
 
 
 async def said(folder: Path, *arguments: str, **environ: str) -> tuple[int | None, str]:
@@ -63,5 +65,5 @@ async def test_tables_of_a_newer_release_are_left_alone(tmp_path: Path) -> None:
     async with engine.connect() as connection:
         await connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
     await engine.dispose()
-    with pytest.raises(SettingsError, match="newer Signoff"):
-        await upgrade(url)
+    with pytest.raises(SettingsError, match="DATABASE_URL: its tables were made by a newer Signoff"):
+        await migrate_database(load({"SIGNOFF_HOME": str(tmp_path), "DATABASE_URL": url}, None))

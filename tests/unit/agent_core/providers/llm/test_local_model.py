@@ -62,7 +62,7 @@ class Shelf:
         path.write_bytes(b"GGUF and so on")
         kept, pid = str(self.folder / "told"), str(self.folder / "pid")
         server.write_text(script.format(kept=kept, pid=pid, address=self.endpoint.base_url.removesuffix("/v1")))
-        self.models.append(LocalModel(path=path, context=context, server=server))
+        self.models.append(LocalModel(path=path, context=context, server=server, setting="LOCAL_MODEL"))
         return self.models[-1]
 
     @property
@@ -180,7 +180,7 @@ async def test_a_process_that_never_answers_is_ended_and_told(tmp_path: Path, sc
     server.write_text(script)
     served = ServedModel(path=tmp_path / "a.gguf", name="a", context=512, threads=1)
     start = 60 if script == DIES else 0.01
-    process = ModelProcess(served=served, server=server, start_timeout=start, end_timeout=0.01)
+    process = ModelProcess(served=served, setting="LOCAL_MODEL", server=server, start_timeout=start, end_timeout=0.01)
     with pytest.raises(ModelRefused, match=why):
         await process.start()
     assert process.has_ended

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from agent_core.errors import ModelError, ModelRefused, ModelUnavailable
 from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import Usage
+from agent_core.providers.llm.openai_errors import CHAT
 from agent_core.providers.llm.openai_model import DEFAULT_MODEL, Dialect, OpenAIModel, merge_same_role
 from agent_core.testing.clock import FakeClock
 from tests.standins.openai import CutsOff, Fails, Hangs, OpenAIStandIn, Says, SaysPlain, openai_standin
@@ -18,6 +20,7 @@ from tests.standins.openai import CutsOff, Fails, Hangs, OpenAIStandIn, Says, Sa
 PROMPT = (Message("system", "You are Ada."), Message("user", "Choose."))
 SCHEMA = {"type": "object"}
 KEY = "sk-proj-secret1234567890"
+ABILITY = replace(CHAT, key="OPENAI_API_KEY", address="OPENAI_BASE_URL", model="SMART_MODEL")
 
 
 class Endpoint:
@@ -27,7 +30,9 @@ class Endpoint:
         self.standin, self.stack = standin, stack
 
     def model(self, **facts: Any) -> OpenAIModel:
-        model = OpenAIModel(**{"base_url": self.standin.base_url, "api_key": KEY, "model": "gpt-test", **facts})
+        model = OpenAIModel(
+            **{"base_url": self.standin.base_url, "api_key": KEY, "model": "gpt-test", "ability": ABILITY, **facts}
+        )
         self.stack.push_async_callback(model.close)
         return model
 

@@ -50,7 +50,7 @@ class Story:
             now=NOON,
         )
         prompt = pack(situation, TokenRoom(self.window, EstimatedTokens().count))
-        thoughts, call = parse(Reply(text=complete_prompt(prompt), usage=Usage()))
+        thoughts, call = parse(Reply(text=complete_prompt(prompt, "OPENAI_API_KEY or OPENAI_BASE_URL"), usage=Usage()))
         return thoughts, self.commands.checked(call)
 
     def proposes(self) -> Turn:

@@ -158,7 +158,7 @@ async def test_a_model_that_never_gets_loaded_is_given_up(standin: MediaStandIn)
     ("answer", "said"),
     [
         (Answers({"error": {"message": f"Incorrect API key provided: {KEY}."}}, 401), "does not accept the key"),
-        (Answers({"error": {"message": "The model does not exist"}}, 404), "Set IMAGE_MODEL to one it offers"),
+        (Answers({"error": {"message": "The model does not exist"}}, 404), "Set the model to one it offers"),
         (Answers({"error": {"message": "Your request was rejected by the safety system."}}, 400), "safety system"),
         (Answers({"error": {"message": "Slow down."}}, 429), "answered 429: Slow down"),
         (Answers({"created": 1, "data": []}), "gave no picture that can be shown"),

@@ -18,7 +18,7 @@ from agent_core.model.ids import AgentId
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.sandbox import bwrap_options, seccomp
 from agent_core.providers.sandbox import process_sandbox as sandbox_module
-from agent_core.providers.sandbox.backend import LIMITS
+from agent_core.providers.sandbox.backend import LIMITS, user_for
 from agent_core.providers.sandbox.bubblewrap import BubblewrapBackend
 from agent_core.providers.sandbox.bwrap_options import hidden_folders, system_view
 from agent_core.providers.sandbox.cgroup import Cgroup, Cgroups
@@ -252,9 +252,8 @@ async def test_programs_run_on_our_own_python_where_the_system_has_none(tmp_path
     assert await sandbox.self_test() == ""
 
 
-def test_programs_of_two_agents_run_as_two_users_where_root_starts_them(tmp_path: Path) -> None:
-    confinement = BubblewrapBackend(data=tmp_path, file_bytes=1_000)
-    one, other = confinement.user_of("0ada"), confinement.user_of("0bob")
+def test_programs_of_two_agents_run_as_two_users_where_root_starts_them() -> None:
+    one, other = user_for("0ada"), user_for("0bob")
     assert (one != other, one is not None) == (os.geteuid() == 0, os.geteuid() == 0)
 
 
@@ -296,7 +295,7 @@ async def test_docker_is_asked_to_shut_programs_in(bin_folder: Path, monkeypatch
     assert await sandbox.backend.find_missing() == ""
     await sandbox.run(("true",), ADA, seconds=LONG)
     options = docker.recorded_lines(bin_folder)[-1]
-    user = sandbox.backend.user_of("0ada") or os.getuid()
+    user = user_for("0ada") or os.getuid()
     assert options[0] == "run"
     for wanted in (
         ["--rm"],
@@ -336,8 +335,8 @@ async def test_no_docker_no_answer_and_no_image_are_told(tmp_path: Path, bin_fol
     silent = replace(found, environ={"PATH": f"{broken.parent}:{os.environ['PATH']}"})
     assert [await each.find_missing() for each in (nowhere, silent, other)] == snapshot(
         [
-            "docker is not installed. Install Docker, or set SANDBOX=bubblewrap.",
-            "Docker does not answer: Cannot connect to the daemon. Start it, or set SANDBOX=bubblewrap.",
+            "docker is not installed. Install Docker, or use bubblewrap.",
+            "Docker does not answer: Cannot connect to the daemon. Start it, or use bubblewrap.",
             "Docker has no image other:1. Fetch it: docker pull other:1",
         ]
     )
@@ -349,7 +348,7 @@ async def test_a_bubblewrap_that_is_missing_or_too_old_is_told(tmp_path: Path, m
     (tmp_path / "bwrap").chmod(0o755)
     monkeypatch.setattr(bwrap_options, "PATHS", f"{tmp_path}:{bwrap_options.PATHS}")
     said = await BubblewrapBackend(data=tmp_path, file_bytes=1_000).find_missing()
-    assert said == "bubblewrap 0.6.1 is too old. Install 0.8 or newer, or set SANDBOX=docker."
+    assert said == "bubblewrap 0.6.1 is too old. Install 0.8 or newer, or use Docker."
     monkeypatch.setattr(bwrap_options, "PATHS", str(tmp_path))
     (tmp_path / "bwrap").unlink()
     assert await BubblewrapBackend(data=tmp_path, file_bytes=1_000).find_missing() == (

@@ -138,10 +138,10 @@ def test_a_request_says_who_asks() -> None:
 
 
 def test_a_web_of_this_machine_is_made_of_what_the_operator_allows() -> None:
-    web = GatewayWeb.of(["wiki.example", "10.0.0.0/8"], "https://signoff.example")
+    web = GatewayWeb.of(InternalHosts.of(["wiki.example", "10.0.0.0/8"]), "https://signoff.example")
     assert web.gateway.internal == InternalHosts.of(["wiki.example", "10.0.0.0/8"])
     with pytest.raises(ValueError, match="no host name"):
-        GatewayWeb.of(["http://wiki"])
+        InternalHosts.of(["http://wiki"])
 
 
 async def test_what_a_machine_lacks_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
