@@ -71,9 +71,14 @@ class Card:
         return state_text(self.state_parts)
 
     @property
-    def standing(self) -> str:
+    def standing_parts(self) -> StateParts:
         """The state, followed by the question if there is one."""
-        return f"{self.state}. {self.question}" if self.question else self.state
+        return (*self.state_parts, f". {self.question}") if self.question else self.state_parts
+
+    @property
+    def standing(self) -> str:
+        """The state and the question as text, with times in UTC."""
+        return state_text(self.standing_parts)
 
     @property
     def risk(self) -> str:

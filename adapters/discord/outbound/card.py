@@ -18,8 +18,10 @@ from adapters.discord.outbound.texts import (
     one_line,
     quoted,
     quoted_size,
+    timestamp,
 )
 from adapters.text_fit import units
+from adapters.turn_state import cut_parts
 from adapters.ui_text import CUT_TO_FIT, first_lines
 
 # Limit of all texts in a message, https://discord.com/developers/docs/components/reference, with a margin.
@@ -114,10 +116,11 @@ def _folded(card: Card, footer: Sequence[str]) -> CardParts:
 
 
 def _head(card: Card) -> CommandTexts:
-    headline, state = one_line(card.marked_headline), one_line(card.standing)
-    first, second = cut_by_size(headline, MAX_HEADLINE), cut_by_size(state, MAX_STATE)
-    text = f"**{escaped(first)}**\n{STATE_SIGNS[card.tone]} {escaped(second)}"
-    return CommandTexts((text,), (first, second) != (headline, state))
+    headline = one_line(card.marked_headline)
+    first = cut_by_size(headline, MAX_HEADLINE)
+    parts, is_cut = cut_parts(card.standing_parts, MAX_STATE, cut_by_size)
+    state = "".join(escaped(part) if isinstance(part, str) else timestamp(part) for part in parts)
+    return CommandTexts((f"**{escaped(first)}**\n{STATE_SIGNS[card.tone]} {state}",), is_cut or first != headline)
 
 
 def _thoughts(card: Card, measure: ThoughtLimits) -> CommandTexts:

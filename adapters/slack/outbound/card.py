@@ -10,6 +10,7 @@ from adapters.slack.outbound.blocks import (
     Block,
     actions,
     context,
+    date_run,
     line,
     preformatted,
     rich,
@@ -20,6 +21,7 @@ from adapters.slack.outbound.blocks import (
 from adapters.slack.outbound.controls import element
 from adapters.slack.outbound.texts import beginning_by_weight, clean, weight
 from adapters.text_fit import cut, fits, shares
+from adapters.turn_state import cut_parts
 from adapters.ui_text import CUT_TO_FIT, first_lines, more_text
 
 # Limits of the parts that get their space first, in UTF-16 units.
@@ -78,11 +80,13 @@ def _open(card: Card, controls: Sequence[Block], footer: Sequence[str]) -> list[
 
 
 def _head(card: Card) -> CardBlocks:
-    headline, state = one_line(card.marked_headline), one_line(card.standing)
+    headline = one_line(card.marked_headline)
+    state, is_cut = cut_parts(card.standing_parts, MAX_STATE, cut)
     runs = [run(cut(headline, MAX_HEADLINE), "bold")]
     if not _is_proposed(card):
-        runs.append(run(f"\n{STATE_SIGNS[card.tone]} {cut(state, MAX_STATE)}"))
-    return CardBlocks([rich(line(*runs))], not (fits(headline, MAX_HEADLINE) and fits(state, MAX_STATE)))
+        runs.append(run(f"\n{STATE_SIGNS[card.tone]} "))
+        runs += [run(part) if isinstance(part, str) else date_run(part) for part in state]
+    return CardBlocks([rich(line(*runs))], is_cut or not fits(headline, MAX_HEADLINE))
 
 
 def _thoughts(card: Card) -> list[Block]:
