@@ -23,6 +23,7 @@ from agent_core.service.memories import AgentMemories
 from agent_core.service.self_review import SelfReview
 from agent_core.service.views import AgentViews
 
+MAX_SHOWN_WORD = 40
 ASKED = "Asked: the model answers in this thread, and nothing is decided."
 HELP = HelpText(
     "In the agent's thread",
@@ -135,8 +136,10 @@ class ActionDispatcher:
             case "files":
                 files = await self.views.files(origin.channel, agent_id)
                 return "\n".join(f"{file.path} · {file.size:,} bytes" for file in files) or "No files yet."
-            case _:
+            case "" | "help":
                 return HELP.text
+            case _:
+                return f"There is no command !{word[:MAX_SHOWN_WORD]}.\n{HELP.text}"
 
     async def _open_turn(self, agent_id: AgentId, origin: Origin, seen: SeenProposal, *, approves: bool) -> Turn:
         """The newest turn, if the line may be meant for it; a helper's where only that one asks.
