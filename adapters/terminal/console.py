@@ -101,6 +101,10 @@ class Console:
         if self._reading:
             self._reading.cancel()
 
+    @property
+    def _can_approve_more(self) -> bool:
+        return self.actions.service.continuous_limit != 1
+
     async def _handle(self, event: Event) -> bool:
         """Handle an event; return whether it was the last one."""
         match event:
@@ -151,7 +155,7 @@ class Console:
                 return
             await self._repeat_card(turn)
             self.streams.forget()
-            self.streams.write(question(turn, self.streams.look))
+            self.streams.write(question(turn, self.streams.look, can_approve_more=self._can_approve_more))
             line = await self._line()
             if line is None:
                 await self._stop()
@@ -204,8 +208,10 @@ class Console:
         match answer:
             case StopKey():
                 await self._stop()
-            case HelpKey() | UnclearWord():
-                self._explain(turn, answer)
+            case HelpKey():
+                self.streams.write(help_text(turn, self.streams.look, can_approve_more=self._can_approve_more))
+            case UnclearWord(word):
+                self.streams.write(unclear_text(word, self.streams.look))
             case ApproveKey(times):
                 await self._press(Button("approve", turn.id, times, turn.control_hash))
             case EditKey():
@@ -214,12 +220,6 @@ class Console:
                 await self._review(turn)
             case FreeText(text):
                 await self._send(turn, text)
-
-    def _explain(self, turn: Turn, answer: HelpKey | UnclearWord) -> None:
-        look = self.streams.look
-        self.streams.write(
-            unclear_text(answer.word, look) if isinstance(answer, UnclearWord) else help_text(turn, look)
-        )
 
     async def _send(self, turn: Turn, text: str) -> None:
         if text:
@@ -250,11 +250,9 @@ class Console:
     async def _approve_or_stop(self, turn: Turn) -> None:
         """Approve an open turn if the lease covers it; else stop the agent."""
         agent = await self.views.agent(self.origin.channel, turn.agent_id)
-        if not self._is_covered(agent, turn):
-            self._say(NOT_COVERED)
-            await self._stop()
-            return
         try:
+            if not self._is_covered(agent, turn):
+                raise NotPossible(NOT_COVERED)
             await self._press(Button("approve", turn.id, shown=turn.control_hash))
         except PersonError as error:
             self._say(str(error))

@@ -86,6 +86,7 @@ class WebContext:
             person=person,
             badge=self.badge,
             now=self.clock.now(),
+            continuous_limit=self.service.continuous_limit,
             risk_classes=RISK_CLASSES,
             **{"said": "", "channel": None, "agent": None, **values},
         )
@@ -117,9 +118,9 @@ class WebContext:
                 return await handler(request)
             except (PersonError, CommandError) as error:
                 return await self.turn_away(request, str(error), _status(error), typed_text(read_form(request)))
-            except web.HTTPException:
             except (web.HTTPNotFound, web.HTTPMethodNotAllowed):
                 return await self.turn_away(request, f"There is no page at {request.path[:MAX_SHOWN_PATH]}.", 404)
+            except web.HTTPException:
                 raise
             except Exception:
                 logger.exception("request failed", extra={"path": request.path})

@@ -28,6 +28,7 @@ from adapters.discord.outbound import views
 from adapters.discord.outbound.controls import OUR_BUTTON, OUR_CHOICE, pressed
 from adapters.discord.outbound.extra_buttons import DiscordDraftButton, DiscordUploadButton
 from adapters.discord.outbound.render import reply_message, thoughts_message, whole_message
+from adapters.ui_text import most_times
 from agent_core.errors import NotPossible
 from agent_core.model.actors import Origin
 from agent_core.model.draft import AgentDraft
@@ -107,7 +108,7 @@ class DiscordClickListener:
         match opening.verb:
             case "another number":
                 _, turn = await seen.open_to(origin.by, origin.channel, TurnId(opening.subject), opening.shown)
-                await open_form(interaction, views.number_form(turn))
+                await open_form(interaction, views.number_form(turn, most_times(self.context.service.continuous_limit)))
             case "show all":
                 await tell(interaction, whole_message(*await seen.turn(origin.channel, TurnId(opening.subject))))
             case "show reply":

@@ -41,6 +41,7 @@ class DiscordSurface:
     sending: DiscordSender
     clock: Clock
     model: str
+    continuous_limit: int | None = None
     name: SurfaceName = "discord"
     lines: set[AgentId] = field(default_factory=set)
     soon: BackgroundTasks = field(default_factory=BackgroundTasks)
@@ -111,7 +112,9 @@ class DiscordSurface:
         await self.soon.close(0)
 
     def _card(self, agent: Agent, turn: Turn) -> DiscordMessage:
-        return turn_message(agent, turn, badge="" if agent.model else self.model)
+        return turn_message(
+            agent, turn, badge="" if agent.model else self.model, continuous_limit=self.continuous_limit
+        )
 
     def _root(self, agent: Agent, line: str = "") -> DiscordMessage:
         return root_message(agent, model=self.model, status_line=line)

@@ -90,10 +90,10 @@ def reply_form(agent: Agent, shown: str) -> ui.Modal:
     return modal.add_item(_labelled("Reply", entry, REPLY_DOES if shown else ""))
 
 
-def number_form(turn: Turn) -> ui.Modal:
-    """The form for the number of commands to approve."""
+def number_form(turn: Turn, most: int = MAX_LEASE_COMMANDS) -> ui.Modal:
+    """The form for the number of commands to approve, at most `most`."""
     modal = _modal(f"{APPROVE_N} · turn {turn.number}", _form_id(Button("approve", turn.id, shown=turn.control_hash)))
-    entry = _input("text", "", placeholder=f"From {MIN_LEASE_COMMANDS} to {MAX_LEASE_COMMANDS}")
+    entry = _input("text", "", placeholder=f"From {MIN_LEASE_COMMANDS} to {most}")
     entry.required = True
     modal.add_item(_labelled("How many commands", entry, "This command is the first."))
     return modal.add_item(ui.TextDisplay(covered_text(turn.risks)))

@@ -18,7 +18,7 @@ from adapters.slack.outbound.controls import pressed
 from adapters.slack.outbound.extra_buttons import SlackDraftButton, SlackUploadButton
 from adapters.slack.outbound.message import SlackMessage
 from adapters.slack.outbound.render import kept_message, note_message
-from adapters.ui_text import REVIEWS, TOO_LONG_TO_EDIT
+from adapters.ui_text import REVIEWS, TOO_LONG_TO_EDIT, most_times
 from agent_core.errors import NotPossible
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId, NoticeId, TurnId
@@ -108,7 +108,8 @@ class SlackClickListener:
             case "another number":
                 _, turn = await seen.open_to(origin.by, origin.channel, TurnId(opening.subject), opening.shown)
                 about = str(Button("approve", turn.id, shown=turn.control_hash))
-                await self.context.open(event, views.number_form(turn, replace(place, about=about)))
+                most = most_times(self.context.service.continuous_limit)
+                await self.context.open(event, views.number_form(turn, replace(place, about=about), most))
             case "show all":
                 card = turn_card(*await seen.turn(origin.channel, TurnId(opening.subject)))
                 await self.context.open(event, views.show_all(card, place, opening.part))

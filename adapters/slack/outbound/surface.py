@@ -51,6 +51,7 @@ class SlackSurface:
     soon: BackgroundTasks
     model: str
     directory: SlackDirectory
+    continuous_limit: int | None = None
     name: SurfaceName = "slack"
     drawn: LRUCache[str, bytes] = field(default_factory=lambda: LRUCache(MAX_REMEMBERED_MESSAGES))
     sessions: dict[AgentId, SessionStatus] = field(default_factory=dict)
@@ -137,7 +138,9 @@ class SlackSurface:
             await self._edit(agent, stands, self._card(agent, turn))
 
     def _card(self, agent: Agent, turn: Turn) -> SlackMessage:
-        return turn_message(agent, turn, badge="" if agent.model else self.model)
+        return turn_message(
+            agent, turn, badge="" if agent.model else self.model, continuous_limit=self.continuous_limit
+        )
 
     async def _post(self, agent: Agent, message: SlackMessage, *, thread: str | None) -> str:
         answer = await self.calls.ask(

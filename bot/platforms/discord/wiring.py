@@ -36,7 +36,12 @@ class WiredDiscord:
         addresses = BaseUrls(settings.discord_api_url, settings.discord_gateway_url)
         client = SignoffClient(addresses)
         calls = DiscordApi(client=client, token=settings.discord_token.get_secret_value())
-        surface = DiscordSurface(sending=DiscordSender(calls=calls), clock=parts.clock, model=parts.model)
+        surface = DiscordSurface(
+            sending=DiscordSender(calls=calls),
+            clock=parts.clock,
+            model=parts.model,
+            continuous_limit=settings.continuous_limit,
+        )
         return cls(
             database=parts.database,
             clock=parts.clock,

@@ -58,7 +58,13 @@ class WiredSlack:
             tokens = SlackTokens.single(bot_token=settings.slack_bot_token.get_secret_value(), base_url=base_url)
         calls = SlackApi(tokens=tokens, clock=clock)
         directory = SlackDirectory(calls=calls, soon=soon, clock=clock)
-        surface = SlackSurface(calls=calls, soon=soon, model=parts.model, directory=directory)
+        surface = SlackSurface(
+            calls=calls,
+            soon=soon,
+            model=parts.model,
+            directory=directory,
+            continuous_limit=settings.continuous_limit,
+        )
         return cls(
             settings=settings,
             database=database,
