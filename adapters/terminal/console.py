@@ -8,18 +8,7 @@ from typing import assert_never
 from adapters.actions import ActionDispatcher, FormInput
 from adapters.buttons import Button
 from adapters.cards import status_text
-from adapters.terminal.input_parser import (
-    Answer,
-    ApproveKey,
-    EditKey,
-    FreeText,
-    HelpKey,
-    ReviewKey,
-    StopKey,
-    UnclearWord,
-    parse_answer,
-    settlement,
-)
+from adapters.terminal.input_parser import Answer, ApproveKey, FreeText, UnclearWord, parse_answer, settlement
 from adapters.terminal.json_record import ENDED, record
 from adapters.terminal.questions import ask_arguments
 from adapters.terminal.render import (
@@ -206,17 +195,17 @@ class Console:
 
     async def _decide(self, turn: Turn, answer: Answer) -> None:
         match answer:
-            case StopKey():
+            case "stop":
                 await self._stop()
-            case HelpKey():
+            case "help":
                 self.streams.write(help_text(turn, self.streams.look, can_approve_more=self._can_approve_more))
             case UnclearWord(word):
                 self.streams.write(unclear_text(word, self.streams.look))
             case ApproveKey(times):
                 await self._press(Button("approve", turn.id, times, turn.control_hash))
-            case EditKey():
+            case "edit":
                 await self._edit(turn)
-            case ReviewKey():
+            case "review":
                 await self._review(turn)
             case FreeText(text):
                 await self._send(turn, text)
@@ -295,4 +284,4 @@ class Console:
 
 
 def _is_for_any_turn(answer: Answer) -> bool:
-    return isinstance(answer, StopKey | HelpKey) or (isinstance(answer, FreeText) and answer.is_verb)
+    return answer in ("stop", "help") or (isinstance(answer, FreeText) and answer.is_verb)

@@ -7,6 +7,7 @@ from datetime import datetime
 import discord
 
 from adapters.answers import Answer
+from adapters.chat.catchup import retry_while_busy
 from adapters.chat.messages import Sign, ThreadListener
 from adapters.discord.api.client import DiscordRefused
 from adapters.discord.inbound.context import DiscordContext
@@ -23,6 +24,7 @@ from agent_core.model.agent import Agent
 logger = logging.getLogger(__name__)
 
 REACTIONS: dict[Sign, str] = {"kept": "👀", "decided": "✅", "asked": "💬"}
+MAX_MESSAGES = 5_000
 PERSON_MESSAGE_TYPES = (discord.MessageType.default, discord.MessageType.reply)
 
 
@@ -94,6 +96,19 @@ class DiscordMessageListener(ThreadListener):
             files = message.attachments if await self.take_text(agent, said) else []
             for file in files:
                 await self.take_file(agent, said, str(file.id), fetch_file(file))
+
+    async def read_thread(self, agent: Agent, since: datetime) -> None:
+        """Handle the messages of a thread, oldest first; raise SurfaceError if Discord cannot provide them."""
+        sending, thread = self.context.surface.sending, int(agent.thread.thread) if agent.thread else 0
+
+        async def history() -> list[discord.Message]:
+            place = await sending.channel(thread)
+            if not isinstance(place, discord.Thread):
+                return []
+            return [message async for message in place.history(limit=MAX_MESSAGES, after=since, oldest_first=True)]
+
+        for message in await retry_while_busy(lambda: sending.calls.ask(history), self.context.clock):
+            await self.take(message)
 
     async def _author(self, message: discord.Message) -> discord.User | discord.Member:
         """The author as a member of the server, if they still are one."""

@@ -24,15 +24,15 @@ class TokenSource(Protocol):
     """A source of tokens."""
 
     async def prepare(self) -> None:
-        """Load what is needed before the first event."""
+        """Check the token; raise SettingsError if Slack rejects it, SurfaceBusy if Slack is unreachable."""
         ...
 
     async def install(self, workspace: str) -> WorkspaceInstall | None:
-        """The workspace's installation, without a network call."""
+        """The workspace's installation, without a network call; its token may have expired."""
         ...
 
     async def valid(self, workspace: str) -> WorkspaceInstall | None:
-        """The same with a valid token, refreshed if needed."""
+        """The same with a valid token, refreshed if needed; raise SurfaceBusy while it cannot be refreshed."""
         ...
 
     async def every(self) -> tuple[WorkspaceInstall, ...]:
@@ -49,7 +49,7 @@ class SlackTokens:
 
     def __init__(self, api: SlackClients, source: TokenSource) -> None:
         self._api = api
-        self._source = source
+        self.source = source
 
     @classmethod
     def single(cls, *, bot_token: str, base_url: str = SLACK_API) -> Self:
@@ -76,13 +76,9 @@ class SlackTokens:
         """The base address of Slack's API, with a slash at the end."""
         return self._api.base_url
 
-    async def prepare(self) -> None:
-        """Check the token; raise SettingsError if Slack rejects it, SurfaceBusy if Slack is unreachable."""
-        await self._source.prepare()
-
     async def client(self, workspace: str) -> AsyncWebClient:
         """Return a client; raise ThreadGone if Signoff is not installed, SurfaceBusy while a refresh is pending."""
-        install = await self._source.valid(workspace)
+        install = await self.source.valid(workspace)
         if install is None:
             raise ThreadGone(NOT_INSTALLED)
         return self._api.client(install.bot_token)
@@ -91,21 +87,9 @@ class SlackTokens:
         """A client for calls that carry other credentials."""
         return self._api.client()
 
-    async def install(self, workspace: str) -> WorkspaceInstall | None:
-        """The installation, without a network call; its token may have expired."""
-        return await self._source.install(workspace)
-
-    async def valid(self, workspace: str) -> WorkspaceInstall | None:
-        """The installation with a valid token; raise SurfaceBusy while it cannot be refreshed."""
-        return await self._source.valid(workspace)
-
-    async def every(self) -> tuple[WorkspaceInstall, ...]:
-        """All installations."""
-        return await self._source.every()
-
     async def close(self) -> None:
         """Wait for token refreshes, then close all connections."""
-        await self._source.close()
+        await self.source.close()
         await self._api.close()
 
 

@@ -48,7 +48,7 @@ class SlackContext(ChatServices):
 
     async def plain_text(self, text: str, workspace: str) -> str:
         """A person's text without Slack's markup and without the bot's own mention."""
-        install = await self.calls.tokens.install(workspace)
+        install = await self.calls.tokens.source.install(workspace)
         names = partial(self.directory.name_of, workspace)
         return plain_text(text, names, bot=install.bot_user if install else "")
 

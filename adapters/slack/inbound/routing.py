@@ -119,7 +119,7 @@ class SlackAuthorizer(AsyncAuthorize):
     async def find(self, body: dict[str, Any], context: dict[str, Any], next_: Callable[[], Awaitable[None]]) -> None:
         """Put the workspace's installation into Bolt's context, if one is found."""
         for workspace in dict.fromkeys(workspaces_in(body)):
-            if install := await self._tokens.install(workspace):
+            if install := await self._tokens.source.install(workspace):
                 context[INSTALL_KEY] = install
                 break
         await next_()

@@ -176,7 +176,7 @@ class BoltInstallationStore(AsyncInstallationStore):
     ) -> Bot | None:
         """The bot of the team, or of its organisation."""
         for workspace in (None if is_enterprise_install else team_id, enterprise_id):
-            if workspace and (install := await self._tokens.valid(workspace)):
+            if workspace and (install := await self._tokens.source.valid(workspace)):
                 return Installation(
                     app_id=install.app_id,
                     enterprise_id=enterprise_id,

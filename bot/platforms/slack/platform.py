@@ -43,7 +43,7 @@ class SlackPlatform:
         base_url = settings.slack_api_url or SLACK_API
         tokens = SlackTokens.single(bot_token=settings.slack_bot_token.get_secret_value(), base_url=base_url)
         try:
-            await tokens.prepare()
+            await tokens.source.prepare()
         except SettingsError as error:
             return error.fault
         except SurfaceError as error:

@@ -14,7 +14,6 @@ from adapters.slack.api.directory import SlackDirectory
 from adapters.slack.api.tokens import SlackTokens
 from adapters.slack.api.web_api import SLACK_API
 from adapters.slack.connection import SlackConnection
-from adapters.slack.inbound.catchup import SlackThreadReader
 from adapters.slack.inbound.context import SlackContext
 from adapters.slack.inbound.downloads import SlackDownloads
 from adapters.slack.inbound.messages import SlackMessageListener
@@ -96,7 +95,7 @@ class WiredSlack:
         return SlackConnection(
             context=context,
             events=EventRouter(context=context, messages=messages, installed=self.installed),
-            catch_up=CatchUp(surface="slack", context=context, read_thread=SlackThreadReader(context, messages).read),
+            catch_up=CatchUp(surface="slack", context=context, read_thread=messages.read_thread),
             signing_secret=self.settings.slack_signing_secret.get_secret_value(),
             app_token=self.settings.slack_app_token.get_secret_value(),
             oauth=self._flow(),
