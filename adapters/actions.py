@@ -203,7 +203,6 @@ def takes_long(text: str) -> bool:
 
 
 def reviewed_text(number: int) -> str:
-    """Says that the model has criticised its proposal."""
     return f"The self-review is on the card of turn {number}."
 
 

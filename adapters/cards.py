@@ -143,7 +143,6 @@ def summary_text(agent: Agent, turn: Turn) -> str:
 
 
 def brief_arguments(card: Card) -> str:
-    """The arguments on one line."""
     return " · ".join(" ".join(f"{argument.label}: {argument.text}".split()) for argument in card.arguments)
 
 
@@ -177,7 +176,6 @@ def status_word(status: AgentStatus) -> str:
 
 
 def spend_text(agent: Agent) -> str:
-    """What an agent has spent of its budget."""
     spent = money(agent.budget.spent)
     return f"{spent} of {money(agent.budget.limit)}" if agent.budget.limit is not None else f"{spent} spent"
 

@@ -63,7 +63,6 @@ def without_marks(text: str, original: str) -> str:
 
 
 def hidden_in(text: str) -> set[str]:
-    """The invisible characters of a text."""
     return {found[0] for found in HIDDEN.finditer(text)}
 
 

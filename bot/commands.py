@@ -40,12 +40,10 @@ class Chats:
 
     @property
     def routes(self) -> Sequence[web.RouteDef]:
-        """The HTTP routes of all platforms."""
         return tuple(route for chat in self.connections.values() for route in chat.routes)
 
     @property
     def heard(self) -> Mapping[str, Callable[[], datetime | None]]:
-        """The time at which each platform last sent an event."""
         return {name: partial(getattr, chat, "heard_at") for name, chat in self.connections.items()}
 
     @property

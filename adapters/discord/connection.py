@@ -75,7 +75,6 @@ class SignoffClient(discord.Client):
             await self._began(guild)
 
     async def on_guild_available(self, guild: discord.Guild) -> None:
-        """A server is available again."""
         if self.is_ready():
             await self._began(guild)
 

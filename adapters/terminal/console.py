@@ -25,15 +25,7 @@ from adapters.terminal.render import (
     visible_state,
 )
 from adapters.terminal.streams import Streams
-from adapters.terminal.surface import (
-    AdvancedEvent,
-    CardEvent,
-    Event,
-    HaltedEvent,
-    NoticeEvent,
-    StatusEvent,
-    TerminalSurface,
-)
+from adapters.terminal.surface import CardEvent, Event, NoticeEvent, StatusEvent, TerminalSurface
 from adapters.ui_text import REVIEWS
 from adapters.visible_text import visible
 from agent_core.errors import NotFound, NotPossible, PersonError
@@ -81,12 +73,12 @@ class Console:
 
     def advanced(self) -> None:
         """Call this when the agent can do nothing more without a person."""
-        self.surface.events.put_nowait(AdvancedEvent())
+        self.surface.events.put_nowait("advanced")
 
     def halt(self) -> None:
         """Stop the agent, also while a question waits for an answer."""
         self._is_halted = True
-        self.surface.events.put_nowait(HaltedEvent())
+        self.surface.events.put_nowait("halted")
         if self._reading:
             self._reading.cancel()
 
@@ -105,11 +97,11 @@ class Console:
                 self._unanswered = max(0, self._unanswered - is_answer)
             case StatusEvent(agent):
                 self._show_status(agent)
-            case HaltedEvent():
+            case "halted":
                 await self._stop()
-            case AdvancedEvent() if self.agent.is_at_rest:
+            case "advanced" if self.agent.is_at_rest:
                 return True
-            case AdvancedEvent():
+            case "advanced":
                 if not self._unanswered:
                     await self._ask()
             case _:

@@ -67,7 +67,6 @@ class MemoryPages:
         return redirect_to_parent(request)
 
     async def export(self, request: web.Request) -> web.StreamResponse:
-        """All memories as JSON lines."""
         text = await self.memories.export(channel_of(request), agent_id_of(request))
         return download(text.encode(), MEMORY_FILE)
 

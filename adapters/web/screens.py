@@ -22,7 +22,6 @@ class FormState:
 
     @property
     def status(self) -> int:
-        """The HTTP status of the page."""
         return 422 if self.problems else 200
 
     @property

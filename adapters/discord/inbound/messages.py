@@ -39,7 +39,6 @@ class DiscordThreadMessage:
 
     @property
     def text(self) -> str:
-        """The message's text, as people saw it."""
         return plain_text(self.message)
 
     @property
@@ -59,11 +58,9 @@ class DiscordThreadMessage:
         await self._answer(text_message(said))
 
     async def give(self, answer: Answer) -> None:
-        """Answer with a text and its files."""
         await self._answer(answer_message(answer))
 
     async def offer_resume(self, said: str) -> None:
-        """Answer with a sentence and the button Resume."""
         await self._answer(kept_message(self.agent, said))
 
     async def _answer(self, said: DiscordMessage) -> None:

@@ -17,7 +17,6 @@ def file_name(name: str) -> str:
 
 
 def all_of(card: Card) -> tuple[Labelled, ...]:
-    """All sections of a turn."""
     return (*headline_sections(card, card.standing), *command_sections(card, "Argument {}"))
 
 

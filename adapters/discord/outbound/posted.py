@@ -123,7 +123,6 @@ def files_of(message: DiscordMessage) -> list[discord.File]:
 
 
 def file_of(file: Attachment) -> discord.File:
-    """A file in discord.py's type."""
     return discord.File(io.BytesIO(file.data), filename=file.name)
 
 
@@ -133,5 +132,4 @@ def is_marked(message: discord.Message, nonce: str) -> bool:
 
 
 def mark_of(nonce: str) -> int:
-    """The component id derived from the nonce."""
     return LOWEST_MARK + int.from_bytes(hashlib.sha256(nonce.encode()).digest()[:4], "big") % LOWEST_MARK

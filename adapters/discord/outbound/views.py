@@ -83,7 +83,6 @@ def reject_form(turn: Turn) -> ui.Modal:
 
 
 def reply_form(agent: Agent, shown: str) -> ui.Modal:
-    """The form for a reply to the agent."""
     modal = _modal(f"Reply to {agent.name}", _form_id(Button("reply", agent.id, shown=shown)))
     entry = _input("text", "", is_long=True, placeholder="What should be different?")
     entry.required = True

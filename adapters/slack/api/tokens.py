@@ -3,7 +3,7 @@
 No token appears in a log, a `repr` or an error.
 """
 
-from typing import Protocol, Self
+from typing import Self
 
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
@@ -20,34 +20,10 @@ NOT_INSTALLED = (
 )
 
 
-class TokenSource(Protocol):
-    """A source of tokens."""
-
-    async def prepare(self) -> None:
-        """Check the token; raise SettingsError if Slack rejects it, SurfaceBusy if Slack is unreachable."""
-        ...
-
-    async def install(self, workspace: str) -> WorkspaceInstall | None:
-        """The workspace's installation, without a network call; its token may have expired."""
-        ...
-
-    async def valid(self, workspace: str) -> WorkspaceInstall | None:
-        """The same with a valid token, refreshed if needed; raise SurfaceBusy while it cannot be refreshed."""
-        ...
-
-    async def every(self) -> tuple[WorkspaceInstall, ...]:
-        """All installations, without a network call."""
-        ...
-
-    async def close(self) -> None:
-        """Finish or cancel running tasks."""
-        ...
-
-
 class SlackTokens:
     """Clients by workspace: the id of a team, or of an organisation for an org-wide installation."""
 
-    def __init__(self, api: SlackClients, source: TokenSource) -> None:
+    def __init__(self, api: SlackClients, source: "Rotation | OneToken") -> None:
         self._api = api
         self.source = source
 
@@ -102,7 +78,7 @@ class OneToken:
         self._install: WorkspaceInstall | None = None
 
     async def prepare(self) -> None:
-        """Read the workspace's id by auth.test."""
+        """Read the workspace's id; raise SettingsError if Slack rejects the token, SurfaceBusy if it is unreachable."""
         if self._install:
             return
         try:

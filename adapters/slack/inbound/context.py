@@ -128,7 +128,6 @@ class SlackContext(ChatServices):
         )
 
     async def react(self, event: SlackEvent, ts: str, name: str) -> None:
-        """Add a reaction to a message."""
         await self.calls.ask(
             event.workspace,
             lambda client: client.reactions_add(channel=event.channel, timestamp=ts, name=name),
@@ -150,19 +149,16 @@ class SlackContext(ChatServices):
         return str(answer["view"]["id"])
 
     async def replace(self, workspace: str, view_id: str, view: Block) -> None:
-        """Replace an open form."""
         await self.calls.ask(
             workspace, lambda client: client.views_update(view_id=view_id, view=view), place="views.update"
         )
 
 
 def channel_of(event: SlackEvent) -> ChannelScope:
-    """The channel of an event."""
     return ChannelScope("slack", event.workspace, event.channel)
 
 
 def thread_of(event: SlackEvent) -> ThreadRef:
-    """The thread of an event."""
     return ThreadRef(channel_of(event), event.thread)
 
 

@@ -26,12 +26,10 @@ class HomeTab:
     context: SlackContext
 
     async def on_opened(self, body: Body, workspace: str) -> None:
-        """Handle the opening of the Home tab."""
         if body["event"].get("tab") == "home":
             self.context.soon(self.publish(of_event(body, workspace)))
 
     async def publish(self, event: SlackEvent) -> None:
-        """Publish the current state of the tab."""
         mine = await self._mine(event)
         waiting = [asked for agent in mine if (asked := await self._find_proposal(agent))]
         view = views.home(mine, waiting, link_to)

@@ -43,18 +43,15 @@ class SlackThreadMessage:
         return datetime.fromtimestamp(float(self.ts), UTC)
 
     async def react(self, sign: Sign) -> None:
-        """Add a reaction to the message."""
         self.context.soon(self.context.react(self.event, self.ts, REACTIONS[sign]))
 
     async def tell(self, said: str) -> None:
         self.context.soon(self.context.tell(self.event, said))
 
     async def give(self, answer: Answer) -> None:
-        """Answer with a text and its files."""
         self.context.soon(self.context.give(self.event, answer, self.agent.id, self.origin))
 
     async def offer_resume(self, said: str) -> None:
-        """Answer with a sentence and the button Resume."""
         self.context.soon(self.context.tell(self.event, kept_message(self.agent, said)))
 
 

@@ -68,7 +68,6 @@ class EventRouter:
 
     @property
     def by_name(self) -> dict[str, Callable[[Body, str], Awaitable[None]]]:
-        """The listeners by the name of the event."""
         return {
             "message": self._message,
             "app_mention": self._message,

@@ -57,7 +57,6 @@ def card_blocks(card: Card, controls: Sequence[Block], footer: Sequence[str]) ->
 
 
 def show_all_button(card: Card) -> Block:
-    """The button that opens the full content of the turn."""
     return element(ViewButton("show all", card.turn))
 
 

@@ -87,7 +87,6 @@ class SlackSurface:
         await self._post(agent, message, thread=thread.thread)
 
     async def status(self, agent: Agent) -> None:
-        """Show the agent's status soon; of several changes in a row only the last is sent."""
         self.updates.update(agent)
 
     def forget_status(self, agent: Agent) -> None:
@@ -107,7 +106,6 @@ class SlackSurface:
         )
 
     async def upload(self, agent: Agent, filename: str, data: bytes) -> None:
-        """Upload the file to the agent's thread."""
         thread, content = thread_of(agent), data or b"\n"  # Slack rejects empty files
         await self.calls.ask(
             agent.channel.workspace,
@@ -128,7 +126,6 @@ class SlackSurface:
         )
 
     async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
-        """The person with their current membership."""
         return await self.directory.actor(channel, person.id)
 
     async def draw_again(self, agent: Agent, turn: Turn) -> None:

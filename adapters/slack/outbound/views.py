@@ -144,7 +144,6 @@ def thoughts_view(card: Card, place: FormContext | None = None) -> Block:
 
 
 def sentence_view(title: str, text: str) -> Block:
-    """A read-only text."""
     return _view(title, [section(text)])
 
 

@@ -17,7 +17,6 @@ class DiscordPlatform:
     signed_paths: tuple[str, ...] = ()
 
     def is_on(self, settings: Settings) -> bool:
-        """Whether the bot token is set."""
         return bool(settings.discord_token)
 
     def status(self, _settings: Settings) -> PlatformStatus:
@@ -32,7 +31,6 @@ class DiscordPlatform:
         return await fault_of_token(settings.discord_token.get_secret_value(), settings.discord_api_url)
 
     def wire(self, settings: Settings, parts: PlatformParts) -> WiredPlatform:
-        """Build the bot and its surface."""
         from bot.platforms.discord.wiring import WiredDiscord  # imports discord.py
 
         return WiredDiscord.of(settings, parts)

@@ -52,7 +52,6 @@ class WiredDiscord:
         )
 
     def connect(self, actions: ActionDispatcher, core: Core) -> DiscordConnection:
-        """Build the listeners and the gateway connection."""
         context = DiscordContext(
             actions=actions,
             service=core.service,
@@ -72,6 +71,5 @@ class WiredDiscord:
         )
 
     async def close(self) -> None:
-        """Finish running tasks, then close the connection."""
         await self.surface.close()
         await self.client.close()

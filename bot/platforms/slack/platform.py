@@ -21,7 +21,6 @@ class SlackPlatform:
     signed_paths: tuple[str, ...] = (EVENTS,)
 
     def is_on(self, settings: Settings) -> bool:
-        """Whether a bot token or a client id is set."""
         return bool(settings.slack_bot_token or settings.slack_client_id)
 
     def status(self, settings: Settings) -> PlatformStatus:
@@ -53,7 +52,6 @@ class SlackPlatform:
         return None
 
     def wire(self, settings: Settings, parts: PlatformParts) -> WiredPlatform:
-        """Build the app and its surface."""
         from bot.platforms.slack.wiring import WiredSlack  # imports Slack's SDK
 
         return WiredSlack.of(settings, parts)

@@ -75,7 +75,6 @@ class WiredSlack:
         )
 
     def connect(self, actions: ActionDispatcher, core: Core) -> SlackConnection:
-        """Build the listeners, the HTTP routes and the socket connection."""
         context = SlackContext(
             actions=actions,
             service=core.service,
@@ -102,7 +101,6 @@ class WiredSlack:
         )
 
     async def close(self) -> None:
-        """Finish running tasks, then close every connection."""
         await self.soon.close()
         await self.calls.tokens.close()
 

@@ -13,7 +13,7 @@ import pytest
 
 from adapters.terminal.console import Console
 from adapters.terminal.streams import Streams
-from adapters.terminal.surface import CHANNEL, AdvancedEvent, CardEvent, TerminalSurface, person
+from adapters.terminal.surface import CHANNEL, CardEvent, TerminalSurface, person
 from agent_core.commands.agents import AgentCommands
 from agent_core.commands.registry import CommandContext, NoArguments, declare
 from agent_core.errors import InvalidInput, ModelRefused
@@ -530,7 +530,7 @@ async def test_the_card_that_is_asked_about_stands_right_above_the_question() ->
     await keep(desk.stage.database, agent, helper, *turns)
     surface = desk.stage.surface
     assert isinstance(surface, TerminalSurface)
-    for event in (CardEvent(agent, turns[0]), CardEvent(helper, turns[1]), AdvancedEvent()):
+    for event in (CardEvent(agent, turns[0]), CardEvent(helper, turns[1]), "advanced"):
         surface.events.put_nowait(event)
 
     async def read() -> str | None:

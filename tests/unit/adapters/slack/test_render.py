@@ -15,10 +15,10 @@ from adapters import actions, subcommands
 from adapters.answers import Answer, Attachment
 from adapters.buttons import Button, ViewButton
 from adapters.cards import turn_card
-from adapters.chat.extra_buttons import DeleteButton
+from adapters.chat.extra_buttons import DeleteButton, UploadButton
 from adapters.slack.inbound.fields import FormContext, home_channel, place_of
 from adapters.slack.outbound.controls import pressed
-from adapters.slack.outbound.extra_buttons import SlackDraftButton, SlackUploadButton
+from adapters.slack.outbound.extra_buttons import SlackDraftButton
 from adapters.slack.outbound.message import SlackMessage
 from adapters.slack.outbound.render import (
     agent_message,
@@ -614,7 +614,7 @@ def test_files_can_be_uploaded_one_by_one_and_the_rest_is_counted() -> None:
         "and 5 more files",
         21,
     )
-    assert pressed(button(blocks, "Upload")) == SlackUploadButton(AGENT.id, "notes/0.md")
+    assert pressed(button(blocks, "Upload")) == UploadButton(AGENT.id, "notes/0.md")
     assert read(files_message(AGENT, []).blocks) == ["Energy-GPT has no files yet."]
 
 
