@@ -9,8 +9,8 @@ from adapters.actions import ActionDispatcher, FormInput
 from adapters.buttons import Button
 from adapters.cards import status_text
 from adapters.terminal.input_parser import Answer, ApproveKey, FreeText, UnclearWord, parse_answer, settlement
+from adapters.terminal.input_prompts import ask_arguments
 from adapters.terminal.json_record import ENDED, record
-from adapters.terminal.questions import ask_arguments
 from adapters.terminal.render import (
     card_text,
     confirmation,

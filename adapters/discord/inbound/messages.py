@@ -13,7 +13,7 @@ from adapters.discord.api.client import DiscordRefused
 from adapters.discord.inbound.context import DiscordContext
 from adapters.discord.inbound.downloads import fetch_file
 from adapters.discord.inbound.inbound_event import thread_of, written_by
-from adapters.discord.inbound.mentions import plain_text
+from adapters.discord.inbound.message_markup import plain_text
 from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.posted import files_of, ready
 from adapters.discord.outbound.render import answer_message, kept_message, text_message

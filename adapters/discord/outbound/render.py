@@ -8,8 +8,8 @@ from discord import ui
 from adapters.answers import Answer, Attachment
 from adapters.buttons import Button, ViewButton
 from adapters.cards import Card, Labelled, free_text, how_to_talk, spend_text, status_text, turn_card
+from adapters.chat.card_sections import thoughts_sections
 from adapters.chat.extra_buttons import DeleteButton
-from adapters.chat.full_text import thoughts_sections
 from adapters.chat.subcommands import Link
 from adapters.chat.texts import AT_REST, notice_text, settings_lines
 from adapters.discord.outbound.card import MAX_HEADLINE, MAX_MESSAGE_TEXT, card_items, small

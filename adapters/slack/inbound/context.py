@@ -14,7 +14,7 @@ from adapters.slack.api.client import SlackApi
 from adapters.slack.api.directory import SlackDirectory
 from adapters.slack.api.web_api import SlackRefused
 from adapters.slack.inbound.inbound_event import SlackEvent
-from adapters.slack.inbound.mentions import plain_text
+from adapters.slack.inbound.message_markup import plain_text
 from adapters.slack.outbound.blocks import Block
 from adapters.slack.outbound.message import SlackMessage
 from adapters.slack.outbound.render import answer_message

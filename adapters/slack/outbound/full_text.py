@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from adapters.cards import Card, Labelled
-from adapters.chat.full_text import command_sections, headline_sections
+from adapters.chat.card_sections import command_sections, headline_sections
 from adapters.slack.outbound.blocks import MAX_TEXT, Block, line, preformatted, rich, run
 from adapters.slack.outbound.card import one_line
 from adapters.slack.outbound.texts import clean

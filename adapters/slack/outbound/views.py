@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from adapters.buttons import ViewButton, ViewVerb
 from adapters.cards import Card, Labelled, as_text, money
-from adapters.chat.full_text import thoughts_sections
+from adapters.chat.card_sections import thoughts_sections
 from adapters.chat.subcommands import Link
 from adapters.forms import argument_names
 from adapters.slack.inbound.fields import ARGUMENT, FormContext
