@@ -12,7 +12,7 @@ from adapters.thread_commands import ThreadCommands, ThreadVerb
 from adapters.ui_text import HelpText, first_word
 from agent_core.errors import ChangedSinceShown, InvalidInput, NotPossible
 from agent_core.model.actors import Origin
-from agent_core.model.agent import Agent, Awaiting
+from agent_core.model.agent import Awaiting
 from agent_core.model.decision import Approve, ApproveEdited, Decision, Reject
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.seen_proposal import UNKNOWN_PROPOSAL, SeenProposal
@@ -182,13 +182,16 @@ class ActionDispatcher:
             return Answer(reviewed_text(number), is_wanted=True)
         button = replace(button, times=_times(rest)) if button.verb == "approve" else button
         await self.press(button, FormInput(text=rest), origin)
-        return Answer("rejected" if button.verb == "reject" else _approved_text(button.times))
+        return Answer(
+            "rejected" if button.verb == "reject" else f"approved ×{button.times}" if button.times > 1 else "approved"
+        )
 
     async def _reply(self, agent_id: AgentId, text: str, origin: Origin, seen: SeenProposal) -> Answer:
         outcome = await self.service.reply(agent_id, text, origin, seen)
         match outcome:
             case NoteKept(agent) if agent.is_at_rest:
-                return Answer(f"Noted. {_at_rest(agent)}", outcome)
+                rests = f"{agent.name} is {status_text(agent.status)}; press Resume so that it reads this."
+                return Answer(f"Noted. {rests}", outcome)
             case NoteKept(agent):
                 return Answer(f"Noted: {agent.name} reads it at its next turn.", outcome)
             case QuestionAsked():
@@ -214,14 +217,6 @@ def _decision(button: Button, filled: FormInput) -> Decision:
             return Reject(filled.text.strip())
         case _:
             return Approve(button.times)
-
-
-def _approved_text(times: int) -> str:
-    return "approved" if times == 1 else f"approved ×{times}"
-
-
-def _at_rest(agent: Agent) -> str:
-    return f"{agent.name} is {status_text(agent.status)}; press Resume so that it reads this."
 
 
 def _times(text: str) -> int:

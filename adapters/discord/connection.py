@@ -78,9 +78,7 @@ class SignoffClient(discord.Client):
         if self.is_ready():
             await self._began(guild)
 
-    async def on_guild_join(self, guild: discord.Guild) -> None:
-        """The bot was invited to a server, possibly again."""
-        await self.on_guild_available(guild)
+    on_guild_join = on_guild_available  # the bot was invited to a server, possibly again
 
     async def _began(self, guild: discord.Guild) -> None:
         if self.connection:

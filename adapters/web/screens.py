@@ -1,6 +1,6 @@
 """Pages with forms, which are shown again with the typed values and error messages if a form is invalid."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from aiohttp import web
@@ -8,7 +8,9 @@ from aiohttp import web
 from adapters.answers import Answer
 from adapters.forms import Form
 from adapters.web.app import WebContext
-from adapters.web.requests import agent_id_of, channel_of, is_own
+from adapters.web.guard import Handler
+from adapters.web.requests import agent_id_of, channel_of, is_own, read_form
+from agent_core.errors import InvalidInput
 from agent_core.model.agent import Thinking
 from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, AgentDraft
 
@@ -30,6 +32,18 @@ class FormState:
 
 
 NOTHING = FormState()
+
+
+def with_errors_shown(act: Handler, page: Callable[[web.Request, FormState], Awaitable[web.Response]]) -> Handler:
+    """The handler, which on InvalidInput shows the page again with what was typed."""
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        try:
+            return await act(request)
+        except InvalidInput as error:
+            return await page(request, FormState(read_form(request), error.problems))
+
+    return handle
 
 
 async def thread_page(

@@ -99,7 +99,11 @@ def _open(card: Card, footer: Sequence[str]) -> CardParts:
     if command.is_cut:
         items.append(ui.Section(CUT_TO_FIT, accessory=element(show_all)))
     items += [ui.TextDisplay(text) for part in (outcome, *bottom) for text in part.texts]
-    openings = [ViewButton("thoughts", card.turn)] if thoughts.is_cut or (card.is_brief and _has_details(card)) else []
+    openings = (
+        [ViewButton("thoughts", card.turn)]
+        if thoughts.is_cut or (card.is_brief and (card.plan or card.details))
+        else []
+    )
     is_cut = head.is_cut or (is_running and outcome.is_cut) or any(part.is_cut for part in bottom)
     return CardParts((*items,), (*openings, *([show_all] if is_cut and not command.is_cut else [])))
 
@@ -146,10 +150,6 @@ def _bottom(card: Card, footer: Sequence[str]) -> list[CommandTexts]:
     remark = one_line(" ".join(filter(None, (card.remark, card.edits))))
     shown = cut_by_size(remark, MAX_REMARK)
     return [CommandTexts((escaped(shown),) if remark else (), shown != remark), small(" · ".join(footer), MAX_FOOTER)]
-
-
-def _has_details(card: Card) -> bool:
-    return bool(card.plan or card.details)
 
 
 def _outcome(card: Card, most: int) -> CommandTexts:

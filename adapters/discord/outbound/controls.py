@@ -48,11 +48,6 @@ def pressed(custom_id: str) -> Pressable:
     return ViewButton.parse(custom_id) if verb in get_args(ViewVerb) else Button.parse(custom_id)
 
 
-def choice_id(turn_id: TurnId) -> str:
-    """The `custom_id` of the menu for the number of commands to approve; each option's value is a button."""
-    return f"times:{turn_id}"
-
-
 def element(pressable: Pressable, *, label: str = "") -> ui.Button[ui.LayoutView]:
     custom_id = str(pressable)
     style = STYLES.get(custom_id.partition(":")[0], discord.ButtonStyle.secondary)
@@ -92,4 +87,4 @@ def _times(several: Sequence[Button], risks: Sequence[RiskClass]) -> ui.Select[u
     options = [discord.SelectOption(label=each.label, value=str(each), description=covered) for each in several]
     other = ViewButton("another number", turn_id, shown=several[0].shown)
     options.append(discord.SelectOption(label=other.label, value=str(other)))
-    return ui.Select(custom_id=choice_id(turn_id), placeholder=APPROVE_N, options=options)
+    return ui.Select(custom_id=f"times:{turn_id}", placeholder=APPROVE_N, options=options)

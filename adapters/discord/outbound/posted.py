@@ -60,7 +60,7 @@ class DiscordSender:
         async def look() -> int:
             after = since - MAX_CLOCK_SKEW
             async for message in self._messageable(place).history(limit=MAX_SEARCHED, after=after, oldest_first=False):
-                if self._is_ours(message) and is_marked(message, nonce):
+                if message.author == self.calls.client.user and is_marked(message, nonce):
                     return message.id
             return 0
 
@@ -96,10 +96,6 @@ class DiscordSender:
 
     def _messageable(self, place: int) -> discord.PartialMessageable:
         return self.calls.client.get_partial_messageable(place)
-
-    def _is_ours(self, message: discord.Message) -> bool:
-        me = self.calls.client.user
-        return me is not None and message.author.id == me.id
 
     def _remember(self, message_id: int, message: DiscordMessage) -> None:
         self.drawn[message_id] = message.digest

@@ -104,14 +104,12 @@ def _more(form: Form) -> ui.Select[Any]:
         for risk in RISK_CLASSES
     ]
     options.append(_option("Only I may approve", OWNER, is_on=form.get("approvers") == "owner"))
-    options.append(_option("Cards show the text only, the rest under Thoughts", BRIEF, is_on=_is_brief(form)))
+    options.append(
+        _option("Cards show the text only, the rest under Thoughts", BRIEF, is_on=form.get("verbosity") == "brief")
+    )
     if (model := form.get("model", "").strip()) and fits(f"model.{model}", MAX_OPTION):
         options.append(_option(f"Model: {one_line(model)}", f"model.{model}", is_on=True))
     return ui.Select(custom_id="more", options=options, min_values=0, max_values=len(options), required=False)
-
-
-def _is_brief(form: Form) -> bool:
-    return form.get("verbosity") == "brief"
 
 
 def _option(label: str, value: str, *, is_on: bool) -> discord.SelectOption:
