@@ -48,7 +48,6 @@ class Chats:
 
     @property
     def listening(self) -> tuple[Awaitable[None], ...]:
-        """The listener of each platform; each runs until cancelled."""
         return tuple(chat.run() for chat in self.connections.values())
 
 

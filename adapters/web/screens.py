@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from aiohttp import web
 
@@ -23,12 +24,9 @@ class FormState:
     problems: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def status(self) -> int:
-        return 422 if self.problems else 200
-
-    @property
-    def said(self) -> str:
-        return " ".join(self.problems.values())
+    def values(self) -> Mapping[str, Any]:
+        """What `WebContext.answer` shows of it; the HTTP status of an invalid form is 422."""
+        return {"asked": self, "status": 422 if self.problems else 200, "said": " ".join(self.problems.values())}
 
 
 NOTHING = FormState()
@@ -57,8 +55,7 @@ async def thread_page(
     return await workspace.answer(
         request,
         "thread.html",
-        status=asked.status,
-        said=asked.said,
+        **asked.values,
         told=told,
         channel=channel,
         agent=thread.agent,
@@ -68,7 +65,6 @@ async def thread_page(
         is_newest=number is None,
         is_thinking=isinstance(thread.agent.status, Thinking),
         spec_of=views.spec,
-        asked=asked,
     )
 
 
@@ -79,12 +75,10 @@ async def channel_page(workspace: WebContext, request: web.Request, asked: FormS
     return await workspace.answer(
         request,
         "channel.html",
-        status=asked.status,
-        said=asked.said,
+        **asked.values,
         channel=channel,
         budget=budget,
         can_decide=is_own(channel),
-        asked=asked,
     )
 
 
@@ -100,7 +94,7 @@ async def new_agent_page(
     return await workspace.answer(
         request,
         "new.html",
-        status=asked.status,
+        status=asked.values["status"],
         channel=channel_of(request),
         given=asked.given,
         problems=asked.problems,

@@ -11,8 +11,7 @@ from discord import ui
 from adapters.actions import FormInput, reviewed_text
 from adapters.buttons import Button, ViewButton
 from adapters.chat.extra_buttons import DeleteButton, UploadButton
-from adapters.chat.redrawing import redraw_outdated
-from adapters.chat.refusals import RefusedAction, attempt
+from adapters.chat.refusals import RefusedAction, attempt, redraw_outdated
 from adapters.chat.texts import creation_text, deletion_text
 from adapters.discord.inbound.context import (
     DiscordContext,

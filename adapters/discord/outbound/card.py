@@ -57,7 +57,6 @@ class CardParts:
 
     @property
     def size(self) -> int:
-        """The size of its texts, out of the message's limit."""
         return sum(size_of(item) for item in self.items)
 
 

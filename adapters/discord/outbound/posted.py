@@ -123,7 +123,6 @@ def file_of(file: Attachment) -> discord.File:
 
 
 def is_marked(message: discord.Message, nonce: str) -> bool:
-    """Whether the message was sent with this nonce."""
     return any(getattr(part, "id", None) == mark_of(nonce) for part in message.components)
 
 

@@ -89,7 +89,6 @@ def thoughts_message(agent: Agent, turn: Turn) -> DiscordMessage:
 
 
 def root_message(agent: Agent, *, model: str = "", status_line: str = "") -> DiscordMessage:
-    """The root message, to which the agent's thread is attached."""
     facts = [f"Started by {agent.owner}", model, agent.model, spend_text(agent), free_text(agent)]
     texts = [_about(agent.name, agent.role, agent.goals), *_small(*filter(None, facts)), *_small(how_to_talk(agent))]
     return compose(*_texts(texts), *_texts(_small(f"● {status_line}") if status_line.strip() else []))

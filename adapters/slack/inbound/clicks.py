@@ -7,8 +7,7 @@ from adapters.actions import FormInput, takes_long
 from adapters.buttons import Button, ViewButton
 from adapters.cards import turn_card
 from adapters.chat.extra_buttons import DeleteButton, UploadButton
-from adapters.chat.redrawing import redraw_outdated
-from adapters.chat.refusals import RefusedAction, attempt
+from adapters.chat.refusals import RefusedAction, attempt, redraw_outdated
 from adapters.chat.texts import creation_text, deletion_text
 from adapters.slack.inbound.context import Ack, SlackContext
 from adapters.slack.inbound.fields import FormContext

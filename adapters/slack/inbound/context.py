@@ -115,17 +115,7 @@ class SlackContext(ChatServices):
 
     async def post(self, event: SlackEvent, message: SlackMessage) -> None:
         """Post in the event's thread or channel."""
-        await self.calls.ask(
-            event.workspace,
-            lambda client: client.chat_postMessage(
-                channel=event.channel,
-                thread_ts=event.thread or None,
-                unfurl_links=False,
-                unfurl_media=False,
-                **message.arguments,
-            ),
-            place=event.channel,
-        )
+        await self.surface.post(channel_of(event), message, thread=event.thread or None)
 
     async def react(self, event: SlackEvent, ts: str, name: str) -> None:
         await self.calls.ask(

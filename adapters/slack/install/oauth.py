@@ -50,7 +50,6 @@ class SlackApp:
         return self.public_url.startswith("https:")
 
     def url(self, path: str) -> str:
-        """The public address of a path."""
         return self.public_url.rstrip("/") + path
 
 
@@ -101,7 +100,6 @@ class OAuthFlow(AsyncOAuthFlow):
 
     @property
     def client(self) -> AsyncWebClient:
-        """A client without a token."""
         return self._tokens.without_token()
 
     async def build_authorize_url(self, state: str, request: AsyncBoltRequest) -> str:

@@ -3,18 +3,17 @@
 from dataclasses import dataclass
 
 from agent_core.model.channels import SurfaceName
-from bot.platforms.platform import PlatformParts, PlatformStatus, WiredPlatform
+from bot.platforms.platform import ChatPlatform, PlatformParts, PlatformStatus, WiredPlatform
 from bot.settings import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class DiscordPlatform:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscordPlatform(ChatPlatform):
     """One bot for every server that it is invited to."""
 
     name: SurfaceName = "discord"
     title: str = "Discord"
     switch: str = "DISCORD_TOKEN"
-    signed_paths: tuple[str, ...] = ()
 
     def is_on(self, settings: Settings) -> bool:
         return bool(settings.discord_token)

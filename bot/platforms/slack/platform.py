@@ -4,15 +4,15 @@ from dataclasses import dataclass
 
 from agent_core.errors import SettingsError, SurfaceError
 from agent_core.model.channels import SurfaceName
-from bot.platforms.platform import PlatformParts, PlatformStatus, WiredPlatform
+from bot.platforms.platform import ChatPlatform, PlatformParts, PlatformStatus, WiredPlatform
 from bot.settings import Settings
 
 EVENTS = "/slack/events"
 SHOWN = ("SLACK_BOT_TOKEN", "SLACK_CLIENT_ID", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET")
 
 
-@dataclass(frozen=True, slots=True)
-class SlackPlatform:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlackPlatform(ChatPlatform):
     """One workspace by its bot token, or many by the app's client id."""
 
     name: SurfaceName = "slack"
