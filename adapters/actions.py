@@ -12,7 +12,7 @@ from adapters.thread_commands import ThreadCommands, ThreadVerb
 from adapters.ui_text import HelpText, first_word
 from agent_core.errors import ChangedSinceShown, InvalidInput, NotPossible
 from agent_core.model.actors import Origin
-from agent_core.model.agent import Agent, Awaiting
+from agent_core.model.agent import Awaiting
 from agent_core.model.decision import Approve, ApproveEdited, Decision, Reject
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.seen_proposal import UNKNOWN_PROPOSAL, SeenProposal
@@ -23,6 +23,7 @@ from agent_core.service.memories import AgentMemories
 from agent_core.service.self_review import SelfReview
 from agent_core.service.views import AgentViews
 
+MAX_SHOWN_WORD = 40
 ASKED = "Asked: the model answers in this thread, and nothing is decided."
 HELP = HelpText(
     "In the agent's thread",
@@ -135,8 +136,10 @@ class ActionDispatcher:
             case "files":
                 files = await self.views.files(origin.channel, agent_id)
                 return "\n".join(f"{file.path} · {file.size:,} bytes" for file in files) or "No files yet."
-            case _:
+            case "" | "help":
                 return HELP.text
+            case _:
+                return f"There is no command !{word[:MAX_SHOWN_WORD]}.\n{HELP.text}"
 
     async def _open_turn(self, agent_id: AgentId, origin: Origin, seen: SeenProposal, *, approves: bool) -> Turn:
         """The newest turn, if the line may be meant for it; a helper's where only that one asks.
@@ -179,13 +182,16 @@ class ActionDispatcher:
             return Answer(reviewed_text(number), is_wanted=True)
         button = replace(button, times=_times(rest)) if button.verb == "approve" else button
         await self.press(button, FormInput(text=rest), origin)
-        return Answer("rejected" if button.verb == "reject" else _approved_text(button.times))
+        return Answer(
+            "rejected" if button.verb == "reject" else f"approved ×{button.times}" if button.times > 1 else "approved"
+        )
 
     async def _reply(self, agent_id: AgentId, text: str, origin: Origin, seen: SeenProposal) -> Answer:
         outcome = await self.service.reply(agent_id, text, origin, seen)
         match outcome:
             case NoteKept(agent) if agent.is_at_rest:
-                return Answer(f"Noted. {_at_rest(agent)}", outcome)
+                rests = f"{agent.name} is {status_text(agent.status)}; press Resume so that it reads this."
+                return Answer(f"Noted. {rests}", outcome)
             case NoteKept(agent):
                 return Answer(f"Noted: {agent.name} reads it at its next turn.", outcome)
             case QuestionAsked():
@@ -200,7 +206,6 @@ def takes_long(text: str) -> bool:
 
 
 def reviewed_text(number: int) -> str:
-    """Says that the model has criticised its proposal."""
     return f"The self-review is on the card of turn {number}."
 
 
@@ -212,14 +217,6 @@ def _decision(button: Button, filled: FormInput) -> Decision:
             return Reject(filled.text.strip())
         case _:
             return Approve(button.times)
-
-
-def _approved_text(times: int) -> str:
-    return "approved" if times == 1 else f"approved ×{times}"
-
-
-def _at_rest(agent: Agent) -> str:
-    return f"{agent.name} is {status_text(agent.status)}; press Resume so that it reads this."
 
 
 def _times(text: str) -> int:

@@ -42,18 +42,11 @@ def argument_changes(turn: Turn, as_text: Callable[[object], str]) -> tuple[Argu
     before, after = turn.proposal.call.arguments, turn.call.arguments
     names = [*before, *(name for name in after if name not in before)]
     changed = [name for name in names if name not in before or name not in after or before[name] != after[name]]
-    return tuple(
-        _change(
-            name,
-            as_text(before[name]) if name in before else None,
-            as_text(after[name]) if name in after else None,
-        )
-        for name in changed
-    )
-
-
-def _change(name: str, before: str | None, after: str | None) -> ArgumentChange:
-    return ArgumentChange(name, before, after, diff_of(before or "", after or ""))
+    found = []
+    for name in changed:
+        old, new = (as_text(values[name]) if name in values else None for values in (before, after))
+        found.append(ArgumentChange(name, old, new, diff_of(old or "", new or "")))
+    return tuple(found)
 
 
 def _is_short(text: str | None) -> bool:

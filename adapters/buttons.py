@@ -5,8 +5,8 @@ present state are looked up when a button is pressed.
 """
 
 import re
-from dataclasses import dataclass
-from typing import Any, Literal, Self, cast, get_args
+from dataclasses import astuple, dataclass
+from typing import ClassVar, Literal, Self, get_args
 
 from agent_core.errors import InvalidInput
 from agent_core.model.command import DIGEST_HEX_DIGITS
@@ -42,8 +42,28 @@ VIEW_LABELS: dict[ViewVerb, str] = {
 }
 
 
+class ButtonValue:
+    """What `Button` and `ViewButton` share: the text of a button is its four fields."""
+
+    __slots__ = ()
+    verbs: ClassVar[tuple[str, ...]]
+
+    def __str__(self) -> str:
+        verb, subject, number, shown = astuple(self)  # type: ignore[call-overload]  # both are dataclasses
+        return ":".join((verb, subject, str(number), *((shown,) if shown else ())))
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Parse what `str` returns; raise InvalidInput for anything else."""
+        found = VALUE_PATTERN.fullmatch(text)
+        if found is None or found["verb"] not in cls.verbs:
+            raise InvalidInput({"button": "This button is not one of Signoff's."})
+        fields = found["verb"], found["subject"], int(found["number"][:6]), found["shown"] or ""
+        return cls(*fields)  # type: ignore[call-arg]
+
+
 @dataclass(frozen=True, slots=True)
-class Button:
+class Button(ButtonValue):
     """`subject` is a turn's id, or an agent's for stop, resume, revoke and reply.
 
     `shown` is the turn's `control_hash` on every button that decides, and of the open proposal on a reply.
@@ -53,23 +73,15 @@ class Button:
     subject: str
     times: int = 1
     shown: str = ""
+    verbs = get_args(Verb)
 
     @property
     def label(self) -> str:
         return f"{LABELS[self.verb]} ×{self.times}" if self.times > 1 else LABELS[self.verb]
 
-    def __str__(self) -> str:
-        return _text(self.verb, self.subject, self.times, self.shown)
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Parse what `str` returns; raise InvalidInput for anything else."""
-        verb, subject, times, shown = _parts(text, Verb)
-        return cls(cast("Verb", verb), subject, times, shown)
-
 
 @dataclass(frozen=True, slots=True)
-class ViewButton:
+class ViewButton(ButtonValue):
     """A button that shows more or opens a form; `part` is the page number of a long text.
 
     `shown` as in `Button`, where the form decides.
@@ -79,27 +91,8 @@ class ViewButton:
     subject: str
     part: int = 1
     shown: str = ""
+    verbs = get_args(ViewVerb)
 
     @property
     def label(self) -> str:
         return VIEW_LABELS[self.verb]
-
-    def __str__(self) -> str:
-        return _text(self.verb, self.subject, self.part, self.shown)
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Parse what `str` returns; raise InvalidInput for anything else."""
-        verb, subject, part, shown = _parts(text, ViewVerb)
-        return cls(cast("ViewVerb", verb), subject, part, shown)
-
-
-def _text(verb: str, subject: str, number: int, shown: str) -> str:
-    return ":".join((verb, subject, str(number), *((shown,) if shown else ())))
-
-
-def _parts(text: str, verbs: Any) -> tuple[str, str, int, str]:
-    found = VALUE_PATTERN.fullmatch(text)
-    if found is None or found["verb"] not in get_args(verbs):
-        raise InvalidInput({"button": "This button is not one of Signoff's."})
-    return found["verb"], found["subject"], int(found["number"][:6]), found["shown"] or ""

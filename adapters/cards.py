@@ -9,6 +9,7 @@ from adapters.argument_changes import ArgumentChange, argument_changes, edited_b
 from adapters.buttons import Button
 from adapters.risk_labels import RiskLabel, alert_text, labels_of, risk_text
 from adapters.turn_state import StateParts, Tone, state_parts, state_text, tone_of
+from adapters.ui_text import offered_times
 from adapters.visible_text import readable, visible
 from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Finished, Paused, Stopped, Thinking
 from agent_core.model.command import Arguments, Preview
@@ -16,7 +17,6 @@ from agent_core.model.decision import Approve
 from agent_core.model.ids import TurnId
 from agent_core.model.turn import Turn, text_of
 
-APPROVE_TIMES = (3, 5, 10)
 LIVE_LINES = 12
 READ_UNTRUSTED = "⚠ has read untrusted content since the last decision"
 FROM_UNTRUSTED = "untrusted content"
@@ -71,9 +71,14 @@ class Card:
         return state_text(self.state_parts)
 
     @property
-    def standing(self) -> str:
+    def standing_parts(self) -> StateParts:
         """The state, followed by the question if there is one."""
-        return f"{self.state}. {self.question}" if self.question else self.state
+        return (*self.state_parts, f". {self.question}") if self.question else self.state_parts
+
+    @property
+    def standing(self) -> str:
+        """The state and the question as text, with times in UTC."""
+        return state_text(self.standing_parts)
 
     @property
     def risk(self) -> str:
@@ -86,8 +91,8 @@ class Card:
         return _after_alert(self.risks, self.headline)
 
 
-def turn_card(agent: Agent, turn: Turn) -> Card:
-    """The card of a turn in its present state."""
+def turn_card(agent: Agent, turn: Turn, continuous_limit: int | None = None) -> Card:
+    """The card of a turn in its present state; `continuous_limit` is the operator's limit for Approve ×N."""
     thoughts, changes = turn.proposal.thoughts, argument_changes(turn, as_text)
     spoken = (("Reasoning", thoughts.reasoning), ("Criticism", thoughts.criticism), ("Speak", thoughts.speak))
     return Card(
@@ -111,7 +116,7 @@ def turn_card(agent: Agent, turn: Turn) -> Card:
         lease=lease_text(agent) if _is_under_lease(agent, turn) else "",
         remark=readable(turn.remark),
         outcome=readable(_outcome(turn)),
-        buttons=_buttons(agent, turn),
+        buttons=_buttons(agent, turn, continuous_limit),
         edits=_edits(turn, changes),
         changes=tuple(
             Labelled(f"{visible(each.name)} · changed by {edited_by(turn)}", visible(each.change.body))
@@ -138,7 +143,6 @@ def summary_text(agent: Agent, turn: Turn) -> str:
 
 
 def brief_arguments(card: Card) -> str:
-    """The arguments on one line."""
     return " · ".join(" ".join(f"{argument.label}: {argument.text}".split()) for argument in card.arguments)
 
 
@@ -172,7 +176,6 @@ def status_word(status: AgentStatus) -> str:
 
 
 def spend_text(agent: Agent) -> str:
-    """What an agent has spent of its budget."""
     spent = money(agent.budget.spent)
     return f"{spent} of {money(agent.budget.limit)}" if agent.budget.limit is not None else f"{spent} spent"
 
@@ -254,13 +257,13 @@ def _is_under_lease(agent: Agent, turn: Turn) -> bool:
     )
 
 
-def _buttons(agent: Agent, turn: Turn) -> tuple[Button, ...]:
+def _buttons(agent: Agent, turn: Turn, continuous_limit: int | None) -> tuple[Button, ...]:
     shown = turn.control_hash
     match turn.state:
         case "proposed":
             return (
                 Button("approve", turn.id, shown=shown),
-                *(Button("approve", turn.id, times, shown) for times in APPROVE_TIMES),
+                *(Button("approve", turn.id, times, shown) for times in offered_times(continuous_limit)),
                 Button("edit", turn.id, shown=shown),
                 Button("reject", turn.id, shown=shown),
                 Button("stop", agent.id),

@@ -5,7 +5,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from difflib import get_close_matches
 
@@ -37,28 +37,6 @@ OUTCOMES = ("running", "done", "failed", "stopped", "interrupted", "not run")
 # The start of a formula in a spreadsheet, also in one that splits cells at semicolons or tabs.
 FORMULA = re.compile(r"(\A|[;\t\r\n])(?=[\"'\s]*[=+\-@\uff1d\uff0b\uff0d\uff20])")
 
-COLUMNS = (
-    "at",
-    "agent",
-    "turn",
-    "what",
-    "command",
-    "classes",
-    "who",
-    "who_kind",
-    "right",
-    "granted_at",
-    "outcome",
-    "detail",
-    "act",
-    "who_id",
-    "agent_id",
-    "turn_id",
-    "shown_hash",
-    "run_hash",
-    "id",
-)
-
 
 async def newest_rows(views: AgentViews, origin: Origin, wanted: LogFilter) -> Answer:
     """The newest rows as text, all rows as files; raise NotAllowed, or InvalidInput for an unknown name."""
@@ -72,7 +50,6 @@ async def newest_rows(views: AgentViews, origin: Origin, wanted: LogFilter) -> A
 
 
 def head_text(whose: str, count: int) -> str:
-    """The heading above the rows."""
     head = f"Decision log of {visible(whose)}" if whose else "Decision log of this channel"
     if not count:
         return f"{head}: nothing yet."
@@ -80,7 +57,6 @@ def head_text(whose: str, count: int) -> str:
 
 
 def row_text(entry: AuditEntry) -> str:
-    """A row as one line of text."""
     parts = (
         time_text(entry.at),
         entry.agent_name,
@@ -161,29 +137,32 @@ def _written(entries: Sequence[AuditEntry], prefix: str) -> tuple[Attachment, ..
     return tuple(Attachment(prefix + name, text.encode(), is_readable=False) for name, text in files)
 
 
+# The columns of both files, in order.
+COLUMNS: Mapping[str, Callable[[AuditEntry], object]] = {
+    "at": lambda entry: entry.at.isoformat(),
+    "agent": lambda entry: entry.agent_name,
+    "turn": lambda entry: entry.turn_number or "",
+    "what": lambda entry: DECISIONS.get(entry.act, entry.act).removesuffix(":"),
+    "command": lambda entry: entry.command,
+    "classes": lambda entry: list(entry.risks),
+    "who": lambda entry: entry.by.display,
+    "who_kind": lambda entry: entry.by.kind,
+    "right": right_text,
+    "granted_at": lambda entry: entry.granted_at.isoformat() if entry.granted_at else "",
+    "outcome": lambda entry: entry.outcome,
+    "detail": lambda entry: entry.detail,
+    "act": lambda entry: entry.act,
+    "who_id": lambda entry: entry.by.id,
+    "agent_id": lambda entry: entry.agent_id,
+    "turn_id": lambda entry: entry.turn_id or "",
+    "shown_hash": lambda entry: entry.shown_hash,
+    "run_hash": lambda entry: entry.run_hash,
+    "id": lambda entry: entry.id,
+}
+
+
 def _fields(entry: AuditEntry) -> dict[str, object]:
-    values = (
-        entry.at.isoformat(),
-        entry.agent_name,
-        entry.turn_number or "",
-        DECISIONS.get(entry.act, entry.act).removesuffix(":"),
-        entry.command,
-        list(entry.risks),
-        entry.by.display,
-        entry.by.kind,
-        right_text(entry),
-        entry.granted_at.isoformat() if entry.granted_at else "",
-        entry.outcome,
-        entry.detail,
-        entry.act,
-        entry.by.id,
-        entry.agent_id,
-        entry.turn_id or "",
-        entry.shown_hash,
-        entry.run_hash,
-        entry.id,
-    )
-    return dict(zip(COLUMNS, values, strict=True))
+    return {name: read(entry) for name, read in COLUMNS.items()}
 
 
 def _cell(value: object) -> str:

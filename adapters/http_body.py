@@ -1,17 +1,19 @@
-"""Reads the body of an HTTP request within a size limit and a timeout; a sender's fault becomes an HTTP error.
-
-Used by all surfaces that receive HTTP requests.
-"""
+"""Reads HTTP bodies up to a size limit: requests, where a sender's fault becomes an HTTP error, and responses."""
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from aiohttp import web
+from aiohttp import ClientResponse, web
 from aiohttp.http_exceptions import HttpProcessingError
 
+CHUNK_BYTES = 65_536
 BODY_TIMEOUT_SECONDS = 30.0
 BODY_TIMEOUT = web.AppKey("body_timeout", float)  # seconds; an application may set its own
+
+
+class ReplyTooLong(Exception):
+    """A response is larger than allowed."""
 
 
 @asynccontextmanager
@@ -39,6 +41,16 @@ async def read_body(request: web.Request, max_bytes: int) -> bytes:
             body += chunk
             if len(body) > max_bytes:
                 raise web.HTTPRequestEntityTooLarge(max_bytes, len(body))
+    return bytes(body)
+
+
+async def read_limited(reply: ClientResponse, max_bytes: int) -> bytes:
+    """The decompressed body of a response; raise ReplyTooLong as soon as it exceeds `max_bytes`."""
+    body = bytearray()
+    async for chunk in reply.content.iter_chunked(CHUNK_BYTES):
+        body += chunk
+        if len(body) > max_bytes:
+            raise ReplyTooLong
     return bytes(body)
 
 

@@ -100,7 +100,8 @@ class ThreadCommands:
         if said:
             goals = re.sub(r"\Aset\b:?", "", said, count=1, flags=re.IGNORECASE)
             changed = await self.agent_settings.set_goals(agent.id, _each(goals), origin)
-        return _wanted("\n".join((f"Goals of {changed.name}:", *_numbered(changed.goals))))
+        numbered = (f"{number}. {goal}" for number, goal in enumerate(changed.goals, 1))
+        return _wanted("\n".join((f"Goals of {changed.name}:", *numbered)))
 
     async def _budget(self, agent: Agent, said: str, origin: Origin) -> Answer:
         word, rest = first_word(said)
@@ -196,10 +197,6 @@ def _wanted(text: str, file: Attachment | None = None) -> Answer:
 def _each(said: str) -> tuple[str, ...]:
     """The goals between semicolons or line ends, without list markers."""
     return tuple(LIST_MARKER.sub("", goal).strip() for goal in re.split(r"[;\n]", said))
-
-
-def _numbered(goals: tuple[str, ...]) -> list[str]:
-    return [f"{number}. {goal}" for number, goal in enumerate(goals, 1)]
 
 
 def _limit(said: str) -> Decimal | None:

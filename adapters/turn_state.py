@@ -1,5 +1,7 @@
 """The state of a turn in words: what happened, who decided and when. `cards` puts it on the card."""
 
+import re
+from collections.abc import Callable
 from datetime import datetime
 from typing import Literal, TypeAlias
 
@@ -15,6 +17,21 @@ StateParts: TypeAlias = tuple[str | datetime, ...]
 def state_text(parts: StateParts) -> str:
     """A state as text, with its times in UTC."""
     return "".join(f"{part:%H:%M} UTC" if isinstance(part, datetime) else part for part in parts)
+
+
+def cut_parts(parts: StateParts, most: int, cut: Callable[[str, int], str]) -> tuple[StateParts, bool]:
+    """The parts on one line, with at most `most` characters of text, and whether `cut` shortened a text."""
+    shown: list[str | datetime] = []
+    for part in parts:
+        if isinstance(part, str):
+            text = re.sub(r"\s+", " ", part)
+            shown.append(cut(text, most))
+            if shown[-1] != text:
+                return tuple(shown), True
+            most -= len(text)
+        else:
+            shown.append(part)
+    return tuple(shown), False
 
 
 def state_parts(turn: Turn) -> StateParts:

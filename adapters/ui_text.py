@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agent_core.model.command import RISK_CLASSES, RiskClass
+from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS
 from agent_core.model.lease import covered_classes
 from agent_core.model.lines import counted
 
+APPROVE_TIMES = (3, 5, 10)
 FIRST_LINES, FIRST_CHARACTERS = 12, 1200
 JUST_NOW = "just now"
 STOP_MEANS = "This ends what it is doing. It continues only after Resume."
@@ -51,6 +53,17 @@ def covered_text(risks: Sequence[RiskClass]) -> str:
     asked = [risk for risk in RISK_CLASSES if risk not in covered]
     still = f" Still asks for: {', '.join(asked)}." if asked else ""
     return f"This command and the next ones run without asking. Covered: {', '.join(covered)}.{still}"
+
+
+def most_times(continuous_limit: int | None) -> int:
+    """The highest N of Approve ×N under the operator's limit; None is no limit."""
+    return min(continuous_limit or MAX_LEASE_COMMANDS, MAX_LEASE_COMMANDS)
+
+
+def offered_times(continuous_limit: int | None) -> tuple[int, ...]:
+    """The N of Approve ×N that a card offers; none if the operator's limit is 1."""
+    most = most_times(continuous_limit)
+    return tuple(times for times in APPROVE_TIMES if times <= most) or ((most,) if most >= MIN_LEASE_COMMANDS else ())
 
 
 def first_lines(text: str) -> tuple[str, bool]:

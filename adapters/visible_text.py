@@ -58,13 +58,8 @@ def without_marks(text: str, original: str) -> str:
     """The inverse of `visible`: marks of invisible characters of the original become these characters again."""
     if "⟨" not in text:
         return text
-    found = {mark_of(character): character for character in hidden_in(original)}
+    found = {mark_of(hidden[0]): hidden[0] for hidden in HIDDEN.finditer(original)}
     return _MARKED.sub(lambda mark: found.get(mark[0], mark[0]) if mark[0] not in original else mark[0], text)
-
-
-def hidden_in(text: str) -> set[str]:
-    """The invisible characters of a text."""
-    return {found[0] for found in HIDDEN.finditer(text)}
 
 
 def mark_of(character: str) -> str:

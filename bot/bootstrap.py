@@ -47,7 +47,6 @@ class Signoff:
         return self.models.model
 
     def connections(self) -> Mapping[SurfaceName, ChatConnection]:
-        """The connections to the enabled chat platforms, by the platform's name."""
         return {each.surface.name: each.connect(self.actions, self.core) for each in self.platforms}
 
 

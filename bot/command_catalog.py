@@ -1,6 +1,6 @@
 """All commands of agents, and which of them are enabled by the settings and the machine."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from agent_core.assembly import CommandParts
@@ -62,7 +62,7 @@ class CommandCatalog:
             *HistoryCommands(parts.database).commands,
             *AgentCommands(parts.helpers).commands,
             *FunctionCommands(parts.metered_model).commands,
-            *_switched(ProgramCommands(sandbox=tools.sandbox).commands, tools.no_programs),
+            *(each.switched(tools.no_programs) for each in ProgramCommands(sandbox=tools.sandbox).commands),
             *MediaCommands(
                 images=tools.images,
                 transcriber=tools.transcriber,
@@ -86,10 +86,6 @@ class CommandCatalog:
         if not self.settings.allow_downloads:
             reasons["download_file"] = NO_DOWNLOADS
         return tuple(each.switched(reasons.get(each.spec.name, "")) for each in commands)
-
-
-def _switched(commands: Sequence[Command], off: str) -> tuple[Command, ...]:
-    return tuple(each.switched(off) for each in commands)
 
 
 def _must_be_known(variable: str, names: Iterable[str], known: Collection[str]) -> None:

@@ -40,17 +40,14 @@ class Chats:
 
     @property
     def routes(self) -> Sequence[web.RouteDef]:
-        """The HTTP routes of all platforms."""
         return tuple(route for chat in self.connections.values() for route in chat.routes)
 
     @property
     def heard(self) -> Mapping[str, Callable[[], datetime | None]]:
-        """The time at which each platform last sent an event."""
         return {name: partial(getattr, chat, "heard_at") for name, chat in self.connections.items()}
 
     @property
     def listening(self) -> tuple[Awaitable[None], ...]:
-        """The listener of each platform; each runs until cancelled."""
         return tuple(chat.run() for chat in self.connections.values())
 
 

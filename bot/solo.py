@@ -15,7 +15,7 @@ from adapters.actions import ActionDispatcher
 from adapters.cards import status_text
 from adapters.settings_file import read_settings, write_settings
 from adapters.terminal.console import DONE, Console
-from adapters.terminal.questions import ask_name, ask_role_and_goals, is_complete
+from adapters.terminal.input_prompts import ask_name, ask_role_and_goals, is_complete
 from adapters.terminal.render import said_text
 from adapters.terminal.streams import Streams, standard
 from adapters.terminal.surface import CHANNEL, TerminalSurface, person

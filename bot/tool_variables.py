@@ -1,156 +1,142 @@
 """The variables of the tools that commands use: programs, the web, images, audio and posts."""
 
+from functools import partial
+
 from bot.variable import KEY, WEB_ADDRESS, Variable
 
-PROGRAMS, REACH, MEDIA, POSTS = "Programs of agents", "The web", "Pictures and sound", "Posts on X"
+programs = partial(Variable, section="Programs of agents")
+reach = partial(Variable, section="The web")
+media = partial(Variable, section="Pictures and sound")
+posts = partial(Variable, section="Posts on X")
 TOOLS = (
-    Variable(
+    programs(
         name="EXECUTE_LOCAL_COMMANDS",
-        section=PROGRAMS,
         meaning="Whether agents may propose to run programs and shell lines. They run in a sandbox, or not at all.",
         rule="true or false",
         default="false",
         example="true",
     ),
-    Variable(
+    programs(
         name="SANDBOX",
-        section=PROGRAMS,
         meaning="Where programs run. Docker wants a daemon that this process may use.",
         rule="bubblewrap or docker",
         default="bubblewrap",
         example="docker",
     ),
-    Variable(
+    programs(
         name="SANDBOX_IMAGE",
-        section=PROGRAMS,
         meaning="The image that programs run in with SANDBOX=docker. It must hold a shell and python3.",
         rule="the name of an image",
         default="python:3.12-slim",
         example="python:3.13-slim",
     ),
-    Variable(
+    reach(
         name="ALLOW_DOWNLOADS",
-        section=REACH,
         meaning="Whether agents may propose to download files.",
         rule="true or false",
         default="false",
         example="true",
     ),
-    Variable(
+    reach(
         name="ALLOW_INTERNAL_HOSTS",
-        section=REACH,
         meaning="Internal hosts that agents may reach although no address inside your network is open to them.",
         rule="host names, addresses or networks with commas between them",
         default="none",
         example="wiki.intern.example.com,10.20.0.0/16",
     ),
-    Variable(
+    media(
         name="IMAGE_MODEL",
-        section=MEDIA,
         meaning="The model of the OpenAI-compatible endpoint that draws pictures.",
         rule="a model name",
         default="gpt-image-2.5-flare at OpenAI; elsewhere no pictures are drawn",
         example="gpt-image-2.5-flare",
     ),
-    Variable(
+    media(
         name="AUDIO_MODEL",
-        section=MEDIA,
         meaning="The model of the OpenAI-compatible endpoint that writes down what is said in audio files.",
         rule="a model name",
         default="gpt-transcribe at OpenAI; elsewhere audio is not read",
         example="gpt-transcribe",
     ),
-    Variable(
+    media(
         name="SPEECH_MODEL",
-        section=MEDIA,
         meaning="The model of the OpenAI-compatible endpoint that speaks audio notes.",
         rule="a model name",
         default="no audio notes",
         example="gpt-4o-mini-tts",
     ),
-    Variable(
+    media(
         name="SD_WEBUI_URL",
-        section=MEDIA,
         meaning="A Stable Diffusion WebUI with its API switched on, which then draws the pictures.",
         rule=WEB_ADDRESS,
         default="pictures are drawn by IMAGE_MODEL",
         example="http://127.0.0.1:7860",
     ),
-    Variable(
+    media(
         name="SD_WEBUI_AUTH",
-        section=MEDIA,
         meaning="User and password of that WebUI, where it wants them.",
         rule="a user, a colon and a password, without blanks",
         default="none",
         example="user:password",
     ),
-    Variable(
+    media(
         name="HUGGINGFACE_API_TOKEN",
-        section=MEDIA,
         meaning="The key of Hugging Face's inference API, for the two models below.",
         rule=KEY,
         default="Hugging Face is not asked",
         example="hf_your-token",
     ),
-    Variable(
+    media(
         name="HUGGINGFACE_API_URL",
-        section=MEDIA,
         meaning="Another address of that API: that of a proxy, or of an endpoint of your own.",
         rule=WEB_ADDRESS,
         default="Hugging Face's own",
         example="https://inference.example.com",
     ),
-    Variable(
+    media(
         name="HUGGINGFACE_IMAGE_MODEL",
-        section=MEDIA,
         meaning="The model there that draws pictures, in place of IMAGE_MODEL.",
         rule="a model name",
         default="pictures are drawn by IMAGE_MODEL",
         example="stabilityai/stable-diffusion-3.5-large",
     ),
-    Variable(
+    media(
         name="HUGGINGFACE_AUDIO_MODEL",
-        section=MEDIA,
         meaning="The model there that reads audio files, in place of AUDIO_MODEL.",
         rule="a model name",
         default="audio is read by AUDIO_MODEL",
         example="openai/whisper-large-v3",
     ),
-    Variable(
+    posts(
         name="X_API_KEY",
-        section=POSTS,
         meaning="The API key of an app on X. All four keys together let agents propose posts.",
         rule=KEY,
         default="no posts",
         example="your-api-key",
     ),
-    Variable(
+    posts(
         name="X_API_SECRET",
-        section=POSTS,
         meaning="The secret of that API key.",
         rule=KEY,
         default="no posts",
         example="your-api-secret",
     ),
-    Variable(
+    posts(
         name="X_ACCESS_TOKEN",
-        section=POSTS,
         meaning="The access token of the account that posts.",
         rule=KEY,
         default="no posts",
         example="your-access-token",
     ),
-    Variable(
+    posts(
         name="X_ACCESS_TOKEN_SECRET",
-        section=POSTS,
         meaning="The secret of that access token.",
         rule=KEY,
         default="no posts",
         example="your-access-token-secret",
     ),
-    Variable(
+    posts(
         name="X_API_URL",
-        section=POSTS,
         meaning="Another address of X's API, such as that of a proxy.",
         rule=WEB_ADDRESS,
         default="https://api.twitter.com",

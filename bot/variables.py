@@ -1,56 +1,53 @@
 """The documentation of every environment variable. `.env.example` and the reference page are generated from it."""
 
+from functools import partial
+
 from bot.model_variables import MINDS
 from bot.platforms.settings import PLATFORM_VARIABLES
 from bot.tool_variables import TOOLS
 from bot.variable import FOLDER, KEY, WEB_ADDRESS, Variable
 
-WHERE = "Where it runs"
-LIMITS, LOGS = "What agents may do", "What is logged"
+runtime = partial(Variable, section="Where it runs")
+limit = partial(Variable, section="What agents may do")
+log = partial(Variable, section="What is logged")
 TABLE = (
-    Variable(
+    runtime(
         name="SIGNOFF_HOME",
-        section=WHERE,
         meaning="The data folder: the database and the agents' files.",
         rule=FOLDER,
         default=".signoff in the working directory",
         example="/var/lib/signoff",
     ),
-    Variable(
+    runtime(
         name="HOST",
-        section=WHERE,
         meaning="The network address the page listens at. Any but 127.0.0.1, localhost and ::1 wants WEB_TOKEN.",
         rule="a host name or an IP address",
         default="127.0.0.1",
         example="0.0.0.0",  # noqa: S104 (an example; it wants WEB_TOKEN)
     ),
-    Variable(
+    runtime(
         name="PORT",
-        section=WHERE,
         meaning="The port the page listens at.",
         rule="a number from 1 to 65535",
         default="8700",
         example="8700",
     ),
-    Variable(
+    runtime(
         name="WEB_TOKEN",
-        section=WHERE,
         meaning="What a browser must show before it sees the page.",
         rule=KEY,
         default="none: whoever can reach the page may use it",
         example="choose-16-or-more-characters",
     ),
-    Variable(
+    runtime(
         name="PUBLIC_URL",
-        section=WHERE,
         meaning="The page's address as people type it, when a proxy stands before it. Wants WEB_TOKEN.",
         rule=WEB_ADDRESS,
         default="HOST and PORT",
         example="https://signoff.example.com",
     ),
-    Variable(
+    runtime(
         name="DATABASE_URL",
-        section=WHERE,
         meaning="The database. With SQLite everything is one process; `web` and `worker` want PostgreSQL.",
         rule="the address of a SQLite file or of a PostgreSQL database",
         default="the SQLite file signoff.db in the data folder",
@@ -59,73 +56,64 @@ TABLE = (
     *MINDS,
     *PLATFORM_VARIABLES,
     *TOOLS,
-    Variable(
+    limit(
         name="DEFAULT_BUDGET_USD",
-        section=LIMITS,
         meaning="The budget of a new agent in US dollars, where the form names none.",
         rule="an amount above 0",
         default="no limit",
         example="5",
     ),
-    Variable(
+    limit(
         name="GUESTS_MAY_CREATE",
-        section=LIMITS,
         meaning="Whether guests of a channel may make agents. Their agents ask for each command, and members decide.",
         rule="true or false",
         default="false: only full members make agents",
         example="true",
     ),
-    Variable(
+    limit(
         name="MAX_AGENTS_PER_CHANNEL",
-        section=LIMITS,
         meaning="How many agents a channel may have, with their helpers.",
         rule="a number from 1 to 10000",
         default="200",
         example="50",
     ),
-    Variable(
+    limit(
         name="MAX_AGENTS_PER_PERSON",
-        section=LIMITS,
         meaning="How many agents one person may have in a workspace, their helpers not counted.",
         rule="a number from 1 to 10000",
         default="50",
         example="10",
     ),
-    Variable(
+    limit(
         name="CONTINUOUS_LIMIT",
-        section=LIMITS,
         meaning="The most commands that one approval may let run: by Approve ×N, and by --continuous in a terminal.",
         rule="a number from 1",
         default="no limit for --continuous, 50 for Approve ×N",
         example="20",
     ),
-    Variable(
+    limit(
         name="DISABLED_COMMANDS",
-        section=LIMITS,
         meaning="Commands that no agent has.",
         rule="names of commands with commas between them",
         default="none",
         example="delete_file,append_to_file",
     ),
-    Variable(
+    limit(
         name="DISABLED_CATEGORIES",
-        section=LIMITS,
         meaning="Families of commands that no agent has.",
         rule="names of categories with commas between them",
         default="none",
         example="files",
     ),
-    Variable(
+    log(
         name="LOG_LEVEL",
-        section=LOGS,
         meaning="What is worth a line in the log.",
         rule="DEBUG, INFO, WARNING, ERROR or CRITICAL",
         default="INFO",
         example="INFO",
     ),
-    Variable(
+    log(
         name="LOG_FORMAT",
-        section=LOGS,
         meaning="How a line of the log is written.",
         rule="text or json",
         default="text",

@@ -18,7 +18,6 @@ class BackgroundTasks:
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def __call__(self, work: Coroutine[Any, Any, object]) -> None:
-        """Start the coroutine as a task."""
         task = asyncio.create_task(_run_logged(work))
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)

@@ -1,13 +1,29 @@
-"""The refusals that a listener shows to a person whose click, form, command or message could not be carried out."""
+"""When a click, form, command or message cannot be carried out: the person is told, and an old card is redrawn."""
 
 import logging
-from collections.abc import Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
-from agent_core.errors import CommandError, NotFound, PersonError, SurfaceError
+from adapters.buttons import Button
+from adapters.chat.services import ChatServices
+from agent_core.errors import (
+    AlreadyDecided,
+    ChangedSinceShown,
+    CommandError,
+    NotFound,
+    NotPossible,
+    PersonError,
+    SurfaceError,
+)
+from agent_core.model.actors import Origin
+from agent_core.model.agent import Agent
+from agent_core.model.ids import AgentId, TurnId
+from agent_core.model.turn import Turn
 
 T = TypeVar("T")
+DrawAgain: TypeAlias = Callable[[Agent, Turn], Awaitable[None]]
 logger = logging.getLogger(__name__)
 
 WENT_WRONG = "Something went wrong inside Signoff; see its log. Nothing was decided: try again."
@@ -39,3 +55,25 @@ async def attempt(work: Awaitable[T]) -> T | RefusedAction:
     except Exception as error:
         logger.exception("listener failed")
         return RefusedAction(WENT_WRONG, error)
+
+
+@asynccontextmanager
+async def redraw_outdated(
+    button: Button, origin: Origin, context: ChatServices, draw_again: DrawAgain
+) -> AsyncIterator[None]:
+    """Carry out the button's action; if the card is outdated, update it in the background and raise the error."""
+    try:
+        yield
+    except (AlreadyDecided, ChangedSinceShown, NotPossible):
+        context.soon(_draw_again(button, origin, context, draw_again))
+        raise
+
+
+async def _draw_again(button: Button, origin: Origin, context: ChatServices, draw_again: DrawAgain) -> None:
+    turn_id = TurnId(button.subject)
+    if button.verb in ("stop", "resume", "revoke", "reply"):
+        newest = await context.views.newest_turn(origin.channel, AgentId(button.subject))
+        if newest is None:
+            return
+        turn_id = newest.id
+    await draw_again(*await context.views.turn(origin.channel, turn_id))

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from adapters.actions import ActionDispatcher
 from adapters.chat.background import BackgroundTasks
-from adapters.thread_commands import ThreadCommands
 from agent_core.ports.clock import Clock
 from agent_core.service.agents import AgentService
 from agent_core.service.drafting import AgentDrafting
@@ -20,7 +19,6 @@ class ChatServices:
     actions: ActionDispatcher
     service: AgentService
     views: AgentViews
-    thread_commands: ThreadCommands
     drafting: AgentDrafting
     uploads: FileUploads
     inbound_log: InboundLog

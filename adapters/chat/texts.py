@@ -9,12 +9,10 @@ AT_REST = ("stopped", "paused", "finished")  # the kinds of notices that offer R
 
 
 def creation_text(agent: Agent) -> str:
-    """The confirmation for the person who created an agent."""
     return f"{agent.name} was created and is thinking. Its thread opens in this channel."
 
 
 def deletion_text(agent: Agent, by: Actor) -> str:
-    """The confirmation that an agent was deleted."""
     return f"{agent.name} was deleted by {by}, with its history, memory and files."
 
 

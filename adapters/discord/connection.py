@@ -16,7 +16,6 @@ from discord.webhook.async_ import async_context
 from adapters.chat.catchup import HEARTBEAT_SECONDS, CatchUp
 from adapters.discord.api.base_urls import BaseUrls, RedirectedAnswers
 from adapters.discord.api.client import LOGIN_REMEDY, DiscordApi
-from adapters.discord.inbound.catchup import DiscordThreadReader
 from adapters.discord.inbound.clicks import DiscordClickListener, is_shown, parts_of, said_by
 from adapters.discord.inbound.context import DiscordContext
 from adapters.discord.inbound.downloads import read_file
@@ -76,13 +75,10 @@ class SignoffClient(discord.Client):
             await self._began(guild)
 
     async def on_guild_available(self, guild: discord.Guild) -> None:
-        """A server is available again."""
         if self.is_ready():
             await self._began(guild)
 
-    async def on_guild_join(self, guild: discord.Guild) -> None:
-        """The bot was invited to a server, possibly again."""
-        await self.on_guild_available(guild)
+    on_guild_join = on_guild_available  # the bot was invited to a server, possibly again
 
     async def _began(self, guild: discord.Guild) -> None:
         if self.connection:
@@ -132,8 +128,7 @@ class DiscordConnection:
     def __post_init__(self) -> None:
         slash, self.clicks = DiscordSlashListener(self.context), DiscordClickListener(self.context)
         self.messages, self.forms = DiscordMessageListener(self.context), DiscordModalListener(self.context)
-        reader = DiscordThreadReader(self.context, self.messages)
-        self.catch_up = CatchUp(surface="discord", context=self.context, read_thread=reader.read)
+        self.catch_up = CatchUp(surface="discord", context=self.context, read_thread=self.messages.read_thread)
         self.client.tree.add_command(commands_of(slash))
         self.client.add_dynamic_items(*parts_of(self.clicks))
         self.client.connection = self

@@ -79,7 +79,7 @@ class SlackConnection:
     async def prepare(self) -> None:
         """Test the tokens; raise SettingsError if Slack rejects one. An unreachable Slack is no error."""
         try:
-            await self.context.calls.tokens.prepare()
+            await self.context.calls.tokens.source.prepare()
         except SurfaceError as fault:
             logger.warning("slack unreachable, retrying", extra={"why": str(fault)})
         if self.app_token:
@@ -88,7 +88,7 @@ class SlackConnection:
     async def run(self) -> None:
         """Listen until cancelled; missed messages are read as soon as Slack's first event arrives."""
         await self._prepare_tokens()
-        for install in await self.context.calls.tokens.every():
+        for install in await self.context.calls.tokens.source.every():
             self.context.soon(self.context.directory.warm(install.workspace))
         try:
             if self.app_token:
@@ -112,7 +112,7 @@ class SlackConnection:
     async def _prepare_tokens(self) -> None:
         while True:
             try:
-                return await self.context.calls.tokens.prepare()
+                return await self.context.calls.tokens.source.prepare()
             except SurfaceError:
                 await self.context.clock.sleep(RETRY_SECONDS)
 
@@ -136,7 +136,7 @@ class SlackConnection:
     async def _on_hearing(self) -> None:
         while True:
             try:
-                for install in await self.context.calls.tokens.every():
+                for install in await self.context.calls.tokens.source.every():
                     await self.catch_up.read(install.workspace)
             except DatabaseAway:
                 await self.context.clock.sleep(RETRY_SECONDS)
@@ -148,7 +148,7 @@ class SlackConnection:
         while True:
             await self.context.clock.sleep(HEARTBEAT_SECONDS)
             if not self.behind and await is_connected():
-                for install in await self.context.calls.tokens.every():
+                for install in await self.context.calls.tokens.source.every():
                     await self.catch_up.keep_time(install.workspace)
 
     async def _receive(self, request: web.Request) -> web.Response:

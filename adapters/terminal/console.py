@@ -8,20 +8,9 @@ from typing import assert_never
 from adapters.actions import ActionDispatcher, FormInput
 from adapters.buttons import Button
 from adapters.cards import status_text
-from adapters.terminal.input_parser import (
-    Answer,
-    ApproveKey,
-    EditKey,
-    FreeText,
-    HelpKey,
-    ReviewKey,
-    StopKey,
-    UnclearWord,
-    parse_answer,
-    settlement,
-)
+from adapters.terminal.input_parser import Answer, ApproveKey, FreeText, UnclearWord, parse_answer, settlement
+from adapters.terminal.input_prompts import ask_arguments
 from adapters.terminal.json_record import ENDED, record
-from adapters.terminal.questions import ask_arguments
 from adapters.terminal.render import (
     card_text,
     confirmation,
@@ -36,15 +25,7 @@ from adapters.terminal.render import (
     visible_state,
 )
 from adapters.terminal.streams import Streams
-from adapters.terminal.surface import (
-    AdvancedEvent,
-    CardEvent,
-    Event,
-    HaltedEvent,
-    NoticeEvent,
-    StatusEvent,
-    TerminalSurface,
-)
+from adapters.terminal.surface import CardEvent, Event, NoticeEvent, StatusEvent, TerminalSurface
 from adapters.ui_text import REVIEWS
 from adapters.visible_text import visible
 from agent_core.errors import NotFound, NotPossible, PersonError
@@ -92,14 +73,18 @@ class Console:
 
     def advanced(self) -> None:
         """Call this when the agent can do nothing more without a person."""
-        self.surface.events.put_nowait(AdvancedEvent())
+        self.surface.events.put_nowait("advanced")
 
     def halt(self) -> None:
         """Stop the agent, also while a question waits for an answer."""
         self._is_halted = True
-        self.surface.events.put_nowait(HaltedEvent())
+        self.surface.events.put_nowait("halted")
         if self._reading:
             self._reading.cancel()
+
+    @property
+    def _can_approve_more(self) -> bool:
+        return self.actions.service.continuous_limit != 1
 
     async def _handle(self, event: Event) -> bool:
         """Handle an event; return whether it was the last one."""
@@ -112,11 +97,11 @@ class Console:
                 self._unanswered = max(0, self._unanswered - is_answer)
             case StatusEvent(agent):
                 self._show_status(agent)
-            case HaltedEvent():
+            case "halted":
                 await self._stop()
-            case AdvancedEvent() if self.agent.is_at_rest:
+            case "advanced" if self.agent.is_at_rest:
                 return True
-            case AdvancedEvent():
+            case "advanced":
                 if not self._unanswered:
                     await self._ask()
             case _:
@@ -151,7 +136,7 @@ class Console:
                 return
             await self._repeat_card(turn)
             self.streams.forget()
-            self.streams.write(question(turn, self.streams.look))
+            self.streams.write(question(turn, self.streams.look, can_approve_more=self._can_approve_more))
             line = await self._line()
             if line is None:
                 await self._stop()
@@ -202,24 +187,20 @@ class Console:
 
     async def _decide(self, turn: Turn, answer: Answer) -> None:
         match answer:
-            case StopKey():
+            case "stop":
                 await self._stop()
-            case HelpKey() | UnclearWord():
-                self._explain(turn, answer)
+            case "help":
+                self.streams.write(help_text(turn, self.streams.look, can_approve_more=self._can_approve_more))
+            case UnclearWord(word):
+                self.streams.write(unclear_text(word, self.streams.look))
             case ApproveKey(times):
                 await self._press(Button("approve", turn.id, times, turn.control_hash))
-            case EditKey():
+            case "edit":
                 await self._edit(turn)
-            case ReviewKey():
+            case "review":
                 await self._review(turn)
             case FreeText(text):
                 await self._send(turn, text)
-
-    def _explain(self, turn: Turn, answer: HelpKey | UnclearWord) -> None:
-        look = self.streams.look
-        self.streams.write(
-            unclear_text(answer.word, look) if isinstance(answer, UnclearWord) else help_text(turn, look)
-        )
 
     async def _send(self, turn: Turn, text: str) -> None:
         if text:
@@ -250,11 +231,9 @@ class Console:
     async def _approve_or_stop(self, turn: Turn) -> None:
         """Approve an open turn if the lease covers it; else stop the agent."""
         agent = await self.views.agent(self.origin.channel, turn.agent_id)
-        if not self._is_covered(agent, turn):
-            self._say(NOT_COVERED)
-            await self._stop()
-            return
         try:
+            if not self._is_covered(agent, turn):
+                raise NotPossible(NOT_COVERED)
             await self._press(Button("approve", turn.id, shown=turn.control_hash))
         except PersonError as error:
             self._say(str(error))
@@ -297,4 +276,4 @@ class Console:
 
 
 def _is_for_any_turn(answer: Answer) -> bool:
-    return isinstance(answer, StopKey | HelpKey) or (isinstance(answer, FreeText) and answer.is_verb)
+    return answer in ("stop", "help") or (isinstance(answer, FreeText) and answer.is_verb)

@@ -2,13 +2,14 @@
 
 import re
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from adapters.thread_commands import is_thread_command
 from agent_core.errors import InvalidInput
 from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS, Settlement
 from agent_core.model.note import is_question
 
+Key: TypeAlias = Literal["edit", "review", "stop", "help"]
 SETTLEMENTS: dict[str, Settlement] = {"r": "run again", "i": "it ran", "s": "skip"}
 
 
@@ -17,26 +18,6 @@ class ApproveKey:
     """Approve this command, and the next ones up to `times` in all."""
 
     times: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class EditKey:
-    """Change the arguments first."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReviewKey:
-    """Have the model criticise its proposal, then ask again."""
-
-
-@dataclass(frozen=True, slots=True)
-class StopKey:
-    """Stop the agent."""
-
-
-@dataclass(frozen=True, slots=True)
-class HelpKey:
-    """Say what the keys do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +44,9 @@ class FreeText:
         return is_question(self.text)
 
 
-Answer: TypeAlias = ApproveKey | EditKey | ReviewKey | StopKey | HelpKey | UnclearWord | FreeText
-KEYS: dict[str, Answer] = {
-    "y": ApproveKey(),
-    "yes": ApproveKey(),
-    "e": EditKey(),
-    "s": ReviewKey(),
-    "n": StopKey(),
-    "?": HelpKey(),
-}
+Answer: TypeAlias = ApproveKey | Key | UnclearWord | FreeText
+APPROVE = ApproveKey()
+KEYS: dict[str, Answer] = {"y": APPROVE, "yes": APPROVE, "e": "edit", "s": "review", "n": "stop", "?": "help"}
 MAX_WORD_CHARACTERS = 15
 
 

@@ -2,7 +2,6 @@
 
 import json
 
-from agent_core.model.actors import Actor
 from agent_core.model.decision import Reject
 from agent_core.model.turn import Turn, text_of
 
@@ -12,7 +11,7 @@ ENDED = ("done", "rejected", "withdrawn")
 def record(turn: Turn) -> str:
     """The JSON object of a turn: ASCII only, so that it has no terminal control characters."""
     thoughts = turn.proposal.thoughts
-    by = _decided_by(turn)
+    by = turn.approvals[-1].by if turn.approvals else turn.ended_by
     whole = {
         "number": turn.number,
         "command": turn.call.name,
@@ -30,10 +29,6 @@ def record(turn: Turn) -> str:
         "cost": float(turn.usage.cost),
     }
     return json.dumps(whole, default=str)
-
-
-def _decided_by(turn: Turn) -> Actor | None:
-    return turn.approvals[-1].by if turn.approvals else turn.ended_by
 
 
 def _result(turn: Turn) -> dict[str, str] | None:

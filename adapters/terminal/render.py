@@ -21,11 +21,12 @@ from agent_core.model.turn import Turn
 BAR, DASHED, DOT = "│ ", "┊ ", "• "
 MIN_WIDTH_CELLS, TAB_CELLS = 20, 8
 MAX_RESULT_ROWS = 40
-PROPOSED = "y approve · y -N approve the next N · e edit · s self-review · n stop · ? help · words reject · words? ask"
+LEASE_KEY = " · y -N approve the next N"
+PROPOSED = f"y approve{LEASE_KEY} · e edit · s self-review · n stop · ? help · words reject · words? ask"
 INTERRUPTED = "r run again · i it ran · s skip · n stop · ? help"
-PROPOSED_HELP = """y, yes    the command runs as shown
-y -N, y N  this command and the next ones run without asking, N in total
-e         edit the arguments, then it runs
+LEASE_HELP = "y -N, y N  this command and the next ones run without asking, N in total\n"
+PROPOSED_HELP = f"""y, yes    the command runs as shown
+{LEASE_HELP}e         edit the arguments, then it runs
 s         the model reviews its own proposal, then you are asked again
 n         stop the agent and end
 !help     more commands; each one that begins with ! takes effect at once
@@ -99,14 +100,16 @@ def said_text(text: str, look: Look) -> str:
     return _text([DOT + rows[0].removeprefix(BAR), *rows[1:]])
 
 
-def question(turn: Turn, look: Look) -> str:
-    """The possible keys and the input prompt."""
-    keys = INTERRUPTED if turn.state == "interrupted" else PROPOSED
+def question(turn: Turn, look: Look, *, can_approve_more: bool = True) -> str:
+    """The possible keys and the input prompt; without `y -N` if the operator's limit is one command."""
+    proposed = PROPOSED if can_approve_more else PROPOSED.replace(LEASE_KEY, "")
+    keys = INTERRUPTED if turn.state == "interrupted" else proposed
     return f"{look.paint(keys, 'bold')}\n> "
 
 
-def help_text(turn: Turn, look: Look) -> str:
-    return said_text(INTERRUPTED_HELP if turn.state == "interrupted" else PROPOSED_HELP, look)
+def help_text(turn: Turn, look: Look, *, can_approve_more: bool = True) -> str:
+    proposed = PROPOSED_HELP if can_approve_more else PROPOSED_HELP.replace(LEASE_HELP, "")
+    return said_text(INTERRUPTED_HELP if turn.state == "interrupted" else proposed, look)
 
 
 def unclear_text(word: str, look: Look) -> str:

@@ -3,7 +3,7 @@
 import asyncio
 import getpass
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
@@ -39,17 +39,8 @@ class StatusEvent:
     agent: Agent
 
 
-@dataclass(frozen=True, slots=True)
-class AdvancedEvent:
-    """The agent can do nothing more without a person, and its state is saved."""
-
-
-@dataclass(frozen=True, slots=True)
-class HaltedEvent:
-    """The person interrupted the program."""
-
-
-Event: TypeAlias = CardEvent | NoticeEvent | StatusEvent | AdvancedEvent | HaltedEvent
+# advanced: the agent can do nothing more without a person, and its state is saved. halted: the person pressed Ctrl-C.
+Event: TypeAlias = CardEvent | NoticeEvent | StatusEvent | Literal["advanced", "halted"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from agent_core.service.views import AgentViews
 logger = logging.getLogger(__name__)
 
 STATIC = Path(__file__).parent / "static"
+MAX_SHOWN_PATH = 200
 GENERAL = ChannelScope("web", identity.WORKSPACE, "general")
 
 
@@ -85,6 +86,7 @@ class WebContext:
             person=person,
             badge=self.badge,
             now=self.clock.now(),
+            continuous_limit=self.service.continuous_limit,
             risk_classes=RISK_CLASSES,
             **{"said": "", "channel": None, "agent": None, **values},
         )
@@ -99,7 +101,11 @@ class WebContext:
 
     async def turn_away(self, request: web.Request, said: str, status: int, kept: str = "") -> web.Response:
         """A page that says why a request was refused and returns what the person wrote."""
-        return await self.answer(request, "refused.html", status=status, said=said, kept=kept, back=_back(request))
+        heading = "Not done" if request.method == "POST" else "Not found" if status == 404 else "Not shown"
+        back = _back(request)
+        return await self.answer(
+            request, "refused.html", status=status, heading=heading, said=said, kept=kept, back=back
+        )
 
     def error_pages(self, paths: Callable[[str], bool]) -> Middleware:
         """Middleware that turns every exception of a request into a page that says what to do."""
@@ -112,6 +118,8 @@ class WebContext:
                 return await handler(request)
             except (PersonError, CommandError) as error:
                 return await self.turn_away(request, str(error), _status(error), typed_text(read_form(request)))
+            except (web.HTTPNotFound, web.HTTPMethodNotAllowed):
+                return await self.turn_away(request, f"There is no page at {request.path[:MAX_SHOWN_PATH]}.", 404)
             except web.HTTPException:
                 raise
             except Exception:
@@ -130,11 +138,13 @@ def _channels(census: Sequence[Headcount], shown: ChannelScope | None) -> list[t
 
 
 def _back(request: web.Request) -> str:
-    parts = request.match_info
-    if "surface" not in parts:
+    """The nearest page above the request's own: of the agent, of the channel, or the home page."""
+    try:
+        channel = channel_path(channel_of(request))
+    except (KeyError, web.HTTPNotFound):
         return "/"
-    channel = channel_path(channel_of(request))
-    return f"{channel}/a/{parts['agent']}" if "agent" in parts else channel
+    pages = [f"{channel}/a/{agent}"] if (agent := request.match_info.get("agent")) else []
+    return next((page for page in [*pages, channel] if page != request.path), "/")
 
 
 def _status(error: Exception) -> int:

@@ -1,6 +1,7 @@
 """POST routes: each form becomes a call of the service."""
 
 from dataclasses import dataclass
+from functools import partial
 
 from aiohttp import web
 
@@ -24,7 +25,7 @@ from adapters.web.requests import (
     redirect_to_parent,
     upload_of,
 )
-from adapters.web.screens import FormState, channel_page, new_agent_page, thread_page
+from adapters.web.screens import FormState, channel_page, new_agent_page, thread_page, with_errors_shown
 from adapters.web.urls import local_path
 from agent_core.errors import InvalidInput
 from agent_core.model.channels import ChannelScope
@@ -39,17 +40,21 @@ class Listeners:
     workspace: WebContext
 
     def routes(self) -> list[web.RouteDef]:
+        thread = partial(thread_page, self.workspace)
         return [
             web.post("/me", self.rename),
             web.post("/enter", self.enter),
             web.post("/channels", self.go_to_channel),
-            web.post(f"{CHANNEL}/new", self.create),
+            web.post(f"{CHANNEL}/new", with_errors_shown(self.create, partial(new_agent_page, self.workspace))),
             web.post(f"{CHANNEL}/import", self.fill_in),
-            web.post(f"{CHANNEL}/budget", self.set_channel_budget),
+            web.post(
+                f"{CHANNEL}/budget",
+                with_errors_shown(self.set_channel_budget, partial(channel_page, self.workspace)),
+            ),
             web.post(f"{AGENT}/press", self.press),
             web.post(f"{AGENT}/say", self.say),
-            web.post(f"{AGENT}/goals", self.set_goals),
-            web.post(f"{AGENT}/budget", self.set_budget),
+            web.post(f"{AGENT}/goals", with_errors_shown(self.set_goals, thread)),
+            web.post(f"{AGENT}/budget", with_errors_shown(self.set_budget, thread)),
             web.post(f"{AGENT}/delete", self.delete),
             *MemoryPages(self.workspace).post_routes(),
         ]
@@ -80,13 +85,8 @@ class Listeners:
         return redirect_to(channel_path(ChannelScope("web", identity.WORKSPACE, name)))
 
     async def create(self, request: web.Request) -> web.StreamResponse:
-        """Create an agent; an invalid form is shown again as it was filled in."""
         form, origin = await form_of(request), self.workspace.own(request)
-        try:
-            agent = await self.workspace.service.create(draft_of(form), origin)
-        except InvalidInput as error:
-            return await new_agent_page(self.workspace, request, FormState(form, error.problems))
-        return redirect_to(agent_path(agent))
+        return redirect_to(agent_path(await self.workspace.service.create(draft_of(form), origin)))
 
     async def fill_in(self, request: web.Request) -> web.StreamResponse:
         """Fill in the form from an ai_settings.yaml; no agent is created yet."""
@@ -103,10 +103,7 @@ class Listeners:
     async def set_channel_budget(self, request: web.Request) -> web.StreamResponse:
         """Set or remove the budget of all agents of the channel together."""
         form, origin = await form_of(request), self.workspace.own(request)
-        try:
-            await self.workspace.agent_settings.set_channel_budget(dollars(form.get("budget", "")), origin)
-        except InvalidInput as error:
-            return await channel_page(self.workspace, request, FormState(form, error.problems))
+        await self.workspace.agent_settings.set_channel_budget(dollars(form.get("budget", "")), origin)
         return redirect_to_parent(request)
 
     async def press(self, request: web.Request) -> web.StreamResponse:
@@ -131,20 +128,13 @@ class Listeners:
 
     async def set_goals(self, request: web.Request) -> web.StreamResponse:
         form, origin = await form_of(request), self.workspace.own(request)
-        try:
-            goals = tuple(form.get("goals", "").splitlines())
-            await self.workspace.agent_settings.set_goals(agent_id_of(request), goals, origin)
-        except InvalidInput as error:
-            return await thread_page(self.workspace, request, FormState(form, error.problems))
+        goals = tuple(form.get("goals", "").splitlines())
+        await self.workspace.agent_settings.set_goals(agent_id_of(request), goals, origin)
         return redirect_to_parent(request)
 
     async def set_budget(self, request: web.Request) -> web.StreamResponse:
         form, origin = await form_of(request), self.workspace.own(request)
-        try:
-            limit = dollars(form.get("budget", ""))
-            await self.workspace.agent_settings.set_budget(agent_id_of(request), limit, origin)
-        except InvalidInput as error:
-            return await thread_page(self.workspace, request, FormState(form, error.problems))
+        await self.workspace.agent_settings.set_budget(agent_id_of(request), dollars(form.get("budget", "")), origin)
         return redirect_to_parent(request)
 
     async def delete(self, request: web.Request) -> web.StreamResponse:

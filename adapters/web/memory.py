@@ -1,12 +1,12 @@
 """The page of an agent's memory: list, search, add, forget, export."""
 
-from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from aiohttp import web
 
 from adapters.thread_commands import MEMORY_FILE
 from adapters.web.app import WebContext
+from adapters.web.guard import Handler
 from adapters.web.requests import (
     AGENT,
     FormFile,
@@ -15,12 +15,11 @@ from adapters.web.requests import (
     download,
     form_of,
     is_own,
-    read_form,
     redirect_to,
     redirect_to_parent,
     upload_of,
 )
-from adapters.web.screens import NOTHING, FormState
+from adapters.web.screens import NOTHING, FormState, with_errors_shown
 from agent_core.errors import InvalidInput
 from agent_core.model.ids import MemoryId
 from agent_core.service.memories import AgentMemories, MemorySearchResult
@@ -28,7 +27,6 @@ from agent_core.service.uploads import safe_name
 
 MEMORY = f"{AGENT}/memory"
 MAX_UPLOAD_BYTES = 500_000
-Act = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +47,14 @@ class MemoryPages:
         ]
 
     def post_routes(self) -> list[web.RouteDef]:
-        acts: Mapping[str, Act] = {
+        acts: dict[str, Handler] = {
             "search": self.search,
             "add": self.add,
             "file": self.ingest,
             "forget": self.forget,
             "forget-all": self.forget_all,
         }
-        return [web.post(f"{MEMORY}/{name}", self._with_errors_shown(act)) for name, act in acts.items()]
+        return [web.post(f"{MEMORY}/{name}", with_errors_shown(act, self._page)) for name, act in acts.items()]
 
     async def page(self, request: web.Request) -> web.StreamResponse:
         """The newest memories, or the older ones before a memory."""
@@ -67,7 +65,6 @@ class MemoryPages:
         return redirect_to_parent(request)
 
     async def export(self, request: web.Request) -> web.StreamResponse:
-        """All memories as JSON lines."""
         text = await self.memories.export(channel_of(request), agent_id_of(request))
         return download(text.encode(), MEMORY_FILE)
 
@@ -102,17 +99,6 @@ class MemoryPages:
             raise InvalidInput({"name": f"To have {agent.name} forget everything, type its name."})
         return _redirect_with(request, f"forgotten={await self.memories.forget_all(agent.id, origin)}")
 
-    def _with_errors_shown(self, act: Act) -> Act:
-        """On InvalidInput show the page again with what was typed."""
-
-        async def handle(request: web.Request) -> web.StreamResponse:
-            try:
-                return await act(request)
-            except InvalidInput as error:
-                return await self._page(request, FormState(read_form(request), error.problems))
-
-        return handle
-
     async def _page(
         self, request: web.Request, asked: FormState = NOTHING, found: MemorySearchResult | None = None
     ) -> web.Response:
@@ -121,14 +107,12 @@ class MemoryPages:
         return await self.workspace.answer(
             request,
             "memory.html",
-            status=asked.status,
-            said=asked.said,
+            **asked.values,
             channel=channel,
             agent=await self.workspace.views.agent(channel, agent_id),
             kept=await self.workspace.memories.page(channel, agent_id, MemoryId(before) if before else None),
             is_newest=not before,
             found=found,
-            asked=asked,
             did={name: _number(request.query.get(name, "")) for name in ("kept", "forgotten")},
             can_decide=is_own(channel),
             most_kilobytes=MAX_UPLOAD_BYTES // 1000,

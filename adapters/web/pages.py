@@ -46,7 +46,6 @@ class Pages:
         return await self.workspace.answer(request, "waiting.html", waiting=waiting, general=GENERAL)
 
     async def enter(self, request: web.Request) -> web.StreamResponse:
-        """The form for the token."""
         return await self.workspace.enter(to=local_path(request.query.get("to", "/")))
 
     async def channel(self, request: web.Request) -> web.StreamResponse:
@@ -68,7 +67,6 @@ class Pages:
         return await self.workspace.answer(request, "turn.html", channel=channel, agent=agent, turn=turn)
 
     async def file(self, request: web.Request) -> web.StreamResponse:
-        """Download a file of the workspace."""
         path = request.match_info["path"]
         data = await self.workspace.views.file(channel_of(request), agent_id_of(request), path)
         return download(data, path.rpartition("/")[2])

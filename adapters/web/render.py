@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from adapters import cards, decision_log
 from adapters.buttons import Button
 from adapters.thread_commands import CALLS
-from adapters.ui_text import REPLY_DOES, ago, covered_text, first_lines, media_type, size_text
+from adapters.ui_text import REPLY_DOES, ago, covered_text, first_lines, media_type, most_times, size_text
 from adapters.visible_text import finalized, visible
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
@@ -111,6 +111,7 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     counted,
     covered_text,
     kind_of,
+    most_times,
     size_text,
     Button,
 )

@@ -44,7 +44,7 @@ def channel_of(request: web.Request) -> ChannelScope:
     try:
         return ChannelScope.parse(ChannelScope(parts["surface"], parts["workspace"], parts["channel"]).key)  # type: ignore[arg-type]
     except ValueError as unknown:
-        raise web.HTTPNotFound(text="There is no such channel.\n") from unknown
+        raise web.HTTPNotFound from unknown
 
 
 def agent_id_of(request: web.Request) -> AgentId:

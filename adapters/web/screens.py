@@ -1,14 +1,17 @@
 """Pages with forms, which are shown again with the typed values and error messages if a form is invalid."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from aiohttp import web
 
 from adapters.answers import Answer
 from adapters.forms import Form
 from adapters.web.app import WebContext
-from adapters.web.requests import agent_id_of, channel_of, is_own
+from adapters.web.guard import Handler
+from adapters.web.requests import agent_id_of, channel_of, is_own, read_form
+from agent_core.errors import InvalidInput
 from agent_core.model.agent import Thinking
 from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, AgentDraft
 
@@ -21,16 +24,24 @@ class FormState:
     problems: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def status(self) -> int:
-        """The HTTP status of the page."""
-        return 422 if self.problems else 200
-
-    @property
-    def said(self) -> str:
-        return " ".join(self.problems.values())
+    def values(self) -> Mapping[str, Any]:
+        """What `WebContext.answer` shows of it; the HTTP status of an invalid form is 422."""
+        return {"asked": self, "status": 422 if self.problems else 200, "said": " ".join(self.problems.values())}
 
 
 NOTHING = FormState()
+
+
+def with_errors_shown(act: Handler, page: Callable[[web.Request, FormState], Awaitable[web.Response]]) -> Handler:
+    """The handler, which on InvalidInput shows the page again with what was typed."""
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        try:
+            return await act(request)
+        except InvalidInput as error:
+            return await page(request, FormState(read_form(request), error.problems))
+
+    return handle
 
 
 async def thread_page(
@@ -44,8 +55,7 @@ async def thread_page(
     return await workspace.answer(
         request,
         "thread.html",
-        status=asked.status,
-        said=asked.said,
+        **asked.values,
         told=told,
         channel=channel,
         agent=thread.agent,
@@ -55,7 +65,6 @@ async def thread_page(
         is_newest=number is None,
         is_thinking=isinstance(thread.agent.status, Thinking),
         spec_of=views.spec,
-        asked=asked,
     )
 
 
@@ -66,12 +75,10 @@ async def channel_page(workspace: WebContext, request: web.Request, asked: FormS
     return await workspace.answer(
         request,
         "channel.html",
-        status=asked.status,
-        said=asked.said,
+        **asked.values,
         channel=channel,
         budget=budget,
         can_decide=is_own(channel),
-        asked=asked,
     )
 
 
@@ -87,7 +94,7 @@ async def new_agent_page(
     return await workspace.answer(
         request,
         "new.html",
-        status=asked.status,
+        status=asked.values["status"],
         channel=channel_of(request),
         given=asked.given,
         problems=asked.problems,

@@ -1,5 +1,6 @@
-"""The protocols of a chat platform. A new platform implements these three and is added to `PLATFORMS`."""
+"""The interfaces of a chat platform. A new platform implements these three and is added to `PLATFORMS`."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -76,41 +77,32 @@ class WiredPlatform(Protocol):
         ...
 
 
-class ChatPlatform(Protocol):
-    """One entry of `PLATFORMS`. Importing it imports no SDK; `fault` and `wire` import it if needed."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatPlatform(ABC):
+    """One entry of `PLATFORMS`. Importing it imports no SDK; `fault` and `wire` import it if needed.
 
-    @property
-    def name(self) -> SurfaceName:
-        """The platform's name in channel keys, in findings and as first part of its HTTP paths."""
-        ...
+    `name` is used in channel keys, in findings and as first part of the platform's HTTP paths; `title` is spelled as
+    the platform spells it. `switch` has the variables that enable it, as text. Requests to `signed_paths` carry a
+    signature, so they may have any Host header.
+    """
 
-    @property
-    def title(self) -> str:
-        """The name as the platform spells it."""
-        ...
+    name: SurfaceName
+    title: str
+    switch: str
+    signed_paths: tuple[str, ...] = ()
 
-    @property
-    def switch(self) -> str:
-        """The variables that enable the platform, as text."""
-        ...
-
-    @property
-    def signed_paths(self) -> Sequence[str]:
-        """The paths whose requests carry a signature; they may have any Host header."""
-        ...
-
+    @abstractmethod
     def is_on(self, settings: Settings) -> bool:
         """Whether the operator enabled the platform."""
-        ...
 
+    @abstractmethod
     def status(self, settings: Settings) -> PlatformStatus:
         """How an enabled platform is reached."""
-        ...
 
+    @abstractmethod
     async def fault(self, settings: Settings) -> str | None:
         """Test the token at the platform; return what is wrong, or None. Never raises."""
-        ...
 
+    @abstractmethod
     def wire(self, settings: Settings, parts: PlatformParts) -> WiredPlatform:
         """Build the parts of an enabled platform."""
-        ...

@@ -181,6 +181,28 @@ async def test_no_page_has_a_fault_that_a_screen_reader_would_meet(
         assert found.violations_count == 0, f"{url}\n{found.generate_report()}"
 
 
+@pytest.mark.slow
+@pytest.mark.proves("page:accessible")
+@pytest.mark.parametrize("width", [360, 760])
+async def test_tables_can_be_read_on_a_narrow_screen_and_reached_by_keyboard(
+    browser: Browser, address: str, model: ScriptedModel, width: int
+) -> None:
+    context = await browser.new_context(viewport={"width": width, "height": 800})
+    chat = BrowserChat(await context.new_page(), address)
+    model.say(writing("a" * 60 + ".txt", "one\n"))
+    await chat.new_agent("Clerk" * 10, "writes", "Write a file")
+    await (await chat.asks("write_to_file")).press("Reject", reason="Use another name. " * 20)
+    for url in (f"{address}/c/web/local/general", f"{address}/c/web/local/general/audit"):
+        await chat.page.goto(url)
+        table = chat.page.locator("main .wide")
+        await table.focus()
+        await expect(table).to_be_focused()
+        if width == 360:
+            assert await table.evaluate("each => each.scrollWidth <= each.clientWidth"), url
+        found = await Axe().run(chat.page)
+        assert found.violations_count == 0, f"{url}\n{found.generate_report()}"
+
+
 @pytest.mark.proves("card:verbatim")
 async def test_an_argument_reads_in_the_browser_as_it_was_written(ana: BrowserChat, model: ScriptedModel) -> None:
     text = "\n\n  two  spaces\n\tand a tab"

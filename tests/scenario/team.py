@@ -202,7 +202,7 @@ class SlackChat:
     def _open(self, commands: Sequence[str]) -> SlackCard | None:
         for message in self.office.cards():
             command = next((each for each in commands if f"· {each}" in text_of(message)), "")
-            if command and "Approve ×N" in text_of(message) and _look(message) not in self.seen:
+            if command and "Reject" in labels(message["blocks"]) and _look(message) not in self.seen:
                 return SlackCard(self, message, command)
         return None
 

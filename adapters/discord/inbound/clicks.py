@@ -10,9 +10,8 @@ from discord import ui
 
 from adapters.actions import FormInput, reviewed_text
 from adapters.buttons import Button, ViewButton
-from adapters.chat.extra_buttons import DeleteButton
-from adapters.chat.redrawing import redraw_outdated
-from adapters.chat.refusals import RefusedAction, attempt
+from adapters.chat.extra_buttons import DeleteButton, UploadButton
+from adapters.chat.refusals import RefusedAction, attempt, redraw_outdated
 from adapters.chat.texts import creation_text, deletion_text
 from adapters.discord.inbound.context import (
     DiscordContext,
@@ -26,8 +25,9 @@ from adapters.discord.inbound.expiring import RefusedForm
 from adapters.discord.inbound.inbound_event import origin_of
 from adapters.discord.outbound import views
 from adapters.discord.outbound.controls import OUR_BUTTON, OUR_CHOICE, pressed
-from adapters.discord.outbound.extra_buttons import DiscordDraftButton, DiscordUploadButton
+from adapters.discord.outbound.extra_buttons import DiscordDraftButton, file_of_button
 from adapters.discord.outbound.render import reply_message, thoughts_message, whole_message
+from adapters.ui_text import most_times
 from agent_core.errors import NotPossible
 from agent_core.model.actors import Origin
 from agent_core.model.draft import AgentDraft
@@ -59,7 +59,7 @@ class DiscordClickListener:
             case Button() as button:
                 async with redraw_outdated(button, origin, self.context, self.context.surface.draw_again):
                     await self._press(button, interaction, origin)
-            case DiscordUploadButton() as upload:
+            case UploadButton() as upload:
                 await self._upload(upload, interaction, origin)
             case DeleteButton(agent_id):
                 agent = await self.context.service.delete(agent_id, origin)
@@ -107,7 +107,7 @@ class DiscordClickListener:
         match opening.verb:
             case "another number":
                 _, turn = await seen.open_to(origin.by, origin.channel, TurnId(opening.subject), opening.shown)
-                await open_form(interaction, views.number_form(turn))
+                await open_form(interaction, views.number_form(turn, most_times(self.context.service.continuous_limit)))
             case "show all":
                 await tell(interaction, whole_message(*await seen.turn(origin.channel, TurnId(opening.subject))))
             case "show reply":
@@ -122,10 +122,10 @@ class DiscordClickListener:
             case "open":
                 pass
 
-    async def _upload(self, upload: DiscordUploadButton, interaction: discord.Interaction, origin: Origin) -> None:
+    async def _upload(self, upload: UploadButton, interaction: discord.Interaction, origin: Origin) -> None:
         """Upload a file of the agent to its thread, visible to the whole channel."""
         seen = self.context.views
-        entry = upload.among(await seen.files(origin.channel, upload.agent))
+        entry = file_of_button(upload, await seen.files(origin.channel, upload.agent))
         if entry is None:
             raise NotPossible(FILE_GONE)
         agent, data = await seen.file_to_share(origin.by, origin.channel, upload.agent, entry.path)

@@ -3,7 +3,7 @@
 import discord
 from aiohttp import ClientError, ClientSession, ClientTimeout
 
-from adapters.limited_replies import ReplyTooLong, read_limited
+from adapters.http_body import ReplyTooLong, read_limited
 from agent_core.errors import InvalidInput
 from agent_core.service.uploads import MAX_UPLOAD_BYTES, too_large
 

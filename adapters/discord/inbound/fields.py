@@ -49,35 +49,14 @@ class EditForm:
 
 
 @dataclass(frozen=True, slots=True)
-class RejectForm:
-    """The submitted rejection of a turn, with the reason."""
-
-    button: Button
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class ReplyForm:
-    """The submitted reply to an agent."""
+class TextForm:
+    """The submitted form of one text: the reason of a rejection, a reply, or the N of Approve ×N, as typed."""
 
     button: Button
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class NumberForm:
-    """The submitted number of commands to approve, as typed."""
-
-    button: Button
-    text: str
-
-    @property
-    def number(self) -> int:
-        """The N of Approve ×N; raise InvalidInput if it is not a number."""
-        return forms.times_of(self.text)
-
-
-Submitted: TypeAlias = AgentForm | EditForm | RejectForm | ReplyForm | NumberForm
+Submitted: TypeAlias = AgentForm | EditForm | TextForm
 
 
 def submitted(components: object) -> dict[str, str | tuple[str, ...]]:
@@ -88,7 +67,7 @@ def submitted(components: object) -> dict[str, str | tuple[str, ...]]:
 def read(custom_id: str, values: Values) -> Submitted:
     """The submitted form by its `custom_id`; raise InvalidInput if Signoff did not make it.
 
-    The values stay as typed: `draft`, `arguments` and `number` validate them.
+    The values stay as typed: `draft` and `arguments` validate them.
     """
     mark, _, rest = custom_id.partition(":")
     kind, _, about = rest.partition(":")
@@ -99,12 +78,8 @@ def read(custom_id: str, values: Values) -> Submitted:
             return AgentForm(about, {**texts, **_chosen(chosen)})
         case "edit":
             return EditForm(Button.parse(rest), texts)
-        case "reject":
-            return RejectForm(Button.parse(rest), texts.get("text", ""))
-        case "reply":
-            return ReplyForm(Button.parse(rest), texts.get("text", ""))
-        case "approve":
-            return NumberForm(Button.parse(rest), texts.get("text", ""))
+        case "reject" | "reply" | "approve":
+            return TextForm(Button.parse(rest), texts.get("text", ""))
         case _:
             raise InvalidInput({"form": NOT_OUR_FORM})
 

@@ -17,7 +17,6 @@ def scope_of(guild: int | None, place: Place) -> ChannelScope:
 
 
 def thread_of(guild: int | None, place: Place) -> ThreadRef | None:
-    """The thread of an event, or None."""
     return ThreadRef(scope_of(guild, place), str(place.id)) if isinstance(place, discord.Thread) else None
 
 

@@ -7,12 +7,13 @@ from datetime import datetime
 import discord
 
 from adapters.answers import Answer
+from adapters.chat.catchup import retry_while_busy
 from adapters.chat.messages import Sign, ThreadListener
 from adapters.discord.api.client import DiscordRefused
 from adapters.discord.inbound.context import DiscordContext
 from adapters.discord.inbound.downloads import fetch_file
 from adapters.discord.inbound.inbound_event import thread_of, written_by
-from adapters.discord.inbound.mentions import plain_text
+from adapters.discord.inbound.message_markup import plain_text
 from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.posted import files_of, ready
 from adapters.discord.outbound.render import answer_message, kept_message, text_message
@@ -23,6 +24,7 @@ from agent_core.model.agent import Agent
 logger = logging.getLogger(__name__)
 
 REACTIONS: dict[Sign, str] = {"kept": "👀", "decided": "✅", "asked": "💬"}
+MAX_MESSAGES = 5_000
 PERSON_MESSAGE_TYPES = (discord.MessageType.default, discord.MessageType.reply)
 
 
@@ -37,7 +39,6 @@ class DiscordThreadMessage:
 
     @property
     def text(self) -> str:
-        """The message's text, as people saw it."""
         return plain_text(self.message)
 
     @property
@@ -57,11 +58,9 @@ class DiscordThreadMessage:
         await self._answer(text_message(said))
 
     async def give(self, answer: Answer) -> None:
-        """Answer with a text and its files."""
         await self._answer(answer_message(answer))
 
     async def offer_resume(self, said: str) -> None:
-        """Answer with a sentence and the button Resume."""
         await self._answer(kept_message(self.agent, said))
 
     async def _answer(self, said: DiscordMessage) -> None:
@@ -94,6 +93,19 @@ class DiscordMessageListener(ThreadListener):
             files = message.attachments if await self.take_text(agent, said) else []
             for file in files:
                 await self.take_file(agent, said, str(file.id), fetch_file(file))
+
+    async def read_thread(self, agent: Agent, since: datetime) -> None:
+        """Handle the messages of a thread, oldest first; raise SurfaceError if Discord cannot provide them."""
+        sending, thread = self.context.surface.sending, int(agent.thread.thread) if agent.thread else 0
+
+        async def history() -> list[discord.Message]:
+            place = await sending.channel(thread)
+            if not isinstance(place, discord.Thread):
+                return []
+            return [message async for message in place.history(limit=MAX_MESSAGES, after=since, oldest_first=True)]
+
+        for message in await retry_while_busy(lambda: sending.calls.ask(history), self.context.clock):
+            await self.take(message)
 
     async def _author(self, message: discord.Message) -> discord.User | discord.Member:
         """The author as a member of the server, if they still are one."""

@@ -7,7 +7,7 @@ from typing import Any
 import discord
 
 from adapters.actions import FormInput, takes_long
-from adapters.buttons import ViewButton
+from adapters.buttons import Button, ViewButton
 from adapters.chat.refusals import RefusedAction, attempt
 from adapters.chat.texts import creation_text
 from adapters.discord.inbound import fields
@@ -19,10 +19,11 @@ from adapters.discord.inbound.context import (
     tell,
 )
 from adapters.discord.inbound.expiring import RefusedForm
-from adapters.discord.inbound.fields import AgentForm, EditForm, NumberForm, RejectForm, ReplyForm
+from adapters.discord.inbound.fields import AgentForm, EditForm, TextForm
 from adapters.discord.inbound.inbound_event import origin_of
 from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.render import answer_message, kept_message, note_message, refused_message, text_message
+from adapters.forms import times_of
 from agent_core.errors import InvalidInput
 from agent_core.model.actors import Origin
 from agent_core.model.ids import TurnId
@@ -48,11 +49,11 @@ class DiscordModalListener:
             case EditForm() as sent:
                 if refused := await self._approve_edited(sent, origin):
                     await tell(interaction, refused)
-            case RejectForm(button, reason):
+            case TextForm(Button("reject") as button, reason):
                 await press(button, FormInput(text=reason), origin)
-            case NumberForm(button) as sent:
-                await press(replace(button, times=sent.number), FormInput(), origin)
-            case ReplyForm() as sent:
+            case TextForm(Button("approve") as button, number):
+                await press(replace(button, times=times_of(number)), FormInput(), origin)
+            case TextForm() as sent:
                 await self._reply(sent, interaction, origin)
 
     async def _create(self, sent: AgentForm, origin: Origin) -> DiscordMessage:
@@ -75,7 +76,7 @@ class DiscordModalListener:
             return refused_message(error.problems, button)
         return None
 
-    async def _reply(self, sent: ReplyForm, interaction: discord.Interaction, origin: Origin) -> None:
+    async def _reply(self, sent: TextForm, interaction: discord.Interaction, origin: Origin) -> None:
         """Send the reply to the agent; if it becomes a note, post it in the thread for the others."""
         if takes_long(sent.text):
             await show_thinking(interaction)

@@ -81,7 +81,7 @@ class DiscordSlashListener:
     async def _grant(self, wish: ThreadSubcommand, interaction: discord.Interaction, origin: Origin) -> DiscordMessage:
         """Run a command that may take longer than Discord's three seconds."""
         await show_thinking(interaction)
-        answer, _ = await grant_to_agent(self.context.thread_commands, wish, origin)
+        answer, _ = await grant_to_agent(self.context.actions.thread_commands, wish, origin)
         return render.answer_message(answer)
 
     async def _draft(self, sentence: str, interaction: discord.Interaction, origin: Origin) -> DiscordMessage:

@@ -18,8 +18,10 @@ from adapters.discord.outbound.texts import (
     one_line,
     quoted,
     quoted_size,
+    timestamp,
 )
 from adapters.text_fit import units
+from adapters.turn_state import cut_parts
 from adapters.ui_text import CUT_TO_FIT, first_lines
 
 # Limit of all texts in a message, https://discord.com/developers/docs/components/reference, with a margin.
@@ -55,7 +57,6 @@ class CardParts:
 
     @property
     def size(self) -> int:
-        """The size of its texts, out of the message's limit."""
         return sum(size_of(item) for item in self.items)
 
 
@@ -97,7 +98,11 @@ def _open(card: Card, footer: Sequence[str]) -> CardParts:
     if command.is_cut:
         items.append(ui.Section(CUT_TO_FIT, accessory=element(show_all)))
     items += [ui.TextDisplay(text) for part in (outcome, *bottom) for text in part.texts]
-    openings = [ViewButton("thoughts", card.turn)] if thoughts.is_cut or (card.is_brief and _has_details(card)) else []
+    openings = (
+        [ViewButton("thoughts", card.turn)]
+        if thoughts.is_cut or (card.is_brief and (card.plan or card.details))
+        else []
+    )
     is_cut = head.is_cut or (is_running and outcome.is_cut) or any(part.is_cut for part in bottom)
     return CardParts((*items,), (*openings, *([show_all] if is_cut and not command.is_cut else [])))
 
@@ -114,10 +119,11 @@ def _folded(card: Card, footer: Sequence[str]) -> CardParts:
 
 
 def _head(card: Card) -> CommandTexts:
-    headline, state = one_line(card.marked_headline), one_line(card.standing)
-    first, second = cut_by_size(headline, MAX_HEADLINE), cut_by_size(state, MAX_STATE)
-    text = f"**{escaped(first)}**\n{STATE_SIGNS[card.tone]} {escaped(second)}"
-    return CommandTexts((text,), (first, second) != (headline, state))
+    headline = one_line(card.marked_headline)
+    first = cut_by_size(headline, MAX_HEADLINE)
+    parts, is_cut = cut_parts(card.standing_parts, MAX_STATE, cut_by_size)
+    state = "".join(escaped(part) if isinstance(part, str) else timestamp(part) for part in parts)
+    return CommandTexts((f"**{escaped(first)}**\n{STATE_SIGNS[card.tone]} {state}",), is_cut or first != headline)
 
 
 def _thoughts(card: Card, measure: ThoughtLimits) -> CommandTexts:
@@ -143,10 +149,6 @@ def _bottom(card: Card, footer: Sequence[str]) -> list[CommandTexts]:
     remark = one_line(" ".join(filter(None, (card.remark, card.edits))))
     shown = cut_by_size(remark, MAX_REMARK)
     return [CommandTexts((escaped(shown),) if remark else (), shown != remark), small(" · ".join(footer), MAX_FOOTER)]
-
-
-def _has_details(card: Card) -> bool:
-    return bool(card.plan or card.details)
 
 
 def _outcome(card: Card, most: int) -> CommandTexts:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from adapters.cards import Card, Labelled
+from adapters.cards import Card
 from adapters.discord.outbound.texts import (
     FENCE,
     beginning_by_size,
@@ -80,11 +80,7 @@ def _shown(card: Card) -> list[ShownValue]:
     preview = card.preview
     language = "diff" if preview and preview.kind == "diff" else ""
     above = [ShownValue(one_line(preview.title) or "Preview", clean(preview.body), language)] if preview else []
-    return [*above, *map(_argument, card.arguments)]
-
-
-def _argument(argument: Labelled) -> ShownValue:
-    return ShownValue(one_line(argument.label) or "?", clean(argument.text))
+    return [*above, *(ShownValue(one_line(each.label) or "?", clean(each.text)) for each in card.arguments)]
 
 
 def _drawn(shown: ShownValue, name: str, most: int) -> CommandTexts:

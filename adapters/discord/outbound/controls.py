@@ -9,8 +9,8 @@ from discord import ui
 
 from adapters.buttons import Button, Verb, ViewButton, ViewVerb
 from adapters.cards import Card
-from adapters.chat.extra_buttons import DeleteButton, ExtraVerb
-from adapters.discord.outbound.extra_buttons import DiscordDraftButton, DiscordUploadButton
+from adapters.chat.extra_buttons import DeleteButton, ExtraVerb, UploadButton
+from adapters.discord.outbound.extra_buttons import DiscordDraftButton
 from adapters.discord.outbound.texts import one_line
 from adapters.text_fit import cut
 from adapters.ui_text import covered_text
@@ -18,7 +18,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.command import RiskClass
 from agent_core.model.ids import TurnId
 
-Pressable: TypeAlias = Button | ViewButton | DiscordUploadButton | DeleteButton | DiscordDraftButton
+Pressable: TypeAlias = Button | ViewButton | UploadButton | DeleteButton | DiscordDraftButton
 Item: TypeAlias = ui.Item[ui.LayoutView]
 Row: TypeAlias = ui.ActionRow[ui.LayoutView]
 APPROVE_N = "Approve ×N"
@@ -40,7 +40,7 @@ def pressed(custom_id: str) -> Pressable:
     """The button of a `custom_id` or of a chosen option; raise InvalidInput if it is not Signoff's."""
     verb = custom_id.partition(":")[0]
     if verb == "upload":
-        return DiscordUploadButton.parse(custom_id)
+        return UploadButton.parse(custom_id)
     if verb == "delete":
         return DeleteButton.parse(custom_id)
     if verb in get_args(ExtraVerb):
@@ -48,20 +48,13 @@ def pressed(custom_id: str) -> Pressable:
     return ViewButton.parse(custom_id) if verb in get_args(ViewVerb) else Button.parse(custom_id)
 
 
-def choice_id(turn_id: TurnId) -> str:
-    """The `custom_id` of the menu for the number of commands to approve; each option's value is a button."""
-    return f"times:{turn_id}"
-
-
 def element(pressable: Pressable, *, label: str = "") -> ui.Button[ui.LayoutView]:
-    """The button as a Discord component."""
     custom_id = str(pressable)
     style = STYLES.get(custom_id.partition(":")[0], discord.ButtonStyle.secondary)
     return ui.Button(label=cut(label or pressable.label, MAX_LABEL), custom_id=custom_id, style=style)
 
 
 def link_button(label: str, url: str) -> ui.Button[ui.LayoutView]:
-    """A button that opens a web address."""
     return ui.Button(label=cut(one_line(label), MAX_LABEL), url=url)
 
 
@@ -71,7 +64,6 @@ def rest_button(agent: Agent) -> ui.Button[ui.LayoutView]:
 
 
 def rows(buttons: Sequence[Item]) -> Iterator[Row]:
-    """The buttons in as few rows as possible."""
     for start in range(0, len(buttons), MAX_ROW_BUTTONS):
         yield ui.ActionRow(*buttons[start : start + MAX_ROW_BUTTONS])
 
@@ -95,4 +87,4 @@ def _times(several: Sequence[Button], risks: Sequence[RiskClass]) -> ui.Select[u
     options = [discord.SelectOption(label=each.label, value=str(each), description=covered) for each in several]
     other = ViewButton("another number", turn_id, shown=several[0].shown)
     options.append(discord.SelectOption(label=other.label, value=str(other)))
-    return ui.Select(custom_id=choice_id(turn_id), placeholder=APPROVE_N, options=options)
+    return ui.Select(custom_id=f"times:{turn_id}", placeholder=APPROVE_N, options=options)

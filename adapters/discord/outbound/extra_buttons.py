@@ -5,41 +5,21 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Self, cast, get_args
 
-from adapters.chat.extra_buttons import ExtraVerb, foreign_button
+from adapters.chat.extra_buttons import ExtraVerb, UploadButton, foreign_button
 from agent_core.model.files import FileEntry
 from agent_core.model.ids import AgentId
 
 MARK_LENGTH = 16
 
 
-@dataclass(frozen=True, slots=True)
-class DiscordUploadButton:
-    """Uploads a file of an agent to its thread; `mark` is a hash of the path, which may be too long for a button."""
+def upload_button(agent: AgentId, path: str) -> UploadButton:
+    """The upload button for a file, with a hash of its path, which may be too long for a button."""
+    return UploadButton(agent, sha256(path.encode(errors="surrogatepass")).hexdigest()[:MARK_LENGTH])
 
-    agent: AgentId
-    mark: str
-    label = "Upload"
 
-    @classmethod
-    def of(cls, agent: AgentId, path: str) -> Self:
-        """The upload button for a file."""
-        return cls(agent, sha256(path.encode(errors="surrogatepass")).hexdigest()[:MARK_LENGTH])
-
-    def among(self, entries: Iterable[FileEntry]) -> FileEntry | None:
-        """The file of this button, if it still exists."""
-        return next((entry for entry in entries if DiscordUploadButton.of(self.agent, entry.path) == self), None)
-
-    def __str__(self) -> str:
-        return f"upload:{self.agent}:{self.mark}"
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Parse the output of `str`; raise InvalidInput for any other text."""
-        verb, _, rest = text.partition(":")
-        agent, _, mark = rest.rpartition(":")
-        if verb != "upload" or not agent or not mark:
-            raise foreign_button()
-        return cls(AgentId(agent), mark)
+def file_of_button(button: UploadButton, entries: Iterable[FileEntry]) -> FileEntry | None:
+    """The file of the button, if it still exists."""
+    return next((entry for entry in entries if upload_button(button.agent, entry.path) == button), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import re
 
 from adapters.answers import Attachment
 from adapters.cards import Card, Labelled
-from adapters.chat.full_text import command_sections, headline_sections
+from adapters.chat.card_sections import command_sections, headline_sections
 from adapters.visible_text import visible
 
 UNSAFE_CHARACTERS = re.compile(r"[^A-Za-z0-9._-]+")
@@ -17,7 +17,6 @@ def file_name(name: str) -> str:
 
 
 def all_of(card: Card) -> tuple[Labelled, ...]:
-    """All sections of a turn."""
     return (*headline_sections(card, card.standing), *command_sections(card, "Argument {}"))
 
 

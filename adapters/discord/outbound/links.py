@@ -5,7 +5,6 @@ from agent_core.model.channels import ChannelScope
 
 
 def link_to(agent: Agent) -> str:
-    """The address of an agent's thread."""
     return f"https://discord.com/channels/{agent.channel.workspace}/{agent.thread.thread}" if agent.thread else ""
 
 

@@ -27,7 +27,6 @@ class DiscordMessage:
 
 
 def compose(*items: Item[LayoutView], files: tuple[Attachment, ...] = ()) -> DiscordMessage:
-    """Build a message from components."""
     view = LayoutView(timeout=None)
     for item in items:
         view.add_item(item)

@@ -60,7 +60,7 @@ class DiscordSender:
         async def look() -> int:
             after = since - MAX_CLOCK_SKEW
             async for message in self._messageable(place).history(limit=MAX_SEARCHED, after=after, oldest_first=False):
-                if self._is_ours(message) and is_marked(message, nonce):
+                if message.author == self.calls.client.user and is_marked(message, nonce):
                     return message.id
             return 0
 
@@ -97,10 +97,6 @@ class DiscordSender:
     def _messageable(self, place: int) -> discord.PartialMessageable:
         return self.calls.client.get_partial_messageable(place)
 
-    def _is_ours(self, message: discord.Message) -> bool:
-        me = self.calls.client.user
-        return me is not None and message.author.id == me.id
-
     def _remember(self, message_id: int, message: DiscordMessage) -> None:
         self.drawn[message_id] = message.digest
 
@@ -123,15 +119,12 @@ def files_of(message: DiscordMessage) -> list[discord.File]:
 
 
 def file_of(file: Attachment) -> discord.File:
-    """A file in discord.py's type."""
     return discord.File(io.BytesIO(file.data), filename=file.name)
 
 
 def is_marked(message: discord.Message, nonce: str) -> bool:
-    """Whether the message was sent with this nonce."""
     return any(getattr(part, "id", None) == mark_of(nonce) for part in message.components)
 
 
 def mark_of(nonce: str) -> int:
-    """The component id derived from the nonce."""
     return LOWEST_MARK + int.from_bytes(hashlib.sha256(nonce.encode()).digest()[:4], "big") % LOWEST_MARK

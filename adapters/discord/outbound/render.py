@@ -8,15 +8,15 @@ from discord import ui
 from adapters.answers import Answer, Attachment
 from adapters.buttons import Button, ViewButton
 from adapters.cards import Card, Labelled, free_text, how_to_talk, spend_text, status_text, turn_card
+from adapters.chat.card_sections import thoughts_sections
 from adapters.chat.extra_buttons import DeleteButton
-from adapters.chat.full_text import thoughts_sections
 from adapters.chat.subcommands import Link
 from adapters.chat.texts import AT_REST, notice_text, settings_lines
 from adapters.discord.outbound.card import MAX_HEADLINE, MAX_MESSAGE_TEXT, card_items, small
 from adapters.discord.outbound.command_section import CommandTexts
 from adapters.discord.outbound.controls import Item, card_controls, element, link_button, rest_button, rows
 from adapters.discord.outbound.decision_log import log_message
-from adapters.discord.outbound.extra_buttons import DiscordDraftButton, DiscordUploadButton
+from adapters.discord.outbound.extra_buttons import DiscordDraftButton, upload_button
 from adapters.discord.outbound.full_text import all_of, file_name, text_file
 from adapters.discord.outbound.message import DiscordMessage, compose
 from adapters.discord.outbound.texts import (
@@ -60,9 +60,9 @@ REPLY, REPLY_IN_FILE = "The model's reply", "The model's reply is in the file."
 NO_THOUGHTS = "The model gave no thoughts for this command."
 
 
-def turn_message(agent: Agent, turn: Turn, *, badge: str = "") -> DiscordMessage:
+def turn_message(agent: Agent, turn: Turn, *, badge: str = "", continuous_limit: int | None = None) -> DiscordMessage:
     """The card of a turn in its current state; `badge` is the model's name, if it is shown."""
-    card = turn_card(agent, turn)
+    card = turn_card(agent, turn, continuous_limit)
     drawn = card_items(card, [part for part in (card.risk, *card.footer, card.lease, badge) if part])
     controls = card_controls(agent, card, turn.risks, drawn.openings)
     return compose(ui.Container(*drawn.items, *controls, accent_colour=_accent(card)))
@@ -89,7 +89,6 @@ def thoughts_message(agent: Agent, turn: Turn) -> DiscordMessage:
 
 
 def root_message(agent: Agent, *, model: str = "", status_line: str = "") -> DiscordMessage:
-    """The root message, to which the agent's thread is attached."""
     facts = [f"Started by {agent.owner}", model, agent.model, spend_text(agent), free_text(agent)]
     texts = [_about(agent.name, agent.role, agent.goals), *_small(*filter(None, facts)), *_small(how_to_talk(agent))]
     return compose(*_texts(texts), *_texts(_small(f"● {status_line}") if status_line.strip() else []))
@@ -103,7 +102,6 @@ def notice_message(agent: Agent, notice: Notice) -> DiscordMessage:
 
 
 def kept_message(agent: Agent, said: str, *buttons: Item) -> DiscordMessage:
-    """A text about an agent at rest, with Resume."""
     resume = element(Button("resume", agent.id))
     return compose(ui.Section(_shortened(said), accessory=resume), *rows(buttons))
 
@@ -150,7 +148,6 @@ def file_message(said: str, file: Attachment) -> DiscordMessage:
 
 
 def agents_message(agents: Sequence[Agent], link: Link) -> DiscordMessage:
-    """The channel's agents, one per line, each with a link to its thread."""
     if not agents:
         said = "No agents here yet."
         return compose(ui.Section(said, accessory=element(ViewButton("new agent", "here"))))
@@ -158,7 +155,6 @@ def agents_message(agents: Sequence[Agent], link: Link) -> DiscordMessage:
 
 
 def agent_message(agent: Agent, link: Link) -> DiscordMessage:
-    """One agent: name, role, goals, status and settings, with its buttons."""
     buttons: list[Item] = [rest_button(agent)]
     buttons += [element(Button("revoke", agent.id))] if agent.lease else []
     buttons += [link_button("Open", url)] if (url := link(agent)) else []
@@ -168,24 +164,21 @@ def agent_message(agent: Agent, link: Link) -> DiscordMessage:
 
 
 def files_message(agent: Agent, entries: Sequence[FileEntry]) -> DiscordMessage:
-    """The files of an agent; the first ones have an Upload button."""
     name = escaped(cut_by_size(one_line(agent.name), MAX_NAME))
     if not entries:
         return compose(ui.TextDisplay(f"{name} has no files yet."))
     first, others = entries[:MAX_UPLOAD_BUTTONS], entries[MAX_UPLOAD_BUTTONS:]
     items: list[Item] = [ui.TextDisplay(f"**{name}** · {counted(len(entries), 'file')}")]
-    items += [ui.Section(_file(each), accessory=element(DiscordUploadButton.of(agent.id, each.path))) for each in first]
+    items += [ui.Section(_file(each), accessory=element(upload_button(agent.id, each.path))) for each in first]
     room = MAX_TEXT - MAX_NAME - (MAX_SHORT + 70) * len(first)
     return compose(*items, *([ui.TextDisplay(listed([*map(_file, others)], "files", room))] if others else []))
 
 
 def help_message(*helps: HelpText, said: str = "") -> DiscordMessage:
-    """The commands that people can type, one per line, below the text `said`."""
     return compose(*_texts([_shortened(said)] if said else []), *_texts(map(_help, helps)))
 
 
 def delete_message(agent: Agent) -> DiscordMessage:
-    """The confirmation before an agent is deleted."""
     asked = f"Delete {one_line(agent.name)}? {DELETE_MEANS}"
     return compose(ui.TextDisplay(_shortened(asked)), *rows([element(DeleteButton(agent.id))]))
 

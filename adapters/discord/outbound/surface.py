@@ -41,6 +41,7 @@ class DiscordSurface:
     sending: DiscordSender
     clock: Clock
     model: str
+    continuous_limit: int | None = None
     name: SurfaceName = "discord"
     lines: set[AgentId] = field(default_factory=set)
     soon: BackgroundTasks = field(default_factory=BackgroundTasks)
@@ -97,7 +98,6 @@ class DiscordSurface:
         await self.sending.in_open_thread(thread, lambda: there.send(file=file_of(file)))
 
     async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
-        """The person with their current membership."""
         return await self.members.actor(channel, person)
 
     async def draw_again(self, agent: Agent, turn: Turn) -> None:
@@ -107,11 +107,12 @@ class DiscordSurface:
             await self.sending.edit(thread_of(agent), stands, self._card(agent, turn), turn.id)
 
     async def close(self) -> None:
-        """Finish running tasks."""
         await self.soon.close(0)
 
     def _card(self, agent: Agent, turn: Turn) -> DiscordMessage:
-        return turn_message(agent, turn, badge="" if agent.model else self.model)
+        return turn_message(
+            agent, turn, badge="" if agent.model else self.model, continuous_limit=self.continuous_limit
+        )
 
     def _root(self, agent: Agent, line: str = "") -> DiscordMessage:
         return root_message(agent, model=self.model, status_line=line)
@@ -193,5 +194,4 @@ def message_in(thread: int, address: str) -> int:
 
 
 def title_of(agent: Agent) -> str:
-    """The name for the agent's thread."""
     return one_line(agent.name)[:MAX_THREAD_NAME]

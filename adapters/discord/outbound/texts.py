@@ -33,12 +33,10 @@ def one_line(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """The text with its markdown escaped."""
     return SPECIAL.sub(_escape, text)
 
 
 def escaped_size(text: str) -> int:
-    """The length of the escaped text."""
     return units(escaped(text))
 
 
@@ -53,7 +51,6 @@ def quoted(text: str) -> str:
 
 
 def quoted_size(text: str) -> int:
-    """The length of the text as a quotation."""
     return units(quoted(text))
 
 

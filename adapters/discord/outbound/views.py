@@ -83,17 +83,16 @@ def reject_form(turn: Turn) -> ui.Modal:
 
 
 def reply_form(agent: Agent, shown: str) -> ui.Modal:
-    """The form for a reply to the agent."""
     modal = _modal(f"Reply to {agent.name}", _form_id(Button("reply", agent.id, shown=shown)))
     entry = _input("text", "", is_long=True, placeholder="What should be different?")
     entry.required = True
     return modal.add_item(_labelled("Reply", entry, REPLY_DOES if shown else ""))
 
 
-def number_form(turn: Turn) -> ui.Modal:
-    """The form for the number of commands to approve."""
+def number_form(turn: Turn, most: int = MAX_LEASE_COMMANDS) -> ui.Modal:
+    """The form for the number of commands to approve, at most `most`."""
     modal = _modal(f"{APPROVE_N} · turn {turn.number}", _form_id(Button("approve", turn.id, shown=turn.control_hash)))
-    entry = _input("text", "", placeholder=f"From {MIN_LEASE_COMMANDS} to {MAX_LEASE_COMMANDS}")
+    entry = _input("text", "", placeholder=f"From {MIN_LEASE_COMMANDS} to {most}")
     entry.required = True
     modal.add_item(_labelled("How many commands", entry, "This command is the first."))
     return modal.add_item(ui.TextDisplay(covered_text(turn.risks)))
@@ -105,14 +104,12 @@ def _more(form: Form) -> ui.Select[Any]:
         for risk in RISK_CLASSES
     ]
     options.append(_option("Only I may approve", OWNER, is_on=form.get("approvers") == "owner"))
-    options.append(_option("Cards show the text only, the rest under Thoughts", BRIEF, is_on=_is_brief(form)))
+    options.append(
+        _option("Cards show the text only, the rest under Thoughts", BRIEF, is_on=form.get("verbosity") == "brief")
+    )
     if (model := form.get("model", "").strip()) and fits(f"model.{model}", MAX_OPTION):
         options.append(_option(f"Model: {one_line(model)}", f"model.{model}", is_on=True))
     return ui.Select(custom_id="more", options=options, min_values=0, max_values=len(options), required=False)
-
-
-def _is_brief(form: Form) -> bool:
-    return form.get("verbosity") == "brief"
 
 
 def _option(label: str, value: str, *, is_on: bool) -> discord.SelectOption:

@@ -1,9 +1,10 @@
 """Slack's Web API: rate limits and backoff per channel, and Slack's error codes as errors of the core."""
 
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TypeAlias
 
 from slack_sdk.web.async_client import AsyncWebClient
@@ -74,6 +75,18 @@ class SlackApi:
             raise
         self.gates.pop(key, None)
         return answer
+
+    async def pages(
+        self, workspace: str, ask: Callable[..., Awaitable[AsyncSlackResponse]], most: int, *, place: str
+    ) -> AsyncIterator[AsyncSlackResponse]:
+        """At most `most` pages of a method that is given a client and a `cursor`; raise what `ask` raises."""
+        cursor: str | None = None
+        for _ in range(most):
+            page = await self.ask(workspace, partial(ask, cursor=cursor), place=place)
+            yield page
+            cursor = (page.get("response_metadata") or {}).get("next_cursor") or None
+            if cursor is None:
+                return
 
     def _pass(self, key: str) -> None:
         gate = self.gates.get(key)

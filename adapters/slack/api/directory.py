@@ -4,12 +4,9 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any, TypeAlias
 
 from cachetools import LRUCache
-from slack_sdk.web.async_client import AsyncWebClient
-from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from adapters.chat.background import BackgroundTasks
 from adapters.slack.api.client import SlackApi
@@ -72,23 +69,20 @@ class SlackDirectory:
 
     async def warm(self, workspace: str) -> None:
         """Fill the cache with the workspace's members, as far as Slack permits."""
-        cursor = ""
-        for _ in range(MOST_PAGES):
-            page = await self.calls.ask(workspace, partial(_list_users, cursor=cursor), place="users.list")
+        pages = self.calls.pages(
+            workspace,
+            lambda client, cursor: client.users_list(limit=PAGE, cursor=cursor),
+            MOST_PAGES,
+            place="users.list",
+        )
+        async for page in pages:
             for user in page["members"]:
                 self.learn(workspace, user)
-            cursor = (page.get("response_metadata") or {}).get("next_cursor") or ""
-            if not cursor:
-                return
 
     async def _fetch(self, workspace: str, person: str) -> Actor:
         answer = await self.calls.ask(workspace, lambda client: client.users_info(user=person), place="users.info")
         user: User = answer["user"]
         return self.learn(workspace, user)
-
-
-async def _list_users(client: AsyncWebClient, *, cursor: str) -> AsyncSlackResponse:
-    return await client.users_list(limit=PAGE, cursor=cursor or None)
 
 
 def actor_of(workspace: str, user: User) -> Actor:

@@ -3,7 +3,7 @@
 No token appears in a log, a `repr` or an error.
 """
 
-from typing import Protocol, Self
+from typing import Self
 
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
@@ -20,36 +20,12 @@ NOT_INSTALLED = (
 )
 
 
-class TokenSource(Protocol):
-    """A source of tokens."""
-
-    async def prepare(self) -> None:
-        """Load what is needed before the first event."""
-        ...
-
-    async def install(self, workspace: str) -> WorkspaceInstall | None:
-        """The workspace's installation, without a network call."""
-        ...
-
-    async def valid(self, workspace: str) -> WorkspaceInstall | None:
-        """The same with a valid token, refreshed if needed."""
-        ...
-
-    async def every(self) -> tuple[WorkspaceInstall, ...]:
-        """All installations, without a network call."""
-        ...
-
-    async def close(self) -> None:
-        """Finish or cancel running tasks."""
-        ...
-
-
 class SlackTokens:
     """Clients by workspace: the id of a team, or of an organisation for an org-wide installation."""
 
-    def __init__(self, api: SlackClients, source: TokenSource) -> None:
+    def __init__(self, api: SlackClients, source: "Rotation | OneToken") -> None:
         self._api = api
-        self._source = source
+        self.source = source
 
     @classmethod
     def single(cls, *, bot_token: str, base_url: str = SLACK_API) -> Self:
@@ -76,13 +52,9 @@ class SlackTokens:
         """The base address of Slack's API, with a slash at the end."""
         return self._api.base_url
 
-    async def prepare(self) -> None:
-        """Check the token; raise SettingsError if Slack rejects it, SurfaceBusy if Slack is unreachable."""
-        await self._source.prepare()
-
     async def client(self, workspace: str) -> AsyncWebClient:
         """Return a client; raise ThreadGone if Signoff is not installed, SurfaceBusy while a refresh is pending."""
-        install = await self._source.valid(workspace)
+        install = await self.source.valid(workspace)
         if install is None:
             raise ThreadGone(NOT_INSTALLED)
         return self._api.client(install.bot_token)
@@ -91,21 +63,9 @@ class SlackTokens:
         """A client for calls that carry other credentials."""
         return self._api.client()
 
-    async def install(self, workspace: str) -> WorkspaceInstall | None:
-        """The installation, without a network call; its token may have expired."""
-        return await self._source.install(workspace)
-
-    async def valid(self, workspace: str) -> WorkspaceInstall | None:
-        """The installation with a valid token; raise SurfaceBusy while it cannot be refreshed."""
-        return await self._source.valid(workspace)
-
-    async def every(self) -> tuple[WorkspaceInstall, ...]:
-        """All installations."""
-        return await self._source.every()
-
     async def close(self) -> None:
         """Wait for token refreshes, then close all connections."""
-        await self._source.close()
+        await self.source.close()
         await self._api.close()
 
 
@@ -118,7 +78,7 @@ class OneToken:
         self._install: WorkspaceInstall | None = None
 
     async def prepare(self) -> None:
-        """Read the workspace's id by auth.test."""
+        """Read the workspace's id; raise SettingsError if Slack rejects the token, SurfaceBusy if it is unreachable."""
         if self._install:
             return
         try:

@@ -11,7 +11,7 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from adapters.limited_replies import ReplyTooLong, read_limited
+from adapters.http_body import ReplyTooLong, read_limited
 from agent_core.errors import SurfaceBusy, SurfaceError
 
 sdk_logger = logging.getLogger(f"{__name__}.sdk")

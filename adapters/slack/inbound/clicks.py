@@ -6,19 +6,18 @@ from dataclasses import dataclass, replace
 from adapters.actions import FormInput, takes_long
 from adapters.buttons import Button, ViewButton
 from adapters.cards import turn_card
-from adapters.chat.extra_buttons import DeleteButton
-from adapters.chat.redrawing import redraw_outdated
-from adapters.chat.refusals import RefusedAction, attempt
+from adapters.chat.extra_buttons import DeleteButton, UploadButton
+from adapters.chat.refusals import RefusedAction, attempt, redraw_outdated
 from adapters.chat.texts import creation_text, deletion_text
 from adapters.slack.inbound.context import Ack, SlackContext
 from adapters.slack.inbound.fields import FormContext
 from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_press
 from adapters.slack.outbound import views
 from adapters.slack.outbound.controls import pressed
-from adapters.slack.outbound.extra_buttons import SlackDraftButton, SlackUploadButton
+from adapters.slack.outbound.extra_buttons import SlackDraftButton
 from adapters.slack.outbound.message import SlackMessage
 from adapters.slack.outbound.render import kept_message, note_message
-from adapters.ui_text import REVIEWS, TOO_LONG_TO_EDIT
+from adapters.ui_text import REVIEWS, TOO_LONG_TO_EDIT, most_times
 from agent_core.errors import NotPossible
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId, NoticeId, TurnId
@@ -50,7 +49,7 @@ class SlackClickListener:
                 origin = await self.context.origin(event)
                 async with redraw_outdated(button, origin, self.context, self.context.surface.draw_again):
                     await self.context.actions.press(button, FormInput(), origin)
-            case SlackUploadButton() as upload:
+            case UploadButton() as upload:
                 self.context.soon(self._tell_refusal(event, self._upload(upload, event)))
             case DeleteButton() as deletion:
                 await self._delete(deletion, event)
@@ -108,7 +107,8 @@ class SlackClickListener:
             case "another number":
                 _, turn = await seen.open_to(origin.by, origin.channel, TurnId(opening.subject), opening.shown)
                 about = str(Button("approve", turn.id, shown=turn.control_hash))
-                await self.context.open(event, views.number_form(turn, replace(place, about=about)))
+                most = most_times(self.context.service.continuous_limit)
+                await self.context.open(event, views.number_form(turn, replace(place, about=about), most))
             case "show all":
                 card = turn_card(*await seen.turn(origin.channel, TurnId(opening.subject)))
                 await self.context.open(event, views.show_all(card, place, opening.part))
@@ -124,11 +124,11 @@ class SlackClickListener:
             case "open":
                 pass
 
-    async def _upload(self, upload: SlackUploadButton, event: SlackEvent) -> None:
+    async def _upload(self, upload: UploadButton, event: SlackEvent) -> None:
         """Upload a file of the agent to its thread, visible to the whole channel."""
         origin = await self.context.origin(event)
-        agent, data = await self.context.views.file_to_share(origin.by, origin.channel, upload.agent, upload.path)
-        await self.context.surface.upload(agent, upload.path.rpartition("/")[2], data)
+        agent, data = await self.context.views.file_to_share(origin.by, origin.channel, upload.agent, upload.file)
+        await self.context.surface.upload(agent, upload.file.rpartition("/")[2], data)
 
     async def _delete(self, deletion: DeleteButton, event: SlackEvent) -> None:
         origin = await self.context.origin(event)

@@ -14,7 +14,7 @@ from adapters.slack.api.client import SlackApi
 from adapters.slack.api.directory import SlackDirectory
 from adapters.slack.api.web_api import SlackRefused
 from adapters.slack.inbound.inbound_event import SlackEvent
-from adapters.slack.inbound.mentions import plain_text
+from adapters.slack.inbound.message_markup import plain_text
 from adapters.slack.outbound.blocks import Block
 from adapters.slack.outbound.message import SlackMessage
 from adapters.slack.outbound.render import answer_message
@@ -48,7 +48,7 @@ class SlackContext(ChatServices):
 
     async def plain_text(self, text: str, workspace: str) -> str:
         """A person's text without Slack's markup and without the bot's own mention."""
-        install = await self.calls.tokens.install(workspace)
+        install = await self.calls.tokens.source.install(workspace)
         names = partial(self.directory.name_of, workspace)
         return plain_text(text, names, bot=install.bot_user if install else "")
 
@@ -115,20 +115,9 @@ class SlackContext(ChatServices):
 
     async def post(self, event: SlackEvent, message: SlackMessage) -> None:
         """Post in the event's thread or channel."""
-        await self.calls.ask(
-            event.workspace,
-            lambda client: client.chat_postMessage(
-                channel=event.channel,
-                thread_ts=event.thread or None,
-                unfurl_links=False,
-                unfurl_media=False,
-                **message.arguments,
-            ),
-            place=event.channel,
-        )
+        await self.surface.post(channel_of(event), message, thread=event.thread or None)
 
     async def react(self, event: SlackEvent, ts: str, name: str) -> None:
-        """Add a reaction to a message."""
         await self.calls.ask(
             event.workspace,
             lambda client: client.reactions_add(channel=event.channel, timestamp=ts, name=name),
@@ -150,19 +139,16 @@ class SlackContext(ChatServices):
         return str(answer["view"]["id"])
 
     async def replace(self, workspace: str, view_id: str, view: Block) -> None:
-        """Replace an open form."""
         await self.calls.ask(
             workspace, lambda client: client.views_update(view_id=view_id, view=view), place="views.update"
         )
 
 
 def channel_of(event: SlackEvent) -> ChannelScope:
-    """The channel of an event."""
     return ChannelScope("slack", event.workspace, event.channel)
 
 
 def thread_of(event: SlackEvent) -> ThreadRef:
-    """The thread of an event."""
     return ThreadRef(channel_of(event), event.thread)
 
 

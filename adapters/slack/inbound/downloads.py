@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from aiohttp import ClientError, ClientSession, ClientTimeout
 
-from adapters.limited_replies import ReplyTooLong, read_limited
+from adapters.http_body import ReplyTooLong, read_limited
 from adapters.slack.api.client import SlackApi
 from agent_core.errors import InvalidInput
 from agent_core.service.uploads import MAX_UPLOAD_BYTES, too_large

@@ -26,13 +26,12 @@ class HomeTab:
     context: SlackContext
 
     async def on_opened(self, body: Body, workspace: str) -> None:
-        """Handle the opening of the Home tab."""
         if body["event"].get("tab") == "home":
             self.context.soon(self.publish(of_event(body, workspace)))
 
     async def publish(self, event: SlackEvent) -> None:
-        """Publish the current state of the tab."""
-        mine = await self._mine(event)
+        owned = await self.context.views.list_by_owner("slack", event.workspace, event.person)
+        mine = sorted(owned, key=lambda agent: agent.since, reverse=True)
         waiting = [asked for agent in mine if (asked := await self._find_proposal(agent))]
         view = views.home(mine, waiting, link_to)
         await self.context.calls.ask(
@@ -45,7 +44,7 @@ class HomeTab:
         """Handle a click on the tab, or in a view that shows a turn."""
         event = of_press(body, workspace)
         if isinstance(refusal := await attempt(self._carry_out(body, event)), RefusedAction):
-            self.context.soon(self._say(event, refusal.text))
+            self.context.soon(self.context.open(event, views.sentence_view("Not done", refusal.text)))
         await ack()
 
     async def _carry_out(self, body: Body, event: SlackEvent) -> None:
@@ -77,15 +76,8 @@ class HomeTab:
         shown = views.show_all(turn_card(agent, turn), place, opening.part)
         await self.context.replace(event.workspace, view["id"], shown)
 
-    async def _mine(self, event: SlackEvent) -> tuple[Agent, ...]:
-        owned = await self.context.views.list_by_owner("slack", event.workspace, event.person)
-        return tuple(sorted(owned, key=lambda agent: agent.since, reverse=True))
-
     async def _find_proposal(self, agent: Agent) -> tuple[Agent, Turn] | None:
         if not isinstance(agent.status, Awaiting):
             return None
         turn = await self.context.views.newest_turn(agent.channel, agent.id)
         return (agent, turn) if turn else None
-
-    async def _say(self, event: SlackEvent, text: str) -> None:
-        await self.context.open(event, views.sentence_view("Not done", text))

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from adapters.answers import Answer
+from adapters.chat.catchup import retry_while_busy
 from adapters.chat.messages import Sign, ThreadListener
 from adapters.settings_file import FILENAME, decoded, is_settings, pasted_draft
 from adapters.slack.inbound.context import SlackContext, thread_of
@@ -19,6 +20,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, AgentDraft
 
 REACTIONS: dict[Sign, str] = {"kept": "eyes", "decided": "white_check_mark", "asked": "speech_balloon"}
+PAGE_SIZE, MAX_PAGES = 200, 50
 SETTINGS_SUFFIXES = (".yaml", ".yml")
 FROM_SETTINGS = f"From {FILENAME}."
 TOO_LONG_TO_OFFER = f"{FILENAME} is too long for a button: paste it after /agent new."
@@ -41,18 +43,15 @@ class SlackThreadMessage:
         return datetime.fromtimestamp(float(self.ts), UTC)
 
     async def react(self, sign: Sign) -> None:
-        """Add a reaction to the message."""
         self.context.soon(self.context.react(self.event, self.ts, REACTIONS[sign]))
 
     async def tell(self, said: str) -> None:
         self.context.soon(self.context.tell(self.event, said))
 
     async def give(self, answer: Answer) -> None:
-        """Answer with a text and its files."""
         self.context.soon(self.context.give(self.event, answer, self.agent.id, self.origin))
 
     async def offer_resume(self, said: str) -> None:
-        """Answer with a sentence and the button Resume."""
         self.context.soon(self.context.tell(self.event, kept_message(self.agent, said)))
 
 
@@ -73,6 +72,30 @@ class SlackMessageListener(ThreadListener):
             await self._to_agent(agent, payload, event)
         elif payload.get("channel_type") == "im" or payload.get("type") == "app_mention":
             await self._to_signoff(payload, with_thread(event, payload["ts"]))
+
+    async def read_thread(self, agent: Agent, since: datetime) -> None:
+        """Handle the replies of a thread, oldest first; raise SurfaceError if Slack cannot provide them."""
+        cursor = ""
+        for _ in range(MAX_PAGES):
+            page = await self._page(agent, since, cursor)
+            for message in page.get("messages") or ():
+                await self.take({**message, "channel": agent.channel.channel}, agent.channel.workspace)
+            cursor = (page.get("response_metadata") or {}).get("next_cursor") or ""
+            if not cursor:
+                return
+
+    async def _page(self, agent: Agent, since: datetime, cursor: str) -> Any:
+        thread = agent.thread.thread if agent.thread else ""
+        asked: dict[str, Any] = {"ts": thread, "oldest": f"{since.timestamp():.6f}", "limit": PAGE_SIZE}
+        asked |= {"cursor": cursor} if cursor else {}
+        return await retry_while_busy(
+            lambda: self.context.calls.ask(
+                agent.channel.workspace,
+                lambda client: client.conversations_replies(channel=agent.channel.channel, **asked),
+                place="conversations.replies",
+            ),
+            self.context.clock,
+        )
 
     async def _agent_of(self, event: SlackEvent, payload: Body) -> Agent | None:
         if not event.thread or event.thread == payload["ts"]:

@@ -68,7 +68,6 @@ class EventRouter:
 
     @property
     def by_name(self) -> dict[str, Callable[[Body, str], Awaitable[None]]]:
-        """The listeners by the name of the event."""
         return {
             "message": self._message,
             "app_mention": self._message,
@@ -119,7 +118,7 @@ class SlackAuthorizer(AsyncAuthorize):
     async def find(self, body: dict[str, Any], context: dict[str, Any], next_: Callable[[], Awaitable[None]]) -> None:
         """Put the workspace's installation into Bolt's context, if one is found."""
         for workspace in dict.fromkeys(workspaces_in(body)):
-            if install := await self._tokens.install(workspace):
+            if install := await self._tokens.source.install(workspace):
                 context[INSTALL_KEY] = install
                 break
         await next_()

@@ -47,7 +47,7 @@ class SlackSlashListener:
 
     async def _grant(self, wish: ThreadSubcommand, event: SlackEvent, origin: Origin) -> None:
         """Run a command that may take longer than Slack's three seconds; only the person sees the answer."""
-        answer, agent = await grant_to_agent(self.context.thread_commands, wish, origin)
+        answer, agent = await grant_to_agent(self.context.actions.thread_commands, wish, origin)
         await self.context.give(event, answer, agent.id if agent else None, origin)
 
     async def _draft(self, sentence: str, event: SlackEvent, origin: Origin) -> None:

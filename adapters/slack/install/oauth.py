@@ -50,7 +50,6 @@ class SlackApp:
         return self.public_url.startswith("https:")
 
     def url(self, path: str) -> str:
-        """The public address of a path."""
         return self.public_url.rstrip("/") + path
 
 
@@ -101,7 +100,6 @@ class OAuthFlow(AsyncOAuthFlow):
 
     @property
     def client(self) -> AsyncWebClient:
-        """A client without a token."""
         return self._tokens.without_token()
 
     async def build_authorize_url(self, state: str, request: AsyncBoltRequest) -> str:
@@ -176,7 +174,7 @@ class BoltInstallationStore(AsyncInstallationStore):
     ) -> Bot | None:
         """The bot of the team, or of its organisation."""
         for workspace in (None if is_enterprise_install else team_id, enterprise_id):
-            if workspace and (install := await self._tokens.valid(workspace)):
+            if workspace and (install := await self._tokens.source.valid(workspace)):
                 return Installation(
                     app_id=install.app_id,
                     enterprise_id=enterprise_id,

@@ -61,9 +61,7 @@ class StateCookie(OAuthStateUtils):
         self._rules = "Path=/; HttpOnly; SameSite=Lax" + ("; Secure" if is_secure else "")
 
     def build_set_cookie_for_new_state(self, state: str) -> str:
-        """Set-Cookie for a new state."""
         return f"{self.cookie_name}={state}; Max-Age={self.expiration_seconds}; {self._rules}"
 
     def build_set_cookie_for_deletion(self) -> str:
-        """Set-Cookie that deletes the state."""
         return f"{self.cookie_name}=deleted; Max-Age=0; {self._rules}"

@@ -82,7 +82,6 @@ def date_run(at: datetime) -> Block:
 
 
 def link_run(url: str, label: str) -> Block:
-    """A link of Signoff's, as one run of a line."""
     return {"type": "link", "url": url, "text": label}
 
 
@@ -117,7 +116,6 @@ def heading(text: str) -> Block:
 
 
 def confirmation(title: str, text: str, *, yes: str, no: str = "Cancel", danger: bool = False) -> Block:
-    """The confirmation dialog of a button."""
     asked = {
         "title": plain(title, MAX_CONFIRM_TITLE),
         "text": plain(text, MAX_CONFIRM_TEXT),
@@ -134,7 +132,6 @@ def button(label: str, action_id: str, value: str, **more: Any) -> Block:
 
 
 def option(label: str, value: str) -> Block:
-    """An option of a menu."""
     return {"text": plain(label, MAX_OPTION_TEXT), "value": value}
 
 
@@ -153,7 +150,6 @@ def menu(action_id: str, *options: Block) -> Block:
 
 
 def text_input(action_id: str, initial: str = "", *, placeholder: str = "", multiline: bool = False) -> Block:
-    """A text input."""
     element: Block = {"type": "plain_text_input", "action_id": action_id, "multiline": multiline}
     if initial:
         element["initial_value"] = initial
@@ -161,7 +157,6 @@ def text_input(action_id: str, initial: str = "", *, placeholder: str = "", mult
 
 
 def labelled(label: str, element: Block, block_id: str, *, hint: str = "", optional: bool = True) -> Block:
-    """A field with its label."""
     block = {
         "type": "input",
         "block_id": block_id,

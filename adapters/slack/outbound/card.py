@@ -10,6 +10,7 @@ from adapters.slack.outbound.blocks import (
     Block,
     actions,
     context,
+    date_run,
     line,
     preformatted,
     rich,
@@ -20,6 +21,7 @@ from adapters.slack.outbound.blocks import (
 from adapters.slack.outbound.controls import element
 from adapters.slack.outbound.texts import beginning_by_weight, clean, weight
 from adapters.text_fit import cut, fits, shares
+from adapters.turn_state import cut_parts
 from adapters.ui_text import CUT_TO_FIT, first_lines, more_text
 
 # Limits of the parts that get their space first, in UTF-16 units.
@@ -55,7 +57,6 @@ def card_blocks(card: Card, controls: Sequence[Block], footer: Sequence[str]) ->
 
 
 def show_all_button(card: Card) -> Block:
-    """The button that opens the full content of the turn."""
     return element(ViewButton("show all", card.turn))
 
 
@@ -78,11 +79,13 @@ def _open(card: Card, controls: Sequence[Block], footer: Sequence[str]) -> list[
 
 
 def _head(card: Card) -> CardBlocks:
-    headline, state = one_line(card.marked_headline), one_line(card.standing)
+    headline = one_line(card.marked_headline)
+    state, is_cut = cut_parts(card.standing_parts, MAX_STATE, cut)
     runs = [run(cut(headline, MAX_HEADLINE), "bold")]
-    if not _is_proposed(card):
-        runs.append(run(f"\n{STATE_SIGNS[card.tone]} {cut(state, MAX_STATE)}"))
-    return CardBlocks([rich(line(*runs))], not (fits(headline, MAX_HEADLINE) and fits(state, MAX_STATE)))
+    if not any(button.verb == "approve" for button in card.buttons):
+        runs.append(run(f"\n{STATE_SIGNS[card.tone]} "))
+        runs += [run(part) if isinstance(part, str) else date_run(part) for part in state]
+    return CardBlocks([rich(line(*runs))], is_cut or not fits(headline, MAX_HEADLINE))
 
 
 def _thoughts(card: Card) -> list[Block]:
@@ -105,7 +108,7 @@ def _review(card: Card) -> list[Block]:
 
 def _command(card: Card, room: int) -> CardBlocks:
     arguments = card.arguments[:MAX_ARGUMENTS]
-    preview = _preview(card)
+    preview = [Labelled(card.preview.title, card.preview.body)] if card.preview else []
     shown, beyond = [*preview, *arguments], len(card.arguments) - len(arguments)
     if not shown:
         return CardBlocks([context("No arguments.")])
@@ -122,10 +125,6 @@ def _command(card: Card, room: int) -> CardBlocks:
     if beyond:
         elements.append(line(run(f"… {beyond:,} more arguments: Show all", "italic")))
     return CardBlocks([rich(*_joined(elements))], beyond > 0 or fitted != texts or names != labels)
-
-
-def _preview(card: Card) -> list[Labelled]:
-    return [Labelled(card.preview.title, card.preview.body)] if card.preview else []
 
 
 def _argument(name: str, text: str, part: str) -> list[Block]:
@@ -169,10 +168,6 @@ def _outcome(card: Card) -> CardBlocks:
     shown, is_more = first_lines(clean(card.outcome))
     mark = [line(run("… Show all has the rest.", "italic"))] if is_more else []
     return CardBlocks([rich(preformatted(shown), *mark)], is_more)
-
-
-def _is_proposed(card: Card) -> bool:
-    return any(button.verb == "approve" for button in card.buttons)
 
 
 def one_line(text: str) -> str:

@@ -5,7 +5,7 @@ from typing import Any, TypeAlias, get_args
 
 from adapters.buttons import Button, ViewButton, ViewVerb
 from adapters.cards import Card
-from adapters.chat.extra_buttons import DeleteButton, foreign_button
+from adapters.chat.extra_buttons import DeleteButton, UploadButton, foreign_button
 from adapters.slack.outbound.blocks import (
     MAX_ID,
     MAX_VALUE,
@@ -20,13 +20,13 @@ from adapters.slack.outbound.blocks import (
     plain,
     text_input,
 )
-from adapters.slack.outbound.extra_buttons import SlackDraftButton, SlackUploadButton
+from adapters.slack.outbound.extra_buttons import SlackDraftButton
 from adapters.text_fit import fits
 from adapters.ui_text import DELETE_MEANS, REPLY_DOES, STOP_MEANS, covered_text
 from agent_core.model.agent import Agent
 from agent_core.model.command import RiskClass
 
-Pressable: TypeAlias = Button | ViewButton | SlackUploadButton | DeleteButton | SlackDraftButton
+Pressable: TypeAlias = Button | ViewButton | UploadButton | DeleteButton | SlackDraftButton
 PREFIX = "signoff."
 APPROVE_N = "Approve ×N"
 
@@ -48,7 +48,7 @@ def pressed(action: Mapping[str, Any]) -> Pressable:
         case verb if verb.replace("_", " ") in get_args(ViewVerb):
             return ViewButton.parse(value)
         case "upload":
-            return SlackUploadButton.parse(value)
+            return UploadButton.parse(value)
         case "delete":
             return DeleteButton.parse(value)
         case "create" | "change":
@@ -64,14 +64,13 @@ def action_id(pressable: Pressable) -> str:
             return f"{PREFIX}{verb.replace(' ', '_')}.{part}"
         case Button(verb) | ViewButton(verb) | SlackDraftButton(verb):
             return PREFIX + verb.replace(" ", "_")
-        case SlackUploadButton():
+        case UploadButton():
             return f"{PREFIX}upload"
         case DeleteButton():
             return f"{PREFIX}delete"
 
 
 def element(pressable: Pressable, *, label: str = "", style: str = "", confirm: Block | None = None) -> Block:
-    """The button as a Slack element."""
     return button(label or pressable.label, action_id(pressable), str(pressable), style=style, confirm=confirm)
 
 
@@ -99,7 +98,7 @@ def rest_button(agent: Agent) -> Block:
 
 def upload_button(agent: Agent, path: str) -> Block | None:
     """A button that uploads a file to the thread; None if the path is too long for a button."""
-    upload = SlackUploadButton(agent.id, path)
+    upload = UploadButton(agent.id, path)
     return element(upload) if fits(str(upload), MAX_VALUE) and path.isprintable() else None
 
 

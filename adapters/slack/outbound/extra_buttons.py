@@ -1,7 +1,4 @@
-"""Buttons only Slack's adapter has: upload a file, and create or change a draft.
-
-A value is accepted only if it is exactly what this module writes.
-"""
+"""Slack's buttons Create and Change, which carry a draft. Only exactly what this module writes is accepted."""
 
 import json
 from dataclasses import dataclass
@@ -14,28 +11,6 @@ from adapters.slack.outbound.texts import clean
 from adapters.text_fit import beginning, fits, units
 from agent_core.model.agent_policy import Approvers, Policy, Verbosity
 from agent_core.model.draft import AgentDraft
-from agent_core.model.ids import AgentId
-
-
-@dataclass(frozen=True, slots=True)
-class SlackUploadButton:
-    """Uploads a file of an agent to its thread."""
-
-    agent: AgentId
-    path: str
-    label = "Upload"
-
-    def __str__(self) -> str:
-        return f"upload:{self.agent}:{self.path}"
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Parse the output of `str`; raise InvalidInput for any other text."""
-        verb, _, rest = text.partition(":")
-        agent, _, path = rest.partition(":")
-        if verb != "upload" or not agent or not path:
-            raise foreign_button()
-        return cls(AgentId(agent), path)
 
 
 @dataclass(frozen=True, slots=True)

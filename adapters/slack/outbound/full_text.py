@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from adapters.cards import Card, Labelled
-from adapters.chat.full_text import command_sections, headline_sections
+from adapters.chat.card_sections import command_sections, headline_sections
 from adapters.slack.outbound.blocks import MAX_TEXT, Block, line, preformatted, rich, run
 from adapters.slack.outbound.card import one_line
 from adapters.slack.outbound.texts import clean
@@ -36,7 +36,7 @@ def split_into_parts(blocks: Sequence[Block]) -> list[list[Block]]:
     text, size = 0, 0
     for block in blocks:
         sent = json.dumps(block)
-        words = _words(block)
+        words = sum(units(part["text"]) for element in block["elements"] for part in element["elements"])
         if parts[-1] and (
             len(parts[-1]) >= MAX_PART_BLOCKS or text + words > MAX_PART_TEXT or size + len(sent) > MAX_PART_BYTES
         ):
@@ -45,10 +45,6 @@ def split_into_parts(blocks: Sequence[Block]) -> list[list[Block]]:
         parts[-1].append(block)
         text, size = text + words, size + len(sent)
     return parts
-
-
-def _words(block: Block) -> int:
-    return sum(units(part["text"]) for element in block["elements"] for part in element["elements"])
 
 
 def _boxed(label: str, piece: str) -> list[Block]:

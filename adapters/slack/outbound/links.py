@@ -5,7 +5,6 @@ from agent_core.model.channels import ChannelScope
 
 
 def link_to(agent: Agent) -> str:
-    """The address of an agent's root message, which works for readers in every workspace; "" if there is none."""
     if agent.thread is None:
         return ""
     return f"https://slack.com/archives/{agent.channel.channel}/p{agent.thread.thread.replace('.', '')}"

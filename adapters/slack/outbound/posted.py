@@ -28,30 +28,24 @@ class PostedMessages:
         return await self._find(thread.channel, thread.thread, metadata, since)
 
     async def _find(self, channel: ChannelScope, thread: str, metadata: Metadata, since: datetime) -> str:
-        cursor, oldest = "", f"{(since - MAX_CLOCK_SKEW).timestamp():.6f}"
-        for _ in range(MAX_PAGES):
-            page = await self._page(channel, thread, oldest, cursor)
+        oldest = f"{(since - MAX_CLOCK_SKEW).timestamp():.6f}"
+        asked: dict[str, Any] = {"oldest": oldest, "limit": PAGE_SIZE, "include_all_metadata": True}
+        where = channel.channel
+        pages = self.calls.pages(
+            channel.workspace,
+            lambda client, cursor: (
+                client.conversations_replies(channel=where, ts=thread, cursor=cursor, **asked)
+                if thread
+                else client.conversations_history(channel=where, cursor=cursor, **asked)
+            ),
+            MAX_PAGES,
+            place=where,
+        )
+        async for page in pages:
             for message in page.get("messages") or ():
                 if _is_it(message, metadata):
                     return str(message["ts"])
-            cursor = (page.get("response_metadata") or {}).get("next_cursor") or ""
-            if not cursor:
-                break
         return ""
-
-    async def _page(self, channel: ChannelScope, thread: str, oldest: str, cursor: str) -> Any:
-        asked: dict[str, Any] = {"oldest": oldest, "limit": PAGE_SIZE, "include_all_metadata": True}
-        asked |= {"cursor": cursor} if cursor else {}
-        where = channel.channel
-        if thread:
-            return await self.calls.ask(
-                channel.workspace,
-                lambda client: client.conversations_replies(channel=where, ts=thread, **asked),
-                place=where,
-            )
-        return await self.calls.ask(
-            channel.workspace, lambda client: client.conversations_history(channel=where, **asked), place=where
-        )
 
 
 def _is_it(message: Mapping[str, Any], metadata: Metadata) -> bool:

@@ -56,9 +56,9 @@ EXPLANATION = (
 EXAMPLE = "research the best tennis strings for topspin"
 
 
-def turn_message(agent: Agent, turn: Turn, *, badge: str = "") -> SlackMessage:
+def turn_message(agent: Agent, turn: Turn, *, badge: str = "", continuous_limit: int | None = None) -> SlackMessage:
     """The card of a turn in its current state; `badge` is the model's name, if it is shown."""
-    card = turn_card(agent, turn)
+    card = turn_card(agent, turn, continuous_limit)
     controls = card_controls(agent, card, turn.risks)
     controls += [reply_box(agent, turn.control_hash)] if turn.state == "proposed" else []
     footer = [part for part in (card.risk, *card.footer, card.lease, badge) if part]
@@ -114,7 +114,6 @@ def answer_message(answer: Answer) -> SlackMessage:
 
 
 def agents_message(agents: Sequence[Agent], link: Link) -> SlackMessage:
-    """The channel's agents, one per line."""
     if not agents:
         said = "No agents here yet."
         return SlackMessage(said, [section(said, element(ViewButton("new agent", "here")))])
@@ -126,7 +125,6 @@ def agents_message(agents: Sequence[Agent], link: Link) -> SlackMessage:
 
 
 def agent_message(agent: Agent, link: Link) -> SlackMessage:
-    """One agent: name, role, goals, status and settings, with its buttons."""
     opens = linked(agent, link)
     buttons = [*([opens] if opens else []), rest_button(agent)]
     buttons += [element(Button("revoke", agent.id))] if agent.lease else []
@@ -137,7 +135,6 @@ def agent_message(agent: Agent, link: Link) -> SlackMessage:
 
 
 def files_message(agent: Agent, entries: Sequence[FileEntry]) -> SlackMessage:
-    """The files of an agent; the first ones have an Upload button."""
     if not entries:
         return SlackMessage.plain(f"{agent.name} has no files yet.")
     shown = entries[:MAX_UPLOAD_BUTTONS]
@@ -147,7 +144,6 @@ def files_message(agent: Agent, entries: Sequence[FileEntry]) -> SlackMessage:
 
 
 def delete_message(agent: Agent) -> SlackMessage:
-    """The confirmation before an agent is deleted."""
     said = f"Delete {agent.name}? {DELETE_MEANS}"
     return SlackMessage(notification(said), [section(said), actions(delete_button(agent))])
 
@@ -162,7 +158,6 @@ def explanation_message() -> SlackMessage:
 
 
 def help_message(*helps: HelpText, said: str = "") -> SlackMessage:
-    """The commands that people can type, one per line, below the text `said`. Screen readers get the same lines."""
     text = "\n\n".join(filter(None, (said, *(each.text for each in helps))))
     blocks = [*([section(said)] if said else []), *map(_help, helps)]
     return SlackMessage(escaped(clean(text)), blocks)

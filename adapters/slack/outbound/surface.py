@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from cachetools import LRUCache
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from adapters.chat.background import BackgroundTasks
 from adapters.chat.status_updates import StatusUpdates, is_held_up
@@ -51,6 +52,7 @@ class SlackSurface:
     soon: BackgroundTasks
     model: str
     directory: SlackDirectory
+    continuous_limit: int | None = None
     name: SurfaceName = "slack"
     drawn: LRUCache[str, bytes] = field(default_factory=lambda: LRUCache(MAX_REMEMBERED_MESSAGES))
     sessions: dict[AgentId, SessionStatus] = field(default_factory=dict)
@@ -86,7 +88,6 @@ class SlackSurface:
         await self._post(agent, message, thread=thread.thread)
 
     async def status(self, agent: Agent) -> None:
-        """Show the agent's status soon; of several changes in a row only the last is sent."""
         self.updates.update(agent)
 
     def forget_status(self, agent: Agent) -> None:
@@ -99,14 +100,28 @@ class SlackSurface:
         text = f"{agent.name} is paused. {reason}"
         self.soon(self.say_to(agent.channel.workspace, agent.owner.id, text))
 
-    async def say_to(self, workspace: str, person: str, text: str) -> None:
+    async def say_to(self, workspace: str, person: str, text: str) -> AsyncSlackResponse:
         """Send a person a direct message."""
-        await self.calls.ask(
+        return await self.calls.ask(
             workspace, lambda client: client.chat_postMessage(channel=person, **SlackMessage.plain(text).arguments)
         )
 
+    async def post(self, channel: ChannelScope, message: SlackMessage, *, thread: str | None) -> str:
+        """Post in the channel, or in its thread, and return the `ts` of the message."""
+        answer = await self.calls.ask(
+            channel.workspace,
+            lambda client: client.chat_postMessage(
+                channel=channel.channel,
+                thread_ts=thread,
+                unfurl_links=False,
+                unfurl_media=False,
+                **message.arguments,
+            ),
+            place=channel.channel,
+        )
+        return str(answer["ts"])
+
     async def upload(self, agent: Agent, filename: str, data: bytes) -> None:
-        """Upload the file to the agent's thread."""
         thread, content = thread_of(agent), data or b"\n"  # Slack rejects empty files
         await self.calls.ask(
             agent.channel.workspace,
@@ -118,16 +133,13 @@ class SlackSurface:
 
     async def send_files(self, workspace: str, person: str, text: str, files: Sequence[tuple[str, bytes]]) -> None:
         """Send files to a person by direct message, in one message after the text."""
-        sent = await self.calls.ask(
-            workspace, lambda client: client.chat_postMessage(channel=person, **SlackMessage.plain(text).arguments)
-        )
+        sent = await self.say_to(workspace, person, text)
         uploads = [{"filename": name, "content": data or b"\n"} for name, data in files]
         await self.calls.ask(
             workspace, lambda client: client.files_upload_v2(channel=sent["channel"], file_uploads=uploads)
         )
 
     async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
-        """The person with their current membership."""
         return await self.directory.actor(channel, person.id)
 
     async def draw_again(self, agent: Agent, turn: Turn) -> None:
@@ -137,22 +149,14 @@ class SlackSurface:
             await self._edit(agent, stands, self._card(agent, turn))
 
     def _card(self, agent: Agent, turn: Turn) -> SlackMessage:
-        return turn_message(agent, turn, badge="" if agent.model else self.model)
+        return turn_message(
+            agent, turn, badge="" if agent.model else self.model, continuous_limit=self.continuous_limit
+        )
 
     async def _post(self, agent: Agent, message: SlackMessage, *, thread: str | None) -> str:
-        answer = await self.calls.ask(
-            agent.channel.workspace,
-            lambda client: client.chat_postMessage(
-                channel=agent.channel.channel,
-                thread_ts=thread,
-                unfurl_links=False,
-                unfurl_media=False,
-                **message.arguments,
-            ),
-            place=agent.channel.channel,
-        )
-        self._remember(f"{agent.channel.key}/{answer['ts']}", message.digest)
-        return str(answer["ts"])
+        ts = await self.post(agent.channel, message, thread=thread)
+        self.drawn[f"{agent.channel.key}/{ts}"] = message.digest
+        return ts
 
     async def _edit(self, agent: Agent, ts: str, message: SlackMessage) -> bool:
         """Edit a message, unless it is unchanged; return whether the message exists."""
@@ -169,11 +173,8 @@ class SlackSurface:
             if refused.error == "message_not_found":
                 return False
             raise
-        self._remember(key, digest)
-        return True
-
-    def _remember(self, key: str, digest: bytes) -> None:
         self.drawn[key] = digest
+        return True
 
     async def _send_status(self, agent: Agent, text: str) -> None:
         """Show the status: working or waiting in Slack's indicator, other states in the root message."""

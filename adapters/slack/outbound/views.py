@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from adapters.buttons import ViewButton, ViewVerb
 from adapters.cards import Card, Labelled, as_text, money
-from adapters.chat.full_text import thoughts_sections
+from adapters.chat.card_sections import thoughts_sections
 from adapters.chat.subcommands import Link
 from adapters.forms import argument_names
 from adapters.slack.inbound.fields import ARGUMENT, FormContext
@@ -106,16 +106,16 @@ def reason_form(agent: Agent, turn: Turn, place: FormContext) -> Block:
     return _form(f"Reject turn {turn.number}", "reject", blocks, place, submit="Reject")
 
 
-def number_form(turn: Turn, place: FormContext) -> Block:
-    """The form for the number of commands to approve."""
+def number_form(turn: Turn, place: FormContext, most: int = MAX_LEASE_COMMANDS) -> Block:
+    """The form for the number of commands to approve, at most `most`."""
     number = {
         "type": "number_input",
         "action_id": FIELD,
         "is_decimal_allowed": False,
         "min_value": str(MIN_LEASE_COMMANDS),
-        "max_value": str(MAX_LEASE_COMMANDS),
+        "max_value": str(most),
     }
-    hint = f"From {MIN_LEASE_COMMANDS} to {MAX_LEASE_COMMANDS}; this command is the first."
+    hint = f"From {MIN_LEASE_COMMANDS} to {most}; this command is the first."
     block = labelled("How many commands", number, "times", hint=hint, optional=False)
     return _form(f"Approve turn {turn.number}", "times", [block], place, submit=APPROVE_N)
 
@@ -144,7 +144,6 @@ def thoughts_view(card: Card, place: FormContext | None = None) -> Block:
 
 
 def sentence_view(title: str, text: str) -> Block:
-    """A read-only text."""
     return _view(title, [section(text)])
 
 

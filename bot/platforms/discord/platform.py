@@ -3,21 +3,19 @@
 from dataclasses import dataclass
 
 from agent_core.model.channels import SurfaceName
-from bot.platforms.platform import PlatformParts, PlatformStatus, WiredPlatform
+from bot.platforms.platform import ChatPlatform, PlatformParts, PlatformStatus, WiredPlatform
 from bot.settings import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class DiscordPlatform:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscordPlatform(ChatPlatform):
     """One bot for every server that it is invited to."""
 
     name: SurfaceName = "discord"
     title: str = "Discord"
     switch: str = "DISCORD_TOKEN"
-    signed_paths: tuple[str, ...] = ()
 
     def is_on(self, settings: Settings) -> bool:
-        """Whether the bot token is set."""
         return bool(settings.discord_token)
 
     def status(self, _settings: Settings) -> PlatformStatus:
@@ -32,7 +30,6 @@ class DiscordPlatform:
         return await fault_of_token(settings.discord_token.get_secret_value(), settings.discord_api_url)
 
     def wire(self, settings: Settings, parts: PlatformParts) -> WiredPlatform:
-        """Build the bot and its surface."""
         from bot.platforms.discord.wiring import WiredDiscord  # imports discord.py
 
         return WiredDiscord.of(settings, parts)

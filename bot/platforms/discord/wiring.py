@@ -12,8 +12,6 @@ from adapters.discord.inbound.expiring import ExpiringStore
 from adapters.discord.outbound.posted import DiscordSender
 from adapters.discord.outbound.surface import DiscordSurface
 from agent_core.assembly import Core
-from agent_core.ports.clock import Clock
-from agent_core.ports.database import Database
 from agent_core.service.inbound_log import InboundLog
 from bot.platforms.platform import PlatformParts
 from bot.settings import Settings
@@ -23,11 +21,9 @@ from bot.settings import Settings
 class WiredDiscord:
     """The surface of Discord; `connect` adds the listeners."""
 
-    database: Database
-    clock: Clock
+    parts: PlatformParts
     addresses: BaseUrls
     client: SignoffClient
-    calls: DiscordApi
     surface: DiscordSurface
 
     @classmethod
@@ -36,37 +32,37 @@ class WiredDiscord:
         addresses = BaseUrls(settings.discord_api_url, settings.discord_gateway_url)
         client = SignoffClient(addresses)
         calls = DiscordApi(client=client, token=settings.discord_token.get_secret_value())
-        surface = DiscordSurface(sending=DiscordSender(calls=calls), clock=parts.clock, model=parts.model)
-        return cls(
-            database=parts.database,
+        surface = DiscordSurface(
+            sending=DiscordSender(calls=calls),
             clock=parts.clock,
-            addresses=addresses,
-            client=client,
-            calls=calls,
-            surface=surface,
+            model=parts.model,
+            continuous_limit=settings.continuous_limit,
         )
+        return cls(parts=parts, addresses=addresses, client=client, surface=surface)
 
     def connect(self, actions: ActionDispatcher, core: Core) -> DiscordConnection:
-        """Build the listeners and the gateway connection."""
+        database, clock = self.parts.database, self.parts.clock
         context = DiscordContext(
             actions=actions,
             service=core.service,
             views=core.views,
-            thread_commands=actions.thread_commands,
             drafting=core.drafting,
             uploads=core.uploads,
-            inbound_log=InboundLog(self.database, self.clock),
+            inbound_log=InboundLog(database, clock),
             soon=self.surface.soon,
             surface=self.surface,
-            drafts=ExpiringStore(self.clock),
-            edits=ExpiringStore(self.clock),
-            clock=self.clock,
+            drafts=ExpiringStore(clock),
+            edits=ExpiringStore(clock),
+            clock=clock,
         )
         return DiscordConnection(
-            client=self.client, calls=self.calls, context=context, database=self.database, addresses=self.addresses
+            client=self.client,
+            calls=self.surface.sending.calls,
+            context=context,
+            database=database,
+            addresses=self.addresses,
         )
 
     async def close(self) -> None:
-        """Finish running tasks, then close the connection."""
         await self.surface.close()
         await self.client.close()

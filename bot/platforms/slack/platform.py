@@ -4,15 +4,15 @@ from dataclasses import dataclass
 
 from agent_core.errors import SettingsError, SurfaceError
 from agent_core.model.channels import SurfaceName
-from bot.platforms.platform import PlatformParts, PlatformStatus, WiredPlatform
+from bot.platforms.platform import ChatPlatform, PlatformParts, PlatformStatus, WiredPlatform
 from bot.settings import Settings
 
 EVENTS = "/slack/events"
 SHOWN = ("SLACK_BOT_TOKEN", "SLACK_CLIENT_ID", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET")
 
 
-@dataclass(frozen=True, slots=True)
-class SlackPlatform:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlackPlatform(ChatPlatform):
     """One workspace by its bot token, or many by the app's client id."""
 
     name: SurfaceName = "slack"
@@ -21,7 +21,6 @@ class SlackPlatform:
     signed_paths: tuple[str, ...] = (EVENTS,)
 
     def is_on(self, settings: Settings) -> bool:
-        """Whether a bot token or a client id is set."""
         return bool(settings.slack_bot_token or settings.slack_client_id)
 
     def status(self, settings: Settings) -> PlatformStatus:
@@ -43,7 +42,7 @@ class SlackPlatform:
         base_url = settings.slack_api_url or SLACK_API
         tokens = SlackTokens.single(bot_token=settings.slack_bot_token.get_secret_value(), base_url=base_url)
         try:
-            await tokens.prepare()
+            await tokens.source.prepare()
         except SettingsError as error:
             return error.fault
         except SurfaceError as error:
@@ -53,7 +52,6 @@ class SlackPlatform:
         return None
 
     def wire(self, settings: Settings, parts: PlatformParts) -> WiredPlatform:
-        """Build the app and its surface."""
         from bot.platforms.slack.wiring import WiredSlack  # imports Slack's SDK
 
         return WiredSlack.of(settings, parts)

@@ -14,7 +14,6 @@ from adapters.slack.api.directory import SlackDirectory
 from adapters.slack.api.tokens import SlackTokens
 from adapters.slack.api.web_api import SLACK_API
 from adapters.slack.connection import SlackConnection
-from adapters.slack.inbound.catchup import SlackThreadReader
 from adapters.slack.inbound.context import SlackContext
 from adapters.slack.inbound.downloads import SlackDownloads
 from adapters.slack.inbound.messages import SlackMessageListener
@@ -23,8 +22,6 @@ from adapters.slack.install.installations import InstallationStore
 from adapters.slack.install.oauth import SlackApp, oauth_flow
 from adapters.slack.outbound.surface import SlackSurface
 from agent_core.assembly import Core
-from agent_core.ports.clock import Clock
-from agent_core.ports.database import Database
 from agent_core.service.inbound_log import InboundLog
 from bot.platforms.platform import PlatformParts
 from bot.settings import Settings
@@ -35,11 +32,8 @@ class WiredSlack:
     """The surface of Slack; `connect` adds the listeners."""
 
     settings: Settings
-    database: Database
-    clock: Clock
+    parts: PlatformParts
     installed: InstallationStore | None
-    calls: SlackApi
-    soon: BackgroundTasks
     surface: SlackSurface
 
     @classmethod
@@ -58,48 +52,44 @@ class WiredSlack:
             tokens = SlackTokens.single(bot_token=settings.slack_bot_token.get_secret_value(), base_url=base_url)
         calls = SlackApi(tokens=tokens, clock=clock)
         directory = SlackDirectory(calls=calls, soon=soon, clock=clock)
-        surface = SlackSurface(calls=calls, soon=soon, model=parts.model, directory=directory)
-        return cls(
-            settings=settings,
-            database=database,
-            clock=clock,
-            installed=installed,
+        surface = SlackSurface(
             calls=calls,
             soon=soon,
-            surface=surface,
+            model=parts.model,
+            directory=directory,
+            continuous_limit=settings.continuous_limit,
         )
+        return cls(settings=settings, parts=parts, installed=installed, surface=surface)
 
     def connect(self, actions: ActionDispatcher, core: Core) -> SlackConnection:
-        """Build the listeners, the HTTP routes and the socket connection."""
+        calls, clock = self.surface.calls, self.parts.clock
         context = SlackContext(
             actions=actions,
             service=core.service,
             views=core.views,
-            thread_commands=actions.thread_commands,
             drafting=core.drafting,
             uploads=core.uploads,
-            inbound_log=InboundLog(self.database, self.clock),
+            inbound_log=InboundLog(self.parts.database, clock),
             surface=self.surface,
             directory=self.surface.directory,
-            calls=self.calls,
-            soon=self.soon,
-            clock=self.clock,
+            calls=calls,
+            soon=self.surface.soon,
+            clock=clock,
         )
-        downloads = SlackDownloads(self.calls, urlsplit(self.calls.tokens.base_url).netloc)
+        downloads = SlackDownloads(calls, urlsplit(calls.tokens.base_url).netloc)
         messages = SlackMessageListener(context, downloads)
         return SlackConnection(
             context=context,
             events=EventRouter(context=context, messages=messages, installed=self.installed),
-            catch_up=CatchUp(surface="slack", context=context, read_thread=SlackThreadReader(context, messages).read),
+            catch_up=CatchUp(surface="slack", context=context, read_thread=messages.read_thread),
             signing_secret=self.settings.slack_signing_secret.get_secret_value(),
             app_token=self.settings.slack_app_token.get_secret_value(),
             oauth=self._flow(),
         )
 
     async def close(self) -> None:
-        """Finish running tasks, then close every connection."""
-        await self.soon.close()
-        await self.calls.tokens.close()
+        await self.surface.soon.close()
+        await self.surface.calls.tokens.close()
 
     def _flow(self) -> AsyncOAuthFlow | None:
         if self.installed is None:
@@ -110,5 +100,5 @@ class WiredSlack:
             scopes=SCOPES,
             public_url=self.settings.public_url,
         )
-        tokens = self.calls.tokens
-        return oauth_flow(app, installed=self.installed, tokens=tokens, database=self.database, clock=self.clock)
+        tokens, parts = self.surface.calls.tokens, self.parts
+        return oauth_flow(app, installed=self.installed, tokens=tokens, database=parts.database, clock=parts.clock)

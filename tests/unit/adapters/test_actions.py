@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from adapters.actions import HELP
 from agent_core.errors import NotPossible
 from agent_core.model.seen_proposal import SeenProposal
 from agent_core.testing.language_model import ScriptedModel, reply_text
@@ -23,3 +24,11 @@ async def test_a_line_that_comes_late_decides_nothing_that_was_asked_after_it(li
     assert (await stage.turn(agent)).state == "proposed"
     await actions.say(agent.id, line, stage.origin(), SeenProposal(written_at=turn.proposed_at))
     assert (await stage.turn(agent)).state != "proposed"
+
+
+async def test_a_verb_that_does_not_exist_is_named_before_the_list_of_verbs() -> None:
+    stage = Stage(model=ScriptedModel(reply_text("do_nothing")))
+    agent, actions = await stage.create(), actions_of(stage)
+    told = (await actions.say(agent.id, "!bogus", stage.origin())).text
+    assert told == f"There is no command !bogus.\n{HELP.text}"
+    assert (await actions.say(agent.id, "!help", stage.origin())).text == HELP.text

@@ -13,7 +13,7 @@ import pytest
 
 from adapters.terminal.console import Console
 from adapters.terminal.streams import Streams
-from adapters.terminal.surface import CHANNEL, AdvancedEvent, CardEvent, TerminalSurface, person
+from adapters.terminal.surface import CHANNEL, CardEvent, TerminalSurface, person
 from agent_core.commands.agents import AgentCommands
 from agent_core.commands.registry import CommandContext, NoArguments, declare
 from agent_core.errors import InvalidInput, ModelRefused
@@ -289,6 +289,17 @@ async def test_continuous_above_the_operators_limit_is_refused_before_an_agent_i
     assert await desk.stage.views.agents(CHANNEL) == ()
 
 
+@pytest.mark.proves("lease:limit")
+async def test_the_terminal_offers_no_further_commands_where_the_operators_limit_is_one() -> None:
+    desk = desk_of(WRITE)
+    desk.stage.service = replace(desk.stage.service, continuous_limit=1)
+    desk.actions = actions_of(desk.stage)
+    await desk.sits(CLERK, "?", "n")
+    assert "y approve · e edit" in desk.written
+    assert "the command runs as shown" in desk.written
+    assert "-N" not in desk.written
+
+
 async def test_control_sequences_of_the_model_reach_the_terminal_spelled() -> None:
     evil = reply_text("write_to_file", {"filename": "a.txt", "text": "\x1b[2J"}, text="\x1b]0;owned\x07")
     desk = desk_of(evil)
@@ -519,7 +530,7 @@ async def test_the_card_that_is_asked_about_stands_right_above_the_question() ->
     await keep(desk.stage.database, agent, helper, *turns)
     surface = desk.stage.surface
     assert isinstance(surface, TerminalSurface)
-    for event in (CardEvent(agent, turns[0]), CardEvent(helper, turns[1]), AdvancedEvent()):
+    for event in (CardEvent(agent, turns[0]), CardEvent(helper, turns[1]), "advanced"):
         surface.events.put_nowait(event)
 
     async def read() -> str | None:

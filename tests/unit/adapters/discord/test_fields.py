@@ -12,14 +12,13 @@ from adapters.buttons import Button
 from adapters.discord.inbound.fields import (
     AgentForm,
     EditForm,
-    NumberForm,
-    RejectForm,
-    ReplyForm,
     Submitted,
+    TextForm,
     read,
     submitted,
 )
 from adapters.discord.outbound.views import agent_form, edit_form, number_form, reject_form, reply_form
+from adapters.forms import times_of
 from adapters.ui_text import TOO_LONG_TO_EDIT
 from agent_core.errors import ChangedSinceShown, InvalidInput, NotPossible
 from agent_core.model.agent_policy import Policy
@@ -212,13 +211,13 @@ def test_a_command_without_arguments_says_so() -> None:
 def test_reasons_replies_and_numbers_come_back_with_what_they_are_about() -> None:
     turn = asking(path="a")
     reject, approve = (Button(verb, turn.id, shown=turn.control_hash) for verb in ("reject", "approve"))
-    assert send(reject_form(turn), {"text": "too long"}) == RejectForm(reject, "too long")
+    assert send(reject_form(turn), {"text": "too long"}) == TextForm(reject, "too long")
     reply = Button("reply", AGENT.id, shown=turn.control_hash)
-    assert send(reply_form(AGENT, turn.control_hash), {"text": "shorter"}) == ReplyForm(reply, "shorter")
-    assert send(number_form(turn), {"text": "7"}) == NumberForm(approve, "7")
-    assert NumberForm(approve, " 7 ").number == 7
+    assert send(reply_form(AGENT, turn.control_hash), {"text": "shorter"}) == TextForm(reply, "shorter")
+    assert send(number_form(turn), {"text": "7"}) == TextForm(approve, "7")
+    assert times_of(" 7 ") == 7
     with pytest.raises(InvalidInput, match="write a number from 2 to 50"):
-        _ = NumberForm(approve, "many").number
+        times_of("many")
 
 
 def test_labels_and_titles_are_cut_to_what_discord_takes() -> None:

@@ -162,7 +162,7 @@ def test_a_done_card_is_folded_and_has_the_first_lines_of_its_result() -> None:
         [
             """\
 **Energy-GPT · turn 7 · write\\_to\\_file**
-✓ done · approved by @ana, 12:00 UTC\
+✓ done · approved by @ana, <t:1773489600:f>\
 """,
             "-# ratings.csv has all three.",
             "-# filename: report.md · text: # Report NXG looks cheapest.",

@@ -15,10 +15,10 @@ from adapters import actions, subcommands
 from adapters.answers import Answer, Attachment
 from adapters.buttons import Button, ViewButton
 from adapters.cards import turn_card
-from adapters.chat.extra_buttons import DeleteButton
+from adapters.chat.extra_buttons import DeleteButton, UploadButton
 from adapters.slack.inbound.fields import FormContext, home_channel, place_of
 from adapters.slack.outbound.controls import pressed
-from adapters.slack.outbound.extra_buttons import SlackDraftButton, SlackUploadButton
+from adapters.slack.outbound.extra_buttons import SlackDraftButton
 from adapters.slack.outbound.message import SlackMessage
 from adapters.slack.outbound.render import (
     agent_message,
@@ -132,6 +132,8 @@ def _read(part: dict[str, Any]) -> str:
             return f"[{said}]"
         case "static_select":
             return f"[{' / '.join(map(_read, part['options']))}]"
+        case "date":
+            return f"({part['fallback']})"
         case "input":
             return f"{_read(part['label'])}: <{part['element'].get('initial_value', '')}>"
         case _:
@@ -392,7 +394,7 @@ def test_a_long_result() -> None:
             [
                 """\
 Energy-GPT · turn 7 · write_to_file
-✓ done · approved by @ana, 12:00 UTC\
+✓ done · approved by @ana, (14 Mar 2026, 12:00 UTC)\
 """,
                 "ratings.csv has all three.",
                 "filename: report.md · text: # Report NXG looks cheapest.",
@@ -449,7 +451,7 @@ def test_a_stop_is_no_failure_and_says_its_own_time() -> None:
     stopped = TURN.decide(Approve(), by=BEN, at=NOON).start(NOON).stop(ANA, LATER)
     assert read(turn_message(AGENT, stopped).blocks)[0] == snapshot("""\
 Energy-GPT · turn 7 · write_to_file
-– stopped by @ana, 12:05 UTC · approved by @ben, 12:00 UTC\
+– stopped by @ana, (14 Mar 2026, 12:05 UTC) · approved by @ben, (14 Mar 2026, 12:00 UTC)\
 """)
 
 
@@ -470,7 +472,7 @@ def test_what_was_rejected_or_failed_or_withdrawn_is_one_short_card() -> None:
             [
                 """\
 Energy-GPT · turn 7 · write_to_file
-✗ rejected by @ben, 12:00 UTC · “Leave out coal”\
+✗ rejected by @ben, (14 Mar 2026, 12:00 UTC) · “Leave out coal”\
 """,
                 "ratings.csv has all three.",
                 "filename: report.md · text: # Report NXG looks cheapest.",
@@ -480,7 +482,7 @@ Energy-GPT · turn 7 · write_to_file
             [
                 """\
 Energy-GPT · turn 7 · write_to_file
-✗ failed · approved by @ana, 12:00 UTC\
+✗ failed · approved by @ana, (14 Mar 2026, 12:00 UTC)\
 """,
                 "ratings.csv has all three.",
                 "filename: report.md · text: # Report NXG looks cheapest.",
@@ -491,7 +493,7 @@ Energy-GPT · turn 7 · write_to_file
             [
                 """\
 Energy-GPT · turn 7 · write_to_file
-– withdrawn: stopped by @ben, 12:05 UTC\
+– withdrawn: stopped by @ben, (14 Mar 2026, 12:05 UTC)\
 """,
                 "ratings.csv has all three.",
                 "filename: report.md · text: # Report NXG looks cheapest.",
@@ -612,7 +614,7 @@ def test_files_can_be_uploaded_one_by_one_and_the_rest_is_counted() -> None:
         "and 5 more files",
         21,
     )
-    assert pressed(button(blocks, "Upload")) == SlackUploadButton(AGENT.id, "notes/0.md")
+    assert pressed(button(blocks, "Upload")) == UploadButton(AGENT.id, "notes/0.md")
     assert read(files_message(AGENT, []).blocks) == ["Energy-GPT has no files yet."]
 
 
@@ -779,7 +781,7 @@ def test_a_short_result_needs_no_button() -> None:
         [
             """\
 Energy-GPT · turn 7 · any_command
-✓ done · approved by @ana, 12:00 UTC\
+✓ done · approved by @ana, (14 Mar 2026, 12:00 UTC)\
 """,
             "path: a",
             "|one line|",

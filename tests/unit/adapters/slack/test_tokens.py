@@ -204,10 +204,10 @@ async def sealed(database: InMemoryDatabase) -> str:
 
 async def test_a_single_token_learns_whose_it_is(slack: FakeSlack) -> None:
     tokens = SlackTokens.single(bot_token=" xoxb-one\n", base_url=slack.url)
-    await tokens.prepare()
-    install = await tokens.install("T1")
+    await tokens.source.prepare()
+    install = await tokens.source.install("T1")
     assert install == replace(LASTING, bot_token="xoxb-one", app_id="", enterprise="E1")
-    assert await tokens.every() == (install,)
+    assert await tokens.source.every() == (install,)
     assert (await tokens.client("T1")).token == "xoxb-one"
     assert slack.authorizations == ["Bearer xoxb-one"]
     with pytest.raises(ThreadGone, match="install it again"):
@@ -218,8 +218,8 @@ async def test_a_single_token_learns_whose_it_is(slack: FakeSlack) -> None:
 async def test_a_single_token_of_an_organisation_is_the_organisations(slack: FakeSlack) -> None:
     slack.test["is_enterprise_install"] = True
     tokens = SlackTokens.single(bot_token="xoxb-one", base_url=slack.url)
-    await tokens.prepare()
-    install = await tokens.install("E1")
+    await tokens.source.prepare()
+    install = await tokens.source.install("E1")
     assert install
     assert install.is_enterprise
     await tokens.close()
@@ -236,7 +236,7 @@ async def test_a_wrong_single_token_is_a_wrong_setting(slack: FakeSlack, answer:
     slack.test = answer
     tokens = SlackTokens.single(bot_token="xoxb-one", base_url=slack.url)
     with pytest.raises(SettingsError, match=f"SLACK_BOT_TOKEN: .*{said}"):
-        await tokens.prepare()
+        await tokens.source.prepare()
     await tokens.close()
 
 
@@ -244,10 +244,10 @@ async def test_a_single_token_while_slack_is_away_is_no_wrong_setting(slack: Fak
     slack.test, slack.status = {"ok": False, "error": "internal_error"}, 500
     tokens = SlackTokens.single(bot_token="xoxb-one", base_url=slack.url)
     with pytest.raises(SurfaceBusy):
-        await tokens.prepare()
+        await tokens.source.prepare()
     nowhere = SlackTokens.single(bot_token="xoxb-one", base_url="http://127.0.0.1:9/api/")
     with pytest.raises(SurfaceBusy):
-        await nowhere.prepare()
+        await nowhere.source.prepare()
     await tokens.close()
     await nowhere.close()
 
@@ -257,7 +257,7 @@ async def test_installations_come_back_and_go(here: Process) -> None:
     await here.installed.keep(FIRST)
     await here.installed.keep(other)
     assert await here.installed.get("T1") == FIRST
-    assert await here.tokens.every() == (other, FIRST)
+    assert await here.tokens.source.every() == (other, FIRST)
     await here.installed.forget("T1")
     assert await here.installed.get("T1") is None
     with pytest.raises(ThreadGone):
@@ -283,7 +283,7 @@ async def test_what_another_process_changed_is_seen_within_a_minute(
     assert await here.token() == "xoxb-other"
     await there.installed.forget("T1")
     clock.advance(60)
-    assert await here.tokens.install("T1") is None
+    assert await here.tokens.source.install("T1") is None
 
 
 async def test_what_was_read_before_a_change_does_not_hide_it(here: Process, database: Counted) -> None:
@@ -346,7 +346,7 @@ async def test_a_token_near_its_end_is_renewed_and_kept(
     renewed = replace(
         FIRST, bot_token="xoxe.xoxb-2", refresh_token="xoxe-1-2", expires_at=START + 22 * HOUR + timedelta(seconds=1)
     )
-    assert await here.tokens.install("T1") == await start().tokens.install("T1") == renewed
+    assert await here.tokens.source.install("T1") == await start().tokens.source.install("T1") == renewed
 
 
 async def test_callers_at_once_renew_once(here: Process, clock: FakeClock, slack: FakeSlack) -> None:
@@ -555,7 +555,7 @@ async def test_no_token_is_printed_or_logged(
     with pytest.raises(ThreadGone) as refused:
         await here.token()
     await start("another secret").installed.get("T1")
-    install = await here.tokens.install("T1")
+    install = await here.tokens.source.install("T1")
     shown = [repr(install), str(install), repr(here), repr(vars(here.tokens)), repr(refused.value), caplog.text]
     shown += [str(vars(record)) for record in caplog.records] + [await sealed(database)]
     assert [secret for secret in SECRETS if secret in "\n".join(shown)] == []
@@ -647,7 +647,7 @@ async def browser(here: Process, database: Counted, clock: FakeClock, slack: Fak
 async def test_a_workspace_is_installed(browser: Browser, here: Process, slack: FakeSlack) -> None:
     await browser.install()
     status, page = await browser.come_back()
-    assert (status, await here.tokens.install("T1")) == (200, FIRST)
+    assert (status, await here.tokens.source.install("T1")) == (200, FIRST)
     assert re.findall("<h1>(.*?)</h1>", page) == ["Signoff is in Acme"]
     assert "/agent new" in page
     assert "/app_redirect?app=A1&amp;team=T1" in page
@@ -661,7 +661,7 @@ async def test_an_installation_of_an_organisation_is_kept_under_it(
     slack.access = INSTALLED | ORGANISATION
     await browser.install()
     _, page = await browser.come_back()
-    kept = await here.tokens.install("E1")
+    kept = await here.tokens.source.install("E1")
     assert kept == replace(FIRST, workspace="E1", team_name="Acme & Co", enterprise="E1", is_enterprise=True)
     assert "Signoff is in Acme &amp; Co" in page
     assert "admin of the organisation" in page

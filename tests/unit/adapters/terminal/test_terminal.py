@@ -10,17 +10,7 @@ from pathlib import Path
 import pytest
 
 from adapters.settings_file import read_settings
-from adapters.terminal.input_parser import (
-    ApproveKey,
-    EditKey,
-    FreeText,
-    HelpKey,
-    ReviewKey,
-    StopKey,
-    UnclearWord,
-    parse_answer,
-    settlement,
-)
+from adapters.terminal.input_parser import ApproveKey, FreeText, UnclearWord, parse_answer, settlement
 from adapters.terminal.json_record import record
 from adapters.terminal.render import BAR, DASHED, Look, card_text, change_text, said_text, value_text
 from adapters.terminal.streams import Keyboard, look_of
@@ -52,9 +42,9 @@ def a_proposal(arguments: dict[str, object], thoughts: str = "Hm.", preview: Pre
         (" Y ", ApproveKey()),
         ("y -3", ApproveKey(3)),
         ("y-50", ApproveKey(50)),
-        ("e", EditKey()),
-        ("S", ReviewKey()),
-        ("n", StopKey()),
+        ("e", "edit"),
+        ("S", "review"),
+        ("n", "stop"),
         ("goals", FreeText("!goals")),
         ("memory search tea", FreeText("!memory search tea")),
         ("budget is too small", FreeText("budget is too small")),
@@ -62,7 +52,7 @@ def a_proposal(arguments: dict[str, object], thoughts: str = "Hm.", preview: Pre
         ("yes", ApproveKey()),
         ("Y 3", ApproveKey(3)),
         ("yes -3", ApproveKey(3)),
-        ("?", HelpKey()),
+        ("?", "help"),
         ("why?", FreeText("why?")),
         ("!stop", FreeText("!stop")),
         (" no, use b.txt ", FreeText("no, use b.txt")),

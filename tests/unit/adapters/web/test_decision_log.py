@@ -38,7 +38,7 @@ async def get(ana: PageChat, path: str, **asked: str) -> str:
 def rows(page: str) -> list[str]:
     return [
         " ".join(text_of(row.replace("</td>", " </td>")).split())
-        for row in re.findall(r"<tr><td>.*?</tr>", page, re.DOTALL)
+        for row in re.findall(r"<tr><td data-label=.*?</tr>", page, re.DOTALL)
     ]
 
 

@@ -128,11 +128,29 @@ async def test_an_edit_that_is_no_json_keeps_what_was_written(ana: PageChat) -> 
     assert "b.txt" in text_of(page)
 
 
-@pytest.mark.parametrize("path", ["/c/web/local/general/a/nobody", "/c/nowhere/x/y", "/c/web/local/general/a/x/t/y"])
-async def test_what_is_not_there_is_said_in_a_sentence(base: str, path: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "back"),
+    [
+        ("/nope", "/"),
+        ("/me", "/"),
+        ("/c/nowhere/x/y", "/"),
+        ("/c/web/local/general/a/nobody", "/c/web/local/general"),
+        ("/c/web/local/general/a/x/t/y", "/c/web/local/general/a/x"),
+    ],
+)
+async def test_what_is_not_there_is_said_in_a_sentence(base: str, path: str, back: str) -> None:
     async with ClientSession() as session, session.get(base + path) as answer:
-        assert answer.status == 404
-        assert "There is no" in await answer.text()
+        page = await answer.text()
+    assert answer.status == 404
+    assert "There is no" in page
+    assert "<h1>Not found</h1>" in page
+    assert f'<a class="button" href="{back}">Back</a>' in page
+
+
+async def test_the_home_page_offers_a_new_agent_also_when_there_are_agents(base: str, ana: PageChat) -> None:
+    await ana.new_agent("Clerk", "writes", "Write a file")
+    async with ana.session.get(f"{base}/") as answer:
+        assert 'href="/c/web/local/general/new">New agent</a>' in await answer.text()
 
 
 async def test_an_agent_is_not_found_from_another_channel(base: str, ana: PageChat) -> None:
