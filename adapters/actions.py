@@ -17,9 +17,7 @@ from agent_core.model.decision import Approve, ApproveEdited, Decision, Reject
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.seen_proposal import UNKNOWN_PROPOSAL, SeenProposal
 from agent_core.model.turn import Turn
-from agent_core.service.agent_settings import AgentSettings
 from agent_core.service.agents import AgentService, NoteKept, QuestionAsked
-from agent_core.service.memories import AgentMemories
 from agent_core.service.self_review import SelfReview
 from agent_core.service.views import AgentViews
 
@@ -67,14 +65,8 @@ class ActionDispatcher:
 
     service: AgentService
     views: AgentViews
-    agent_settings: AgentSettings
-    memories: AgentMemories
+    thread_commands: ThreadCommands
     review: SelfReview
-
-    @property
-    def thread_commands(self) -> ThreadCommands:
-        """What people ask of an agent besides decisions."""
-        return ThreadCommands(views=self.views, agent_settings=self.agent_settings, memories=self.memories)
 
     async def press(self, button: Button, filled: FormInput, origin: Origin) -> None:
         """Do what a button says; the card shows what came of it. A self-review asks a model: it may take a minute."""

@@ -4,18 +4,18 @@ Slow imports (a model's SDK, migrations) happen only if a setting needs them.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
 from adapters.actions import ActionDispatcher
+from adapters.thread_commands import ThreadCommands
 from agent_core.assembly import Core, CoreOptions, CorePorts
 from agent_core.errors import NewerTables, SettingsError
 from agent_core.model.channels import SurfaceName
 from agent_core.oversight.secrets import Secrets
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade, version
-from agent_core.ports.clock import Clock
 from agent_core.ports.models import LanguageModel
 from agent_core.ports.surface import ChatSurface
 from agent_core.providers.clock import SystemClock
@@ -39,8 +39,20 @@ class Signoff:
     settings: Settings
     models: Models
     core: Core
-    actions: ActionDispatcher
     platforms: Sequence[WiredPlatform] = ()
+
+    @property
+    def actions(self) -> ActionDispatcher:
+        """Carries out what people press and type."""
+        core = self.core
+        return ActionDispatcher(
+            service=core.service,
+            views=core.views,
+            thread_commands=ThreadCommands(
+                views=core.views, agent_settings=core.agent_settings, memories=core.memories
+            ),
+            review=core.review,
+        )
 
     @property
     def model(self) -> LanguageModel:
@@ -59,17 +71,33 @@ async def assemble(settings: Settings, *surfaces: ChatSurface, with_platforms: b
     make_home(settings)
     await migrate_database(settings)
     close_to_others(settings)
-    shared = await _SharedParts.of(settings)
-    platforms: list[WiredPlatform] = []
-    try:
-        if with_platforms:
-            platforms.extend(each.wire(settings, shared.parts) for each in platforms_on(settings))
-        every = (*surfaces, *(platform.surface for platform in platforms))
-        yield _wired(shared, every, platforms)
-    finally:
-        for platform in platforms:
-            await platform.close()
-        await shared.close()
+    database, clock = SqlDatabase(settings.database_url), SystemClock()
+    workspaces = FolderWorkspaces(settings.home / "workspaces")
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(database.close)
+        models = Models.of(settings, database)
+        stack.push_async_callback(models.close)
+        tools = await Tools.of(settings, workspaces, clock)
+        stack.push_async_callback(tools.close)
+        parts = PlatformParts(database=database, clock=clock, model=models.model.label)
+        platforms: list[WiredPlatform] = []
+        for platform in platforms_on(settings) if with_platforms else ():
+            platforms.append(platform.wire(settings, parts))
+            stack.push_async_callback(platforms[-1].close)
+        ports = CorePorts(
+            database=database,
+            model=models.model,
+            index=models.index,
+            surfaces=(*surfaces, *(platform.surface for platform in platforms)),
+            workspaces=workspaces,
+            sandbox=tools.sandbox,
+            clock=clock,
+            tokens=models.tokens,
+            embedder=models.embedder,
+        )
+        catalog = CommandCatalog(settings=settings, tools=tools, search=models.search)
+        core = Core.assemble(ports, catalog.commands, _options(settings))
+        yield Signoff(settings=settings, models=models, core=core, platforms=platforms)
 
 
 async def migrate_database(settings: Settings) -> None:
@@ -117,64 +145,6 @@ async def _tables(settings: Settings) -> Tables:
         return Tables(version=await version(settings.database_url))
     except OSError as fault:
         return Tables(fault=f"cannot be reached ({type(fault).__name__})")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _SharedParts:
-    """The parts that every other part depends on."""
-
-    settings: Settings
-    database: SqlDatabase
-    clock: Clock
-    workspaces: FolderWorkspaces
-    models: Models
-    tools: Tools
-
-    @classmethod
-    async def of(cls, settings: Settings) -> "_SharedParts":
-        database, clock = SqlDatabase(settings.database_url), SystemClock()
-        workspaces = FolderWorkspaces(settings.home / "workspaces")
-        models, tools = Models.of(settings, database), await Tools.of(settings, workspaces, clock)
-        return cls(settings=settings, database=database, clock=clock, workspaces=workspaces, models=models, tools=tools)
-
-    @property
-    def parts(self) -> PlatformParts:
-        return PlatformParts(database=self.database, clock=self.clock, model=self.models.model.label)
-
-    async def close(self) -> None:
-        await self.tools.close()
-        await self.models.close()
-        await self.database.close()
-
-
-def _wired(shared: _SharedParts, surfaces: Sequence[ChatSurface], platforms: Sequence[WiredPlatform]) -> Signoff:
-    settings, models = shared.settings, shared.models
-    ports = CorePorts(
-        database=shared.database,
-        model=models.model,
-        index=models.index,
-        surfaces=surfaces,
-        workspaces=shared.workspaces,
-        sandbox=shared.tools.sandbox,
-        clock=shared.clock,
-        tokens=models.tokens,
-        embedder=models.embedder,
-    )
-    catalog = CommandCatalog(settings=settings, tools=shared.tools, search=models.search)
-    core = Core.assemble(ports, catalog.commands, _options(settings))
-    return Signoff(
-        settings=settings,
-        models=models,
-        core=core,
-        actions=ActionDispatcher(
-            service=core.service,
-            views=core.views,
-            agent_settings=core.agent_settings,
-            memories=core.memories,
-            review=core.review,
-        ),
-        platforms=platforms,
-    )
 
 
 def _options(settings: Settings) -> CoreOptions:

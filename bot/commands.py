@@ -20,7 +20,6 @@ from agent_core.errors import SettingsError
 from agent_core.model.channels import SurfaceName
 from bot.bootstrap import Signoff, assemble, make_home, migrate_database, probes
 from bot.doctor import findings, report
-from bot.finding import Finding
 from bot.http_server import LimitedSite, ServerLimits
 from bot.model_wiring import Models
 from bot.platforms.platform import ChatConnection
@@ -166,7 +165,9 @@ async def _tell(signoff: Signoff, workspace: WebContext) -> None:
     _say(f"Signoff is at {signoff.settings.address}")
     await signoff.models.prepare()
     found = await findings(signoff.settings, probes(signoff.settings))
-    hints = tuple(finding.why for finding in found if _is_hint(finding))
+    hints = tuple(
+        each.why for each in found if each.name == "local model" or (each.name, each.state) == ("model", "fault")
+    )
     workspace.badge = Badge(signoff.model.label, hints, memory_hints(signoff.models))
     _say(report(found))
     await asyncio.Event().wait()
@@ -178,10 +179,6 @@ def memory_hints(models: Models) -> tuple[str, ...]:
     counted = "Tokens are estimated here."
     is_counted = models.tokens.of(models.model.default_model).is_exact
     return (*(() if models.embedder.is_semantic else (meaning,)), *(() if is_counted else (counted,)))
-
-
-def _is_hint(finding: Finding) -> bool:
-    return finding.name == "local model" or (finding.name == "model" and finding.state == "fault")
 
 
 @contextmanager

@@ -5,17 +5,19 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from agent_core.ports.models import LocalServer
-from bot.finding import Finding
+from bot.findings import Finding, ToolProbes, tool_findings
 from bot.platforms.catalog import PLATFORMS, guide
 from bot.platforms.platform import ChatPlatform
 from bot.private_files import open_to_others
 from bot.settings import Settings
-from bot.tool_findings import ToolProbes, tool_findings
 from bot.value_types import OPENAI_URL, Endpoint
 
+T = TypeVar("T")
+L = TypeVar("L")
 PATIENCE = 3.0
 
 
@@ -29,13 +31,15 @@ class Tables:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probes:
-    """Checks that only the composition root can supply. None raises; each is limited to three seconds.
+    """Checks that only the composition root can supply. No check raises, and each is limited to three seconds.
 
-    `endpoint` returns the fault of the language model's endpoint, or None. `platforms` does the same for the tokens
-    of each chat platform and is called only if a token is set. `database` is called for a SQLite database only if
-    its file exists. `tokenizers` returns the encodings whose files are missing. `word_vectors` returns whether
-    local embeddings are available, and `local_model` why LOCAL_MODEL cannot be served, or "". `tools` checks the
-    external services and programs.
+    `endpoint`: what is wrong with the language model's endpoint, or None.
+    `platforms`: what is wrong with the token of each chat platform, or None; called only if a token is set.
+    `database`: the result of the database check; for SQLite called only if the file exists.
+    `tokenizers`: the encodings whose files are missing.
+    `word_vectors`: whether local embeddings are available.
+    `local_model`: why LOCAL_MODEL cannot be served, or "".
+    `tools`: the checks of external services and programs.
     """
 
     endpoint: Callable[[], Awaitable[str | None]]
@@ -109,17 +113,19 @@ async def _platform(settings: Settings, platform: ChatPlatform, probes: Probes) 
         why = f"{guide(platform)} turns it on"
         return Finding(name=platform.name, state="off", why=why, variable=platform.switch)
     status = platform.status(settings)
-    if status.tested and (fault := await _token_fault(platform.title, probes.platforms[platform.name])):
+    late = f"{platform.title} {_silent()}"
+    if status.tested and (fault := await _answer_or(late, probes.platforms[platform.name])):
         return Finding(name=platform.name, state="fault", why=fault, variable=status.tested)
     return Finding(name=platform.name, state="on", why=status.reached, variable=status.variables)
 
 
-async def _token_fault(title: str, probe: Callable[[], Awaitable[str | None]]) -> str | None:
+async def _answer_or(late: L, probe: Callable[[], Awaitable[T]], seconds: float = PATIENCE) -> T | L:
+    """The result of the probe, or `late` if it takes longer than `seconds`."""
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(seconds):
             return await probe()
     except TimeoutError:
-        return f"{title} {_silent()}"
+        return late
 
 
 async def _models(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
@@ -129,22 +135,13 @@ async def _models(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
         return (_own_model(settings.local_model, probes.local_model()),)
     why = "Demo · scripted, no AI"
     demo = Finding(name="model", state="on", why=why, variable="OPENAI_API_KEY or OPENAI_BASE_URL")
-    try:
-        async with asyncio.timeout(PATIENCE):
-            servers = await probes.local_servers()
-    except TimeoutError:
-        servers = ()
-    return (demo, *map(_offer, servers))
+    return (demo, *map(_offer, await _answer_or((), probes.local_servers)))
 
 
 async def _endpoint(settings: Settings, endpoint: Endpoint, probes: Probes) -> Finding:
     host = _host(endpoint)
     name = f"{settings.smart_model} · {host}" if settings.smart_model else host
-    try:
-        async with asyncio.timeout(PATIENCE + 1):
-            fault = await probes.endpoint()
-    except TimeoutError:
-        fault = _silent()
+    fault = await _answer_or(_silent(), probes.endpoint, PATIENCE + 1)
     if fault is None:
         return Finding(name="model", state="on", why=name, variable=f"{endpoint.url_variable}, SMART_MODEL")
     variables = f"{endpoint.key_variable}, {endpoint.url_variable}"
@@ -205,11 +202,7 @@ async def _database(settings: Settings, probes: Probes) -> Finding:
     where = settings.shown_database
     if settings.sqlite_file and not settings.sqlite_file.exists():
         return Finding(name="database", state="on", why=f"{where}, made at the first start", variable="DATABASE_URL")
-    try:
-        async with asyncio.timeout(PATIENCE):
-            tables = await probes.database()
-    except TimeoutError:
-        tables = Tables(fault=_silent())
+    tables = await _answer_or(Tables(fault=_silent()), probes.database)
     if tables.fault:
         return Finding(name="database", state="fault", why=f"{where} {tables.fault}", variable="DATABASE_URL")
     version = f"tables of version {tables.version}" if tables.version else "its tables are made at the first start"

@@ -207,7 +207,7 @@ class LimitedSite(web.BaseSite):
 
 
 def source_of(address: str) -> str:
-    """The source to count for an address: the address, for IPv6 its /64 network; "" for this machine (a proxy)."""
+    """What counts as one source: an IPv4 address or an IPv6 /64 network; "" for this machine (a proxy)."""
     try:
         read = ip_address(address.partition("%")[0])
     except ValueError:
@@ -220,7 +220,7 @@ def source_of(address: str) -> str:
 
 
 def _announced(handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]) -> Any:
-    """Wrap the handler: it first tells the connection that the head of its request is complete."""
+    """Wrap the handler: before it runs, tell the connection that the head of the request is complete."""
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         if isinstance(request.protocol, HttpConnection):

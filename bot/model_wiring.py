@@ -6,7 +6,6 @@ Part of the composition root, like `bot.bootstrap`. Modules are imported only if
 from collections.abc import Awaitable
 from dataclasses import dataclass, replace
 from inspect import isawaitable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_core.errors import SettingsError
@@ -60,9 +59,17 @@ class Models:
 
 
 def make_model(settings: Settings) -> LanguageModel:
-    """The model of LOCAL_MODEL if it is set, else the endpoint's, else the scripted demo model."""
-    if settings.local_model:
-        return make_local_model(settings, settings.local_model)
+    """The model of LOCAL_MODEL if it is set, else the endpoint's, else the scripted demo model.
+
+    Raise SettingsError if LOCAL_MODEL cannot be served.
+    """
+    if path := settings.local_model:
+        from agent_core.providers.llm.local_model import LocalModel, model_file_fault
+
+        if fault := model_file_fault(path):
+            raise SettingsError("LOCAL_MODEL", fault, VARIABLES["LOCAL_MODEL"].example)
+        context, temperature = settings.context_window, settings.temperature
+        return LocalModel(path=path, context=context, temperature=temperature, setting="LOCAL_MODEL")
     if settings.endpoint is None:
         return RehearsalModel("OPENAI_API_KEY or OPENAI_BASE_URL")
     from agent_core.providers.llm.openai_errors import CHAT
@@ -82,16 +89,6 @@ def make_model(settings: Settings) -> LanguageModel:
 def with_variables(ability: "Ability", endpoint: Endpoint, model: str) -> "Ability":
     """The ability with the variables of key, URL and model, for error messages."""
     return replace(ability, key=endpoint.key_variable, address=endpoint.url_variable, model=model)
-
-
-def make_local_model(settings: Settings, path: Path) -> LanguageModel:
-    """The model in a file; raise SettingsError if it cannot be served."""
-    from agent_core.providers.llm.local_model import LocalModel, model_file_fault
-
-    if fault := model_file_fault(path):
-        raise SettingsError("LOCAL_MODEL", fault, VARIABLES["LOCAL_MODEL"].example)
-    context, temperature = settings.context_window, settings.temperature
-    return LocalModel(path=path, context=context, temperature=temperature, setting="LOCAL_MODEL")
 
 
 def wanted_profile(settings: Settings) -> ProfileName:

@@ -1,6 +1,7 @@
 """Rules between settings: each checks one setting against the earlier ones and returns a complaint or None."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
@@ -33,9 +34,8 @@ def _public_url(value: Any, given: Given) -> str | None:
 def _azure_openai_endpoint(value: Any, given: Given) -> str | None:
     if value and given.get("openai_base_url"):
         return TWO_ENDPOINTS
-    if value and not given.get("azure_openai_api_key"):
-        return "needs AZURE_OPENAI_API_KEY beside it."
-    return NO_DEPLOYMENT if value and not given.get("smart_model") else None
+    wrong = _beside(value, given, "azure_openai_api_key")
+    return wrong or (NO_DEPLOYMENT if value and not given.get("smart_model") else None)
 
 
 def _local_model(value: Any, given: Given) -> str | None:
@@ -50,14 +50,6 @@ def _embedding_model(value: Any, given: Given) -> str | None:
     return None if has_own or any(given.get(place) for place in places) else NO_EMBEDDINGS
 
 
-def _pinecone(value: Any, given: Given) -> str | None:
-    return "needs PINECONE_API_KEY beside it." if value and not given.get("pinecone_api_key") else None
-
-
-def _google_cse_id(value: Any, given: Given) -> str | None:
-    return "needs GOOGLE_API_KEY beside it." if value and not given.get("google_api_key") else None
-
-
 def _beside(value: Any, given: Given, field: str) -> str | None:
     return f"needs {field.upper()} beside it." if value and not given.get(field) else None
 
@@ -66,10 +58,6 @@ def _sd_webui_auth(value: Any, given: Given) -> str | None:
     if value and ":" not in value.get_secret_value():
         return "must be a user, a colon and a password, without blanks."
     return _beside(value, given, "sd_webui_url")
-
-
-def _huggingface(value: Any, given: Given) -> str | None:
-    return _beside(value, given, "huggingface_api_token")
 
 
 def _x_access_token_secret(value: Any, given: Given) -> str | None:
@@ -86,11 +74,11 @@ CORE_RULES: Mapping[str, Rule] = {
     "azure_openai_endpoint": _azure_openai_endpoint,
     "local_model": _local_model,
     "embedding_model": _embedding_model,
-    "pinecone_host": _pinecone,
-    "pinecone_controller_host": _pinecone,
-    "google_cse_id": _google_cse_id,
+    "pinecone_host": partial(_beside, field="pinecone_api_key"),
+    "pinecone_controller_host": partial(_beside, field="pinecone_api_key"),
+    "google_cse_id": partial(_beside, field="google_api_key"),
     "sd_webui_auth": _sd_webui_auth,
-    "huggingface_image_model": _huggingface,
-    "huggingface_audio_model": _huggingface,
+    "huggingface_image_model": partial(_beside, field="huggingface_api_token"),
+    "huggingface_audio_model": partial(_beside, field="huggingface_api_token"),
     "x_access_token_secret": _x_access_token_secret,
 }

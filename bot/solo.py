@@ -36,10 +36,11 @@ MOST_DIGITS = 18
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SoloOptions:
-    """The parsed command line. `continuous` is the number of commands that run without approval, 0 for none.
+    """The parsed command line.
 
-    `is_unlimited`: the budget option is 0, so the default limit does not apply either. `export` is the file to
-    write the settings of an agent to; then no conversation starts.
+    `is_unlimited`: the budget option is 0, so the default limit does not apply either.
+    `continuous`: the number of commands that run without approval, 0 for none.
+    `export`: the file to write the settings of an agent to; then no conversation starts.
     """
 
     draft: AgentDraft

@@ -20,9 +20,9 @@ from agent_core.providers.documents.document_reader import DocumentReader
 from agent_core.providers.llm.prices import Prices
 from agent_core.providers.sandbox.disabled import DisabledSandbox
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
+from bot.findings import ToolProbes
 from bot.model_wiring import with_variables
 from bot.settings import Settings
-from bot.tool_findings import ToolProbes
 from bot.value_types import Endpoint
 from bot.variables import VARIABLES
 

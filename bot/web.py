@@ -1,6 +1,6 @@
 """The aiohttp application: health, metrics and the routes of the surfaces."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import TypeAlias
@@ -32,16 +32,13 @@ def application(workspace: WebContext, routes: Sequence[web.RouteDef] = (), hear
         client_max_size=MOST_BODY,
         middlewares=[workspace.guard.middleware(_is_page, SIGNED_PATHS.__contains__), workspace.error_pages(_is_page)],
     )
-    views = workspace.views
-    app.add_routes(
-        [
-            *Pages(workspace).routes(),
-            *Listeners(workspace).routes(),
-            *Operations(views, workspace.guard, heard).routes(),
-            *routes,
-        ]
-    )
-    app.on_shutdown.append(_end_streams(workspace))
+    operations = Operations(workspace.views, workspace.guard, heard)
+    app.add_routes([*Pages(workspace).routes(), *Listeners(workspace).routes(), *operations.routes(), *routes])
+
+    async def end_streams(_app: web.Application) -> None:
+        workspace.hub.close()
+
+    app.on_shutdown.append(end_streams)
     return app
 
 
@@ -85,10 +82,3 @@ class Operations:
 
 def _is_page(path: str) -> bool:
     return path not in OWN_PATHS and not path.startswith(PLATFORM_PATHS)
-
-
-def _end_streams(workspace: WebContext) -> Callable[[web.Application], Awaitable[None]]:
-    async def end(_app: web.Application) -> None:
-        workspace.hub.close()
-
-    return end

@@ -21,11 +21,9 @@ class Advancing(Protocol):
 
     async def advance(self, agent_id: AgentId) -> None:
         """Take the agent's next steps."""
-        ...
 
     async def pause(self, agent_id: AgentId, reason: str) -> object:
         """Pause the agent and show the reason."""
-        ...
 
 
 class WakingEngine(Engine, Waker, Protocol):

@@ -1,6 +1,7 @@
 """Builds the objects that surfaces need, from a stage."""
 
 from adapters.actions import ActionDispatcher
+from adapters.thread_commands import ThreadCommands
 from agent_core.testing.stage import Stage
 
 
@@ -9,7 +10,6 @@ def actions_of(stage: Stage) -> ActionDispatcher:
     return ActionDispatcher(
         service=stage.service,
         views=stage.views,
-        agent_settings=stage.agent_settings,
-        memories=stage.memories,
+        thread_commands=ThreadCommands(views=stage.views, agent_settings=stage.agent_settings, memories=stage.memories),
         review=stage.review,
     )

@@ -44,20 +44,16 @@ class ChatConnection(Protocol):
     @property
     def routes(self) -> Sequence[web.RouteDef]:
         """The HTTP routes for the platform's requests, each below `/<name of the platform>/`; empty without HTTP."""
-        ...
 
     @property
     def heard_at(self) -> datetime | None:
         """The time of the platform's last event, or None before the first. `/healthz` and `/metrics` show it."""
-        ...
 
     async def prepare(self) -> None:
         """Test the tokens; raise SettingsError if the platform rejects one. An unreachable platform is no error."""
-        ...
 
     async def run(self) -> None:
         """Listen until cancelled. If the platform is unreachable, retry."""
-        ...
 
 
 class WiredPlatform(Protocol):
@@ -66,15 +62,12 @@ class WiredPlatform(Protocol):
     @property
     def surface(self) -> ChatSurface:
         """The surface that shows agents on the platform."""
-        ...
 
     def connect(self, actions: ActionDispatcher, core: Core) -> ChatConnection:
         """Build the listeners. Opens no connection."""
-        ...
 
     async def close(self) -> None:
         """Finish running tasks, then close every connection."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

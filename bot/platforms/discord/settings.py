@@ -1,11 +1,13 @@
 """The settings of Discord: fields and their descriptions."""
 
+from functools import partial
+
 from pydantic import BaseModel
 
 from bot.value_types import NO_SECRET, GatewayAddress, Secret, WebAddress
 from bot.variable import KEY, WEB_ADDRESS, Variable
 
-SECTION = "Discord"
+discord = partial(Variable, section="Discord")
 
 
 class DiscordSettings(BaseModel):
@@ -17,25 +19,22 @@ class DiscordSettings(BaseModel):
 
 
 DISCORD_VARIABLES = (
-    Variable(
+    discord(
         name="DISCORD_TOKEN",
-        section=SECTION,
         meaning="The token of the Discord app's bot.",
         rule=KEY,
         default="Discord is off",
         example="your-bot-token",
     ),
-    Variable(
+    discord(
         name="DISCORD_API_URL",
-        section=SECTION,
         meaning="Another address of Discord's API, such as that of a proxy.",
         rule=WEB_ADDRESS,
         default="https://discord.com/api/v10",
         example="https://discord.proxy.example.com/api/v10",
     ),
-    Variable(
+    discord(
         name="DISCORD_GATEWAY_URL",
-        section=SECTION,
         meaning="Another address of Discord's gateway.",
         rule="a ws or wss address without a user, a query or a fragment",
         default="the one that Discord names",

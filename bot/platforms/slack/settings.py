@@ -1,6 +1,7 @@
 """The settings of Slack: fields, the rules between them, and their descriptions."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from pydantic import BaseModel, Field
@@ -9,7 +10,7 @@ from bot.setting_rules import Given, Rule
 from bot.value_types import NO_SECRET, Secret, WebAddress
 from bot.variable import WEB_ADDRESS, Variable
 
-SECTION = "Slack"
+slack = partial(Variable, section="Slack")
 ONE_OR_MANY = "is for one workspace and SLACK_CLIENT_ID for many: set one of the two."
 NO_WAY_IN = "needs SLACK_APP_TOKEN (Socket Mode) or SLACK_SIGNING_SECRET (HTTP) beside it."
 
@@ -63,49 +64,43 @@ SLACK_RULES: Mapping[str, Rule] = {
 }
 
 SLACK_VARIABLES = (
-    Variable(
+    slack(
         name="SLACK_BOT_TOKEN",
-        section=SECTION,
         meaning="The bot token of the Slack app, for one workspace.",
         rule="a token that begins with xoxb-",
         default="Slack is off, unless SLACK_CLIENT_ID is set",
         example="xoxb-your-bot-token",
     ),
-    Variable(
+    slack(
         name="SLACK_APP_TOKEN",
-        section=SECTION,
         meaning="The app-level token for Socket Mode, which needs no public address.",
         rule="a token that begins with xapp-",
         default="Slack comes by HTTP, checked with SLACK_SIGNING_SECRET",
         example="xapp-your-app-token",
     ),
-    Variable(
+    slack(
         name="SLACK_SIGNING_SECRET",
-        section=SECTION,
         meaning="What Slack signs its requests with, where they come to /slack/events by HTTP.",
         rule="the signing secret of the app",
         default="Slack comes by Socket Mode",
         example="0123456789abcdef0123456789abcdef",
     ),
-    Variable(
+    slack(
         name="SLACK_CLIENT_ID",
-        section=SECTION,
         meaning="The app's client id: people install it in any number of workspaces at /slack/install.",
         rule="two numbers with a point between them",
         default="one workspace, by SLACK_BOT_TOKEN",
         example="1234567890.1234567890",
     ),
-    Variable(
+    slack(
         name="SLACK_CLIENT_SECRET",
-        section=SECTION,
         meaning="The app's client secret. The tokens of installations are sealed with it in the database.",
         rule="the client secret of the app",
         default="one workspace, by SLACK_BOT_TOKEN",
         example="0123456789abcdef0123456789abcdef",
     ),
-    Variable(
+    slack(
         name="SLACK_API_URL",
-        section=SECTION,
         meaning="Another address of Slack's API: that of a proxy, or of Slack for government.",
         rule=WEB_ADDRESS,
         default="https://slack.com/api",

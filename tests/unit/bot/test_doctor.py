@@ -14,10 +14,9 @@ from agent_core.providers.sandbox import bwrap_options
 from bot import doctor
 from bot.bootstrap import probes
 from bot.doctor import Probes, Tables, endpoint_fault, findings, report
-from bot.finding import Finding
+from bot.findings import Finding, ToolProbes
 from bot.platforms.catalog import PLATFORMS
 from bot.settings import Settings, load
-from bot.tool_findings import ToolProbes
 from tests.standins.openai import Fails, Hangs, SaysPlain, openai_standin
 from tests.standins.slack.server import SlackStandin
 

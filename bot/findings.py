@@ -1,22 +1,32 @@
-"""The doctor's findings on external services and programs that agents can use."""
+"""The findings of `signoff doctor`, and those on external services and programs that agents can use."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Literal
 
-from bot.finding import Finding
 from bot.settings import Settings
 
 LONGEST_TEST = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolProbes:
-    """Checks that only the composition root can supply; none raises. Each returns what is missing, or "".
+class Finding:
+    """The state of one surface or provider. `variable` is the setting that changes it, or empty if no setting does."""
 
-    `sandbox` tests the isolation by trying to escape, and is called only if programs are allowed. `sandbox_tools`
-    returns the program that the sandbox needs and the machine lacks. `media` returns the labels of the image,
-    transcription and speech services, each "" if there is none.
+    name: str
+    state: Literal["on", "off", "fault"]
+    why: str
+    variable: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolProbes:
+    """Checks that only the composition root can supply; no check raises. Each returns what is wrong, or "".
+
+    `sandbox`: tests the isolation by trying to escape; called only if programs are allowed.
+    `sandbox_tools`: names the program that the sandbox needs and the machine lacks.
+    `media`: returns the labels of the image, transcription and speech services instead, each "" if there is none.
     """
 
     sandbox: Callable[[], Awaitable[str]]
