@@ -17,10 +17,11 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`text` is shown to the person; `kept` is the note that their reply became.
+    """The answer. `text` is shown to the person; `kept` is the note that their reply became.
 
-    `is_wanted`: they asked for information, so it must be shown. `is_asked`: they asked a question, whose answer comes
-    in the thread. `log` has the rows of the decision log in `text`, for surfaces that link each row to its card.
+    `is_wanted`: the person asked for information, so the text must be shown.
+    `is_asked`: the person asked the model a question; the answer comes in the thread.
+    `log`: the rows of the decision log in `text`, for surfaces that link each row to its card.
     """
 
     text: str

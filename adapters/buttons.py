@@ -57,9 +57,14 @@ class ButtonValue:
         """Parse what `str` returns; raise InvalidInput for anything else."""
         found = VALUE_PATTERN.fullmatch(text)
         if found is None or found["verb"] not in cls.verbs:
-            raise InvalidInput({"button": "This button is not one of Signoff's."})
+            raise foreign_button_error()
         fields = found["verb"], found["subject"], int(found["number"][:6]), found["shown"] or ""
         return cls(*fields)  # type: ignore[call-arg]
+
+
+def foreign_button_error() -> InvalidInput:
+    """The error for a button that Signoff did not make."""
+    return InvalidInput({"button": "This button is not one of Signoff's."})
 
 
 @dataclass(frozen=True, slots=True)

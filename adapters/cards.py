@@ -34,11 +34,13 @@ class Labelled:
 class Card:
     """A turn as people see it. `headline` is also the text of the notification and of the screen reader.
 
-    `state_parts` says what happened, who decided and when; its times are apart, for surfaces that show local time.
-    `question` is what people are asked about that. A brief card shows `details` behind a Thoughts button.
-    `review` is the self-review, if a person asked for one. `lease` says what is left of the lease under which the
-    command runs. `outcome` is the result, or the newest output of a running command. `edits` says in one sentence what
-    a person changed before the command ran; `changes` has the diff of each changed argument.
+    `state_parts`: what happened, who decided and when. Times are separate parts, for surfaces that show local time.
+    `question`: what people are asked about the state, or "".
+    `details`: further thoughts; a brief card shows them behind a Thoughts button.
+    `review`: the self-review, if a person asked for one.
+    `lease`: how much is left of the lease under which the command runs.
+    `outcome`: the result, or the newest output of a running command.
+    `edits`: in one sentence, what a person changed before the command ran; `changes`: the diff of each argument.
     """
 
     turn: TurnId
@@ -79,6 +81,10 @@ class Card:
     def standing(self) -> str:
         """The state and the question as text, with times in UTC."""
         return state_text(self.standing_parts)
+
+    @property
+    def plan_text(self) -> str:
+        return f"Plan: {' → '.join(self.plan)}"
 
     @property
     def risk(self) -> str:

@@ -55,6 +55,6 @@ async def read_limited(reply: ClientResponse, max_bytes: int) -> bytes:
 
 
 def _last(answer: web.HTTPException) -> web.HTTPException:
-    """Close the connection after this response: the rest of the body would follow on it."""
+    """Mark this response as the connection's last: the unread rest of the body would be taken for the next request."""
     answer.force_close()
     return answer

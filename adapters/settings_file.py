@@ -30,7 +30,7 @@ def read_settings(path: Path) -> AgentDraft:
 
 
 def pasted_draft(text: str, source: str = FILENAME) -> AgentDraft:
-    """The draft in a pasted file, for a form, where an empty budget (None) means no limit. Raise InvalidInput."""
+    """Parse a pasted file for a form: a budget of 0 becomes None, an empty field. Raise InvalidInput if unreadable."""
     draft = parse_settings(text, source)
     return replace(draft, budget=draft.budget or None)
 
@@ -44,7 +44,7 @@ def decoded(data: bytes, source: str = FILENAME) -> str:
 
 
 def parse_settings(text: str, source: str = FILENAME) -> AgentDraft:
-    """The same from the file's text, possibly in a Markdown code block; errors name the `source`."""
+    """Parse the text of an ai_settings.yaml, possibly in a Markdown code block; raise InvalidInput naming `source`."""
     kept = _mapping(source, _unfenced(text))
     try:
         return AgentDraft(

@@ -137,7 +137,7 @@ async def grant_to_agent(
 async def agent_of_thread_command(
     views: AgentViews, channel: ChannelScope, wanted: ThreadSubcommand
 ) -> tuple[Agent, str]:
-    """The agent of a command, by the longest name at the start of its text, and the text after the name.
+    """The agent whose name begins the text (the longest such name), and the text after the name.
 
     In a channel with one agent the name may be left out if the text is a valid command.
     Raise InvalidInput that lists the channel's agents.

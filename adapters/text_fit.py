@@ -1,6 +1,6 @@
 """Text lengths in UTF-16 code units, as chat platforms count them, and cutting text to fit."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import regex
 
@@ -35,6 +35,14 @@ def beginning(text: str, most: int) -> str:
     start = max(part.rfind("\n") + 1, end - MAX_CLUSTER_CODE_POINTS)
     *_, last = GRAPHEME.finditer(text[start : end + 1])
     return part[: start + last.start()] or part
+
+
+def beginning_by_size(text: str, most: int, size: Callable[[str], int]) -> str:
+    """The longest beginning of the text within the limit of a size function, which is never below `units`."""
+    part = beginning(text, most)
+    while part and (over := size(part)) > most:
+        part = beginning(part, min(units(part) - 1, units(part) * most // over))
+    return part
 
 
 def pieces(text: str, most: int) -> list[str]:

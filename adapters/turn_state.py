@@ -10,6 +10,7 @@ from agent_core.model.result import Failed, Interrupted, Succeeded
 from agent_core.model.turn import Turn
 
 Tone: TypeAlias = Literal["open", "busy", "good", "bad", "quiet"]
+STATE_SIGNS: dict[Tone, str] = {"good": "✓", "bad": "✗", "busy": "●", "quiet": "–", "open": "○"}
 # Text and points in time, in the order in which they are read: a surface can show each time in its reader's time zone.
 StateParts: TypeAlias = tuple[str | datetime, ...]
 
@@ -67,7 +68,7 @@ def tone_of(turn: Turn) -> Tone:
 
 
 def _done(turn: Turn) -> StateParts:
-    """Each time follows the person who acted then; for a command that ran without asking it is the time of its end."""
+    """How the command ended, who approved it and when; for a command that ran without asking, when it ended."""
     last = turn.approvals[-1]
     is_unasked = isinstance(last.decision, Approve) and bool(last.decision.under)
     at_end = _at(turn.ended_at) if is_unasked or _was_stopped(turn) else ()

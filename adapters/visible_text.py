@@ -54,6 +54,11 @@ def readable(text: str) -> str:
     return text if _is_plain(text) else visible(_OTHER_SPACES.sub(" ", text))
 
 
+def one_line(text: str) -> str:
+    """The text on one line, with invisible characters written as marks."""
+    return " ".join(readable(text).split())
+
+
 def without_marks(text: str, original: str) -> str:
     """The inverse of `visible`: marks of invisible characters of the original become these characters again."""
     if "⟨" not in text:

@@ -2,13 +2,13 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from adapters.chat.services import ChatServices
-from agent_core.errors import SurfaceBusy, SurfaceError
+from agent_core.errors import DatabaseAway, SurfaceBusy, SurfaceError
 from agent_core.model.agent import Agent
 from agent_core.model.channels import SurfaceName
 from agent_core.ports.clock import Clock
@@ -20,17 +20,28 @@ OVERLAP = timedelta(minutes=5)  # messages are handled only once, so an overlap 
 FIRST_READ_SPAN = timedelta(days=1)
 MAX_REST = timedelta(days=7)  # the time for which threads of agents at rest are still read
 HEARTBEAT_SECONDS = 60.0
+RETRY_SECONDS = 20.0
 MAX_TRIES = 30
 
 
 @dataclass(slots=True, kw_only=True)
 class CatchUp:
-    """Stores the time up to which each workspace was read; `read_thread` reads a thread's replies since a time."""
+    """Stores the time up to which each workspace was read.
+
+    `read_thread` reads a thread's replies since a time. `behind` is the number of `read_all` still to finish; while
+    there are any, no read time may be recorded.
+    """
 
     surface: SurfaceName
     context: ChatServices
     read_thread: Callable[[Agent, datetime], Awaitable[None]]
+    behind: int = 0
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def read_all(self, workspaces: Callable[[], Awaitable[Iterable[str]]]) -> Coroutine[Any, Any, None]:
+        """Read these workspaces; start again if the database is unavailable. `behind` counts this from the call on."""
+        self.behind += 1
+        return self._read_all(workspaces)
 
     async def read(self, workspace: str) -> None:
         """Read the replies of every active thread since the workspace's last event, oldest first in each."""
@@ -46,6 +57,17 @@ class CatchUp:
         """Record that the workspace is read up to now."""
         async with self.lock:
             await self.context.inbound_log.note(self.surface, workspace, self.context.clock.now())
+
+    async def _read_all(self, workspaces: Callable[[], Awaitable[Iterable[str]]]) -> None:
+        while True:
+            try:
+                for workspace in await workspaces():
+                    await self.read(workspace)
+            except DatabaseAway:
+                await self.context.clock.sleep(RETRY_SECONDS)
+            else:
+                self.behind -= 1
+                return
 
     async def _read_or_log(self, agent: Agent, since: datetime) -> None:
         try:

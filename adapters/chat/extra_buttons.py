@@ -1,9 +1,9 @@
-"""Buttons that all chat platforms have besides those of the core."""
+"""Buttons that only chat platforms have; `adapters.buttons` has the buttons of every surface."""
 
 from dataclasses import dataclass
 from typing import Literal, Self, TypeAlias
 
-from agent_core.errors import InvalidInput
+from adapters.buttons import foreign_button_error
 from agent_core.model.ids import AgentId
 
 ExtraVerb: TypeAlias = Literal["create", "change"]
@@ -24,7 +24,7 @@ class DeleteButton:
         """Parse the output of `str`; raise InvalidInput for any other text."""
         verb, _, agent = text.partition(":")
         if verb != "delete" or not agent:
-            raise foreign_button()
+            raise foreign_button_error()
         return cls(AgentId(agent))
 
 
@@ -45,10 +45,5 @@ class UploadButton:
         verb, _, rest = text.partition(":")
         agent, _, file = rest.partition(":")
         if verb != "upload" or not agent or not file:
-            raise foreign_button()
+            raise foreign_button_error()
         return cls(AgentId(agent), file)
-
-
-def foreign_button() -> InvalidInput:
-    """The error for a button that Signoff did not make."""
-    return InvalidInput({"button": "This button is not one of Signoff's."})

@@ -23,11 +23,11 @@ class ThreadMessage(Protocol):
 
     @property
     def text(self) -> str:
-        """The message's text, as people saw it."""
+        """The message's text with mentions as names instead of ids, without the mention of the bot."""
 
     @property
     def origin(self) -> Origin:
-        """The author; its delivery is the platform's id of the message."""
+        """The author and the channel; `delivery` is the platform's id of the message."""
 
     @property
     def written_at(self) -> datetime:
@@ -48,7 +48,7 @@ class ThreadMessage(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ThreadListener:
-    """Carries out messages that arrived live or were read by the catch-up."""
+    """Carries out messages, both those received live and those that the catch-up read because they were missed."""
 
     context: ChatServices
     locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary, kw_only=True)
@@ -64,7 +64,7 @@ class ThreadListener:
     async def take_file(
         self, agent: Agent, message: ThreadMessage, file_id: str, fetched: Awaitable[tuple[str, bytes]]
     ) -> None:
-        """Put a file into the workspace. If the process ends meanwhile, the catch-up reads the message again."""
+        """Put a file into the workspace. If the process ends meanwhile, the catch-up fetches the file once more."""
         put = replace(message.origin, delivery=f"{message.origin.delivery}/{file_id}")
         try:
             name, data = await fetched
@@ -76,7 +76,10 @@ class ThreadListener:
             await message.react("kept")
 
     async def _say(self, agent: Agent, message: ThreadMessage) -> bool:
-        """Send the reply. A refused message counts as handled, so a second reading never answers a later proposal."""
+        """Send the reply.
+
+        A refused message also counts as handled: read once more by the catch-up, it must not decide a newer proposal.
+        """
         seen = SeenProposal(written_at=message.written_at)
         try:
             answer = await self.context.actions.say(agent.id, message.text, message.origin, seen)

@@ -39,7 +39,7 @@ class RefusedAction:
 
     @property
     def on_card(self) -> str:
-        """The sentence for a person who clicked on a card; the card's agent may be deleted."""
+        """The sentence for a person who clicked on a card. For NotFound it says that the agent may be deleted."""
         return NOT_FOUND if isinstance(self.error, NotFound) else self.text
 
 
@@ -58,18 +58,18 @@ async def attempt(work: Awaitable[T]) -> T | RefusedAction:
 
 
 @asynccontextmanager
-async def redraw_outdated(
+async def redraw_if_outdated(
     button: Button, origin: Origin, context: ChatServices, draw_again: DrawAgain
 ) -> AsyncIterator[None]:
-    """Carry out the button's action; if the card is outdated, update it in the background and raise the error."""
+    """Wrap the action of a button: if its card is outdated, redraw the card in the background and raise the error."""
     try:
         yield
     except (AlreadyDecided, ChangedSinceShown, NotPossible):
-        context.soon(_draw_again(button, origin, context, draw_again))
+        context.soon(_redraw(button, origin, context, draw_again))
         raise
 
 
-async def _draw_again(button: Button, origin: Origin, context: ChatServices, draw_again: DrawAgain) -> None:
+async def _redraw(button: Button, origin: Origin, context: ChatServices, draw_again: DrawAgain) -> None:
     turn_id = TurnId(button.subject)
     if button.verb in ("stop", "resume", "revoke", "reply"):
         newest = await context.views.newest_turn(origin.channel, AgentId(button.subject))

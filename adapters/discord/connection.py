@@ -13,10 +13,10 @@ from aiohttp import ClientError, web
 from discord import app_commands
 from discord.webhook.async_ import async_context
 
-from adapters.chat.catchup import HEARTBEAT_SECONDS, CatchUp
+from adapters.chat.catchup import HEARTBEAT_SECONDS, RETRY_SECONDS, CatchUp
 from adapters.discord.api.base_urls import BaseUrls, RedirectedAnswers
 from adapters.discord.api.client import LOGIN_REMEDY, DiscordApi
-from adapters.discord.inbound.clicks import DiscordClickListener, is_shown, parts_of, said_by
+from adapters.discord.inbound.clicks import DiscordClickListener, clicked_value, dynamic_items, message_has_button
 from adapters.discord.inbound.context import DiscordContext
 from adapters.discord.inbound.downloads import read_file
 from adapters.discord.inbound.messages import DiscordMessageListener
@@ -28,11 +28,9 @@ from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 
 logger = logging.getLogger(__name__)
 
-RETRY_SECONDS = 20.0
 MAX_SILENCE = timedelta(minutes=10)  # an active bot receives at least its own messages
-AUTHENTICATION_FAILED = (
-    4004  # how the gateway closes, https://discord.com/developers/docs/topics/opcodes-and-status-codes
-)
+# A close code of the gateway, https://discord.com/developers/docs/topics/opcodes-and-status-codes
+AUTHENTICATION_FAILED = 4004
 GLOBAL_SCOPE, COMMANDS_KEY = ChannelScope("discord", "", ""), "commands"
 NO_CONTENT = (
     "the Message Content intent is off: Signoff cannot read replies in threads, so use the Reply button. "
@@ -41,7 +39,7 @@ NO_CONTENT = (
 
 
 class SignoffClient(discord.Client):
-    """The gateway client, with as few intents as possible; `intents_used` gains message content before it connects."""
+    """The gateway client, with as few intents as possible; `setup_hook` adds message content if Discord granted it."""
 
     def __init__(self, addresses: BaseUrls) -> None:
         # suppress discord.py's warning that voice libraries are missing
@@ -68,21 +66,21 @@ class SignoffClient(discord.Client):
             logger.warning(NO_CONTENT)
 
     async def on_ready(self) -> None:
-        """A new session began: Discord does not resend earlier messages, so they are read again."""
+        """A new session began: Discord does not resend missed messages, so the threads are read."""
         if self.connection:
             await self.connection.tell_commands()
         for guild in self.guilds:
-            await self._began(guild)
+            await self._read_missed(guild)
 
     async def on_guild_available(self, guild: discord.Guild) -> None:
         if self.is_ready():
-            await self._began(guild)
+            await self._read_missed(guild)
 
     on_guild_join = on_guild_available  # the bot was invited to a server, possibly again
 
-    async def _began(self, guild: discord.Guild) -> None:
+    async def _read_missed(self, guild: discord.Guild) -> None:
         if self.connection:
-            await self.connection.began(guild)
+            await self.connection.read_missed(guild)
 
     async def on_socket_event_type(self, _event: str) -> None:
         if self.connection:
@@ -98,17 +96,16 @@ class SignoffClient(discord.Client):
             return
         if interaction.type is discord.InteractionType.modal_submit:
             await self.connection.forms.submit(interaction)
-        elif interaction.type is discord.InteractionType.component and not is_shown(interaction):
-            await self.connection.clicks.press(interaction, said_by(interaction))
+        elif interaction.type is discord.InteractionType.component and not message_has_button(interaction):
+            await self.connection.clicks.press(interaction, clicked_value(interaction))
 
 
 @dataclass(slots=True, kw_only=True)
 class DiscordConnection:
     """Receives Discord's events.
 
-    `behind` is the number of catch-ups in progress; until it is 0, the time of the last read message is not
-    advanced. `heard_at` is the time of the gateway's last event. After `silence` without events the threads are
-    read; `looked_at` is the time of the last such read.
+    `heard_at`: the time of the gateway's last event.
+    `silence`: after this long without an event, the threads are read. `looked_at`: when that was last done.
     """
 
     client: SignoffClient
@@ -116,7 +113,6 @@ class DiscordConnection:
     context: DiscordContext
     database: Database
     addresses: BaseUrls
-    behind: int = 0
     heard_at: datetime | None = None
     looked_at: datetime | None = None
     silence: timedelta = MAX_SILENCE
@@ -130,7 +126,7 @@ class DiscordConnection:
         self.messages, self.forms = DiscordMessageListener(self.context), DiscordModalListener(self.context)
         self.catch_up = CatchUp(surface="discord", context=self.context, read_thread=self.messages.read_thread)
         self.client.tree.add_command(commands_of(slash))
-        self.client.add_dynamic_items(*parts_of(self.clicks))
+        self.client.add_dynamic_items(*dynamic_items(self.clicks))
         self.client.connection = self
 
     @property
@@ -194,22 +190,19 @@ class DiscordConnection:
 
         await in_one_unit(self.database, note)
 
-    async def began(self, guild: discord.Guild) -> None:
-        """Read the messages that were missed."""
-        self.behind += 1
-        while True:
-            try:
-                await self.catch_up.read(str(guild.id))
-            except DatabaseAway:
-                await self.context.clock.sleep(RETRY_SECONDS)
-            else:
-                self.behind -= 1
-                return
+    async def read_missed(self, guild: discord.Guild) -> None:
+        """Read the messages that people wrote in a server while Signoff was not connected."""
 
-    async def look_around(self) -> None:
-        """Record that every server is read up to now; after a long silence, read the threads.
+        async def workspaces() -> list[str]:
+            return [str(guild.id)]
 
-        A gateway may reconnect without sending events, which looks the same as a quiet server.
+        await self.catch_up.read_all(workspaces)
+
+    async def record_read_time(self) -> None:
+        """Record that all messages up to now were read.
+
+        If the gateway was silent for `silence`, read the threads first: it may have reconnected without resending
+        the events of that time.
         """
         now = self.context.clock.now()
         is_silent = self.heard_at is None or now - self.heard_at >= self.silence
@@ -222,6 +215,6 @@ class DiscordConnection:
     async def _keep_time(self) -> None:
         while True:
             await self.context.clock.sleep(HEARTBEAT_SECONDS)
-            if not self.behind and self.client.is_ready() and not self.client.is_closed():
+            if not self.catch_up.behind and self.client.is_ready() and not self.client.is_closed():
                 with suppress(DatabaseAway):
-                    await self.look_around()
+                    await self.record_read_time()

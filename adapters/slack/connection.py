@@ -13,21 +13,20 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.oauth.async_oauth_flow import AsyncOAuthFlow
 from slack_bolt.request.async_request import AsyncBoltRequest
 
-from adapters.chat.catchup import HEARTBEAT_SECONDS, CatchUp
+from adapters.chat.catchup import HEARTBEAT_SECONDS, RETRY_SECONDS, CatchUp
 from adapters.http_body import read_body
 from adapters.slack.api.web_api import SlackRefused, require_success
 from adapters.slack.inbound.context import SlackContext
 from adapters.slack.inbound.routing import EventRouter, SlackAuthorizer
 from adapters.slack.inbound.signature import Signature
 from adapters.slack.install import oauth
-from agent_core.errors import DatabaseAway, SettingsError, SurfaceError
+from agent_core.errors import SettingsError, SurfaceError
 
 logger = logging.getLogger(__name__)
 bolt_logger = logging.getLogger("slack_bolt.signoff")
 bolt_logger.setLevel(logging.ERROR)  # it warns of environment variables that it reads by itself
 
 EVENTS_PATH = "/slack/events"
-RETRY_SECONDS = 20.0
 # Slack's own limits: a message has 50 blocks of 3,000 characters and 40,000 characters of text, a view 250 kB. In a
 # form a character takes up to 8 bytes (%5Cu4e2d), so the longest message with a button is about 1.5 MB.
 MAX_REQUEST_BYTES = 2 * 2**20
@@ -40,7 +39,6 @@ WRONG_APP_LEVEL_KEY = (
 class SlackConnection:
     """Receives from Slack: by Socket Mode if there is an app token, else by signed HTTP requests.
 
-    `behind` counts the catch-ups still to run; while it is above 0 the last-heard time is not advanced.
     `heard_at` is when Slack last sent anything.
     """
 
@@ -51,7 +49,6 @@ class SlackConnection:
     app_token: str
     oauth: AsyncOAuthFlow | None = None
     bolt: AsyncApp = field(init=False)
-    behind: int = 0
     heard_at: datetime | None = None
     ping_interval: float = 5.0
 
@@ -88,14 +85,13 @@ class SlackConnection:
     async def run(self) -> None:
         """Listen until cancelled; missed messages are read as soon as Slack's first event arrives."""
         await self._prepare_tokens()
-        for install in await self.context.calls.tokens.source.every():
-            self.context.soon(self.context.directory.warm(install.workspace))
+        for workspace in await self._workspaces():
+            self.context.soon(self.context.directory.warm(workspace))
         try:
             if self.app_token:
                 await self._by_socket()
             else:
-                self.behind += 1
-                await self._on_hearing()
+                await self.catch_up.read_all(self._workspaces)
                 await self._keep_time(_always)
         finally:
             await self.context.soon.close()
@@ -130,26 +126,17 @@ class SlackConnection:
         """Handle Slack's hello at the start of a connection: read earlier messages, which Slack does not resend."""
         self.heard_at = self.context.clock.now()
         if message.get("type") == "hello":
-            self.behind += 1
-            self.context.soon(self._on_hearing())
+            self.context.soon(self.catch_up.read_all(self._workspaces))
 
-    async def _on_hearing(self) -> None:
-        while True:
-            try:
-                for install in await self.context.calls.tokens.source.every():
-                    await self.catch_up.read(install.workspace)
-            except DatabaseAway:
-                await self.context.clock.sleep(RETRY_SECONDS)
-            else:
-                self.behind -= 1
-                return
+    async def _workspaces(self) -> list[str]:
+        return [install.workspace for install in await self.context.calls.tokens.source.every()]
 
     async def _keep_time(self, is_connected: Callable[[], Awaitable[bool]]) -> None:
         while True:
             await self.context.clock.sleep(HEARTBEAT_SECONDS)
-            if not self.behind and await is_connected():
-                for install in await self.context.calls.tokens.source.every():
-                    await self.catch_up.keep_time(install.workspace)
+            if not self.catch_up.behind and await is_connected():
+                for workspace in await self._workspaces():
+                    await self.catch_up.keep_time(workspace)
 
     async def _receive(self, request: web.Request) -> web.Response:
         """Receive one request. Its signature is checked on the raw bytes before anything is parsed."""

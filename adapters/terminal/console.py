@@ -10,13 +10,12 @@ from adapters.buttons import Button
 from adapters.cards import status_text
 from adapters.terminal.input_parser import Answer, ApproveKey, FreeText, UnclearWord, parse_answer, settlement
 from adapters.terminal.input_prompts import ask_arguments
-from adapters.terminal.json_record import ENDED, record
+from adapters.terminal.json_record import ENDED, turn_as_json
 from adapters.terminal.render import (
     card_text,
     confirmation,
     drawing_of,
     help_text,
-    one_line,
     question,
     reply_text,
     review_text,
@@ -27,7 +26,7 @@ from adapters.terminal.render import (
 from adapters.terminal.streams import Streams
 from adapters.terminal.surface import CardEvent, Event, NoticeEvent, StatusEvent, TerminalSurface
 from adapters.ui_text import REVIEWS
-from adapters.visible_text import visible
+from adapters.visible_text import one_line, visible
 from agent_core.errors import NotFound, NotPossible, PersonError
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent, Finished, Thinking
@@ -115,7 +114,7 @@ class Console:
         self._last_drawn = turn.id
         self.streams.write(drawing_of(before, turn)(agent, turn, self.streams.look))
         if self.streams.emit and turn.state in ENDED:
-            self.streams.emit(record(turn) + "\n")
+            self.streams.emit(turn_as_json(turn) + "\n")
 
     def _show_status(self, agent: Agent) -> None:
         if agent.id == self.agent.id:

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from adapters.cards import as_text
-from adapters.terminal.render import one_line, value_text
+from adapters.terminal.render import value_text
 from adapters.terminal.streams import Read, Streams
+from adapters.visible_text import one_line
 from agent_core.errors import InvalidInput
 from agent_core.model.command import Arguments
 from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, MAX_GOALS, AgentDraft

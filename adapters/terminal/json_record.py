@@ -1,4 +1,4 @@
-"""A turn that ended as one line of JSON, for `--json`."""
+"""One line of JSON for each ended turn: the output of `--json`."""
 
 import json
 
@@ -8,7 +8,7 @@ from agent_core.model.turn import Turn, text_of
 ENDED = ("done", "rejected", "withdrawn")
 
 
-def record(turn: Turn) -> str:
+def turn_as_json(turn: Turn) -> str:
     """The JSON object of a turn: ASCII only, so that it has no terminal control characters."""
     thoughts = turn.proposal.thoughts
     by = turn.approvals[-1].by if turn.approvals else turn.ended_by

@@ -12,7 +12,7 @@ from typing import Literal
 
 from adapters.cards import Card, Labelled, lease_text, turn_card
 from adapters.risk_labels import Level
-from adapters.visible_text import readable
+from adapters.visible_text import one_line, readable
 from agent_core.model.agent import Agent
 from agent_core.model.command import Preview
 from agent_core.model.lines import counted
@@ -125,11 +125,6 @@ def confirmation(turn: Turn, *, is_question: bool, look: Look) -> str:
     does = "asks about" if is_question else "rejects"
     said = f"This {does} turn {turn.number} with these words. {SEND}"
     return f"{look.paint(said, 'bold')}\n> "
-
-
-def one_line(text: str) -> str:
-    """The text on one line, with invisible characters as marks."""
-    return " ".join(readable(text).split())
 
 
 def value_text(text: str, look: Look) -> str:

@@ -44,7 +44,8 @@ class Streams:
 class Keyboard:
     """Reads lines of a file descriptor in daemon threads, which do not delay the exit of the process.
 
-    It reads the descriptor itself: a thread that waits inside `sys.stdin` holds its lock and breaks the exit.
+    The threads read the descriptor and not `sys.stdin`: a thread that waits in `sys.stdin` holds a lock that breaks
+    the exit of the process.
     """
 
     descriptor: int

@@ -65,7 +65,7 @@ class WebContext:
         return Origin(by=identity.person_of(request), channel=channel_of(request))
 
     def own(self, request: web.Request) -> Origin:
-        """The same for a request that changes something; raise NotAllowed for a channel of another surface."""
+        """The origin of a request that changes something; raise NotAllowed for a channel of another surface."""
         origin = self.origin(request)
         if not is_own(origin.channel):
             raise NotAllowed(f"decide here: its team decides on {origin.channel.surface.title()}.")

@@ -46,7 +46,7 @@ class LogPages:
         )
 
     async def file(self, request: web.Request) -> web.StreamResponse:
-        """All matching rows; below an agent, of the agent or of its channel."""
+        """All matching rows of the channel in the URL, or of the agent in the URL."""
         name = request.match_info["file"]
         is_channel, wanted = name.startswith(CHANNEL_PREFIX), _wanted(request, _given(request))
         if is_channel:

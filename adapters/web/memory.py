@@ -15,6 +15,7 @@ from adapters.web.requests import (
     download,
     form_of,
     is_own,
+    redirect_from_form,
     redirect_to,
     redirect_to_parent,
     upload_of,
@@ -42,7 +43,7 @@ class MemoryPages:
     def get_routes(self) -> list[web.RouteDef]:
         return [
             web.get(MEMORY, self.page),
-            web.get(f"{MEMORY}/{{form:search|add|file|forget|forget-all}}", self.form),
+            web.get(f"{MEMORY}/{{form:search|add|file|forget|forget-all}}", redirect_from_form),
             web.get(f"{AGENT}/{MEMORY_FILE}", self.export),
         ]
 
@@ -54,15 +55,7 @@ class MemoryPages:
             "forget": self.forget,
             "forget-all": self.forget_all,
         }
-        return [web.post(f"{MEMORY}/{name}", with_errors_shown(act, self._page)) for name, act in acts.items()]
-
-    async def page(self, request: web.Request) -> web.StreamResponse:
-        """The newest memories, or the older ones before a memory."""
-        return await self._page(request)
-
-    async def form(self, request: web.Request) -> web.StreamResponse:
-        """A GET of a form's address redirects to the page that has the form."""
-        return redirect_to_parent(request)
+        return [web.post(f"{MEMORY}/{name}", with_errors_shown(act, self.page)) for name, act in acts.items()]
 
     async def export(self, request: web.Request) -> web.StreamResponse:
         text = await self.memories.export(channel_of(request), agent_id_of(request))
@@ -71,8 +64,8 @@ class MemoryPages:
     async def search(self, request: web.Request) -> web.StreamResponse:
         """Search by meaning. A POST, because it costs an embedding call."""
         form, origin = await form_of(request), self.workspace.own(request)
-        found = await self.workspace.memories.search(agent_id_of(request), form.get("words", ""), origin)
-        return await self._page(request, FormState(form), found)
+        found = await self.memories.search(agent_id_of(request), form.get("words", ""), origin)
+        return await self.page(request, FormState(form), found)
 
     async def add(self, request: web.Request) -> web.StreamResponse:
         form, origin = await form_of(request), self.workspace.own(request)
@@ -99,9 +92,10 @@ class MemoryPages:
             raise InvalidInput({"name": f"To have {agent.name} forget everything, type its name."})
         return _redirect_with(request, f"forgotten={await self.memories.forget_all(agent.id, origin)}")
 
-    async def _page(
+    async def page(
         self, request: web.Request, asked: FormState = NOTHING, found: MemorySearchResult | None = None
     ) -> web.Response:
+        """The newest memories, or the older ones before a memory."""
         channel, agent_id = channel_of(request), agent_id_of(request)
         before = request.query.get("before", "")
         return await self.workspace.answer(
@@ -110,7 +104,7 @@ class MemoryPages:
             **asked.values,
             channel=channel,
             agent=await self.workspace.views.agent(channel, agent_id),
-            kept=await self.workspace.memories.page(channel, agent_id, MemoryId(before) if before else None),
+            kept=await self.memories.page(channel, agent_id, MemoryId(before) if before else None),
             is_newest=not before,
             found=found,
             did={name: _number(request.query.get(name, "")) for name in ("kept", "forgotten")},

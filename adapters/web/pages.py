@@ -1,6 +1,7 @@
 """GET routes: pages, files, and the event stream. Read-only."""
 
 from dataclasses import dataclass
+from functools import partial
 
 from aiohttp import web
 from aiohttp.client_exceptions import ClientConnectionResetError
@@ -10,7 +11,7 @@ from adapters.settings_file import FILENAME, settings_text
 from adapters.web.app import GENERAL, STATIC, WebContext
 from adapters.web.decision_log import LogPages
 from adapters.web.memory import MemoryPages
-from adapters.web.requests import AGENT, CHANNEL, agent_id_of, channel_of, download, redirect_to_parent
+from adapters.web.requests import AGENT, CHANNEL, agent_id_of, channel_of, download, redirect_from_form
 from adapters.web.screens import FormState, channel_page, new_agent_page, thread_page
 from adapters.web.urls import local_path
 from agent_core.model.ids import TurnId
@@ -28,12 +29,12 @@ class Pages:
             web.get("/enter", self.enter),
             web.get("/events", self.events),
             web.static("/static", STATIC, append_version=True),
-            web.get(CHANNEL, self.channel),
+            web.get(CHANNEL, partial(channel_page, self.workspace)),
             web.get(f"{CHANNEL}/new", self.new),
-            web.get(f"{CHANNEL}/{{form:import|budget}}", self.form),
-            web.get(AGENT, self.thread),
+            web.get(f"{CHANNEL}/{{form:import|budget}}", redirect_from_form),
+            web.get(AGENT, partial(thread_page, self.workspace)),
             web.get(f"{AGENT}/t/{{turn}}", self.turn),
-            web.get(f"{AGENT}/{{form:goals|budget|say|press}}", self.form),
+            web.get(f"{AGENT}/{{form:goals|budget|say|press}}", redirect_from_form),
             web.get(f"{AGENT}/{FILENAME}", self.settings),
             web.get(f"{AGENT}/files/{{path:.+}}", self.file),
             *MemoryPages(self.workspace).get_routes(),
@@ -48,18 +49,11 @@ class Pages:
     async def enter(self, request: web.Request) -> web.StreamResponse:
         return await self.workspace.enter(to=local_path(request.query.get("to", "/")))
 
-    async def channel(self, request: web.Request) -> web.StreamResponse:
-        return await channel_page(self.workspace, request)
-
     async def new(self, request: web.Request) -> web.StreamResponse:
         """The form for a new agent; `?last` fills in the channel's last settings."""
         last = await self.workspace.service.load_offered_draft(self.workspace.origin(request))
         given = fields_of(last) if last and "last" in request.query else {}
         return await new_agent_page(self.workspace, request, FormState(given), last=last)
-
-    async def thread(self, request: web.Request) -> web.StreamResponse:
-        """An agent's thread: its newest turns, or the older ones before a turn."""
-        return await thread_page(self.workspace, request)
 
     async def turn(self, request: web.Request) -> web.StreamResponse:
         channel, views = channel_of(request), self.workspace.views
@@ -75,10 +69,6 @@ class Pages:
         """Download the agent as ai_settings.yaml."""
         agent = await self.workspace.views.agent(channel_of(request), agent_id_of(request))
         return download(settings_text(agent).encode(), FILENAME)
-
-    async def form(self, request: web.Request) -> web.StreamResponse:
-        """A GET of a form's address redirects to the page that has the form."""
-        return redirect_to_parent(request)
 
     async def events(self, request: web.Request) -> web.StreamResponse:
         """Server-sent events: the id of each agent that changed, and a heartbeat."""

@@ -97,6 +97,11 @@ def redirect_to_parent(request: web.Request) -> web.Response:
     return redirect_to(request.rel_url.raw_path.rpartition("/")[0])
 
 
+async def redirect_from_form(request: web.Request) -> web.StreamResponse:
+    """A GET of a form's address redirects to the page that has the form."""
+    return redirect_to_parent(request)
+
+
 def download(data: bytes, name: str) -> web.Response:
     """A file download: a browser never opens it as a page, but our pages may embed images and audio."""
     return web.Response(

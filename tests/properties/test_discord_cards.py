@@ -17,7 +17,7 @@ from adapters.cards import as_text, turn_card
 from adapters.chat.extra_buttons import DeleteButton, UploadButton
 from adapters.discord.inbound.fields import AgentForm, EditForm, Submitted, submitted
 from adapters.discord.inbound.fields import read as read_form
-from adapters.discord.outbound.controls import OUR_BUTTON, OUR_CHOICE, pressed
+from adapters.discord.outbound.controls import OUR_BUTTON, OUR_CHOICE, parse_custom_id
 from adapters.discord.outbound.extra_buttons import DiscordDraftButton, file_of_button
 from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.render import (
@@ -35,10 +35,10 @@ from adapters.discord.outbound.render import (
     turn_message,
     whole_file,
 )
-from adapters.discord.outbound.texts import boxed, can_be_boxed, clean, escaped, one_line, quoted, timestamp
+from adapters.discord.outbound.texts import boxed, can_be_boxed, clean, escaped, quoted, timestamp
 from adapters.discord.outbound.views import agent_form, edit_form
 from adapters.text_fit import beginning, cut, pieces, units
-from adapters.visible_text import readable, visible
+from adapters.visible_text import one_line, readable, visible
 from agent_core.errors import NotPossible
 from agent_core.model.agent import Agent, Paused
 from agent_core.model.command import RISK_CLASSES, Arguments, CommandCall, Proposal, Thoughts
@@ -137,7 +137,7 @@ def test_discord_takes_the_card_of_any_turn(pair: tuple[Agent, Turn]) -> None:
 def test_every_button_of_a_card_is_read_back(pair: tuple[Agent, Turn]) -> None:
     agent, turn = pair
     ids = pressable(turn_message(agent, turn))
-    found = [pressed(custom_id) for custom_id in ids]
+    found = [parse_custom_id(custom_id) for custom_id in ids]
     assert [str(each) for each in found] == ids
     expected = {*turn_card(agent, turn).buttons}
     if turn.state == "proposed":
@@ -230,7 +230,7 @@ def test_a_text_is_cut_between_characters(text: str, most: int) -> None:
 def test_an_offered_draft_has_its_key_in_its_buttons(draft: AgentDraft, key: str) -> None:
     message = offer_message(draft, key, said=draft.role)
     check(message, "list")
-    assert [pressed(each) for each in pressable(message)] == [
+    assert [parse_custom_id(each) for each in pressable(message)] == [
         DiscordDraftButton("create", key),
         DiscordDraftButton("change", key),
     ]
@@ -264,7 +264,7 @@ def test_every_file_of_the_first_has_a_button_that_finds_it(text: str, count: in
     entries = [FileEntry(f"{text}/{number}", 10 * number, NOON) for number in range(count)]
     message = files_message(agent, entries)
     check(message, "timestamp")
-    uploads = [pressed(custom_id) for custom_id in pressable(message)]
+    uploads = [parse_custom_id(custom_id) for custom_id in pressable(message)]
     found = [file_of_button(each, entries) for each in uploads if isinstance(each, UploadButton)]
     assert found == entries[: len(uploads)]
 
@@ -330,5 +330,5 @@ def test_a_draft_comes_back_from_its_form(draft: AgentDraft) -> None:
 @pytest.mark.parametrize("custom_id", ["", "approve", "approve::1", "upload:a", "delete:", "create:", "other:a:1"])
 def test_a_button_that_is_not_ours_is_refused(custom_id: str) -> None:
     with pytest.raises(Exception, match="not one of Signoff's"):
-        pressed(custom_id)
-    assert pressed(str(DeleteButton(AgentId("a")))) == DeleteButton(AgentId("a"))
+        parse_custom_id(custom_id)
+    assert parse_custom_id(str(DeleteButton(AgentId("a")))) == DeleteButton(AgentId("a"))

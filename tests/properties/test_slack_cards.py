@@ -14,7 +14,7 @@ from adapters.buttons import Button, ViewButton
 from adapters.cards import as_text, turn_card
 from adapters.slack.inbound.fields import FormContext, changed_arguments
 from adapters.slack.outbound.card import MAX_REVIEW
-from adapters.slack.outbound.controls import pressed
+from adapters.slack.outbound.controls import parse_action
 from adapters.slack.outbound.extra_buttons import SlackDraftButton
 from adapters.slack.outbound.inputs import entries, written
 from adapters.slack.outbound.message import SlackMessage
@@ -200,7 +200,7 @@ def test_slack_takes_the_card_of_any_turn(pair: tuple[Agent, Turn]) -> None:
 @given(pairs)
 def test_every_button_of_a_card_is_read_back(pair: tuple[Agent, Turn]) -> None:
     agent, turn = pair
-    read = [pressed(action) for action in drawn_buttons(turn_message(agent, turn).blocks)]
+    read = [parse_action(action) for action in drawn_buttons(turn_message(agent, turn).blocks)]
     expected = {*turn_card(agent, turn).buttons}
     if turn.state == "proposed":
         expected |= {Button("reply", agent.id, shown=turn.control_hash)}
@@ -216,7 +216,7 @@ def test_an_argument_is_on_the_card_verbatim_or_the_card_offers_all_of_it(pair: 
     agent, turn = pair
     blocks = turn_message(agent, turn).blocks
     shown, given_arguments = boxes(blocks), {visible(as_text(value)) for value in turn.call.arguments.values()} - {""}
-    offers_all = ViewButton("show all", turn.id) in [pressed(action) for action in drawn_buttons(blocks)]
+    offers_all = ViewButton("show all", turn.id) in [parse_action(action) for action in drawn_buttons(blocks)]
     assert given_arguments <= shown or offers_all
     preview = turn.shown_preview
     asked = sum(len(json.dumps(as_text(value))) + 300 for value in turn.call.arguments.values())
@@ -289,7 +289,7 @@ def test_an_offered_draft_comes_back_with_its_buttons_or_its_sentence_does(draft
     message = offer_message(draft, sentence)
     check_message(message)
     for action in drawn_buttons(message.blocks):
-        offer = pressed(action)
+        offer = parse_action(action)
         assert isinstance(offer, SlackDraftButton)
         assert str(offer) == action["value"]
         if offer.draft is None:

@@ -43,7 +43,7 @@ class GuildLine:
         """Signoff reads up on what it missed."""
         connection = self.chat.running.connection
         silence, connection.silence = connection.silence, timedelta(0)
-        await connection.look_around()
+        await connection.record_read_time()
         connection.silence = silence
 
 

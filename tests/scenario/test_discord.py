@@ -462,9 +462,9 @@ async def test_a_gateway_that_comes_back_silent_is_noticed_and_what_it_missed_is
         client.connection = None  # what comes now is not heard
         await play.ana.says("Take tea instead.")
         client.connection, connection.silence = connection, timedelta(0)
-        await connection.look_around()
+        await connection.record_read_time()
         assert await play.ana.sees("Take tea instead.")
         connection.silence = timedelta(hours=1)
         looked = connection.looked_at
-        await connection.look_around()
+        await connection.record_read_time()
         assert connection.looked_at in (looked, None)

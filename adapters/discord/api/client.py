@@ -29,10 +29,7 @@ LOGIN_REFUSED = "Discord refuses the bot's token: make a new one under Bot in th
 LOGIN_REMEDY = "Discord refuses this token. Reset it under Bot in the developer portal."
 EXAMPLE_VALUE = "MTIz…"
 TOKEN_CHECK_TIMEOUT_SECONDS = 3.0
-MIN_RETRY_SECONDS, MAX_RETRY_SECONDS = (
-    2.0,
-    8.0,
-)  # jitter, so that many agents do not retry at once
+MIN_RETRY_SECONDS, MAX_RETRY_SECONDS = 2.0, 8.0  # jitter, so that many agents do not retry at once
 
 
 class DiscordRefused(SurfaceError):

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 import discord
 from discord import ui
@@ -11,7 +11,7 @@ from discord import ui
 from adapters.actions import FormInput, reviewed_text
 from adapters.buttons import Button, ViewButton
 from adapters.chat.extra_buttons import DeleteButton, UploadButton
-from adapters.chat.refusals import RefusedAction, attempt, redraw_outdated
+from adapters.chat.refusals import RefusedAction, attempt, redraw_if_outdated
 from adapters.chat.texts import creation_text, deletion_text
 from adapters.discord.inbound.context import (
     DiscordContext,
@@ -24,7 +24,7 @@ from adapters.discord.inbound.context import (
 from adapters.discord.inbound.expiring import RefusedForm
 from adapters.discord.inbound.inbound_event import origin_of
 from adapters.discord.outbound import views
-from adapters.discord.outbound.controls import OUR_BUTTON, OUR_CHOICE, pressed
+from adapters.discord.outbound.controls import OUR_BUTTON, OUR_CHOICE, parse_custom_id
 from adapters.discord.outbound.extra_buttons import DiscordDraftButton, file_of_button
 from adapters.discord.outbound.render import reply_message, thoughts_message, whole_message
 from adapters.ui_text import most_times
@@ -36,7 +36,6 @@ from agent_core.model.turn import Turn
 
 EMPTY_FORM = "here"
 FILE_GONE = "This file no longer exists: /agent files lists the files."
-Parts: TypeAlias = tuple[type[ui.DynamicItem[Any]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +45,18 @@ class DiscordClickListener:
     context: DiscordContext
 
     async def press(self, interaction: discord.Interaction, said: str) -> None:
-        """Carry out one click; answer with a refusal if the card does not show it."""
+        """Carry out one click; if it is refused, tell the person why in a message that only they see."""
         origin = origin_of(interaction)
         if isinstance(refusal := await attempt(self._carry_out(said, interaction, origin)), RefusedAction):
             await tell(interaction, refusal.on_card)
         await acknowledge(interaction)
 
     async def _carry_out(self, said: str, interaction: discord.Interaction, origin: Origin) -> None:
-        match pressed(said):
+        match parse_custom_id(said):
             case ViewButton() as opening:
                 await self._open(opening, interaction, origin)
             case Button() as button:
-                async with redraw_outdated(button, origin, self.context, self.context.surface.draw_again):
+                async with redraw_if_outdated(button, origin, self.context, self.context.surface.draw_again):
                     await self._press(button, interaction, origin)
             case UploadButton() as upload:
                 await self._upload(upload, interaction, origin)
@@ -87,10 +86,7 @@ class DiscordClickListener:
 
     def _edit_form(self, turn: Turn, origin: Origin) -> ui.Modal:
         """The form of every argument, filled with this person's last refused changes, if there are any."""
-        spec, held = (
-            self.context.views.spec(turn.call.name),
-            self.context.edits.find(edit_key(turn.id, origin.by)),
-        )
+        spec, held = self.context.views.spec(turn.call.name), self.context.edits.forms.get(edit_key(turn.id, origin.by))
         typed = held.given if held and not isinstance(held.given, AgentDraft) else None
         return views.edit_form(turn, spec, typed=typed, problems=held.problems if held else None)
 
@@ -149,13 +145,13 @@ def _agent_form(held: RefusedForm, origin: Origin) -> ui.Modal:
     return views.agent_form(held.given, place=origin.channel.key, problems=held.problems)
 
 
-def said_by(interaction: discord.Interaction[Any]) -> str:
+def clicked_value(interaction: discord.Interaction[Any]) -> str:
     """The value that a click carries: the button's `custom_id` or the chosen option."""
     data: dict[str, Any] = dict(interaction.data or {})
     return str(data["values"][0] if data.get("values") else data.get("custom_id"))
 
 
-def is_shown(interaction: discord.Interaction[Any]) -> bool:
+def message_has_button(interaction: discord.Interaction[Any]) -> bool:
     """Whether the clicked message still has that button; if so, discord.py routes the click."""
     custom_id = str(dict(interaction.data or {}).get("custom_id"))
     is_ours = bool(OUR_BUTTON.fullmatch(custom_id) or OUR_CHOICE.fullmatch(custom_id))
@@ -174,8 +170,8 @@ def _parts(components: Iterable[Any]) -> Iterator[Any]:
             yield accessory
 
 
-def parts_of(clicks: DiscordClickListener) -> Parts:
-    """The dynamic items by which discord.py recognizes Signoff's buttons and menus, also those of earlier processes."""
+def dynamic_items(clicks: DiscordClickListener) -> tuple[type[ui.DynamicItem[Any]], ...]:
+    """The classes by which discord.py recognizes Signoff's buttons and menus, those of earlier processes included."""
 
     class Pressed(ui.DynamicItem[Any], template=OUR_BUTTON):
         @classmethod
@@ -185,7 +181,7 @@ def parts_of(clicks: DiscordClickListener) -> Parts:
             return cls(item)
 
         async def callback(self, interaction: discord.Interaction[Any]) -> None:
-            await clicks.press(interaction, said_by(interaction))
+            await clicks.press(interaction, clicked_value(interaction))
 
     class Chosen(Pressed, template=OUR_CHOICE):
         pass

@@ -1,12 +1,14 @@
 """The context of every Discord listener: services, the surface and ephemeral answers."""
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import discord
 
 from adapters.chat.services import ChatServices
-from adapters.discord.inbound.expiring import ExpiringStore, RefusedForm
+from adapters.discord.inbound.expiring import ExpiringStore
 from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.posted import files_of, ready
 from adapters.discord.outbound.render import text_message
@@ -22,55 +24,49 @@ class DiscordContext(ChatServices):
     """The services, the surface and the stored forms that all listeners share."""
 
     surface: DiscordSurface
-    drafts: ExpiringStore[RefusedForm]
-    edits: ExpiringStore[RefusedForm]
+    drafts: ExpiringStore
+    edits: ExpiringStore
 
 
 async def tell(interaction: discord.Interaction, said: str | DiscordMessage) -> None:
     """Answer an interaction with an ephemeral message."""
     message = text_message(said) if isinstance(said, str) else said
     view, files = ready(message), files_of(message)
-    try:
+    with log_rejected_answer(interaction):
         if interaction.response.is_done():
             await interaction.followup.send(view=view, files=files, ephemeral=True)
         else:
             await interaction.response.send_message(view=view, files=files, ephemeral=True)
-    except discord.HTTPException as refused:
-        unanswered(interaction, refused)
 
 
 async def acknowledge(interaction: discord.Interaction) -> None:
     """Acknowledge a click or form, unless it was already answered."""
-    if interaction.response.is_done():
-        return
-    try:
-        await interaction.response.defer()
-    except discord.HTTPException as refused:
-        unanswered(interaction, refused)
+    if not interaction.response.is_done():
+        with log_rejected_answer(interaction):
+            await interaction.response.defer()
 
 
 async def show_thinking(interaction: discord.Interaction) -> None:
     """Defer the answer; it may take up to fifteen minutes."""
-    try:
+    with log_rejected_answer(interaction):
         await interaction.response.defer(ephemeral=True, thinking=True)
-    except discord.HTTPException as refused:
-        unanswered(interaction, refused)
 
 
 async def open_form(interaction: discord.Interaction, form: discord.ui.Modal) -> None:
     """Answer with a form: Discord accepts it only as the first answer and within three seconds."""
     form.stop()  # its submission is recognized by the `custom_id`
-    try:
+    with log_rejected_answer(interaction):
         await interaction.response.send_modal(form)
+
+
+@contextmanager
+def log_rejected_answer(interaction: discord.Interaction) -> Iterator[None]:
+    """Log an answer that Discord rejects: the interaction was already answered, or three seconds had passed."""
+    try:
+        yield
     except discord.HTTPException as refused:
-        unanswered(interaction, refused)
-
-
-def unanswered(interaction: discord.Interaction, refused: discord.HTTPException) -> None:
-    """Log that Discord rejected an answer: already answered, or three seconds had passed."""
-    logger.warning(
-        "not answered", extra={"interaction": interaction.id, "code": refused.code, "status": refused.status}
-    )
+        facts = {"interaction": interaction.id, "code": refused.code, "status": refused.status}
+        logger.warning("not answered", extra=facts)
 
 
 def edit_key(turn_id: TurnId, by: Actor) -> str:

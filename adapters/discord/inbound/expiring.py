@@ -4,7 +4,6 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Generic, TypeVar
 
 from cachetools import TTLCache
 
@@ -12,8 +11,6 @@ from adapters.forms import Form
 from agent_core.errors import NotPossible
 from agent_core.model.draft import AgentDraft
 from agent_core.ports.clock import Clock
-
-T = TypeVar("T")
 
 STORED_FOR = timedelta(hours=1)
 MAX_STORED = 2_000
@@ -29,28 +26,23 @@ class RefusedForm:
 
 
 @dataclass(slots=True)
-class ExpiringStore(Generic[T]):
-    """Values by the keys that buttons carry. They are lost when the process ends."""
+class ExpiringStore:
+    """Forms by the keys that buttons carry. They are lost when the process ends."""
 
     clock: Clock
-    things: TTLCache[str, T] = field(init=False)
+    forms: TTLCache[str, RefusedForm] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.things = TTLCache(MAX_STORED, ttl=STORED_FOR.total_seconds(), timer=lambda: self.clock.now().timestamp())
+        self.forms = TTLCache(MAX_STORED, ttl=STORED_FOR.total_seconds(), timer=lambda: self.clock.now().timestamp())
 
-    def keep(self, thing: T, key: str = "") -> str:
-        """Store a value under `key`, or under a new random key; return the key."""
+    def keep(self, form: RefusedForm, key: str = "") -> str:
+        """Store a form under `key`, or under a new random key; return the key."""
         key = key or secrets.token_urlsafe(16)
-        self.things[key] = thing
+        self.forms[key] = form
         return key
 
-    def find(self, key: str) -> T | None:
-        thing: T | None = self.things.get(key)
-        return thing
-
-    def get(self, key: str) -> T:
-        """The stored value; raise NotPossible if it has expired."""
-        thing = self.find(key)
-        if thing is None:
-            raise NotPossible(EXPIRED)
-        return thing
+    def get(self, key: str) -> RefusedForm:
+        """The stored form; raise NotPossible if it has expired."""
+        if form := self.forms.get(key):
+            return form
+        raise NotPossible(EXPIRED)

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from inspect import Parameter, Signature
 from typing import Any, get_args
 
 import discord
@@ -9,18 +10,11 @@ from discord import app_commands
 
 from adapters.chat.refusals import RefusedAction, attempt
 from adapters.chat.subcommands import run_subcommand
-from adapters.discord.inbound.context import (
-    DiscordContext,
-    open_form,
-    show_thinking,
-    tell,
-)
+from adapters.discord.inbound.context import DiscordContext, open_form, show_thinking, tell
 from adapters.discord.inbound.expiring import RefusedForm
 from adapters.discord.inbound.inbound_event import origin_of, scope_of
 from adapters.discord.outbound import render, views
-from adapters.discord.outbound.links import link_to
-from adapters.discord.outbound.message import DiscordMessage
-from adapters.discord.outbound.texts import one_line
+from adapters.discord.outbound.message import DiscordMessage, link_to
 from adapters.subcommands import (
     HELP,
     AgentVerb,
@@ -31,6 +25,7 @@ from adapters.subcommands import (
     subcommand_of,
 )
 from adapters.thread_commands import ThreadVerb
+from adapters.visible_text import one_line
 from agent_core.model.actors import Origin
 
 GROUP = "agent"
@@ -87,7 +82,8 @@ class DiscordSlashListener:
     async def _draft(self, sentence: str, interaction: discord.Interaction, origin: Origin) -> DiscordMessage:
         """Draft an agent from a sentence.
 
-        Discord must open a form within 3 seconds, so the answer is a message with buttons.
+        Drafting takes longer than the 3 seconds in which Discord accepts a form, so the answer is a message with
+        buttons.
         """
         await show_thinking(interaction)
         drafted = await self.context.drafting.draft(sentence, origin)
@@ -96,17 +92,15 @@ class DiscordSlashListener:
 
 
 def commands_of(slash: DiscordSlashListener) -> app_commands.Group:
-    """The group `/agent` with every subcommand of the core."""
+    """The group `/agent` with every subcommand."""
     group = app_commands.Group(name=GROUP, description="Agents that ask before they act", guild_only=True)
-    meant = meanings()
-    for verb in ("list", "help"):
-        group.add_command(_plain(verb, meant[verb], slash.run))
-    group.add_command(_worded("new", meant["new"], NEW_HINT, slash.run))
-    group.add_command(_worded("sites", meant["sites"], TEXT_HINTS["sites"], slash.run))
-    wished = [verb for verb in get_args(ThreadVerb) if verb != "sites"]
-    for verb in (*get_args(AgentVerb), *wished):
-        words = TEXT_HINTS.get(verb, "")
-        command = _on_agent(verb, meant[verb], words, slash.run) if words else _named(verb, meant[verb], slash.run)
+    group.add_command(_command("list", slash.run))
+    group.add_command(_command("help", slash.run))
+    group.add_command(_command("new", slash.run, text=NEW_HINT))
+    group.add_command(_command("sites", slash.run, text=TEXT_HINTS["sites"]))
+    for verb in (*get_args(AgentVerb), *(verb for verb in get_args(ThreadVerb) if verb != "sites")):
+        text = {"text": TEXT_HINTS[verb]} if verb in TEXT_HINTS else {}
+        command = _command(verb, slash.run, name=NAME_HINT, **text)
         command.autocomplete("name")(slash.names)
         group.add_command(command)
     return group
@@ -120,32 +114,15 @@ def meanings() -> dict[str, str]:
     return meant
 
 
-def _plain(verb: str, meaning: str, run: Run) -> app_commands.Command[Any, Any, Any]:
-    async def carry_out(interaction: discord.Interaction) -> None:
-        await run(interaction, verb)
+def _command(verb: str, run: Run, **hints: str) -> app_commands.Command[Any, Any, Any]:
+    """The subcommand `verb` with an optional text parameter for each hint; `run` gets their values in one line."""
 
-    return app_commands.Command(name=verb, description=meaning, callback=carry_out)
+    async def carry_out(interaction: discord.Interaction, /, **given: str) -> None:
+        await run(interaction, " ".join((verb, *given.values())))
 
-
-def _worded(verb: str, meaning: str, words: str, run: Run) -> app_commands.Command[Any, Any, Any]:
-    @app_commands.describe(text=words)
-    async def carry_out(interaction: discord.Interaction, text: str = "") -> None:
-        await run(interaction, f"{verb} {text}")
-
-    return app_commands.Command(name=verb, description=meaning, callback=carry_out)
-
-
-def _named(verb: str, meaning: str, run: Run) -> app_commands.Command[Any, Any, Any]:
-    @app_commands.describe(name=NAME_HINT)
-    async def carry_out(interaction: discord.Interaction, name: str = "") -> None:
-        await run(interaction, f"{verb} {name}")
-
-    return app_commands.Command(name=verb, description=meaning, callback=carry_out)
-
-
-def _on_agent(verb: str, meaning: str, words: str, run: Run) -> app_commands.Command[Any, Any, Any]:
-    @app_commands.describe(name=NAME_HINT, text=words)
-    async def carry_out(interaction: discord.Interaction, name: str = "", text: str = "") -> None:
-        await run(interaction, f"{verb} {name} {text}")
-
-    return app_commands.Command(name=verb, description=meaning, callback=carry_out)
+    # discord.py reads the parameters from the signature.
+    texts = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default="", annotation=str) for name in hints]
+    interaction = Parameter("interaction", Parameter.POSITIONAL_ONLY)
+    carry_out.__signature__ = Signature([interaction, *texts])  # type: ignore[attr-defined]
+    described = app_commands.describe(**hints)(carry_out)
+    return app_commands.Command(name=verb, description=meanings()[verb], callback=described)

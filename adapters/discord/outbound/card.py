@@ -1,4 +1,4 @@
-"""The parts of a turn's card as texts that fit one message. A mark and a button for the whole text follow a cut."""
+"""A turn's card as texts that fit one message. After a part that was cut come a mark and the button Show all."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from adapters.discord.outbound.texts import (
     clean,
     cut_by_size,
     escaped,
-    one_line,
     quoted,
     quoted_size,
     timestamp,
 )
 from adapters.text_fit import units
-from adapters.turn_state import cut_parts
+from adapters.turn_state import STATE_SIGNS, cut_parts
 from adapters.ui_text import CUT_TO_FIT, first_lines
+from adapters.visible_text import one_line
 
 # Limit of all texts in a message, https://discord.com/developers/docs/components/reference, with a margin.
 MAX_MESSAGE_TEXT = 4000
@@ -30,7 +30,6 @@ CARD_TEXT_BUDGET = MAX_MESSAGE_TEXT - 60
 # Limits of the parts that get their space first, including backslashes.
 MAX_HEADLINE, MAX_STATE, MAX_REMARK, MAX_FOOTER, MAX_OUTCOME = 200, 300, 250, 300, 900
 MAX_FOLDED, MAX_FOLDED_SAYS, MAX_FOLDED_OUTCOME = 150, 300, 1900
-STATE_SIGNS = {"good": "✓", "bad": "✗", "busy": "●", "quiet": "–", "open": "○"}
 SHOW_ALL_HAS_THE_REST = "-# … Show all has the rest."
 
 
@@ -66,7 +65,7 @@ def card_items(card: Card, footer: Sequence[str]) -> CardParts:
 
 
 def size_of(item: Item) -> int:
-    """The size of a component's texts, out of the message's limit."""
+    """How much of the message's limit the texts of a component use."""
     texts = item.children if isinstance(item, ui.Section) else [item]
     return sum(units(each.content) for each in texts if isinstance(each, ui.TextDisplay))
 
@@ -76,10 +75,6 @@ def small(text: str, most: int) -> CommandTexts:
     said = one_line(text)
     shown = cut_by_size(said, most)
     return CommandTexts((f"-# {escaped(shown)}",) if said else (), shown != said)
-
-
-def plan_text(card: Card) -> str:
-    return f"Plan: {' → '.join(card.plan)}"
 
 
 def _open(card: Card, footer: Sequence[str]) -> CardParts:
@@ -131,7 +126,7 @@ def _thoughts(card: Card, measure: ThoughtLimits) -> CommandTexts:
     shown = cut_by_size(said, measure.says, quoted_size)
     parts = [CommandTexts((quoted(shown),) if said else (), shown != said)]
     if not card.is_brief:
-        lines = [(plan_text(card), measure.plan)] if card.plan else []
+        lines = [(card.plan_text, measure.plan)] if card.plan else []
         lines += [(f"{part.label}: {part.text}", measure.detail) for part in card.details]
         drawn = [small(text, most) for text, most in lines]
         parts.append(CommandTexts(_joined(drawn), any(part.is_cut for part in drawn)))

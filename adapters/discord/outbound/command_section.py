@@ -6,19 +6,18 @@ from dataclasses import dataclass
 from adapters.cards import Card
 from adapters.discord.outbound.texts import (
     FENCE,
-    beginning_by_size,
     boxed,
     can_be_boxed,
     clean,
     cut_by_size,
     escaped,
     escaped_size,
-    one_line,
     quoted,
     quoted_size,
 )
-from adapters.text_fit import shares, units
+from adapters.text_fit import beginning_by_size, shares, units
 from adapters.ui_text import more_text
+from adapters.visible_text import one_line
 
 MAX_INLINE_VALUE, MAX_NAME, MIN_NAME = 100, 160, 12
 ARGUMENT_OVERHEAD = 110  # bold marks, fences, the number of missing characters, and the line ends around the value
@@ -34,7 +33,7 @@ class CommandTexts:
 
     @property
     def size(self) -> int:
-        """The size of the texts, out of the message's limit."""
+        """How much of the message's limit the texts use."""
         return sum(map(units, self.texts))
 
 

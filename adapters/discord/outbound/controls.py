@@ -11,9 +11,9 @@ from adapters.buttons import Button, Verb, ViewButton, ViewVerb
 from adapters.cards import Card
 from adapters.chat.extra_buttons import DeleteButton, ExtraVerb, UploadButton
 from adapters.discord.outbound.extra_buttons import DiscordDraftButton
-from adapters.discord.outbound.texts import one_line
 from adapters.text_fit import cut
 from adapters.ui_text import covered_text
+from adapters.visible_text import one_line
 from agent_core.model.agent import Agent
 from agent_core.model.command import RiskClass
 from agent_core.model.ids import TurnId
@@ -36,7 +36,7 @@ OUR_BUTTON = re.compile(rf"(?P<verb>{'|'.join(map(re.escape, VERBS))}):(?P<rest>
 OUR_CHOICE = re.compile(r"times:(?P<turn>.+)")
 
 
-def pressed(custom_id: str) -> Pressable:
+def parse_custom_id(custom_id: str) -> Pressable:
     """The button of a `custom_id` or of a chosen option; raise InvalidInput if it is not Signoff's."""
     verb = custom_id.partition(":")[0]
     if verb == "upload":

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Self, cast, get_args
 
-from adapters.chat.extra_buttons import ExtraVerb, UploadButton, foreign_button
+from adapters.buttons import foreign_button_error
+from adapters.chat.extra_buttons import ExtraVerb, UploadButton
 from agent_core.model.files import FileEntry
 from agent_core.model.ids import AgentId
 
@@ -41,5 +42,5 @@ class DiscordDraftButton:
         """Parse the output of `str`; raise InvalidInput for any other text."""
         verb, _, key = text.partition(":")
         if verb not in get_args(ExtraVerb) or not key:
-            raise foreign_button()
+            raise foreign_button_error()
         return cls(cast("ExtraVerb", verb), key)

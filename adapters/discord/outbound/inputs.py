@@ -8,11 +8,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from adapters.discord.outbound.texts import one_line
 from adapters.forms import argument_names, edited_arguments
 from adapters.text_fit import beginning, pieces, units
 from adapters.ui_text import TOO_LONG_TO_EDIT
-from adapters.visible_text import HIDDEN
+from adapters.visible_text import HIDDEN, one_line
 from agent_core.errors import InvalidInput, NotPossible
 from agent_core.model.command import Arguments, CommandSpec, replace_lone_surrogates
 from agent_core.model.turn import Turn
@@ -35,7 +34,7 @@ class Field:
 
     @property
     def inputs(self) -> tuple[tuple[str, str, str], ...]:
-        """The id, label and text of each input; the joined texts are `shown`."""
+        """The id, label and text of each input; all texts joined give `shown`."""
         parts = _parts(self.shown)
         if len(parts) == 1:
             return ((self.id, self.label, self.shown),)

@@ -1,4 +1,4 @@
-"""A message to send to Discord."""
+"""A message to send to Discord, and links to what was posted."""
 
 import hashlib
 import json
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from discord.ui import Item, LayoutView
 
 from adapters.answers import Attachment
+from agent_core.model.agent import Agent
+from agent_core.model.channels import ChannelScope
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +33,12 @@ def compose(*items: Item[LayoutView], files: tuple[Attachment, ...] = ()) -> Dis
     for item in items:
         view.add_item(item)
     return DiscordMessage(view, files)
+
+
+def link_to(agent: Agent) -> str:
+    return f"https://discord.com/channels/{agent.channel.workspace}/{agent.thread.thread}" if agent.thread else ""
+
+
+def card_link(channel: ChannelScope, address: str) -> str:
+    """The address of a card in its thread, or "" if the card is not posted."""
+    return f"https://discord.com/channels/{channel.workspace}/{address}" if "/" in address else ""

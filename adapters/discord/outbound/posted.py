@@ -36,7 +36,7 @@ class DiscordSender:
         sent = await self.in_open_thread(
             place, lambda: there.send(view=ready(message, nonce), files=files_of(message), nonce=nonce)
         )
-        self._remember(sent.id, message)
+        self.drawn[sent.id] = message.digest
         return sent.id
 
     async def edit(self, place: int, message_id: int, message: DiscordMessage, nonce: str) -> bool:
@@ -51,7 +51,7 @@ class DiscordSender:
             if refused.code == UNKNOWN_MESSAGE:
                 return False
             raise
-        self._remember(message_id, message)
+        self.drawn[message_id] = message.digest
         return True
 
     async def find_posted(self, place: int, nonce: str, since: datetime) -> int:
@@ -96,9 +96,6 @@ class DiscordSender:
 
     def _messageable(self, place: int) -> discord.PartialMessageable:
         return self.calls.client.get_partial_messageable(place)
-
-    def _remember(self, message_id: int, message: DiscordMessage) -> None:
-        self.drawn[message_id] = message.digest
 
 
 def ready(message: DiscordMessage, nonce: str = "") -> discord.ui.LayoutView:

@@ -21,22 +21,20 @@ from adapters.discord.outbound.full_text import all_of, file_name, text_file
 from adapters.discord.outbound.message import DiscordMessage, compose
 from adapters.discord.outbound.texts import (
     NOTHING,
-    beginning_by_size,
     clean,
     cut_by_size,
     escaped,
     escaped_size,
     listed,
-    one_line,
     quoted,
     quoted_size,
     timestamp,
 )
 from adapters.risk_labels import Level
-from adapters.text_fit import units
+from adapters.text_fit import beginning_by_size, units
 from adapters.turn_state import Tone
 from adapters.ui_text import DELETE_MEANS, HelpText, media_type, size_text
-from adapters.visible_text import visible
+from adapters.visible_text import one_line, visible
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.draft import AgentDraft

@@ -13,8 +13,7 @@ from adapters.discord.api.directory import MemberDirectory
 from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.posted import DiscordSender, file_of, files_of, is_marked, ready
 from adapters.discord.outbound.render import notice_message, root_message, text_message, turn_message
-from adapters.discord.outbound.texts import one_line
-from adapters.visible_text import visible
+from adapters.visible_text import one_line, visible
 from agent_core.errors import ThreadGone
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent, Thinking
@@ -158,7 +157,7 @@ class DiscordSurface:
         """Show lasting states in the root message; thinking is shown as a typing indicator, which ends by itself."""
         if isinstance(agent.status, Thinking) and not is_held_up(agent):
             there = self.sending.calls.client.get_partial_messageable(thread_of(agent))
-            await self.sending.calls.ask(lambda: _types(there))
+            await self.sending.calls.ask(there.typing)
         line = text if is_held_up(agent) or agent.is_at_rest else ""
         if line or agent.id in self.lines:
             await self._edit_root(agent, line)
@@ -174,10 +173,6 @@ class DiscordSurface:
         await self.sending.calls.ensure_login()
         there = await self.sending.calls.ask(lambda: client.create_dm(discord.Object(person)))
         await self.sending.calls.ask(lambda: there.send(view=ready(text_message(text))))
-
-
-async def _types(there: discord.PartialMessageable) -> None:
-    await there.typing()
 
 
 def thread_of(agent: Agent) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Literal, TypeAlias
 
-from adapters.text_fit import MARK, beginning, units
+from adapters.text_fit import MARK, beginning_by_size, units
 from adapters.visible_text import readable
 
 NOTHING = "–"  # Discord rejects empty texts
@@ -25,11 +25,6 @@ SPECIAL = re.compile(
 def clean(text: str) -> str:
     """The text with invisible, reordering and unsendable characters made visible, and with plain line ends."""
     return readable(text).replace("\r\n", "\n")
-
-
-def one_line(text: str) -> str:
-    """The text on one line, with invisible characters made visible."""
-    return " ".join(clean(text).split())
 
 
 def escaped(text: str) -> str:
@@ -62,14 +57,6 @@ def can_be_boxed(text: str) -> bool:
 def boxed(text: str, language: str = "") -> str:
     """The text in a code block; requires `can_be_boxed`."""
     return f"{FENCE}{language}\n{text}\n{FENCE}"
-
-
-def beginning_by_size(text: str, most: int, size: Callable[[str], int]) -> str:
-    """The longest beginning of the text within the limit of a size function."""
-    part = beginning(text, most)
-    while part and (over := size(part)) > most:
-        part = beginning(part, min(units(part) - 1, units(part) * most // over))
-    return part
 
 
 def cut_by_size(text: str, most: int, size: Callable[[str], int] = escaped_size) -> str:

@@ -14,11 +14,11 @@ from adapters import forms
 from adapters.buttons import Button
 from adapters.discord.outbound.controls import APPROVE_N
 from adapters.discord.outbound.inputs import fields_of
-from adapters.discord.outbound.texts import NOTHING, one_line
+from adapters.discord.outbound.texts import NOTHING
 from adapters.forms import Form
 from adapters.text_fit import beginning, cut, fits
 from adapters.ui_text import REPLY_DOES, covered_text
-from adapters.visible_text import readable, visible
+from adapters.visible_text import one_line, readable, visible
 from agent_core.model.agent import Agent
 from agent_core.model.command import RISK_CLASSES, CommandSpec
 from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS

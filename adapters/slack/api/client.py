@@ -10,6 +10,7 @@ from typing import TypeAlias
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
+from adapters.chat.catchup import retry_while_busy
 from adapters.slack.api.tokens import SlackTokens
 from adapters.slack.api.web_api import SlackRefused, require_success
 from agent_core.errors import SurfaceBusy, ThreadGone
@@ -77,12 +78,22 @@ class SlackApi:
         return answer
 
     async def pages(
-        self, workspace: str, ask: Callable[..., Awaitable[AsyncSlackResponse]], most: int, *, place: str
+        self,
+        workspace: str,
+        ask: Callable[..., Awaitable[AsyncSlackResponse]],
+        most: int,
+        *,
+        place: str,
+        retries: bool = False,
     ) -> AsyncIterator[AsyncSlackResponse]:
-        """At most `most` pages of a method that is given a client and a `cursor`; raise what `ask` raises."""
+        """At most `most` pages of a method that is given a client and a `cursor`; raise what `ask` raises.
+
+        `retries`: wait and retry while Slack is busy.
+        """
         cursor: str | None = None
         for _ in range(most):
-            page = await self.ask(workspace, partial(ask, cursor=cursor), place=place)
+            call = partial(self.ask, workspace, partial(ask, cursor=cursor), place=place)
+            page = await (retry_while_busy(call, self.clock) if retries else call())
             yield page
             cursor = (page.get("response_metadata") or {}).get("next_cursor") or None
             if cursor is None:

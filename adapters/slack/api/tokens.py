@@ -21,7 +21,10 @@ NOT_INSTALLED = (
 
 
 class SlackTokens:
-    """Clients by workspace: the id of a team, or of an organisation for an org-wide installation."""
+    """Web API clients, one for each workspace.
+
+    A workspace is named by its team id, or by the organisation's id for an org-wide installation.
+    """
 
     def __init__(self, api: SlackClients, source: "Rotation | OneToken") -> None:
         self._api = api
@@ -94,7 +97,7 @@ class OneToken:
         return self._install if self._install and self._install.workspace == workspace else None
 
     async def valid(self, workspace: str) -> WorkspaceInstall | None:
-        """The same: this token does not expire."""
+        """The installation, as in `install`: this token does not expire."""
         return await self.install(workspace)
 
     async def every(self) -> tuple[WorkspaceInstall, ...]:

@@ -7,13 +7,13 @@ from adapters.actions import FormInput, takes_long
 from adapters.buttons import Button, ViewButton
 from adapters.cards import turn_card
 from adapters.chat.extra_buttons import DeleteButton, UploadButton
-from adapters.chat.refusals import RefusedAction, attempt, redraw_outdated
+from adapters.chat.refusals import RefusedAction, attempt, redraw_if_outdated
 from adapters.chat.texts import creation_text, deletion_text
 from adapters.slack.inbound.context import Ack, SlackContext
 from adapters.slack.inbound.fields import FormContext
 from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_press
 from adapters.slack.outbound import views
-from adapters.slack.outbound.controls import pressed
+from adapters.slack.outbound.controls import parse_action
 from adapters.slack.outbound.extra_buttons import SlackDraftButton
 from adapters.slack.outbound.message import SlackMessage
 from adapters.slack.outbound.render import kept_message, note_message
@@ -30,14 +30,14 @@ class SlackClickListener:
     context: SlackContext
 
     async def press(self, ack: Ack, body: Body, workspace: str) -> None:
-        """Carry out one click; answer with a refusal if the card does not show it."""
+        """Carry out one click; if it is refused, tell the person why in a message that only they see."""
         event = of_press(body, workspace)
         if isinstance(refusal := await attempt(self._carry_out(body, event)), RefusedAction):
             self.context.soon(self.context.tell(event, refusal.on_card))
         await ack()
 
     async def _carry_out(self, body: Body, event: SlackEvent) -> None:
-        match pressed(body["actions"][0]):
+        match parse_action(body["actions"][0]):
             case ViewButton() as opening:
                 self.context.soon(self._tell_refusal(event, self._open(opening, event)))
             case Button("edit" | "reject" | "review") as button:
@@ -47,7 +47,7 @@ class SlackClickListener:
                 await self._reply(button, str(body["actions"][0].get("value") or ""), event)
             case Button() as button:
                 origin = await self.context.origin(event)
-                async with redraw_outdated(button, origin, self.context, self.context.surface.draw_again):
+                async with redraw_if_outdated(button, origin, self.context, self.context.surface.draw_again):
                     await self.context.actions.press(button, FormInput(), origin)
             case UploadButton() as upload:
                 self.context.soon(self._tell_refusal(event, self._upload(upload, event)))
@@ -64,7 +64,7 @@ class SlackClickListener:
 
     async def _say(self, button: Button, text: str, event: SlackEvent) -> None:
         origin = await self.context.origin(event)
-        async with redraw_outdated(button, origin, self.context, self.context.surface.draw_again):
+        async with redraw_if_outdated(button, origin, self.context, self.context.surface.draw_again):
             answer = await self.context.actions.reply(button, text, origin)
         if answer.kept:
             note = answer.kept

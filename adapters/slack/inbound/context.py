@@ -62,7 +62,7 @@ class SlackContext(ChatServices):
                     channel=event.channel,
                     user=event.person,
                     thread_ts=event.thread or None,
-                    **_alone(message),
+                    **message.arguments,
                 ),
                 place=f"{event.channel}/alone",
             )
@@ -70,7 +70,7 @@ class SlackContext(ChatServices):
             if not event.response_url:
                 raise
             webhook = AsyncWebhookClient(event.response_url)
-            await webhook.send_dict({**_alone(message), "response_type": "ephemeral", "replace_original": False})
+            await webhook.send_dict({**message.arguments, "response_type": "ephemeral", "replace_original": False})
 
     async def give(self, event: SlackEvent, answer: Answer, agent_id: AgentId | None, origin: Origin) -> None:
         """Answer with a text or file. Files go into the thread for people who may decide, else as ephemeral text.
@@ -150,7 +150,3 @@ def channel_of(event: SlackEvent) -> ChannelScope:
 
 def thread_of(event: SlackEvent) -> ThreadRef:
     return ThreadRef(channel_of(event), event.thread)
-
-
-def _alone(message: SlackMessage) -> dict[str, Any]:
-    return {"text": message.text, "blocks": message.blocks}

@@ -6,11 +6,11 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from adapters import forms
-from adapters.buttons import Button
+from adapters.buttons import Button, foreign_button_error
 from adapters.cards import as_text
 from adapters.slack.outbound.inputs import FIELD, field_of, written
-from adapters.slack.outbound.texts import carried
 from adapters.text_fit import cut
+from adapters.visible_text import visible
 from agent_core.errors import ChangedSinceShown, InvalidInput
 from agent_core.model.channels import ChannelScope
 from agent_core.model.command import Arguments, CommandSpec
@@ -62,7 +62,7 @@ def home_channel(action: Mapping[str, Any]) -> ChannelScope:
     try:
         return ChannelScope.parse(str(action.get("block_id") or "").partition(" ")[0])
     except ValueError:
-        raise InvalidInput({"button": "This button is not one of Signoff's."}) from None
+        raise foreign_button_error() from None
 
 
 def draft_of(view: Mapping[str, Any]) -> AgentDraft:
@@ -89,7 +89,7 @@ def changed_arguments(view: Mapping[str, Any], turn: Turn, spec: CommandSpec) ->
     fields = _fields(view)
     names = forms.argument_names(turn, spec)
     given = {name: fields[f"{ARGUMENT}{place}"] for place, name in enumerate(names) if f"{ARGUMENT}{place}" in fields}
-    shown = {name: carried(as_text(value)) for name, value in turn.call.arguments.items()}
+    shown = {name: visible(as_text(value)) for name, value in turn.call.arguments.items()}
     return forms.edited_arguments(given, shown, turn, spec)
 
 
@@ -114,7 +114,7 @@ def errors_of(view: Mapping[str, Any], problems: Mapping[str, str], names: Seque
     for field, problem in problems.items():
         at = [block for block in blocks if field_of(block) == fields.get(field, field)] or blocks
         if at:
-            found[at[0]] = cut(" ".join(filter(None, (found.get(at[0]), carried(problem)))), MAX_ERROR_LENGTH)
+            found[at[0]] = cut(" ".join(filter(None, (found.get(at[0]), visible(problem)))), MAX_ERROR_LENGTH)
     return found
 
 

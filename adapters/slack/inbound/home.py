@@ -10,10 +10,9 @@ from adapters.slack.inbound.context import Ack, SlackContext
 from adapters.slack.inbound.fields import home_channel, place_of
 from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_event, of_press
 from adapters.slack.outbound import views
-from adapters.slack.outbound.controls import pressed
-from adapters.slack.outbound.links import link_to
+from adapters.slack.outbound.controls import parse_action
+from adapters.slack.outbound.message import link_to
 from agent_core.errors import NotFound
-from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent, Awaiting
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.turn import Turn
@@ -48,7 +47,7 @@ class HomeTab:
         await ack()
 
     async def _carry_out(self, body: Body, event: SlackEvent) -> None:
-        match pressed(body["actions"][0]):
+        match parse_action(body["actions"][0]):
             case ViewButton("new agent"):
                 self.context.soon(self.context.open(event, views.agent_form(None, None, "")))
             case ViewButton("show all") as opening:
@@ -66,7 +65,7 @@ class HomeTab:
         if agent is None or agent.channel != home_channel(body["actions"][0]):
             raise NotFound("agent", "of yours by this button")
         in_channel = replace(event, channel=agent.channel.channel)
-        origin: Origin = await self.context.origin(in_channel)
+        origin = await self.context.origin(in_channel)
         await self.context.actions.press(button, FormInput(), origin)
 
     async def _turn_over(self, opening: ViewButton, view: Body, event: SlackEvent) -> None:

@@ -11,8 +11,10 @@ Body: TypeAlias = Mapping[str, Any]
 class SlackEvent:
     """The person and channel of a payload.
 
-    `delivery` is the same if Slack sends the payload again; `thread` is "" outside of threads. `trigger` can open one
-    form within three seconds. `response_url` reaches the person alone, also in channels without Signoff.
+    `delivery`: identifies the payload; unchanged if Slack sends the payload again.
+    `thread`: "" outside of threads.
+    `trigger`: opens one form, within three seconds.
+    `response_url`: reaches the person alone, even in channels without Signoff.
     """
 
     workspace: str
@@ -102,7 +104,7 @@ def of_event(body: Body, workspace: str) -> SlackEvent:
 
 
 def with_thread(event: SlackEvent, ts: str) -> SlackEvent:
-    """The event with a thread: its own, else the one below its message."""
+    """The event in its thread; an event outside of threads gets the thread below its message."""
     return event if event.thread else replace(event, thread=ts)
 
 

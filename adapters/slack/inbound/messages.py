@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from adapters.answers import Answer
-from adapters.chat.catchup import retry_while_busy
 from adapters.chat.messages import Sign, ThreadListener
 from adapters.settings_file import FILENAME, decoded, is_settings, pasted_draft
 from adapters.slack.inbound.context import SlackContext, thread_of
@@ -75,27 +74,19 @@ class SlackMessageListener(ThreadListener):
 
     async def read_thread(self, agent: Agent, since: datetime) -> None:
         """Handle the replies of a thread, oldest first; raise SurfaceError if Slack cannot provide them."""
-        cursor = ""
-        for _ in range(MAX_PAGES):
-            page = await self._page(agent, since, cursor)
-            for message in page.get("messages") or ():
-                await self.take({**message, "channel": agent.channel.channel}, agent.channel.workspace)
-            cursor = (page.get("response_metadata") or {}).get("next_cursor") or ""
-            if not cursor:
-                return
-
-    async def _page(self, agent: Agent, since: datetime, cursor: str) -> Any:
-        thread = agent.thread.thread if agent.thread else ""
-        asked: dict[str, Any] = {"ts": thread, "oldest": f"{since.timestamp():.6f}", "limit": PAGE_SIZE}
-        asked |= {"cursor": cursor} if cursor else {}
-        return await retry_while_busy(
-            lambda: self.context.calls.ask(
-                agent.channel.workspace,
-                lambda client: client.conversations_replies(channel=agent.channel.channel, **asked),
-                place="conversations.replies",
+        where, thread = agent.channel, agent.thread.thread if agent.thread else ""
+        pages = self.context.calls.pages(
+            where.workspace,
+            lambda client, cursor: client.conversations_replies(
+                channel=where.channel, ts=thread, oldest=f"{since.timestamp():.6f}", limit=PAGE_SIZE, cursor=cursor
             ),
-            self.context.clock,
+            MAX_PAGES,
+            place="conversations.replies",
+            retries=True,
         )
+        async for page in pages:
+            for message in page.get("messages") or ():
+                await self.take({**message, "channel": where.channel}, where.workspace)
 
     async def _agent_of(self, event: SlackEvent, payload: Body) -> Agent | None:
         if not event.thread or event.thread == payload["ts"]:

@@ -7,8 +7,7 @@ from adapters.chat.subcommands import run_subcommand
 from adapters.slack.inbound.context import Ack, SlackContext
 from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_command
 from adapters.slack.outbound import render, views
-from adapters.slack.outbound.links import link_to
-from adapters.slack.outbound.message import SlackMessage
+from adapters.slack.outbound.message import SlackMessage, link_to
 from adapters.subcommands import NewForm, NewSentence, ThreadSubcommand, grant_to_agent, subcommand_of
 from agent_core.model.actors import Origin
 

@@ -3,10 +3,11 @@
 import base64
 import hashlib
 import logging
-from collections.abc import Callable
+import math
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from cachetools import TTLCache
 from cryptography.fernet import Fernet, InvalidToken
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -52,13 +53,15 @@ class InstallationStore:
         self._database = database
         self._clock = clock
         self._seal = Fernet(base64.urlsafe_b64encode(derive_key(client_secret, TOKEN_KEY_PURPOSE)))
-        self._known: dict[str, tuple[WorkspaceInstall, datetime]] = {}
+        self._known: TTLCache[str, WorkspaceInstall] = TTLCache(
+            math.inf, CACHE_TTL.total_seconds(), timer=lambda: clock.now().timestamp()
+        )
         self._changes = 0
         self._shut: set[str] = set()
 
     async def get(self, workspace: str, *, anew: bool = False) -> WorkspaceInstall | None:
         """The workspace's installation, cached for up to a minute unless `anew`."""
-        if not anew and (known := self._remembered(workspace)):
+        if not anew and (known := self._known.get(workspace)):
             return known
         before = self._changes
         async with self._database.begin() as work:
@@ -123,16 +126,10 @@ class InstallationStore:
         await in_one_unit(self._database, act)
         self._change(workspace, None)
 
-    def _remembered(self, workspace: str) -> WorkspaceInstall | None:
-        if workspace not in self._known:
-            return None
-        install, read_at = self._known[workspace]
-        return install if self._clock.now() - read_at < CACHE_TTL else None
-
     def _remember(self, workspace: str, install: WorkspaceInstall | None) -> None:
         self._known.pop(workspace, None)
         if install:
-            self._known[workspace] = (install, self._clock.now())
+            self._known[workspace] = install
 
     def _change(self, workspace: str, install: WorkspaceInstall | None) -> None:
         self._changes += 1
@@ -148,7 +145,10 @@ class InstallationStore:
     def _opened(self, there: Installation | None) -> WorkspaceInstall | None:
         if there is None:
             return None
-        install = _read(lambda: _INSTALL.validate_json(self._seal.decrypt(there.sealed)))
+        try:
+            install = _INSTALL.validate_json(self._seal.decrypt(there.sealed))
+        except (InvalidToken, ValueError):  # pydantic's message quotes the decrypted content, so it is dropped
+            install = None
         if install and install.workspace == there.workspace:
             return install
         if there.workspace not in self._shut:
@@ -163,10 +163,3 @@ class InstallationStore:
 def derive_key(secret: str, purpose: bytes) -> bytes:
     """Derive a 32-byte key for one purpose by HKDF-SHA256."""
     return HKDF(algorithm=SHA256(), length=32, salt=None, info=purpose).derive(secret.encode())
-
-
-def _read(text: Callable[[], WorkspaceInstall]) -> WorkspaceInstall | None:
-    try:
-        return text()
-    except (InvalidToken, ValueError):  # pydantic's message quotes the decrypted content, so it is dropped
-        return None

@@ -262,7 +262,7 @@ def _install(told: Installation) -> WorkspaceInstall:
 
 
 def _without_body(request: web.Request) -> AsyncBoltRequest:
-    """The request for Bolt, without its body: anyone may send it, and a GET needs none."""
+    """The request for Bolt, without the body: strangers may send these requests, and a GET needs no body."""
     return AsyncBoltRequest(body="", query=request.query_string, headers=dict(request.headers))
 
 

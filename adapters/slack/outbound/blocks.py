@@ -9,8 +9,9 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from adapters.decision_log import time_text
-from adapters.slack.outbound.texts import NOTHING, clean, escaped
+from adapters.slack.outbound.texts import NOTHING, escaped
 from adapters.text_fit import cut, pieces
+from adapters.visible_text import readable
 
 Block: TypeAlias = dict[str, Any]
 
@@ -35,12 +36,12 @@ MAX_NOTIFICATION = 300
 
 def notification(text: str) -> str:
     """A message's `text`: one line that formats and notifies nothing."""
-    return escaped(cut(" ".join(clean(text).split()), MAX_NOTIFICATION)) or NOTHING
+    return escaped(cut(" ".join(readable(text).split()), MAX_NOTIFICATION)) or NOTHING
 
 
 def plain(text: str, most: int = MAX_TEXT) -> Block:
     """A plain text, never empty."""
-    shown = cut(clean(text), most)
+    shown = cut(readable(text), most)
     return {"type": "plain_text", "text": shown if shown.strip() else NOTHING, "emoji": False}
 
 
@@ -72,7 +73,7 @@ def line(*runs: Block) -> Block:
 
 def run(text: str, *styles: str) -> Block:
     """Text in these styles: bold, italic, code."""
-    element: Block = {"type": "text", "text": clean(text) or NOTHING}
+    element: Block = {"type": "text", "text": readable(text) or NOTHING}
     return element | {"style": dict.fromkeys(styles, True)} if styles else element
 
 
@@ -98,7 +99,7 @@ def preformatted(text: str) -> Block:
     """Unchanged text in a box that nothing in the text can end."""
     return {
         "type": "rich_text_preformatted",
-        "elements": [run(piece) for piece in pieces(clean(text) or NOTHING, MAX_TEXT)],
+        "elements": [run(piece) for piece in pieces(readable(text) or NOTHING, MAX_TEXT)],
     }
 
 

@@ -1,4 +1,4 @@
-"""The parts of a turn's card as blocks that fit one message. A mark and a button for the whole text follow a cut."""
+"""A turn's card as blocks that fit one message. After a part that was cut come a mark and the button Show all."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,10 +19,11 @@ from adapters.slack.outbound.blocks import (
     texts_in,
 )
 from adapters.slack.outbound.controls import element
-from adapters.slack.outbound.texts import beginning_by_weight, clean, weight
-from adapters.text_fit import cut, fits, shares
-from adapters.turn_state import cut_parts
+from adapters.slack.outbound.texts import weight
+from adapters.text_fit import beginning_by_size, cut, fits, shares
+from adapters.turn_state import STATE_SIGNS, cut_parts
 from adapters.ui_text import CUT_TO_FIT, first_lines, more_text
+from adapters.visible_text import one_line, readable
 
 # Limits of the parts that get their space first, in UTF-16 units.
 MAX_HEADLINE, MAX_STATE, MAX_REMARK, MAX_FOOTER = 200, 500, 500, 300
@@ -33,7 +34,6 @@ CARD_TEXT_BUDGET, BLOCK_OVERHEAD = MAX_MESSAGE_TEXT - 2000, 10
 MAX_INLINE_VALUE, MAX_NAME, MIN_NAME = 100, 200, 8
 MAX_ARGUMENTS = 60
 ARGUMENT_OVERHEAD = 60
-STATE_SIGNS = {"good": "✓", "bad": "✗", "busy": "●", "quiet": "–", "open": "○"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class CardBlocks:
 
 
 def card_blocks(card: Card, controls: Sequence[Block], footer: Sequence[str]) -> list[Block]:
-    """The card between its headline and its buttons, in its current state."""
+    """All blocks of a card in its current state, from the headline to the buttons."""
     if card.tone in ("open", "busy"):
         return _open(card, controls, footer)
     parts = [_head(card), _folded(card), _outcome(card)]
@@ -60,12 +60,8 @@ def show_all_button(card: Card) -> Block:
     return element(ViewButton("show all", card.turn))
 
 
-def plan_text(card: Card) -> str:
-    return f"Plan: {' → '.join(card.plan)}"
-
-
 def text_size(blocks: Sequence[Block]) -> int:
-    """The size of the blocks out of the message's limit, with a margin for their structure."""
+    """How much of the message's limit the blocks use, with a margin for their structure."""
     return sum(weight(text) + BLOCK_OVERHEAD for text in texts_in(list(blocks)))
 
 
@@ -89,9 +85,9 @@ def _head(card: Card) -> CardBlocks:
 
 
 def _thoughts(card: Card) -> list[Block]:
-    texts = [(plan_text(card), MAX_PLAN)] if card.plan else []
+    texts = [(card.plan_text, MAX_PLAN)] if card.plan else []
     texts += [(f"{part.label}: {part.text}", MAX_DETAIL) for part in card.details]
-    is_cut = not all(fits(clean(text), most) for text, most in [(card.says, MAX_SAYS), *texts])
+    is_cut = not all(fits(readable(text), most) for text, most in [(card.says, MAX_SAYS), *texts])
     more = element(ViewButton("thoughts", card.turn)) if is_cut or (card.is_brief and texts) else None
     small = [] if card.is_brief else [context(text, most=most) for text, most in texts]
     if not card.says.strip():
@@ -103,7 +99,7 @@ def _review(card: Card) -> list[Block]:
     if not card.review.strip():
         return []
     text = f"Self-review: {card.review}"
-    return [section(text, None if fits(clean(text), MAX_REVIEW) else show_all_button(card), most=MAX_REVIEW)]
+    return [section(text, None if fits(readable(text), MAX_REVIEW) else show_all_button(card), most=MAX_REVIEW)]
 
 
 def _command(card: Card, room: int) -> CardBlocks:
@@ -115,10 +111,10 @@ def _command(card: Card, room: int) -> CardBlocks:
     labels = [one_line(part.label) or "?" for part in shown]
     most = max(MIN_NAME, min(MAX_NAME, room // (4 * len(shown))))
     names = [cut(label, most) for label in labels]
-    texts = [clean(part.text) for part in shown]
+    texts = [readable(part.text) for part in shown]
     room -= sum(map(weight, names)) + len(shown) * (ARGUMENT_OVERHEAD + 4 * BLOCK_OVERHEAD)
     given = shares([weight(text) for text in texts], room)
-    fitted = [beginning_by_weight(text, share) for text, share in zip(texts, given, strict=True)]
+    fitted = [beginning_by_size(text, share, weight) for text, share in zip(texts, given, strict=True)]
     elements: list[Block] = []
     for which, (name, text, part) in enumerate(zip(names, texts, fitted, strict=True)):
         elements += _boxed(name, text, part) if which < len(preview) else _argument(name, text, part)
@@ -165,11 +161,6 @@ def _folded(card: Card) -> CardBlocks:
 def _outcome(card: Card) -> CardBlocks:
     if not card.outcome.strip():
         return CardBlocks([])
-    shown, is_more = first_lines(clean(card.outcome))
+    shown, is_more = first_lines(readable(card.outcome))
     mark = [line(run("… Show all has the rest.", "italic"))] if is_more else []
     return CardBlocks([rich(preformatted(shown), *mark)], is_more)
-
-
-def one_line(text: str) -> str:
-    """The text on one line, with invisible characters made visible."""
-    return " ".join(clean(text).split())

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, get_args
 
-from adapters.buttons import Button, ViewButton, ViewVerb
+from adapters.buttons import Button, ViewButton, ViewVerb, foreign_button_error
 from adapters.cards import Card
-from adapters.chat.extra_buttons import DeleteButton, UploadButton, foreign_button
+from adapters.chat.extra_buttons import DeleteButton, UploadButton
 from adapters.slack.outbound.blocks import (
     MAX_ID,
     MAX_VALUE,
@@ -31,7 +31,7 @@ PREFIX = "signoff."
 APPROVE_N = "Approve ×N"
 
 
-def pressed(action: Mapping[str, Any]) -> Pressable:
+def parse_action(action: Mapping[str, Any]) -> Pressable:
     """The button of an action in a `block_actions` payload; raise InvalidInput if it is not Signoff's.
 
     For a reply box this is the reply button; the text is in the action's `value`.
@@ -43,7 +43,7 @@ def pressed(action: Mapping[str, Any]) -> Pressable:
     elif action.get("type") == "plain_text_input":
         value = action.get("block_id")
     if not name.startswith(PREFIX) or not isinstance(value, str):
-        raise foreign_button()
+        raise foreign_button_error()
     match name.removeprefix(PREFIX).partition(".")[0]:
         case verb if verb.replace("_", " ") in get_args(ViewVerb):
             return ViewButton.parse(value)

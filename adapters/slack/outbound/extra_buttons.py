@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, Self, get_args
 
-from adapters.chat.extra_buttons import ExtraVerb, foreign_button
+from adapters.buttons import foreign_button_error
+from adapters.chat.extra_buttons import ExtraVerb
 from adapters.slack.outbound.blocks import MAX_VALUE
-from adapters.slack.outbound.texts import clean
 from adapters.text_fit import beginning, fits, units
+from adapters.visible_text import readable
 from agent_core.model.agent_policy import Approvers, Policy, Verbosity
 from agent_core.model.draft import AgentDraft
 
@@ -37,7 +38,7 @@ class SlackDraftButton:
         if self.draft is not None and self.carries_draft:
             return _json([self.verb, _fields(self.draft), ""])
         return _json(
-            [self.verb, None, _shortened(clean(self.sentence), MAX_VALUE - units(_json([self.verb, None, ""])))]
+            [self.verb, None, _shortened(readable(self.sentence), MAX_VALUE - units(_json([self.verb, None, ""])))]
         )
 
     @classmethod
@@ -47,16 +48,21 @@ class SlackDraftButton:
             verb, fields, sentence = json.loads(text)
             draft = None if fields is None else _draft(fields)
         except (ValueError, TypeError, KeyError, AttributeError, InvalidOperation, RecursionError):
-            raise foreign_button() from None
+            raise foreign_button_error() from None
         if verb not in get_args(ExtraVerb) or not isinstance(sentence, str):
-            raise foreign_button()
+            raise foreign_button_error()
         return cls(verb, draft, sentence)
 
 
 def _fields(draft: AgentDraft) -> list[Any]:
     # Without the classes that need no approval: the person who clicks has not chosen them.
     policy, budget = draft.policy, None if draft.budget is None else str(draft.budget)
-    texts = [clean(draft.name), clean(draft.role), [clean(goal) for goal in draft.goals], clean(draft.model)]
+    texts = [
+        readable(draft.name),
+        readable(draft.role),
+        [readable(goal) for goal in draft.goals],
+        readable(draft.model),
+    ]
     return [*texts, budget, policy.approvers, policy.verbosity]
 
 

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from adapters.cards import Card, Labelled
 from adapters.chat.card_sections import command_sections, headline_sections
 from adapters.slack.outbound.blocks import MAX_TEXT, Block, line, preformatted, rich, run
-from adapters.slack.outbound.card import one_line
-from adapters.slack.outbound.texts import clean
 from adapters.text_fit import pieces, units
+from adapters.visible_text import one_line, readable
 
 MAX_PART_BLOCKS, MAX_PART_TEXT = 90, 100_000
 # Slack rejects views of more than 250,000 bytes; the SDK sends up to six bytes for a character.
@@ -25,7 +24,7 @@ def drawn(texts: Sequence[Labelled], *, boxed: bool = False) -> Iterator[Block]:
     """Each text below its label, split to fit blocks; the joined blocks are the text."""
     for part in texts:
         label = one_line(part.label)[:MAX_LABEL]
-        for piece in pieces(clean(part.text), MAX_TEXT):
+        for piece in pieces(readable(part.text), MAX_TEXT):
             yield rich(*(_boxed(label, piece) if boxed else _said(label, piece)))
             label = ""
 

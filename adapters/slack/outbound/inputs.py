@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from adapters.slack.outbound.blocks import MAX_INPUT, Block, labelled, text_input
-from adapters.slack.outbound.texts import carried
 from adapters.text_fit import beginning, fits
+from adapters.visible_text import visible
 
 FIELD = "value"
 MAX_INPUT_PIECE = MAX_INPUT - 600  # leaves people room to add something
@@ -19,7 +19,7 @@ SEPARATORS = {"line": "\n", "on": ""}
 def entries(field: str, label: str, text: str = "", **look: Any) -> list[Block]:
     """The inputs for a text; `look` may contain hint, placeholder, multiline and optional."""
     element = {name: look.pop(name) for name in ("placeholder", "multiline") if name in look}
-    parts = list(_parts(carried(text)))
+    parts = list(_parts(visible(text)))
     if len(parts) == 1:
         return [labelled(label, text_input(FIELD, parts[0][0], **element), field, **look)]
     return [

@@ -1,4 +1,4 @@
-"""A message to send to Slack."""
+"""A message to send to Slack, and links to what was posted."""
 
 import json
 from collections.abc import Mapping
@@ -7,8 +7,11 @@ from hashlib import blake2b
 from typing import Any, Self, TypeAlias
 
 from adapters.slack.outbound.blocks import MAX_MESSAGE_TEXT, MAX_TEXT, Block, notification, section
-from adapters.slack.outbound.texts import NOTHING, clean
+from adapters.slack.outbound.texts import NOTHING
 from adapters.text_fit import cut, pieces
+from adapters.visible_text import readable
+from agent_core.model.agent import Agent
+from agent_core.model.channels import ChannelScope
 
 Metadata: TypeAlias = Mapping[str, Any]
 
@@ -26,7 +29,7 @@ class SlackMessage:
         """A text without formatting, links and mentions."""
         most = MAX_MESSAGE_TEXT // 2
         return cls(
-            notification(text), [section(piece) for piece in pieces(cut(clean(text), most) or NOTHING, MAX_TEXT)]
+            notification(text), [section(piece) for piece in pieces(cut(readable(text), most) or NOTHING, MAX_TEXT)]
         )
 
     @property
@@ -51,3 +54,18 @@ class SlackMessage:
 def metadata(kind: str, **payload: str) -> Metadata:
     """The metadata that identifies a message of Signoff."""
     return {"event_type": kind, "event_payload": payload}
+
+
+def link_to(agent: Agent) -> str:
+    if agent.thread is None:
+        return ""
+    return f"https://slack.com/archives/{agent.channel.channel}/p{agent.thread.thread.replace('.', '')}"
+
+
+def card_link(channel: ChannelScope, address: str) -> str:
+    """The address of a card in its thread, or "" if the card is not posted."""
+    thread, _, ts = address.partition("/")
+    if not ts:
+        return ""
+    place = f"https://slack.com/archives/{channel.channel}/p{ts.replace('.', '')}"
+    return f"{place}?thread_ts={thread}&cid={channel.channel}"

@@ -1,51 +1,40 @@
 """Finds messages already posted, by metadata, so that nothing is posted twice after a crash."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from adapters.slack.api.client import SlackApi
 from adapters.slack.outbound.message import Metadata
-from agent_core.model.channels import ChannelScope, ThreadRef
+from agent_core.model.channels import ThreadRef
 
 PAGE_SIZE, MAX_PAGES = 200, 25
 MAX_CLOCK_SKEW = timedelta(minutes=2)
 
 
-@dataclass(frozen=True, slots=True)
-class PostedMessages:
-    """Finds Signoff's own messages. Slack shows metadata only to the app that wrote it."""
+async def find_posted(calls: SlackApi, thread: ThreadRef, metadata: Metadata, since: datetime) -> str:
+    """The `ts` of Signoff's own message with this metadata in the thread, or ""; raise ThreadGone without the thread.
 
-    calls: SlackApi
-
-    async def root(self, channel: ChannelScope, metadata: Metadata, since: datetime) -> str:
-        """The `ts` of a message in the channel, or ""."""
-        return await self._find(channel, "", metadata, since)
-
-    async def reply(self, thread: ThreadRef, metadata: Metadata, since: datetime) -> str:
-        """The `ts` of a message in the thread, or ""; raise ThreadGone if the thread does not exist."""
-        return await self._find(thread.channel, thread.thread, metadata, since)
-
-    async def _find(self, channel: ChannelScope, thread: str, metadata: Metadata, since: datetime) -> str:
-        oldest = f"{(since - MAX_CLOCK_SKEW).timestamp():.6f}"
-        asked: dict[str, Any] = {"oldest": oldest, "limit": PAGE_SIZE, "include_all_metadata": True}
-        where = channel.channel
-        pages = self.calls.pages(
-            channel.workspace,
-            lambda client, cursor: (
-                client.conversations_replies(channel=where, ts=thread, cursor=cursor, **asked)
-                if thread
-                else client.conversations_history(channel=where, cursor=cursor, **asked)
-            ),
-            MAX_PAGES,
-            place=where,
-        )
-        async for page in pages:
-            for message in page.get("messages") or ():
-                if _is_it(message, metadata):
-                    return str(message["ts"])
-        return ""
+    An empty thread means the channel's own messages. Slack shows metadata only to the app that wrote it.
+    """
+    oldest = f"{(since - MAX_CLOCK_SKEW).timestamp():.6f}"
+    asked: dict[str, Any] = {"oldest": oldest, "limit": PAGE_SIZE, "include_all_metadata": True}
+    where = thread.channel.channel
+    pages = calls.pages(
+        thread.channel.workspace,
+        lambda client, cursor: (
+            client.conversations_replies(channel=where, ts=thread.thread, cursor=cursor, **asked)
+            if thread.thread
+            else client.conversations_history(channel=where, cursor=cursor, **asked)
+        ),
+        MAX_PAGES,
+        place=where,
+    )
+    async for page in pages:
+        for message in page.get("messages") or ():
+            if _is_it(message, metadata):
+                return str(message["ts"])
+    return ""
 
 
 def _is_it(message: Mapping[str, Any], metadata: Metadata) -> bool:

@@ -22,7 +22,7 @@ from adapters.slack.outbound.blocks import (
     run,
     section,
 )
-from adapters.slack.outbound.card import card_blocks, one_line
+from adapters.slack.outbound.card import card_blocks
 from adapters.slack.outbound.controls import (
     card_controls,
     delete_button,
@@ -35,10 +35,10 @@ from adapters.slack.outbound.controls import (
 from adapters.slack.outbound.decision_log import log_message
 from adapters.slack.outbound.extra_buttons import SlackDraftButton
 from adapters.slack.outbound.message import SlackMessage, metadata
-from adapters.slack.outbound.texts import beginning_by_weight, clean, escaped, weight
-from adapters.text_fit import beginning, cut, shares
+from adapters.slack.outbound.texts import escaped, weight
+from adapters.text_fit import beginning, beginning_by_size, cut, shares
 from adapters.ui_text import DELETE_MEANS, HelpText, size_text
-from adapters.visible_text import visible
+from adapters.visible_text import one_line, readable, visible
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.draft import AgentDraft
@@ -93,7 +93,7 @@ def note_message(agent: Agent, by: Actor, text: str) -> SlackMessage:
     """A note in the thread: the reply of a person who may not decide."""
     said = f"{by} to {agent.name}"
     blocks = [
-        rich(line(run(cut(one_line(said), MAX_NAME), "bold"), run(" as a note")), quoted(cut(clean(text), MAX_TEXT)))
+        rich(line(run(cut(one_line(said), MAX_NAME), "bold"), run(" as a note")), quoted(cut(readable(text), MAX_TEXT)))
     ]
     return SlackMessage(notification(f"{said}: {text}"), blocks)
 
@@ -107,7 +107,7 @@ def answer_message(answer: Answer) -> SlackMessage:
     """An answer with its file's text; if that is cut, with the number of characters left out."""
     if answer.log:
         return log_message(answer.log, answer.text.partition("\n")[0])
-    whole = clean(answer.whole)
+    whole = readable(answer.whole)
     part = beginning(whole, MAX_MESSAGE_TEXT // 2 - MAX_SHORT)
     left = len(whole) - len(part)
     return SlackMessage.plain(f"{part}\n… {left:,} more characters." if left else part)
@@ -120,7 +120,7 @@ def agents_message(agents: Sequence[Agent], link: Link) -> SlackMessage:
     blocks = [
         section(standing_text(agent), linked(agent, link), at=agent.since) for agent in agents[:MAX_LISTED_AGENTS]
     ]
-    blocks += _rest(len(agents) - MAX_LISTED_AGENTS, "agents")
+    blocks += rest_line(len(agents) - MAX_LISTED_AGENTS, " agents")
     return SlackMessage(notification(", ".join(agent.name for agent in agents)), blocks)
 
 
@@ -139,7 +139,7 @@ def files_message(agent: Agent, entries: Sequence[FileEntry]) -> SlackMessage:
         return SlackMessage.plain(f"{agent.name} has no files yet.")
     shown = entries[:MAX_UPLOAD_BUTTONS]
     blocks = [_file(agent, entry) for entry in shown]
-    blocks += _rest(len(entries) - len(shown), "files")
+    blocks += rest_line(len(entries) - len(shown), " files")
     return SlackMessage(notification(f"{agent.name}: {counted(len(entries), 'file')}"), blocks)
 
 
@@ -160,7 +160,7 @@ def explanation_message() -> SlackMessage:
 def help_message(*helps: HelpText, said: str = "") -> SlackMessage:
     text = "\n\n".join(filter(None, (said, *(each.text for each in helps))))
     blocks = [*([section(said)] if said else []), *map(_help, helps)]
-    return SlackMessage(escaped(clean(text)), blocks)
+    return SlackMessage(escaped(readable(text)), blocks)
 
 
 def offer_message(draft: AgentDraft, sentence: str = "", *, said: str = "") -> SlackMessage:
@@ -189,7 +189,7 @@ def _about(name: str, role: str, goals: Sequence[str]) -> list[Block]:
     texts = [one_line(goal) for goal in goals]
     given = shares([weight(text) for text in texts], MAX_GOALS)
     fitted = [
-        text if weight(text) <= most else f"{beginning_by_weight(text, most)}…"
+        text if weight(text) <= most else f"{beginning_by_size(text, most, weight)}…"
         for text, most in zip(texts, given, strict=True)
     ]
     return [rich(head, numbered(*fitted)) if fitted else rich(head)]
@@ -210,5 +210,6 @@ def _file(agent: Agent, entry: FileEntry) -> Block:
     )
 
 
-def _rest(count: int, what: str) -> list[Block]:
-    return [context(f"and {count:,} more {what}")] if count > 0 else []
+def rest_line(count: int, what: str = "") -> list[Block]:
+    """The line below a list from which `count` entries were left out; none for 0."""
+    return [context(f"and {count:,} more{what}")] if count > 0 else []

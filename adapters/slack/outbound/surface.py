@@ -12,12 +12,11 @@ from adapters.chat.status_updates import StatusUpdates, is_held_up
 from adapters.slack.api.client import GONE_REASONS, SlackApi
 from adapters.slack.api.directory import SlackDirectory
 from adapters.slack.api.web_api import SlackRefused
-from adapters.slack.outbound.card import one_line
 from adapters.slack.outbound.message import SlackMessage
-from adapters.slack.outbound.posted import PostedMessages
+from adapters.slack.outbound.posted import find_posted
 from adapters.slack.outbound.render import notice_message, root_message, turn_message
 from adapters.text_fit import cut
-from adapters.visible_text import visible
+from adapters.visible_text import one_line, visible
 from agent_core.errors import SurfaceError, ThreadGone
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent, Thinking
@@ -67,7 +66,7 @@ class SlackSurface:
     async def open_thread(self, agent: Agent) -> ThreadRef:
         """Post the root message, unless it exists."""
         message = root_message(agent, model=self.model)
-        found = await PostedMessages(self.calls).root(agent.channel, message.written_by, agent.created_at)
+        found = await find_posted(self.calls, ThreadRef(agent.channel, ""), message.written_by, agent.created_at)
         return ThreadRef(agent.channel, found or await self._post(agent, message, thread=None))
 
     async def show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> str:
@@ -75,7 +74,7 @@ class SlackSurface:
         thread, message = thread_of(agent), self._card(agent, turn)
         stands = ts_in(thread, turn.shown_as)
         if not stands and may_exist:
-            stands = await PostedMessages(self.calls).reply(thread, message.written_by, turn.proposed_at)
+            stands = await find_posted(self.calls, thread, message.written_by, turn.proposed_at)
         if not stands or not await self._edit(agent, stands, message):
             stands = await self._post(agent, message, thread=thread.thread)
         return f"{thread.thread}/{stands}"
@@ -83,7 +82,7 @@ class SlackSurface:
     async def notice(self, agent: Agent, notice: Notice, *, may_exist: bool) -> None:
         """Post a notice in the thread, unless it was already posted."""
         thread, message = thread_of(agent), notice_message(agent, notice)
-        if may_exist and await PostedMessages(self.calls).reply(thread, message.written_by, notice.at):
+        if may_exist and await find_posted(self.calls, thread, message.written_by, notice.at):
             return
         await self._post(agent, message, thread=thread.thread)
 

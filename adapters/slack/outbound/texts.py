@@ -1,7 +1,6 @@
-"""Measures, truncates and escapes texts for Slack."""
+"""Measures and escapes texts for Slack."""
 
-from adapters.text_fit import beginning, units
-from adapters.visible_text import readable, visible
+from adapters.text_fit import units
 
 NOTHING = "–"  # Slack rejects empty texts
 
@@ -11,24 +10,6 @@ def weight(text: str) -> int:
     return units(text) + 4 * text.count("&") + 3 * (text.count("<") + text.count(">"))
 
 
-def clean(text: str) -> str:
-    """The text with invisible, reordering and unsendable characters replaced by visible marks."""
-    return readable(text)
-
-
-def carried(text: str) -> str:
-    """The text for a form field, with invisible and unsendable characters replaced by visible marks."""
-    return visible(text)
-
-
 def escaped(text: str) -> str:
     """The text with the characters of mentions and links escaped."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def beginning_by_weight(text: str, most: int) -> str:
-    """The longest beginning of the text within the size limit."""
-    part = beginning(text, most)
-    while part and (over := weight(part)) > most:
-        part = beginning(part, min(units(part) - 1, units(part) * most // over))
-    return part

@@ -27,13 +27,12 @@ from adapters.slack.outbound.blocks import (
     plain,
     section,
 )
-from adapters.slack.outbound.card import one_line
-from adapters.slack.outbound.controls import APPROVE_N, element, rest_button
+from adapters.slack.outbound.controls import APPROVE_N, PREFIX, element, rest_button
 from adapters.slack.outbound.full_text import drawn, parts_of, split_into_parts
 from adapters.slack.outbound.inputs import FIELD, MAX_INPUT_PIECE, entries
-from adapters.slack.outbound.render import EXAMPLE, EXPLANATION, linked, standing_text
-from adapters.slack.outbound.texts import clean
+from adapters.slack.outbound.render import EXAMPLE, EXPLANATION, linked, rest_line, standing_text
 from adapters.text_fit import beginning, cut
+from adapters.visible_text import one_line, readable
 from agent_core.model.agent import Agent
 from agent_core.model.agent_policy import Policy
 from agent_core.model.command import RISK_CLASSES, CommandSpec
@@ -42,7 +41,6 @@ from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, MAX_GOAL_CHARACTE
 from agent_core.model.note import Notice
 from agent_core.model.turn import Turn
 
-PREFIX = "signoff."
 MAX_OWN_AGENTS, MAX_WAITING = 30, 20
 APPROVERS = {"anyone": "Anyone here", "owner": "Only me"}
 VERBOSITIES = {"full": "All thoughts", "brief": "The text only, the rest under Thoughts"}
@@ -67,9 +65,9 @@ def agent_form(
     budget = "" if given.budget is None else str(given.budget)
     blocks = [context(said)] if said else []
     blocks += [] if channel_key else [labelled("Channel", CHANNEL, "channel", optional=False)]
-    blocks += entries("name", "Name", beginning(clean(given.name), MAX_INPUT_PIECE), placeholder=DEFAULT_NAME)
-    blocks += entries("role", "Role", beginning(clean(given.role), MAX_INPUT_PIECE), placeholder=DEFAULT_ROLE)
-    goals = beginning(clean("\n".join(given.goals)), MAX_GOALS * (2 * MAX_GOAL_CHARACTERS + 1))
+    blocks += entries("name", "Name", beginning(readable(given.name), MAX_INPUT_PIECE), placeholder=DEFAULT_NAME)
+    blocks += entries("role", "Role", beginning(readable(given.role), MAX_INPUT_PIECE), placeholder=DEFAULT_ROLE)
+    goals = beginning(readable("\n".join(given.goals)), MAX_GOALS * (2 * MAX_GOAL_CHARACTERS + 1))
     blocks += entries("goals", "Goals", goals, hint="One per line, 1 to 5.", multiline=True, optional=False)
     blocks += [divider(), heading("More")]
     blocks += [context(f"Settings from {last.name}, the last agent created here.")] if last and last.name else []
@@ -152,7 +150,7 @@ def home(mine: Sequence[Agent], waiting: Sequence[tuple[Agent, Turn]], link: Lin
     blocks: list[Block] = []
     if waiting:
         blocks += [heading("Waiting for you"), *(_asking(*each, link) for each in waiting[:MAX_WAITING])]
-        blocks += _rest(len(waiting) - MAX_WAITING)
+        blocks += rest_line(len(waiting) - MAX_WAITING)
     if not (mine or waiting):
         blocks += [section(EXPLANATION[0]), section(f"{EMPTY_HOME}\n@Signoff {EXAMPLE}")]
     blocks.append(actions(element(ViewButton("new agent", "home"), style="primary")))
@@ -160,7 +158,7 @@ def home(mine: Sequence[Agent], waiting: Sequence[tuple[Agent, Turn]], link: Lin
         spent = sum((agent.budget.spent for agent in mine), Decimal(0))
         blocks += [heading("Your agents"), context(f"{len(mine):,} in all · {money(spent)} spent")]
         blocks += [block for agent in mine[:MAX_OWN_AGENTS] for block in _mine(agent, link)]
-        blocks += _rest(len(mine) - MAX_OWN_AGENTS)
+        blocks += rest_line(len(mine) - MAX_OWN_AGENTS)
     return {"type": "home", "blocks": blocks}
 
 
@@ -215,7 +213,3 @@ def _mine(agent: Agent, link: Link) -> list[Block]:
     opens = linked(agent, link)
     buttons = [*([opens] if opens else []), *([rest_button(agent)] if len(place) <= MAX_ID else [])]
     return [section(standing_text(agent), at=agent.since), *([actions(*buttons, block_id=place)] if buttons else [])]
-
-
-def _rest(count: int) -> list[Block]:
-    return [context(f"and {count:,} more")] if count > 0 else []

@@ -8,12 +8,12 @@ import pytest
 from adapters.answers import Answer, Attachment
 from adapters.decision_log import NEWEST_ROWS, time_text
 from adapters.discord.outbound import decision_log as discord_log
-from adapters.discord.outbound import links as discord_links
+from adapters.discord.outbound import message as discord_message
 from adapters.discord.outbound import render as discord_render
 from adapters.slack.inbound.fields import FormContext
 from adapters.slack.outbound import render as slack_render
 from adapters.slack.outbound.blocks import MAX_MESSAGE_TEXT, MAX_VIEW_BLOCKS
-from adapters.slack.outbound.links import card_link
+from adapters.slack.outbound.message import card_link
 from adapters.slack.outbound.views import reply_view
 from adapters.text_fit import units
 from agent_core.model.audit import AuditEntry
@@ -70,7 +70,7 @@ def test_a_row_says_when_in_the_time_of_its_reader() -> None:
 
 
 def test_a_row_whose_card_is_gone_has_no_link() -> None:
-    assert card_link(SLACK, "") == discord_links.card_link(DISCORD, "") == ""
+    assert card_link(SLACK, "") == discord_message.card_link(DISCORD, "") == ""
     message = slack_render.answer_message(Answer(HEAD, log=rows(SLACK, "")))
     assert [each for each in elements(message.blocks) if each.get("type") == "link"] == []
 

@@ -17,7 +17,7 @@ from adapters.buttons import Button, ViewButton
 from adapters.cards import turn_card
 from adapters.chat.extra_buttons import DeleteButton, UploadButton
 from adapters.slack.inbound.fields import FormContext, home_channel, place_of
-from adapters.slack.outbound.controls import pressed
+from adapters.slack.outbound.controls import parse_action
 from adapters.slack.outbound.extra_buttons import SlackDraftButton
 from adapters.slack.outbound.message import SlackMessage
 from adapters.slack.outbound.render import (
@@ -461,7 +461,7 @@ def test_the_newest_card_under_a_lease_can_have_it_revoked_when_it_is_done() -> 
     assert read(turn_message(agent, under_lease).blocks)[-2:] == snapshot(
         ["write · $0.012 · 3 of 5 left · granted by @ana", "[Show all] [Revoke]"]
     )
-    assert pressed(button(turn_message(agent, under_lease).blocks, "Revoke")) == Button("revoke", AGENT.id)
+    assert parse_action(button(turn_message(agent, under_lease).blocks, "Revoke")) == Button("revoke", AGENT.id)
 
 
 def test_what_was_rejected_or_failed_or_withdrawn_is_one_short_card() -> None:
@@ -561,7 +561,7 @@ def test_a_note_is_shown_to_the_others_with_its_writer() -> None:
 def test_a_reply_to_a_resting_agent_is_answered_with_resume() -> None:
     message = kept_message(AGENT, "Kept. Resume lets it read this.")
     assert read(message.blocks) == ["Kept. Resume lets it read this. [Resume]"]
-    assert pressed(button(message.blocks, "Resume")) == Button("resume", AGENT.id)
+    assert parse_action(button(message.blocks, "Resume")) == Button("resume", AGENT.id)
 
 
 def test_the_agents_of_a_channel_with_what_waits_and_since_when() -> None:
@@ -614,7 +614,7 @@ def test_files_can_be_uploaded_one_by_one_and_the_rest_is_counted() -> None:
         "and 5 more files",
         21,
     )
-    assert pressed(button(blocks, "Upload")) == UploadButton(AGENT.id, "notes/0.md")
+    assert parse_action(button(blocks, "Upload")) == UploadButton(AGENT.id, "notes/0.md")
     assert read(files_message(AGENT, []).blocks) == ["Energy-GPT has no files yet."]
 
 
@@ -625,7 +625,7 @@ def test_deleting_asks_first() -> None:
         ["Delete Energy-GPT? This removes its history, memory and files.", "[Delete]"]
     )
     assert (asked["style"], asked["confirm"]["title"]["text"]) == ("danger", "Delete Energy-GPT?")
-    assert pressed(asked) == DeleteButton(AGENT.id)
+    assert parse_action(asked) == DeleteButton(AGENT.id)
 
 
 def test_an_empty_mention_is_answered_with_what_signoff_is() -> None:
@@ -640,7 +640,7 @@ Mention Signoff and say what you want done, or press New agent:
             "[New agent]",
         ]
     )
-    assert isinstance(pressed(button(message.blocks, "New agent")), ViewButton)
+    assert isinstance(parse_action(button(message.blocks, "New agent")), ViewButton)
 
 
 def test_a_drafted_agent_is_carried_by_its_buttons() -> None:
@@ -657,13 +657,13 @@ a tester
             "[Create] [Change]",
         ]
     )
-    assert pressed(button(message.blocks, "Create")) == SlackDraftButton("create", draft)
-    assert pressed(button(message.blocks, "Change")) == SlackDraftButton("change", draft)
+    assert parse_action(button(message.blocks, "Create")) == SlackDraftButton("create", draft)
+    assert parse_action(button(message.blocks, "Change")) == SlackDraftButton("change", draft)
 
 
 def test_a_draft_too_long_for_a_button_leaves_its_sentence() -> None:
     message = offer_message(AgentDraft(goals=("x" * 2000,)), "find strings")
-    assert pressed(button(message.blocks, "Create")) == SlackDraftButton("create", None, "find strings")
+    assert parse_action(button(message.blocks, "Create")) == SlackDraftButton("create", None, "find strings")
 
 
 FOREIGN: list[dict[str, Any]] = [
@@ -691,7 +691,7 @@ FOREIGN: list[dict[str, Any]] = [
 @pytest.mark.parametrize("action", FOREIGN)
 def test_what_signoff_did_not_write_is_no_button(action: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput):
-        pressed(action)
+        parse_action(action)
 
 
 def test_a_short_argument_stands_on_its_line_and_a_long_one_in_a_box() -> None:
@@ -719,7 +719,7 @@ def test_what_is_cut_says_so_and_has_a_button_beside_it() -> None:
     assert (
         lines[where + 1] == "The command is too long to show here in full. Read the rest before you approve. [Show all]"
     )
-    assert pressed(button(blocks, "Show all")) == ViewButton("show all", TURN.id)
+    assert parse_action(button(blocks, "Show all")) == ViewButton("show all", TURN.id)
 
 
 def test_a_small_argument_is_not_cut_for_a_large_one() -> None:
@@ -734,7 +734,7 @@ def test_arguments_beyond_sixty_are_counted() -> None:
 
 def test_thoughts_that_do_not_fit_are_behind_a_button() -> None:
     message = turn_message(AGENT, asking({}, text="why " * 1000))
-    assert pressed(button(message.blocks, "Thoughts")) == ViewButton("thoughts", TURN.id)
+    assert parse_action(button(message.blocks, "Thoughts")) == ViewButton("thoughts", TURN.id)
 
 
 def test_a_brief_card_keeps_plan_and_reasoning_behind_a_button() -> None:
@@ -897,7 +897,7 @@ def test_all_of_a_turn_in_parts() -> None:
     card = turn_card(AGENT, done("".join(f"line {number}\n" for number in range(30_000))))
     first, second = show_all(card, PLACE), show_all(card, PLACE, 2)
     assert read(first["blocks"])[0] == "Part 1 of 4"
-    assert pressed(button(first["blocks"], "Next part")) == ViewButton("show all", TURN.id, 2)
+    assert parse_action(button(first["blocks"], "Next part")) == ViewButton("show all", TURN.id, 2)
     assert [part["text"]["text"] for part in elements(second["blocks"])] == ["Previous part", "Next part"]
     assert show_all(card, PLACE, 99) == show_all(card, PLACE, 4)
     assert place_of(first) == PLACE
@@ -905,7 +905,7 @@ def test_all_of_a_turn_in_parts() -> None:
 
 def test_thoughts_longer_than_a_view_lead_to_all_of_the_turn() -> None:
     card = turn_card(AGENT, asking({}, text="because " * 40_000))
-    assert pressed(button(thoughts_view(card, PLACE)["blocks"], "Show all")) == ViewButton("show all", TURN.id)
+    assert parse_action(button(thoughts_view(card, PLACE)["blocks"], "Show all")) == ViewButton("show all", TURN.id)
     assert read(thoughts_view(turn_card(AGENT, asking({})))["blocks"]) == [
         "The model gave no thoughts for this command."
     ]

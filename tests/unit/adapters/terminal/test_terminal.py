@@ -11,7 +11,7 @@ import pytest
 
 from adapters.settings_file import read_settings
 from adapters.terminal.input_parser import ApproveKey, FreeText, UnclearWord, parse_answer, settlement
-from adapters.terminal.json_record import record
+from adapters.terminal.json_record import turn_as_json
 from adapters.terminal.render import BAR, DASHED, Look, card_text, change_text, said_text, value_text
 from adapters.terminal.streams import Keyboard, look_of
 from adapters.terminal.surface import CHANNEL, CardEvent, NoticeEvent, StatusEvent, TerminalSurface
@@ -163,7 +163,7 @@ def test_a_value_of_several_lines_keeps_its_lines() -> None:
 
 def test_a_turns_record_says_all_of_it_in_ascii() -> None:
     turn = a_proposal({"text": EVIL}).decide(Reject("Härter."), by=ANA, at=NOON)
-    line = record(turn)
+    line = turn_as_json(turn)
     assert line.isascii()
     assert json.loads(line) == {
         "number": 1,
