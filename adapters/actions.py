@@ -95,8 +95,8 @@ class ActionDispatcher:
     async def say(self, agent_id: AgentId, text: str, origin: Origin, seen: SeenProposal = UNKNOWN_PROPOSAL) -> Answer:
         """Do what a line typed in the thread says: a `!verb`, or a reply.
 
-        A line that begins with @ and a helper's name is for that helper. A line decides only on a proposal that its
-        writer had `seen` as it is now.
+        A line that begins with @ and a helper's name is for that helper. A line decides on a proposal only if the
+        writer had `seen` its present state.
         """
         if text.startswith("@"):
             agent_id, text = await self._find_addressee(agent_id, text, origin)

@@ -28,8 +28,8 @@ MAX_TRIES = 30
 class CatchUp:
     """Stores the time up to which each workspace was read.
 
-    `read_thread` reads a thread's replies since a time. `behind` is the number of `read_all` still to finish; while
-    there are any, no read time may be recorded.
+    `read_thread`: reads a thread's replies since a time.
+    `behind`: the number of `read_all` still to finish; while there are any, no read time may be recorded.
     """
 
     surface: SurfaceName

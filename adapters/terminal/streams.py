@@ -25,10 +25,12 @@ def _nothing() -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Streams:
-    """`read` gives a line or None at the end of input, `write` takes text for people, `emit` JSON for programs.
+    """The input and outputs of a terminal.
 
-    `can_ask`: the input is interactive. `is_live`: the output is a terminal. `forget` drops what was typed before a
-    prompt was shown, so that it cannot answer a prompt that the person has not seen.
+    `read`: returns the next line, or None at the end of input.
+    `write`: writes text for people. `emit`: writes JSON for programs.
+    `can_ask`: the input is interactive. `is_live`: the output is a terminal.
+    `forget`: drops lines typed before a prompt was shown: they must not answer a prompt that the person had not seen.
     """
 
     read: Read

@@ -72,11 +72,12 @@ class WiredPlatform(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatPlatform(ABC):
-    """One entry of `PLATFORMS`. Importing it imports no SDK; `fault` and `wire` import it if needed.
+    """One entry of `PLATFORMS`. Its module imports no SDK; `fault` and `wire` import the SDK when they are called.
 
-    `name` is used in channel keys, in findings and as first part of the platform's HTTP paths; `title` is spelled as
-    the platform spells it. `switch` has the variables that enable it, as text. Requests to `signed_paths` carry a
-    signature, so they may have any Host header.
+    `name`: used in channel keys, in findings and as first part of the platform's HTTP paths.
+    `title`: the name as the platform spells it.
+    `switch`: the variables that enable the platform, as text.
+    `signed_paths`: requests to these paths carry a signature, so they may have any Host header.
     """
 
     name: SurfaceName

@@ -32,10 +32,7 @@ NO_THREADS = "This kind of channel has no threads: create the agent in a text ch
 
 @dataclass(slots=True, kw_only=True)
 class DiscordSurface:
-    """Shows agents in Discord.
-
-    `lines` caches the status line of each root message; without it, unchanged lines are sent again.
-    """
+    """Shows agents in Discord. `lines`: the agents whose root message has, or had, a status line."""
 
     sending: DiscordSender
     clock: Clock

@@ -60,7 +60,7 @@ class InstallationStore:
         self._shut: set[str] = set()
 
     async def get(self, workspace: str, *, anew: bool = False) -> WorkspaceInstall | None:
-        """The workspace's installation, cached for up to a minute unless `anew`."""
+        """The workspace's installation, from a cache of at most a minute; with `anew` from the database."""
         if not anew and (known := self._known.get(workspace)):
             return known
         before = self._changes

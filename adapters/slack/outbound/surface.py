@@ -43,8 +43,9 @@ MAX_TITLE = 200
 class SlackSurface:
     """Shows agents in Slack.
 
-    `drawn` caches the digest of each message, `sessions` the state of Slack's own indicator, `lines` the status
-    line of each root message. Without them, unchanged content is sent again.
+    Caches, without which unchanged content is sent again:
+    `drawn`: the digest of each message. `sessions`: the state of Slack's own indicator of each agent.
+    `lines`: the agents whose root message has, or had, a status line.
     """
 
     calls: SlackApi
