@@ -117,7 +117,7 @@ def texts() -> Iterator[tuple[Path, str]]:
     tops = (path for path in ROOT.iterdir() if path.is_file() and path.name not in (".env", ".coverage"))
     below = (path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.is_file())
     for path in (*tops, *below):
-        if path.suffix == ".pyc" or {".venv", "results"} & set(path.parts):
+        if {".venv", "results", "__pycache__"} & set(path.parts):
             continue
         try:
             yield path.relative_to(ROOT), path.read_text()
