@@ -6,14 +6,7 @@ from typing import Protocol, TypeVar
 
 from agent_core.errors import Conflict
 from agent_core.ports.bookkeeping import Audit, Deliveries, Preferences
-from agent_core.ports.repositories import (
-    Agents,
-    Budgets,
-    Installations,
-    Memories,
-    Notes,
-    Turns,
-)
+from agent_core.ports.repositories import Agents, Budgets, Installations, Memories, Notes, Turns
 
 
 class UnitOfWork(Protocol):
@@ -23,41 +16,15 @@ class UnitOfWork(Protocol):
     context without `commit` discards the writes.
     """
 
-    @property
-    def agents(self) -> Agents:
-        """Agents."""
-
-    @property
-    def turns(self) -> Turns:
-        """Turns of agents."""
-
-    @property
-    def notes(self) -> Notes:
-        """Messages between people and agents, and notices."""
-
-    @property
-    def deliveries(self) -> Deliveries:
-        """Processed platform events."""
-
-    @property
-    def audit(self) -> Audit:
-        """The decision log."""
-
-    @property
-    def preferences(self) -> Preferences:
-        """Short texts by channel and key."""
-
-    @property
-    def memories(self) -> Memories:
-        """Long-term memories of agents."""
-
-    @property
-    def budgets(self) -> Budgets:
-        """Budgets of channels."""
-
-    @property
-    def installations(self) -> Installations:
-        """Workspaces that installed Signoff."""
+    agents: Agents
+    turns: Turns
+    notes: Notes
+    deliveries: Deliveries
+    audit: Audit
+    preferences: Preferences
+    memories: Memories
+    budgets: Budgets
+    installations: Installations
 
     async def commit(self) -> None:
         """Save all writes; raise Conflict if a record read and saved here was changed by another unit of work."""
