@@ -115,7 +115,7 @@ class CoreOptions:
 DEFAULT_OPTIONS = CoreOptions()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Core:
     """Everything that a host calls. `engine.run(loop.advance)` keeps the agents going until it is cancelled."""
 
