@@ -15,7 +15,7 @@ from agent_core.errors import ModelError, ModelRefused
 from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import Usage
 from agent_core.ports.clock import Clock
-from agent_core.ports.models import TokenCounter
+from agent_core.ports.models import CallOptions, TokenCounter
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.llm.context_windows import ContextWindows, models_with_metadata
 from agent_core.providers.llm.openai_client import OPENAI_URL, OpenAIConnection
@@ -31,15 +31,6 @@ FALLBACK_FORMAT: Mapping[Format, Format] = {"json_schema": "json_object", "json_
 FORMAT_WORDS = ("response_format", "json_schema", "json_object", "json mode", "structured output", "grammar")
 TOO_LONG_WORDS = ("context", "too large", "too long")
 DIALECT_STATUSES = (400, 422, 500, 501)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallOptions:
-    """Parameters of a call besides model and messages."""
-
-    schema: Mapping[str, object] | None
-    max_tokens: int
-    temperature: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,17 +54,17 @@ class Dialect:
             return replace(self, temperature=False)
         return None
 
-    def options(self, call_options: CallOptions) -> dict[str, object]:
+    def parameters(self, options: CallOptions, temperature: float | None) -> dict[str, object]:
         """The request parameters besides model and messages."""
-        options: dict[str, object] = {self.limit: call_options.max_tokens}
-        if call_options.temperature is not None and self.temperature:
-            options["temperature"] = call_options.temperature
-        if call_options.schema is not None and self.format == "json_schema":
-            models_with_metadata = {"name": "turn", "schema": call_options.schema, "strict": False}
-            options["response_format"] = {"type": "json_schema", "json_schema": models_with_metadata}
-        elif call_options.schema is not None and self.format == "json_object":
-            options["response_format"] = {"type": "json_object"}
-        return options
+        parameters: dict[str, object] = {self.limit: options.max_tokens}
+        if temperature is not None and self.temperature:
+            parameters["temperature"] = temperature
+        if options.schema is not None and self.format == "json_schema":
+            json_schema = {"name": "turn", "schema": options.schema, "strict": False}
+            parameters["response_format"] = {"type": "json_schema", "json_schema": json_schema}
+        elif options.schema is not None and self.format == "json_object":
+            parameters["response_format"] = {"type": "json_object"}
+        return parameters
 
 
 @dataclass(slots=True, kw_only=True)
@@ -125,20 +116,10 @@ class OpenAIModel:
     async def close(self) -> None:
         await self._connection.close()
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        schema: Mapping[str, object] | None,
-        model: str,
-        max_tokens: int,
-        temperature: float | None = None,
-    ) -> Reply:
-        name = await self._pick_model(model)
+    async def complete(self, messages: Sequence[Message], options: CallOptions) -> Reply:
+        name = await self._pick_model(options.model)
         chat_messages = [{"role": message.role, "content": message.content} for message in merge_same_role(messages)]
-        chosen = temperature if self.temperature is None else self.temperature
-        call_options = CallOptions(schema=schema, max_tokens=max_tokens, temperature=chosen)
-        answer = await self._request({"model": name, "messages": chat_messages}, call_options)
+        answer = await self._request({"model": name, "messages": chat_messages}, options)
         with suppress(ModelError):
             await self._learn_windows()
         self._has_listed_models = True
@@ -153,15 +134,15 @@ class OpenAIModel:
         """US dollars, or None if no price is known."""
         return self.prices.of(usage, model or self.model or DEFAULT_MODEL)
 
-    async def _request(self, request: dict[str, object], call_options: CallOptions) -> object:
-        name = str(request["model"])
+    async def _request(self, request: dict[str, object], options: CallOptions) -> object:
+        name, temperature = str(request["model"]), options.temperature if self.temperature is None else self.temperature
         dialect = self._dialects.get(name) or self._first_dialect()
         client, tried = await self._connection.client(), {dialect}
         while True:
-            options: Any = request | dialect.options(call_options)
+            parameters: Any = request | dialect.parameters(options, temperature)
             try:
                 async with asyncio.timeout(self.seconds):
-                    answer = await client.chat.completions.create(**options)
+                    answer = await client.chat.completions.create(**parameters)
             except sdk_errors() as error:
                 other = self._next_dialect(error, dialect)
                 if other is None or other in tried:
