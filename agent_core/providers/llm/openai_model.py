@@ -14,13 +14,10 @@ from typing import Any, Literal, Self, cast
 from agent_core.errors import ModelError, ModelRefused
 from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import Usage
-from agent_core.ports.clock import Clock
 from agent_core.ports.models import CallOptions, TokenCounter
-from agent_core.providers.clock import SystemClock
 from agent_core.providers.llm.context_windows import ContextWindows, models_with_metadata
-from agent_core.providers.llm.openai_client import OPENAI_URL, OpenAIConnection
-from agent_core.providers.llm.openai_errors import CHAT, Ability, error_text, sdk_errors, to_model_error
-from agent_core.providers.llm.prices import Prices
+from agent_core.providers.llm.openai_client import OpenAIEndpoint
+from agent_core.providers.llm.openai_errors import CHAT, Ability, error_text, sdk_errors
 from agent_core.providers.llm.token_estimates import EstimatedTokens
 
 DEFAULT_MODEL = "gpt-5.4-mini"
@@ -68,35 +65,24 @@ class Dialect:
 
 
 @dataclass(slots=True, kw_only=True)
-class OpenAIModel:
+class OpenAIModel(OpenAIEndpoint):
     """Implements `LanguageModel`. `model` is the default model; "" uses the only model that the endpoint lists.
 
     `context` is the operator's context window for every model. `seconds` is the timeout of a call. `ability` names the
     settings in error messages. Nothing is loaded and no request is sent before `prepare` or the first call.
     """
 
-    base_url: str = OPENAI_URL
-    api_key: str = field(default="", repr=False)
     model: str = ""
     temperature: float | None = None
     context: int | None = None
-    prices: Prices = field(default_factory=lambda: Prices({}))
-    seconds: float = 120
     ability: Ability = CHAT
-    clock: Clock = field(default_factory=SystemClock)
     tokens: TokenCounter = field(default_factory=EstimatedTokens)
-    _connection: OpenAIConnection = field(init=False, repr=False)
     _dialects: dict[str, Dialect] = field(default_factory=dict, init=False, repr=False)
     _windows: ContextWindows = field(init=False, repr=False)
     _has_listed_models: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._connection = OpenAIConnection(base_url=self.base_url, api_key=self.api_key, seconds=self.seconds)
         self._windows = ContextWindows(base_url=self.base_url, configured=self.context)
-
-    @property
-    def host(self) -> str:
-        return self._connection.host
 
     @property
     def label(self) -> str:
@@ -108,13 +94,10 @@ class OpenAIModel:
 
     async def prepare(self) -> None:
         """Load the SDK, find the default model and context windows; errors are raised by the first call."""
-        await self._connection.client()
+        await self.client()
         with suppress(ModelError):
             await self._pick_model("")
             await self._learn_windows()
-
-    async def close(self) -> None:
-        await self._connection.close()
 
     async def complete(self, messages: Sequence[Message], options: CallOptions) -> Reply:
         name = await self._pick_model(options.model)
@@ -127,7 +110,7 @@ class OpenAIModel:
 
     def window(self, model: str) -> int:
         """Context window: the operator's, the endpoint's, the price list's, or a low default."""
-        default = DEFAULT_MODEL if self._connection.is_openai else ""
+        default = DEFAULT_MODEL if self.is_openai else ""
         return self._windows.of(model or self.model or default)
 
     def price(self, usage: Usage, model: str) -> Decimal | None:
@@ -137,7 +120,7 @@ class OpenAIModel:
     async def _request(self, request: dict[str, object], options: CallOptions) -> object:
         name, temperature = str(request["model"]), options.temperature if self.temperature is None else self.temperature
         dialect = self._dialects.get(name) or self._first_dialect()
-        client, tried = await self._connection.client(), {dialect}
+        client, tried = await self.client(), {dialect}
         while True:
             parameters: Any = request | dialect.parameters(options, temperature)
             try:
@@ -146,7 +129,7 @@ class OpenAIModel:
             except sdk_errors() as error:
                 other = self._next_dialect(error, dialect)
                 if other is None or other in tried:
-                    raise self._model_error(error, name) from None
+                    raise self.model_error(error, name, self.ability) from None
             else:
                 self._dialects[name] = dialect
                 return answer
@@ -157,12 +140,8 @@ class OpenAIModel:
         status = getattr(error, "status_code", 0)
         return dialect.adapt(error_text(error)) if status in DIALECT_STATUSES else None
 
-    def _model_error(self, error: Exception, model: str) -> ModelError:
-        now = self.clock.now()
-        return to_model_error(error, host=self.host, model=model, secret=self.api_key, now=now, ability=self.ability)
-
     def _first_dialect(self) -> Dialect:
-        return Dialect(limit="max_completion_tokens" if self._connection.is_openai else "max_tokens")
+        return Dialect(limit="max_completion_tokens" if self.is_openai else "max_tokens")
 
     async def _pick_model(self, model: str) -> str:
         if not (model or self.model):
@@ -171,11 +150,11 @@ class OpenAIModel:
         return model or self.model
 
     async def _learn_windows(self) -> None:
-        if not (self._has_listed_models or self._connection.is_openai):
+        if not (self._has_listed_models or self.is_openai):
             await self._list_models()
 
     async def _list_models(self) -> tuple[str, ...]:
-        client = await self._connection.client()
+        client = await self.client()
         try:
             async with asyncio.timeout(min(self.seconds, LISTING_TIMEOUT_SECONDS)):
                 page = await client.models.list()
@@ -184,7 +163,7 @@ class OpenAIModel:
         except sdk_errors() as error:
             if getattr(error, "status_code", 0) in (404, 405, 501):
                 return ()
-            raise self._model_error(error, "") from None
+            raise self.model_error(error, "", self.ability) from None
         self._has_listed_models = True
         listed = tuple(models_with_metadata(getattr(page, "data", None)))
         self._windows.learn(listed)
