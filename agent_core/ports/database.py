@@ -52,6 +52,15 @@ async def in_one_unit(database: Database, act: Callable[[UnitOfWork], Awaitable[
     return await _attempt(database, act)
 
 
+async def queue_in_one_unit(database: Database, queue: Callable[[UnitOfWork], None]) -> None:
+    """Commit the writes that `queue` queues, as `in_one_unit` does; it reads nothing."""
+
+    async def act(work: UnitOfWork) -> None:
+        queue(work)
+
+    await in_one_unit(database, act)
+
+
 async def _attempt(database: Database, act: Callable[[UnitOfWork], Awaitable[T]]) -> T:
     async with database.begin() as work:
         value = await act(work)
