@@ -115,7 +115,7 @@ class CoreOptions:
 DEFAULT_OPTIONS = CoreOptions()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Core:
     """Everything that a host calls. `engine.run(loop.advance)` keeps the agents going until it is cancelled."""
 
@@ -142,7 +142,7 @@ class Core:
         cls, ports: CorePorts, commands: CommandFactory = basic_commands, options: CoreOptions = DEFAULT_OPTIONS
     ) -> Self:
         """Put the parts together. Nothing is opened or started."""
-        foundation = _Foundation.of(ports, commands, options)
+        foundation = _Foundation(ports, commands, options)
         database, clock, engine, ledger = ports.database, ports.clock, foundation.engine, foundation.ledger
         memory, metered_model = foundation.memory, foundation.metered_model
         return cls(
@@ -168,41 +168,27 @@ class Core:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Foundation:
     """What loop and services share."""
 
-    ports: CorePorts
-    options: CoreOptions
-    commands: Commands
-    memory: LongTermMemory
-    metered_model: MeteredModel
-    helpers: AgentHelpers
-    engine: LocalEngine
-    ledger: BudgetLedger
-    write_priority: WritePriority = field(default_factory=WritePriority)
-
-    @classmethod
-    def of(cls, ports: CorePorts, commands: CommandFactory, options: CoreOptions) -> Self:
-        database, clock = ports.database, ports.clock
-        engine = LocalEngine(database=database, clock=clock, surfaces=tuple(each.name for each in ports.surfaces))
-        memory = LongTermMemory(database=database, embedder=ports.embedder, index=ports.index)
-        metered_model = MeteredModel(
+    def __init__(self, ports: CorePorts, commands: CommandFactory, options: CoreOptions) -> None:
+        database, clock, surfaces = ports.database, ports.clock, tuple(each.name for each in ports.surfaces)
+        self.ports, self.options, self.write_priority = ports, options, WritePriority()
+        self.engine = LocalEngine(database=database, clock=clock, surfaces=surfaces)
+        self.memory = LongTermMemory(database=database, embedder=ports.embedder, index=ports.index)
+        self.ledger = BudgetLedger(database, options.price_setting)
+        self.metered_model = MeteredModel(
             model=ports.model, tokens=ports.tokens, fast_model=options.fast_model, secrets=options.secrets
         )
-        helpers = AgentHelpers(database=database, clock=clock, waker=engine, memory=memory)
-        parts = CommandParts(
-            database=database, clock=clock, memory=memory, helpers=helpers, metered_model=metered_model
-        )
-        return cls(
-            ports=ports,
-            options=options,
-            commands=commands(parts),
-            memory=memory,
-            metered_model=metered_model,
-            helpers=helpers,
-            engine=engine,
-            ledger=BudgetLedger(database, options.price_setting),
+        self.helpers = AgentHelpers(database=database, clock=clock, waker=self.engine, memory=self.memory)
+        self.commands = commands(
+            CommandParts(
+                database=database,
+                clock=clock,
+                memory=self.memory,
+                helpers=self.helpers,
+                metered_model=self.metered_model,
+            )
         )
 
     def loop(self) -> AgentLoop:

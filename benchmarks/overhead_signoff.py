@@ -31,6 +31,7 @@ from agent_core.model.turn import Turn
 from agent_core.model.usage import FREE, Usage
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade
+from agent_core.ports.models import CallOptions
 from agent_core.providers.embeddings.local_embedder import LocalEmbedder
 from agent_core.providers.vector_index.embedded_index import EmbeddedIndex
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
@@ -112,17 +113,9 @@ class ReplayModel:
     label: str = "scripted"
     default_model: str = "scripted"
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        schema: Mapping[str, object] | None,
-        model: str,
-        max_tokens: int,
-        temperature: float | None = None,
-    ) -> Reply:
+    async def complete(self, messages: Sequence[Message], options: CallOptions) -> Reply:
         """The next reply; where prose is asked for, a summary."""
-        if schema is None:
+        if options.schema is None:
             return Reply(text=SUMMARY, usage=Usage(prompt=3000, completion=60))
         if reply := next(self.replies, None):
             return Reply(text=json.dumps(reply, indent=4), usage=Usage(prompt=3000, completion=334))

@@ -78,7 +78,8 @@ class FunctionCommands:
         if isinstance(given, CodeAndSuggestions):
             _suggestions(given.suggestions)
         self._require_fit(ANALYZE, {"code": code}, context)
-        number, name = len(code.splitlines()), self._name(context)
+        name = self.metered_model.name_for(context.agent.model, "function") or "the model"
+        number = len(code.splitlines())
         what = f"{counted(number, 'line')} of {given.filename or 'code'}"
         basis = await context.files.fingerprint(given.filename) if given.filename else ""
         return Preview(title=f"{what} are given to {name}", body="", target=given.filename, basis=basis)
@@ -93,9 +94,6 @@ class FunctionCommands:
             spend(CodeAndSuggestions, self.improve_code, self.preview, label="Improve code", aliases=wishes),
             spend(CodeAndFocus, self.write_tests, self.preview, label="Write tests", aliases=CODE_ALIASES),
         )
-
-    def _name(self, context: CommandContext) -> str:
-        return self.metered_model.name_for(context.agent.model, "function") or "the model"
 
     def _require_fit(self, function: Function, arguments: Mapping[str, str], context: CommandContext) -> None:
         name = self.metered_model.name_for(context.agent.model, "function")

@@ -104,17 +104,14 @@ class AgentLoop:
             agent=agent,
         )
 
-    @property
-    def _answerer(self) -> QuestionAnswerer:
-        return QuestionAnswerer(metered_model=self.proposer.metered_model, ledger=self.ledger, clock=self.clock)
-
     def _surface_of(self, agent: Agent) -> ChatSurface:
         return self.surfaces[agent.channel.surface]
 
     async def _run_steps(self, claim: AgentClaim) -> None:
         agent = await claim.catch_up()
+        answerer = QuestionAnswerer(metered_model=self.proposer.metered_model, ledger=self.ledger, clock=self.clock)
         for question in claim.questions:
-            agent = await self._answerer.answer(claim, agent, question)
+            agent = await answerer.answer(claim, agent, question)
         while True:
             await claim.surface.status(agent)
             match agent.status:

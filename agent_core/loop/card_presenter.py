@@ -30,10 +30,6 @@ class CardPresenter:
     addresses: dict[TurnId, str] = field(default_factory=dict)
     stages: dict[TurnId, str] = field(default_factory=dict)
 
-    @property
-    def has_unrecorded(self) -> bool:
-        return bool(self.shown or self.posted)
-
     async def present(
         self, agent: Agent, turns: tuple[Turn, ...], notices: tuple[Notice, ...], *, new: Turn | None, may_exist: bool
     ) -> None:

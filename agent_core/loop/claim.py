@@ -16,7 +16,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.channels import ThreadRef
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.note import Notice
-from agent_core.ports.database import Database, UnitOfWork, in_one_unit
+from agent_core.ports.database import Database, UnitOfWork, in_one_unit, queue_in_one_unit
 from agent_core.ports.engine import Waker
 from agent_core.ports.surface import ChatSurface
 from agent_core.ports.write_priority import WritePriority
@@ -123,12 +123,8 @@ class AgentClaim:
 
     async def release(self) -> None:
         """Record what was shown since the last save."""
-
-        async def act(work: UnitOfWork) -> None:
-            self.presenter.record(work)
-
-        if self.presenter.has_unrecorded:
-            await in_one_unit(self.database, act)
+        if self.presenter.shown or self.presenter.posted:
+            await queue_in_one_unit(self.database, self.presenter.record)
 
     async def _open_thread(self, agent: Agent) -> Agent:
         thread = await self._root_thread(agent) if agent.head else await self.surface.open_thread(agent)

@@ -67,7 +67,6 @@ class Proposer:
     commands: Commands
     workspaces: Workspaces
     clock: Clock
-    machine: str = "Linux"
     history_tokens: int = MAX_HISTORY_TOKENS
     wanted_profile: ProfileName = "auto"
     commands_setting: str = COMMANDS_SETTING

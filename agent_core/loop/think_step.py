@@ -53,7 +53,6 @@ class ThinkStep:
             turns=[turn for turn in self.turn_context.turns if turn.number > agent.digest.upto],
             notes=(*self.turn_context.notes, *self.turn_context.waiting),
             now=self.clock.now(),
-            machine=self.proposer.machine,
             recalled=seen.offered,
             circling=self.turn_context.circling,
             commands_setting=self.proposer.commands_setting,

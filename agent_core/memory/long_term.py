@@ -13,7 +13,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.ids import MemoryId
 from agent_core.model.memory import Memory, MemorySpace, Recalled, Vector
 from agent_core.model.usage import Usage
-from agent_core.ports.database import Database, UnitOfWork, in_one_unit
+from agent_core.ports.database import Database, queue_in_one_unit
 from agent_core.ports.models import Embedder, MemoryIndex
 from agent_core.spending.spending_tracker import SpendingTracker
 
@@ -40,11 +40,7 @@ class LongTermMemory:
 
     async def add(self, agent: Agent, memories: Sequence[Memory], tracker: SpendingTracker) -> bool:
         """Save new memories; return False if they could not be indexed yet."""
-
-        async def act(work: UnitOfWork) -> None:
-            work.memories.add(agent, memories)
-
-        await in_one_unit(self.database, act)
+        await queue_in_one_unit(self.database, lambda work: work.memories.add(agent, memories))
         try:
             await self._index_memories(agent, memories, tracker)
         except MemoryAway:
@@ -96,19 +92,11 @@ class LongTermMemory:
         """Remove memories from the index, then from the database, so that the index keeps no orphan."""
         async with _timeout():
             await self.index.forget(MemorySpace.of(agent), ids)
-
-        async def act(work: UnitOfWork) -> None:
-            work.memories.remove(agent, ids)
-
-        await in_one_unit(self.database, act)
+        await queue_in_one_unit(self.database, lambda work: work.memories.remove(agent, ids))
 
     async def clear(self, agent: Agent) -> None:
         await self.empty_index(agent)
-
-        async def act(work: UnitOfWork) -> None:
-            work.memories.clear(agent)
-
-        await in_one_unit(self.database, act)
+        await queue_in_one_unit(self.database, lambda work: work.memories.clear(agent))
 
     async def empty_index(self, agent: Agent) -> None:
         """Remove the agent's memories from the index; the rows stay."""
@@ -119,11 +107,7 @@ class LongTermMemory:
         vectors = await self.embed([memory.text for memory in memories], tracker)
         await self.add_to_index(agent, dict(zip(memories, vectors, strict=True)))
         placed = {memory.id: vector for memory, vector in zip(memories, vectors, strict=True)}
-
-        async def act(work: UnitOfWork) -> None:
-            work.memories.put(agent, self.index_key, placed)
-
-        await in_one_unit(self.database, act)
+        await queue_in_one_unit(self.database, lambda work: work.memories.put(agent, self.index_key, placed))
 
 
 @asynccontextmanager

@@ -12,9 +12,10 @@ from agent_core.persistence.memories import SqlMemories
 from agent_core.persistence.notes import SqlNotes
 from agent_core.persistence.turns import SqlTurns
 from agent_core.persistence.write_buffer import WriteBuffer
+from agent_core.ports.database import UnitOfWork
 
 
-class SqlUnitOfWork:
+class SqlUnitOfWork(UnitOfWork):
     """See `UnitOfWork` in the ports."""
 
     def __init__(self, buffer: WriteBuffer) -> None:

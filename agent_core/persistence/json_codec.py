@@ -1,7 +1,7 @@
 """Converts model values to JSON text and back. Lone surrogates and NUL survive."""
 
 import json
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -29,7 +29,7 @@ def decode(kind: type[T], text: str) -> T:
 
 
 def _decode(kind: Any, text: str) -> object:
-    adapter = _adapter(kind)
+    adapter = _ADAPTERS(kind)
     try:
         return adapter.validate_json(text)
     except ValidationError as error:
@@ -40,11 +40,6 @@ def _decode(kind: Any, text: str) -> object:
 
 
 _decode_cached = lru_cache(maxsize=512)(_decode)
-
-
-@cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
 
 
 def _plain(value: object) -> object:
@@ -64,4 +59,5 @@ def _fields(kind: Any) -> tuple[str, ...]:
     return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
 
 
+_ADAPTERS: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
 _ENCODER = json.JSONEncoder(default=_plain, separators=(",", ":"))

@@ -30,12 +30,6 @@ class Write:
     values: Values | Sequence[Values]
     checked: bool
 
-    def run(self, connection: Connection) -> None:
-        """Execute the statement; raise Conflict."""
-        result = connection.execute(self.statement, self.values)
-        if self.checked and result.rowcount == 0:
-            raise Conflict("A record was saved elsewhere since it was read.")
-
 
 class WriteBuffer:
     """Reads run at once, writes at `commit`. No connection and no lock is held in between."""
@@ -93,7 +87,9 @@ def agent_values(agent: Agent) -> dict[str, Any]:
 
 def _run(connection: Connection, writes: Sequence[Write]) -> None:
     for write in writes:
-        write.run(connection)
+        result = connection.execute(write.statement, write.values)
+        if write.checked and result.rowcount == 0:
+            raise Conflict("A record was saved elsewhere since it was read.")
 
 
 @contextmanager

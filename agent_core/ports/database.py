@@ -6,14 +6,7 @@ from typing import Protocol, TypeVar
 
 from agent_core.errors import Conflict
 from agent_core.ports.bookkeeping import Audit, Deliveries, Preferences
-from agent_core.ports.repositories import (
-    Agents,
-    Budgets,
-    Installations,
-    Memories,
-    Notes,
-    Turns,
-)
+from agent_core.ports.repositories import Agents, Budgets, Installations, Memories, Notes, Turns
 
 
 class UnitOfWork(Protocol):
@@ -23,41 +16,15 @@ class UnitOfWork(Protocol):
     context without `commit` discards the writes.
     """
 
-    @property
-    def agents(self) -> Agents:
-        """Agents."""
-
-    @property
-    def turns(self) -> Turns:
-        """Turns of agents."""
-
-    @property
-    def notes(self) -> Notes:
-        """Messages between people and agents, and notices."""
-
-    @property
-    def deliveries(self) -> Deliveries:
-        """Processed platform events."""
-
-    @property
-    def audit(self) -> Audit:
-        """The decision log."""
-
-    @property
-    def preferences(self) -> Preferences:
-        """Short texts by channel and key."""
-
-    @property
-    def memories(self) -> Memories:
-        """Long-term memories of agents."""
-
-    @property
-    def budgets(self) -> Budgets:
-        """Budgets of channels."""
-
-    @property
-    def installations(self) -> Installations:
-        """Workspaces that installed Signoff."""
+    agents: Agents
+    turns: Turns
+    notes: Notes
+    deliveries: Deliveries
+    audit: Audit
+    preferences: Preferences
+    memories: Memories
+    budgets: Budgets
+    installations: Installations
 
     async def commit(self) -> None:
         """Save all writes; raise Conflict if a record read and saved here was changed by another unit of work."""
@@ -83,6 +50,15 @@ async def in_one_unit(database: Database, act: Callable[[UnitOfWork], Awaitable[
         with suppress(Conflict):
             return await _attempt(database, act)
     return await _attempt(database, act)
+
+
+async def queue_in_one_unit(database: Database, queue: Callable[[UnitOfWork], None]) -> None:
+    """Commit the writes that `queue` queues, as `in_one_unit` does; it reads nothing."""
+
+    async def act(work: UnitOfWork) -> None:
+        queue(work)
+
+    await in_one_unit(database, act)
 
 
 async def _attempt(database: Database, act: Callable[[UnitOfWork], Awaitable[T]]) -> T:

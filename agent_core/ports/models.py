@@ -20,6 +20,19 @@ class LocalServer:
     models: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallOptions:
+    """Parameters of a call besides the messages. `max_tokens` limits the reply.
+
+    `schema` is the JSON Schema of the reply. `temperature` applies if the operator set none.
+    """
+
+    max_tokens: int
+    schema: Mapping[str, object] | None = None
+    model: str = ""
+    temperature: float | None = None
+
+
 class LanguageModel(Protocol):
     """A chat completion endpoint."""
 
@@ -31,19 +44,10 @@ class LanguageModel(Protocol):
     def default_model(self) -> str:
         """The model for agents that name none; "" while it is not known."""
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        schema: Mapping[str, object] | None,
-        model: str,
-        max_tokens: int,
-        temperature: float | None = None,
-    ) -> Reply:
-        """Complete the prompt, as JSON of this schema if the endpoint supports structured output.
+    async def complete(self, messages: Sequence[Message], options: CallOptions) -> Reply:
+        """Complete the prompt, as JSON of the schema if the endpoint supports structured output.
 
-        `max_tokens` limits the reply. `temperature` applies if the operator set none. Raise ModelUnavailable if a retry
-        may help (rate limit, timeout, outage), ModelRefused otherwise.
+        Raise ModelUnavailable if a retry may help (rate limit, timeout, outage), ModelRefused otherwise.
         """
 
     def window(self, model: str) -> int:

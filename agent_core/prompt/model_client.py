@@ -7,7 +7,7 @@ from decimal import Decimal
 from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import CallKind, Usage
 from agent_core.oversight.secrets import NO_SECRETS, Secrets
-from agent_core.ports.models import LanguageModel, TokenCounters
+from agent_core.ports.models import CallOptions, LanguageModel, TokenCounters
 from agent_core.prompt.packing import TOKENS_PER_PROMPT, TokenRoom
 from agent_core.spending.spending_tracker import SpendingTracker
 
@@ -58,14 +58,9 @@ class MeteredModel:
         prompt = [replace(message, content=self.secrets.redact(message.content)) for message in question.prompt]
         name = self.name_for(chosen, question.kind)
         limit = min(question.max_tokens or MAX_REPLY_TOKENS, self.max_reply_tokens(name))
+        options = CallOptions(max_tokens=limit, schema=question.schema, model=name, temperature=question.temperature)
         with tracker.reserve(self._estimate(prompt, name, limit), name or "this model"):
-            reply = await self.model.complete(
-                prompt,
-                schema=question.schema,
-                model=name,
-                max_tokens=limit,
-                temperature=question.temperature,
-            )
+            reply = await self.model.complete(prompt, options)
         cost = self.model.price(reply.usage, name) or reply.usage.cost
         usage = replace(reply.usage, cost=cost)
         tracker.record(question.kind, usage)

@@ -53,7 +53,6 @@ class Situation:
     turns: Sequence[Turn]
     notes: Sequence[Note]
     now: datetime
-    machine: str = "Linux"
     recalled: Sequence[Recalled] = ()
     circling: str = ""
     commands_setting: str = COMMANDS_SETTING
@@ -150,7 +149,7 @@ def _try_limits(situation: Situation, room: TokenRoom, measure: PackingLimits) -
 
 
 def _system_message(situation: Situation) -> Message:
-    return Message("system", standing_prompt(situation.agent, situation.commands, situation.machine))
+    return Message("system", standing_prompt(situation.agent, situation.commands))
 
 
 def _summary_message(situation: Situation, most: int) -> Message:

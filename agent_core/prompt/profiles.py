@@ -35,11 +35,7 @@ class Profile:
     objection: Callable[[Situation, CommandCall], str] = lambda _situation, _call: ""
 
 
-def _schema(situation: Situation) -> Mapping[str, object]:
-    return reply_schema(situation.commands)
-
-
-FULL = Profile(name="full", pack=pack, schema=_schema)
+FULL = Profile(name="full", pack=pack, schema=lambda situation: reply_schema(situation.commands))
 COMPACT = Profile(
     name="compact",
     pack=small_model.pack,

@@ -1,4 +1,4 @@
-"""The standing (system) prompt: the same bytes until name, role, goals, commands or machine change.
+"""The standing (system) prompt: the same bytes until name, role, goals or commands change.
 
 Providers bill a shared prefix at a fraction of its price (prompt caching), so it holds nothing that changes each turn.
 """
@@ -51,8 +51,8 @@ FORMAT = """Reply with one JSON object that a program can parse, and with nothin
 }"""
 
 
-def standing_prompt(agent: Agent, commands: Sequence[CommandSpec], machine: str = "Linux") -> str:
-    """Who the agent is, its goals, its commands, and the reply format. `machine` is the operating system."""
+def standing_prompt(agent: Agent, commands: Sequence[CommandSpec]) -> str:
+    """Who the agent is, its goals, its commands, and the reply format."""
     categories, names = {command.category for command in commands}, {command.name for command in commands}
     constraints = (
         *CONSTRAINTS,
@@ -65,7 +65,7 @@ def standing_prompt(agent: Agent, commands: Sequence[CommandSpec], machine: str 
             f"You are {agent.name}: {agent.role}.\n"
             "You work on your goals step by step and choose every step yourself. Play to the strengths of a language "
             "model, and prefer simple ways that are within the law.\n"
-            f"Commands run on {machine}.",
+            "Commands run on Linux.",
             "Goals:\n" + _numbered_lines(agent.goals),
             "Constraints:\n" + _numbered_lines(constraints),
             "Commands:\n" + _commands_text(commands),

@@ -20,11 +20,8 @@ class InboundLog:
 
     async def first_time(self, delivery: str) -> bool:
         """Claim a delivery that changes nothing in the database; False if it was claimed before."""
-
-        async def act(work: UnitOfWork) -> bool:
-            return await work.deliveries.first_time(delivery, self.clock.now())
-
-        return await in_one_unit(self.database, act)
+        now = self.clock.now()
+        return await in_one_unit(self.database, lambda work: work.deliveries.first_time(delivery, now))
 
     async def until(self, surface: SurfaceName, workspace: str) -> datetime | None:
         """Until when the surface has received every event of the workspace; None before the first time."""

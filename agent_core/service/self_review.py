@@ -41,7 +41,8 @@ class SelfReview(TransactionalService):
             turn = await work.turns.get(origin.channel, turn_id)
             agent = await work.agents.get(origin.channel, turn.agent_id)
         require_may_decide(agent, origin.by, "ask for a self-review here")
-        _require_open(turn)
+        if turn.state != "proposed":
+            raise NotPossible(f"Turn {turn.number} is {turn.state}: only what waits for a decision can be reviewed.")
         review = turn.review or await self._ask_model(agent, turn)
 
         async def act(work: UnitOfWork) -> tuple[Agent, Turn]:
@@ -69,8 +70,3 @@ class SelfReview(TransactionalService):
         if not reply.answer:
             raise NotPossible("No self-review: the model said nothing.")
         return reply.answer[:MAX_REVIEW_CHARACTERS]
-
-
-def _require_open(turn: Turn) -> None:
-    if turn.state != "proposed":
-        raise NotPossible(f"Turn {turn.number} is {turn.state}: only what waits for a decision can be reviewed.")

@@ -1,6 +1,5 @@
 """The in-memory database's deliveries, decision log, preferences and installations."""
 
-from collections.abc import Iterable
 from datetime import datetime
 
 from agent_core.model.agent import Agent
@@ -36,7 +35,8 @@ class MemoryAudit(StoreRepository):
         return tuple(entry for entry in await self.in_channel(agent.channel) if entry.agent_id == agent.id)
 
     async def in_channel(self, channel: ChannelScope) -> tuple[AuditEntry, ...]:
-        return _ordered(row.value for row in self._buffer.committed.audit.values() if row.value.channel == channel)
+        found = (row.value for row in self._buffer.committed.audit.values() if row.value.channel == channel)
+        return tuple(sorted(found, key=lambda entry: (entry.at, entry.id)))
 
     async def page(
         self, channel: ChannelScope, *, last: int, before: str = "", agent_id: AgentId | None = None
@@ -84,7 +84,3 @@ class MemoryInstallations(StoreRepository):
     def remove(self, surface: SurfaceName, workspace: str) -> None:
         place = (surface, workspace)
         self._buffer.queue(lambda store: store.installations.pop(place, None), key=("installation", *place))
-
-
-def _ordered(entries: Iterable[AuditEntry]) -> tuple[AuditEntry, ...]:
-    return tuple(sorted(entries, key=lambda entry: (entry.at, entry.id)))

@@ -3,13 +3,14 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from agent_core.ports.database import UnitOfWork
 from agent_core.testing.bookkeeping import MemoryAudit, MemoryDeliveries, MemoryInstallations, MemoryPreferences
 from agent_core.testing.memories import MemoryBudgets, MemoryMemories
 from agent_core.testing.repositories import MemoryAgents, MemoryNotes, MemoryTurns
 from agent_core.testing.store import Store, StoreBuffer
 
 
-class InMemoryUnitOfWork:
+class InMemoryUnitOfWork(UnitOfWork):
     """See `UnitOfWork` in the ports."""
 
     def __init__(self, buffer: StoreBuffer) -> None:

@@ -1,9 +1,7 @@
 """A fast, deterministic embedder for tests."""
 
 import hashlib
-import math
 import re
-import struct
 from collections.abc import Sequence
 from decimal import Decimal
 
@@ -11,6 +9,7 @@ from agent_core.model.memory import Vector
 from agent_core.model.usage import FREE, Usage
 from agent_core.ports.models import Embedding
 from agent_core.providers.llm.token_estimates import EstimatedTokens
+from agent_core.testing.memory_index import a_vector
 
 VECTOR_DIMENSION = 64
 
@@ -40,7 +39,4 @@ def vector_of(text: str) -> Vector:
     for word in re.findall(r"\w+", text.casefold()) or [""]:
         digest = hashlib.sha256(word.encode(errors="replace")).digest()
         numbers[digest[0] % VECTOR_DIMENSION] += 1.0 if digest[1] & 1 else -1.0
-    length = math.sqrt(sum(number * number for number in numbers)) or 1.0
-    if length == 1.0 and not any(numbers):
-        numbers[0] = 1.0
-    return Vector(struct.pack(f"<{VECTOR_DIMENSION}f", *(number / length for number in numbers)))
+    return a_vector(*(numbers if any(numbers) else [1.0, *numbers[1:]]))

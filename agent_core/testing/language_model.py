@@ -9,6 +9,7 @@ from typing import TypeAlias
 from agent_core.errors import ModelRefused
 from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import FREE, Usage
+from agent_core.ports.models import CallOptions
 from agent_core.providers.llm.token_estimates import EstimatedTokens
 
 Scripted: TypeAlias = str | Reply | Exception
@@ -58,19 +59,11 @@ class ScriptedModel:
     def left(self) -> int:
         return self._replies.qsize()
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        schema: Mapping[str, object] | None,
-        model: str,
-        max_tokens: int,
-        temperature: float | None = None,
-    ) -> Reply:
+    async def complete(self, messages: Sequence[Message], options: CallOptions) -> Reply:
         self.prompts.append(tuple(messages))
-        self.models.append(model or self.default_model)
-        self.schemas.append(schema)
-        self.temperatures.append(temperature)
+        self.models.append(options.model or self.default_model)
+        self.schemas.append(options.schema)
+        self.temperatures.append(options.temperature)
         match await self._next():
             case Reply() as reply:
                 return reply

@@ -112,7 +112,7 @@ class MemoryAgents(VersionedRepository[Agent]):
         self._buffer.queue(lambda store: store.remove(agent))
 
     def _write(self, store: Store, record: Agent, read: int | None) -> None:
-        store.insert_agent(record) if read is None else store.update_agent(record, read)
+        store.put_agent(record, read)
 
 
 class MemoryTurns(VersionedRepository[Turn]):
@@ -141,7 +141,7 @@ class MemoryTurns(VersionedRepository[Turn]):
         self._buffer.queue(lambda store: store.mark_shown(turn, address, at))
 
     def _write(self, store: Store, record: Turn, read: int | None) -> None:
-        store.insert_turn(record) if read is None else store.update_turn(record, read)
+        store.put_turn(record, read)
 
 
 class MemoryNotes(StoreRepository):

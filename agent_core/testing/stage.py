@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import fields
+from functools import partial
 from typing import Any, TypeVar
 
 from agent_core.assembly import CommandParts, Core, CoreOptions, CorePorts
@@ -12,11 +13,6 @@ from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.history import HistoryCommands
 from agent_core.commands.memory import MemoryCommands
 from agent_core.commands.registry import Commands
-from agent_core.engines.local import LocalEngine
-from agent_core.loop.advance import AgentLoop
-from agent_core.loop.command_runner import Hook
-from agent_core.loop.summarising import MAX_HISTORY_TOKENS
-from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent
 from agent_core.model.decision import Decision
@@ -25,18 +21,8 @@ from agent_core.model.turn import Turn
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database
 from agent_core.ports.files import Workspaces
-from agent_core.ports.models import Embedder, LanguageModel, MemoryIndex
+from agent_core.ports.models import Embedder, LanguageModel
 from agent_core.ports.surface import ChatSurface
-from agent_core.prompt.model_client import MeteredModel
-from agent_core.prompt.profiles import ProfileName
-from agent_core.service.agent_settings import AgentSettings
-from agent_core.service.agents import AgentService
-from agent_core.service.drafting import AgentDrafting
-from agent_core.service.helpers import AgentHelpers
-from agent_core.service.memories import AgentMemories
-from agent_core.service.self_review import SelfReview
-from agent_core.service.views import AgentViews
-from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import InMemoryDatabase
 from agent_core.testing.embedder import WordEmbedder
@@ -49,63 +35,38 @@ from agent_core.testing.surface import RecordingSurface
 T = TypeVar("T")
 
 
-@dataclass(slots=True, kw_only=True)
-class Stage:
-    """Replace a port to test with another one; `run` keeps the engine running inside a with-block."""
+class Stage(Core):
+    """Replace a port to test with another one; `run` keeps the engine running inside a with-block.
 
-    model: LanguageModel = field(default_factory=ScriptedModel)
-    database: Database = field(default_factory=InMemoryDatabase)
-    surface: ChatSurface = field(default_factory=RecordingSurface)
-    workspaces: Workspaces = field(default_factory=InMemoryWorkspaces)
-    clock: Clock = field(default_factory=FakeClock)
-    commands: Commands = field(default_factory=lambda: Commands.of(*FILE_COMMANDS, *FINISH_COMMANDS))
-    embedder: Embedder = field(default_factory=WordEmbedder)
-    index: MemoryIndex = field(default_factory=InMemoryIndex)
-    hooks: tuple[Hook, ...] = ()
-    fast_model: str = ""
-    history_tokens: int = MAX_HISTORY_TOKENS
-    profile: ProfileName = "auto"
-    core: Core = field(init=False)
-    engine: LocalEngine = field(init=False)
-    loop: AgentLoop = field(init=False)
-    service: AgentService = field(init=False)
-    views: AgentViews = field(init=False)
-    helpers: AgentHelpers = field(init=False)
-    agent_settings: AgentSettings = field(init=False)
-    memories: AgentMemories = field(init=False)
-    review: SelfReview = field(init=False)
-    memory: LongTermMemory = field(init=False)
-    ledger: BudgetLedger = field(init=False)
-    metered_model: MeteredModel = field(init=False)
-    drafting: AgentDrafting = field(init=False)
+    `options` are `embedder`, `index`, and the fields of CoreOptions.
+    """
 
-    def __post_init__(self) -> None:
-        core = self.core = Core.assemble(
-            CorePorts(
-                database=self.database,
-                model=self.model,
-                index=self.index,
-                surfaces=(self.surface,),
-                workspaces=self.workspaces,
-                clock=self.clock,
-                embedder=self.embedder,
-            ),
-            self._commands,
-            CoreOptions(
-                fast_model=self.fast_model,
-                profile=self.profile,
-                history_tokens=self.history_tokens,
-                hooks=self.hooks,
-            ),
+    def __init__(
+        self,
+        *,
+        model: LanguageModel | None = None,
+        database: Database | None = None,
+        surface: ChatSurface | None = None,
+        workspaces: Workspaces | None = None,
+        clock: Clock | None = None,
+        commands: Commands | None = None,
+        **options: Any,
+    ) -> None:
+        self.model, self.surface = model or ScriptedModel(), surface or RecordingSurface()
+        self.embedder: Embedder = options.pop("embedder", None) or WordEmbedder()
+        self.workspaces = workspaces or InMemoryWorkspaces()
+        ports = CorePorts(
+            database=database or InMemoryDatabase(),
+            model=self.model,
+            index=options.pop("index", None) or InMemoryIndex(),
+            surfaces=(self.surface,),
+            workspaces=self.workspaces,
+            clock=clock or FakeClock(),
+            embedder=self.embedder,
         )
-        self.commands, self.engine, self.loop, self.memory = core.commands, core.engine, core.loop, core.memory
-        self.service, self.views, self.helpers = core.service, core.views, core.helpers
-        self.agent_settings, self.memories, self.review = core.agent_settings, core.memories, core.review
-        self.ledger, self.metered_model, self.drafting = core.ledger, core.metered_model, core.drafting
-
-    def _commands(self, parts: CommandParts) -> Commands:
-        recall = (*MemoryCommands(parts.memory, parts.clock).commands, *HistoryCommands(parts.database).commands)
-        return Commands.of(*self.commands.by_name.values(), *recall)
+        chosen = commands or Commands.of(*FILE_COMMANDS, *FINISH_COMMANDS)
+        self.core = Core.assemble(ports, partial(_with_memory, chosen), CoreOptions(**options))
+        super().__init__(**{each.name: getattr(self.core, each.name) for each in fields(Core)})
 
     @property
     def shown(self) -> RecordingSurface:
@@ -154,6 +115,11 @@ class Stage:
         if turn is None:
             raise AssertionError(f"{agent.name} has proposed nothing.")
         return turn
+
+
+def _with_memory(commands: Commands, parts: CommandParts) -> Commands:
+    recall = (*MemoryCommands(parts.memory, parts.clock).commands, *HistoryCommands(parts.database).commands)
+    return Commands.of(*commands.by_name.values(), *recall)
 
 
 def _require_kind(kind: type[T], port: object) -> T:

@@ -70,14 +70,9 @@ class Store:
         for each in fields(self):
             setattr(self, each.name, getattr(changed, each.name))
 
-    def insert_agent(self, agent: Agent) -> None:
+    def put_agent(self, agent: Agent, read: int | None) -> None:
         self._require_free_name(agent)
-        _insert(self.agents, agent.id, StoredRow(agent))
-
-    def update_agent(self, agent: Agent, revision: int) -> None:
-        row = _require_revision(self.agents, agent.id, revision)
-        self._require_free_name(agent)
-        self.agents[agent.id] = replace(row, value=agent, revision=revision + 1)
+        self.agents[agent.id] = _next_row(self.agents, agent.id, agent, read)
 
     def remove(self, agent: Agent) -> None:
         row = self.agents.get(agent.id)
@@ -90,22 +85,15 @@ class Store:
         self.memories = {key: row for key, row in self.memories.items() if row.agent_id != agent.id}
         self.memory_changes.pop((agent.id, agent.channel), None)
 
-    def insert_turn(self, turn: Turn) -> None:
+    def put_turn(self, turn: Turn, read: int | None) -> None:
         self._require_agent(turn.agent_id)
-        if any((row.value.agent_id, row.value.number) == (turn.agent_id, turn.number) for row in self.turns.values()):
+        others = (row.value for row in self.turns.values())
+        if read is None and any((each.agent_id, each.number) == (turn.agent_id, turn.number) for each in others):
             raise Conflict(RECORD_EXISTS)
-        _insert(self.turns, turn.id, StoredRow(turn))
-
-    def update_turn(self, turn: Turn, revision: int) -> None:
-        row = _require_revision(self.turns, turn.id, revision)
-        shown = row.value
-        value = replace(
-            turn,
-            shown_as=shown.shown_as,
-            shown_at=shown.shown_at,
-            shown_hash_on_card=shown.shown_hash_on_card,
-        )
-        self.turns[turn.id] = replace(row, value=value, revision=revision + 1)
+        if there := self.turns.get(turn.id):
+            shown_as, shown_at, shown_hash = there.value.shown_as, there.value.shown_at, there.value.shown_hash_on_card
+            turn = replace(turn, shown_as=shown_as, shown_at=shown_at, shown_hash_on_card=shown_hash)
+        self.turns[turn.id] = _next_row(self.turns, turn.id, turn, read)
 
     def mark_shown(self, turn: Turn, address: str, at: datetime) -> None:
         if row := self.turns.get(turn.id):
@@ -115,7 +103,7 @@ class Store:
     def insert(self, rows: Rows[Record], record: Record) -> None:
         if not isinstance(record, AuditEntry):
             self._require_agent(record.agent_id)
-        _insert(rows, record.id, StoredRow(record))
+        rows[record.id] = _next_row(rows, record.id, record, None)
 
     def take(self, notes: Sequence[Note], turn_id: TurnId) -> None:
         for row in [self.notes[note.id] for note in notes if note.id in self.notes]:
@@ -228,14 +216,13 @@ def name_key(agent: Agent) -> tuple[ChannelScope, str]:
     return agent.channel, agent.name.casefold()
 
 
-def _insert(rows: Rows[T], record_id: str, row: StoredRow[T]) -> None:
-    if record_id in rows:
-        raise Conflict(RECORD_EXISTS)
-    rows[record_id] = row
-
-
-def _require_revision(rows: Rows[T], record_id: str, revision: int) -> StoredRow[T]:
+def _next_row(rows: Rows[T], record_id: str, value: T, read: int | None) -> StoredRow[T]:
+    """A new row, or the next revision of the one that was read; raise Conflict."""
     row = rows.get(record_id)
-    if row is None or row.revision != revision:
+    if read is None and row:
+        raise Conflict(RECORD_EXISTS)
+    if read is None:
+        return StoredRow(value)
+    if row is None or row.revision != read:
         raise Conflict(RECORD_CHANGED)
-    return row
+    return replace(row, value=value, revision=read + 1)

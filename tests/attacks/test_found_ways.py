@@ -313,10 +313,10 @@ def prompt_with(digest: Digest) -> str:
 class Summing(ScriptedModel):
     """Writes a plain summary whenever it is asked for one, and else plays its script."""
 
-    async def complete(self, messages, **more):  # type: ignore[no-untyped-def]
+    async def complete(self, messages, options):  # type: ignore[no-untyped-def]
         if "write a summary of your work" in messages[-1].content:
             return Reply(text="Decisions: none. Files: several were written by me so far.", usage=Usage())
-        return await super().complete(messages, **more)
+        return await super().complete(messages, options)
 
 
 def _remembering(script: tuple[str, ...]) -> Stage:

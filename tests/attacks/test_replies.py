@@ -14,6 +14,7 @@ from adapters.discord.inbound.downloads import fetch_file
 from adapters.slack.api.web_api import SlackClients, require_success
 from agent_core.errors import CommandError, InvalidInput, ModelError, SurfaceError
 from agent_core.model.messages import Message
+from agent_core.ports.models import CallOptions
 from agent_core.providers.embeddings.openai_embedder import OpenAIEmbedder
 from agent_core.providers.llm.openai_model import OpenAIModel
 from agent_core.providers.llm.server_discovery import find_local_servers
@@ -34,7 +35,7 @@ TOLD = (CommandError, ModelError, SurfaceError, InvalidInput)
 async def chat(url: str) -> object:
     model = OpenAIModel(base_url=url, model="m")
     try:
-        return await model.complete([Message("user", "?")], schema=None, model="", max_tokens=9)
+        return await model.complete([Message("user", "?")], CallOptions(max_tokens=9))
     finally:
         await model.close()
 

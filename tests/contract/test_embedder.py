@@ -299,7 +299,7 @@ def test_openais_embeddings_have_a_price() -> None:
 
 async def test_the_stand_in_answers_as_the_sdk_reads_it(endpoint: Endpoint) -> None:
     embedder = endpoint.embedder()
-    client = await embedder._connection.client()
+    client = await embedder.client()
     answered = await client.embeddings.create(model="gpt-test", input=["a", "b"])
     assert isinstance(answered, CreateEmbeddingResponse)
     assert {item.index: item.embedding for item in answered.data} == {

@@ -12,7 +12,7 @@ from agent_core.commands.registry import Commands
 from agent_core.errors import ModelRefused, ModelUnavailable
 from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import Usage
-from agent_core.ports.models import LanguageModel
+from agent_core.ports.models import CallOptions, LanguageModel
 from agent_core.prompt.packing import Situation, TokenRoom, pack
 from agent_core.providers.llm.openai_model import OpenAIModel
 from agent_core.providers.llm.prices import Prices
@@ -55,7 +55,8 @@ def a_prompt() -> tuple[Message, ...]:
 
 
 async def ask(model: LanguageModel, name: str = "") -> Reply:
-    return await model.complete(a_prompt(), schema=reply_schema(COMMANDS.specs), model=name, max_tokens=500)
+    options = CallOptions(schema=reply_schema(COMMANDS.specs), model=name, max_tokens=500)
+    return await model.complete(a_prompt(), options)
 
 
 async def test_a_reply_is_a_command_that_can_run(model: LanguageModel) -> None:
@@ -78,7 +79,7 @@ async def test_people_and_agents_can_name_it(model: LanguageModel) -> None:
 
 async def test_a_temperature_can_be_asked_for(model: LanguageModel) -> None:
     prompt = a_prompt()
-    reply = await model.complete(prompt, schema=None, model="", max_tokens=500, temperature=0.2)
+    reply = await model.complete(prompt, CallOptions(max_tokens=500, temperature=0.2))
     assert reply.text
 
 
@@ -105,8 +106,8 @@ async def test_the_script_is_played_in_order_and_then_refuses() -> None:
 
 async def test_the_script_keeps_temperatures_and_says_the_window_it_was_given() -> None:
     model = ScriptedModel("one", "two", window=4_096)
-    await model.complete(a_prompt(), schema=None, model="", max_tokens=5, temperature=0.2)
-    await model.complete(a_prompt(), schema=None, model="", max_tokens=5)
+    await model.complete(a_prompt(), CallOptions(max_tokens=5, temperature=0.2))
+    await model.complete(a_prompt(), CallOptions(max_tokens=5))
     assert (model.temperatures, model.schemas) == ([0.2, None], [None, None])
     assert (model.window("any"), ScriptedModel().window("any")) == (4_096, 16_000)
 

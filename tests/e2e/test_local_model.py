@@ -19,6 +19,7 @@ from agent_core.errors import ModelRefused
 from agent_core.model.channels import ChannelScope
 from agent_core.model.turn import Turn
 from agent_core.persistence.database import SqlDatabase
+from agent_core.ports.models import CallOptions
 from agent_core.prompt.packing import Situation, TokenRoom
 from agent_core.prompt.profiles import COMPACT
 from agent_core.providers.llm.local_model import LocalModel
@@ -76,7 +77,7 @@ async def test_a_real_reply_keeps_to_the_schema_of_the_compact_profile() -> None
     model = LocalModel(path=model_file())
     try:
         prompt = COMPACT.pack(situation, TokenRoom(3_000, EstimatedTokens().count))
-        reply = await model.complete(prompt, schema=schema, model="", max_tokens=1_000, temperature=0.2)
+        reply = await model.complete(prompt, CallOptions(schema=schema, max_tokens=1_000, temperature=0.2))
     finally:
         await model.close()
     assert reply.finish_reason == "stop"
@@ -89,7 +90,7 @@ async def test_a_file_that_llama_cpp_cannot_load_is_told_in_its_words(tmp_path: 
     cut.write_bytes(model_file().read_bytes()[:4_000])
     model = LocalModel(path=cut, setting="LOCAL_MODEL")
     with pytest.raises(ModelRefused, match=r"cut\.gguf \(LOCAL_MODEL\) could not be loaded: .*failed to load") as told:
-        await model.complete((), schema=None, model="", max_tokens=1)
+        await model.complete((), CallOptions(max_tokens=1))
     await model.close()
     assert str(tmp_path) not in str(told.value)
 

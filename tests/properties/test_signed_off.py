@@ -281,7 +281,7 @@ async def play(replies: list[str], story: list[Step]) -> tuple[Oracle, Stage, li
     made: list[Stage] = []
     model = ScriptedModel(*replies, *[reply_text("do_nothing")] * 200)
     commands = Commands.of(*FILE_COMMANDS, *FINISH_COMMANDS, *own_commands())
-    stage = Stage(model=model, commands=commands, hooks=(watched(oracle, lambda: made[0]),))  # type: ignore[arg-type]
+    stage = Stage(model=model, commands=commands, hooks=(watched(oracle, lambda: made[0]),))
     made.append(stage)
     for command in AgentCommands(stage.helpers).commands:
         stage.commands.register(command)

@@ -56,11 +56,11 @@ class OfEach(ScriptedModel):
         super().__init__()
         self.by_name = {name: list(said) for name, said in replies.items()}
 
-    async def complete(self, messages: Any, **asked: Any) -> Any:
+    async def complete(self, messages: Any, options: Any) -> Any:
         """The next of the agent's own."""
         asking = next(name for name in self.by_name if f"You are {name}:" in messages[0].content)
         self.say(self.by_name[asking].pop(0))
-        return await super().complete(messages, **asked)
+        return await super().complete(messages, options)
 
 
 @pytest.fixture

@@ -82,11 +82,11 @@ class ModelOfEach(ScriptedModel):
         super().__init__()
         self.by_name = {name: list(said) for name, said in replies.items()}
 
-    async def complete(self, messages: Any, **asked: Any) -> Any:
+    async def complete(self, messages: Any, options: Any) -> Any:
         """The next of the agent's own."""
         asking = next(name for name in self.by_name if f"You are {name}:" in messages[0].content)
-        self.say(self.by_name[asking].pop(0) if asked.get("schema") else SUMMARY)
-        return await super().complete(messages, **asked)
+        self.say(self.by_name[asking].pop(0) if options.schema else SUMMARY)
+        return await super().complete(messages, options)
 
 
 def prompts_of(model: ScriptedModel, name: str) -> list[str]:

@@ -12,14 +12,11 @@ import numpy as np
 from agent_core.errors import ModelRefused
 from agent_core.model.memory import Vector
 from agent_core.model.usage import Usage
-from agent_core.ports.clock import Clock
 from agent_core.ports.models import Embedding, TokenCounter
-from agent_core.providers.clock import SystemClock
 from agent_core.providers.embeddings.unit_vectors import Rows, truncate, unit_vectors
 from agent_core.providers.limited_replies import MAX_EMBEDDINGS_BYTES
-from agent_core.providers.llm.openai_client import OPENAI_URL, OpenAIConnection
-from agent_core.providers.llm.openai_errors import Ability, error_text, sdk_errors, to_model_error
-from agent_core.providers.llm.prices import Prices
+from agent_core.providers.llm.openai_client import OpenAIEndpoint
+from agent_core.providers.llm.openai_errors import Ability, error_text, sdk_errors
 from agent_core.providers.llm.token_estimates import EstimatedTokens
 
 # OpenAI's limits: 8,192 tokens per text, 2,048 texts and 300,000 tokens per request.
@@ -33,40 +30,24 @@ BASE64_REFUSAL_STATUSES = (400, 422, 500, 501)
 
 
 @dataclass(slots=True, kw_only=True)
-class OpenAIEmbedder:
+class OpenAIEmbedder(OpenAIEndpoint):
     """Implements `Embedder` with one model. `seconds` is the timeout of a request.
 
     `ability` names the settings in error messages.
     """
 
     model: str
-    base_url: str = OPENAI_URL
-    api_key: str = field(default="", repr=False)
-    prices: Prices = field(default_factory=lambda: Prices({}))
     seconds: float = 60
+    max_reply_bytes: int = MAX_EMBEDDINGS_BYTES
     ability: Ability = EMBEDDINGS
-    clock: Clock = field(default_factory=SystemClock)
     tokens: TokenCounter = field(default_factory=EstimatedTokens)
-    _connection: OpenAIConnection = field(init=False, repr=False)
     _uses_base64: bool = field(default=True, init=False, repr=False)
     _dimension: int = field(default=0, init=False, repr=False)
     is_semantic = True
 
-    def __post_init__(self) -> None:
-        self._connection = OpenAIConnection(
-            base_url=self.base_url,
-            api_key=self.api_key,
-            seconds=self.seconds,
-            max_reply_bytes=MAX_EMBEDDINGS_BYTES,
-        )
-
     @property
     def name(self) -> str:
         return self.model
-
-    async def close(self) -> None:
-        """Close the connections; a later call opens new ones."""
-        await self._connection.close()
 
     async def embed(self, texts: Sequence[str]) -> Embedding:
         vectors: list[Vector] = []
@@ -100,7 +81,7 @@ class OpenAIEmbedder:
             yield batch
 
     async def _request(self, batch: Sequence[str]) -> object:
-        client = await self._connection.client()
+        client = await self.client()
         while True:
             options: Any = {"encoding_format": "base64" if self._uses_base64 else "float"}
             try:
@@ -108,10 +89,7 @@ class OpenAIEmbedder:
                     return await client.embeddings.create(model=self.model, input=list(batch), **options)
             except sdk_errors() as error:
                 if not (self._uses_base64 and _refuses_base64(error)):
-                    now, host = self.clock.now(), self._connection.host
-                    raise to_model_error(
-                        error, host=host, model=self.model, secret=self.api_key, now=now, ability=self.ability
-                    ) from None
+                    raise self.model_error(error, self.model, self.ability) from None
             self._uses_base64 = False
 
     def _read(self, answer: object, count: int) -> tuple[Vector, ...]:
@@ -127,7 +105,7 @@ class OpenAIEmbedder:
 
     def _bad_answer(self) -> ModelRefused:
         return ModelRefused(
-            f"{self._connection.host} did not answer as an embedding model does: "
+            f"{self.host} did not answer as an embedding model does: "
             f"check {self.ability.model} and {self.ability.address}."
         )
 

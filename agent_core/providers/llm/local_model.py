@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from importlib.util import find_spec
@@ -12,6 +12,7 @@ from pathlib import Path
 from agent_core.errors import ModelError, ModelRefused, ModelUnavailable
 from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import FREE, Usage
+from agent_core.ports.models import CallOptions
 from agent_core.providers.llm.model_process import SERVER, ModelProcess, ServedModel
 from agent_core.providers.llm.openai_model import OpenAIModel
 
@@ -74,23 +75,14 @@ class LocalModel:
             await running.model.close()
             await running.process.end()
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        schema: Mapping[str, object] | None,
-        model: str,
-        max_tokens: int,
-        temperature: float | None = None,
-    ) -> Reply:
-        if model not in ("", self.default_model):
-            raise ModelRefused(f"there is no model {model}: {self.setting} serves {self.default_model} and no other.")
+    async def complete(self, messages: Sequence[Message], options: CallOptions) -> Reply:
+        if options.model not in ("", self.default_model):
+            served = f"{self.setting} serves {self.default_model} and no other"
+            raise ModelRefused(f"there is no model {options.model}: {served}.")
         async with self._call_lock:
             running = await self._ensure_running()
             try:
-                return await running.model.complete(
-                    messages, schema=schema, model=model, max_tokens=max_tokens, temperature=temperature
-                )
+                return await running.model.complete(messages, options)
             except ModelUnavailable:
                 if await running.process.ends_within(CRASH_DETECTION_SECONDS):
                     raise ModelUnavailable(f"{self.path.name} crashed and is loaded again.") from None

@@ -1,12 +1,16 @@
-"""Connection to one OpenAI-compatible endpoint, created at first use."""
+"""One OpenAI-compatible endpoint: the SDK's client, which is created at first use, prices and errors."""
 
 import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from agent_core.errors import ModelError
+from agent_core.ports.clock import Clock
+from agent_core.providers.clock import SystemClock
 from agent_core.providers.limited_replies import MAX_CHAT_BYTES
-from agent_core.providers.llm.prices import is_loopback
+from agent_core.providers.llm.openai_errors import Ability, to_model_error
+from agent_core.providers.llm.prices import Prices, is_loopback
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -15,13 +19,15 @@ OPENAI_URL = "https://api.openai.com/v1"
 
 
 @dataclass(slots=True, kw_only=True)
-class OpenAIConnection:
-    """The SDK's client. `seconds` is the timeout of a request, `max_reply_bytes` the size limit of its response."""
+class OpenAIEndpoint:
+    """Base of what uses it. `seconds` is the timeout of a request, `max_reply_bytes` the size limit of its response."""
 
-    base_url: str
-    api_key: str = field(repr=False)
-    seconds: float
+    base_url: str = OPENAI_URL
+    api_key: str = field(default="", repr=False)
+    prices: Prices = field(default_factory=lambda: Prices({}))
+    seconds: float = 120
     max_reply_bytes: int = MAX_CHAT_BYTES
+    clock: Clock = field(default_factory=SystemClock)
     _client: "AsyncOpenAI | None" = field(default=None, init=False, repr=False)
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
 
@@ -47,6 +53,11 @@ class OpenAIConnection:
         client, self._client = self._client, None
         if client:
             await client.close()
+
+    def model_error(self, error: Exception, model: str, ability: Ability) -> ModelError:
+        """The error for one of the SDK or a timeout, without the key."""
+        now = self.clock.now()
+        return to_model_error(error, host=self.host, model=model, secret=self.api_key, now=now, ability=ability)
 
     def _new_client(self) -> "AsyncOpenAI":
         """Import the SDK, which takes most of a second."""

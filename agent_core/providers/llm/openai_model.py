@@ -14,13 +14,10 @@ from typing import Any, Literal, Self, cast
 from agent_core.errors import ModelError, ModelRefused
 from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import Usage
-from agent_core.ports.clock import Clock
-from agent_core.ports.models import TokenCounter
-from agent_core.providers.clock import SystemClock
+from agent_core.ports.models import CallOptions, TokenCounter
 from agent_core.providers.llm.context_windows import ContextWindows, models_with_metadata
-from agent_core.providers.llm.openai_client import OPENAI_URL, OpenAIConnection
-from agent_core.providers.llm.openai_errors import CHAT, Ability, error_text, sdk_errors, to_model_error
-from agent_core.providers.llm.prices import Prices
+from agent_core.providers.llm.openai_client import OpenAIEndpoint
+from agent_core.providers.llm.openai_errors import CHAT, Ability, error_text, sdk_errors
 from agent_core.providers.llm.token_estimates import EstimatedTokens
 
 DEFAULT_MODEL = "gpt-5.4-mini"
@@ -31,15 +28,6 @@ FALLBACK_FORMAT: Mapping[Format, Format] = {"json_schema": "json_object", "json_
 FORMAT_WORDS = ("response_format", "json_schema", "json_object", "json mode", "structured output", "grammar")
 TOO_LONG_WORDS = ("context", "too large", "too long")
 DIALECT_STATUSES = (400, 422, 500, 501)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallOptions:
-    """Parameters of a call besides model and messages."""
-
-    schema: Mapping[str, object] | None
-    max_tokens: int
-    temperature: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,49 +51,38 @@ class Dialect:
             return replace(self, temperature=False)
         return None
 
-    def options(self, call_options: CallOptions) -> dict[str, object]:
+    def parameters(self, options: CallOptions, temperature: float | None) -> dict[str, object]:
         """The request parameters besides model and messages."""
-        options: dict[str, object] = {self.limit: call_options.max_tokens}
-        if call_options.temperature is not None and self.temperature:
-            options["temperature"] = call_options.temperature
-        if call_options.schema is not None and self.format == "json_schema":
-            models_with_metadata = {"name": "turn", "schema": call_options.schema, "strict": False}
-            options["response_format"] = {"type": "json_schema", "json_schema": models_with_metadata}
-        elif call_options.schema is not None and self.format == "json_object":
-            options["response_format"] = {"type": "json_object"}
-        return options
+        parameters: dict[str, object] = {self.limit: options.max_tokens}
+        if temperature is not None and self.temperature:
+            parameters["temperature"] = temperature
+        if options.schema is not None and self.format == "json_schema":
+            json_schema = {"name": "turn", "schema": options.schema, "strict": False}
+            parameters["response_format"] = {"type": "json_schema", "json_schema": json_schema}
+        elif options.schema is not None and self.format == "json_object":
+            parameters["response_format"] = {"type": "json_object"}
+        return parameters
 
 
 @dataclass(slots=True, kw_only=True)
-class OpenAIModel:
+class OpenAIModel(OpenAIEndpoint):
     """Implements `LanguageModel`. `model` is the default model; "" uses the only model that the endpoint lists.
 
     `context` is the operator's context window for every model. `seconds` is the timeout of a call. `ability` names the
     settings in error messages. Nothing is loaded and no request is sent before `prepare` or the first call.
     """
 
-    base_url: str = OPENAI_URL
-    api_key: str = field(default="", repr=False)
     model: str = ""
     temperature: float | None = None
     context: int | None = None
-    prices: Prices = field(default_factory=lambda: Prices({}))
-    seconds: float = 120
     ability: Ability = CHAT
-    clock: Clock = field(default_factory=SystemClock)
     tokens: TokenCounter = field(default_factory=EstimatedTokens)
-    _connection: OpenAIConnection = field(init=False, repr=False)
     _dialects: dict[str, Dialect] = field(default_factory=dict, init=False, repr=False)
     _windows: ContextWindows = field(init=False, repr=False)
     _has_listed_models: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._connection = OpenAIConnection(base_url=self.base_url, api_key=self.api_key, seconds=self.seconds)
         self._windows = ContextWindows(base_url=self.base_url, configured=self.context)
-
-    @property
-    def host(self) -> str:
-        return self._connection.host
 
     @property
     def label(self) -> str:
@@ -117,28 +94,15 @@ class OpenAIModel:
 
     async def prepare(self) -> None:
         """Load the SDK, find the default model and context windows; errors are raised by the first call."""
-        await self._connection.client()
+        await self.client()
         with suppress(ModelError):
             await self._pick_model("")
             await self._learn_windows()
 
-    async def close(self) -> None:
-        await self._connection.close()
-
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        schema: Mapping[str, object] | None,
-        model: str,
-        max_tokens: int,
-        temperature: float | None = None,
-    ) -> Reply:
-        name = await self._pick_model(model)
+    async def complete(self, messages: Sequence[Message], options: CallOptions) -> Reply:
+        name = await self._pick_model(options.model)
         chat_messages = [{"role": message.role, "content": message.content} for message in merge_same_role(messages)]
-        chosen = temperature if self.temperature is None else self.temperature
-        call_options = CallOptions(schema=schema, max_tokens=max_tokens, temperature=chosen)
-        answer = await self._request({"model": name, "messages": chat_messages}, call_options)
+        answer = await self._request({"model": name, "messages": chat_messages}, options)
         with suppress(ModelError):
             await self._learn_windows()
         self._has_listed_models = True
@@ -146,26 +110,26 @@ class OpenAIModel:
 
     def window(self, model: str) -> int:
         """Context window: the operator's, the endpoint's, the price list's, or a low default."""
-        default = DEFAULT_MODEL if self._connection.is_openai else ""
+        default = DEFAULT_MODEL if self.is_openai else ""
         return self._windows.of(model or self.model or default)
 
     def price(self, usage: Usage, model: str) -> Decimal | None:
         """US dollars, or None if no price is known."""
         return self.prices.of(usage, model or self.model or DEFAULT_MODEL)
 
-    async def _request(self, request: dict[str, object], call_options: CallOptions) -> object:
-        name = str(request["model"])
+    async def _request(self, request: dict[str, object], options: CallOptions) -> object:
+        name, temperature = str(request["model"]), options.temperature if self.temperature is None else self.temperature
         dialect = self._dialects.get(name) or self._first_dialect()
-        client, tried = await self._connection.client(), {dialect}
+        client, tried = await self.client(), {dialect}
         while True:
-            options: Any = request | dialect.options(call_options)
+            parameters: Any = request | dialect.parameters(options, temperature)
             try:
                 async with asyncio.timeout(self.seconds):
-                    answer = await client.chat.completions.create(**options)
+                    answer = await client.chat.completions.create(**parameters)
             except sdk_errors() as error:
                 other = self._next_dialect(error, dialect)
                 if other is None or other in tried:
-                    raise self._model_error(error, name) from None
+                    raise self.model_error(error, name, self.ability) from None
             else:
                 self._dialects[name] = dialect
                 return answer
@@ -176,12 +140,8 @@ class OpenAIModel:
         status = getattr(error, "status_code", 0)
         return dialect.adapt(error_text(error)) if status in DIALECT_STATUSES else None
 
-    def _model_error(self, error: Exception, model: str) -> ModelError:
-        now = self.clock.now()
-        return to_model_error(error, host=self.host, model=model, secret=self.api_key, now=now, ability=self.ability)
-
     def _first_dialect(self) -> Dialect:
-        return Dialect(limit="max_completion_tokens" if self._connection.is_openai else "max_tokens")
+        return Dialect(limit="max_completion_tokens" if self.is_openai else "max_tokens")
 
     async def _pick_model(self, model: str) -> str:
         if not (model or self.model):
@@ -190,11 +150,11 @@ class OpenAIModel:
         return model or self.model
 
     async def _learn_windows(self) -> None:
-        if not (self._has_listed_models or self._connection.is_openai):
+        if not (self._has_listed_models or self.is_openai):
             await self._list_models()
 
     async def _list_models(self) -> tuple[str, ...]:
-        client = await self._connection.client()
+        client = await self.client()
         try:
             async with asyncio.timeout(min(self.seconds, LISTING_TIMEOUT_SECONDS)):
                 page = await client.models.list()
@@ -203,7 +163,7 @@ class OpenAIModel:
         except sdk_errors() as error:
             if getattr(error, "status_code", 0) in (404, 405, 501):
                 return ()
-            raise self._model_error(error, "") from None
+            raise self.model_error(error, "", self.ability) from None
         self._has_listed_models = True
         listed = tuple(models_with_metadata(getattr(page, "data", None)))
         self._windows.learn(listed)

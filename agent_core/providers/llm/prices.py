@@ -57,11 +57,8 @@ class Prices:
             prompt, completion = self.overrides.get(model, (FREE, FREE))
             cost = units.get("input_tokens", 0) * prompt + units.get("output_tokens", 0) * completion
             return (cost / MILLION).quantize(PRICE_UNIT) if cost else FREE
-        return _list_price(units, model, self.base_url)
-
-
-def _list_price(units: Mapping[str, int], model: str, base_url: str) -> Decimal | None:
-    return next((found.total_price.quantize(PRICE_UNIT) for found in listed(units, model, base_url)), None)
+        prices = (found.total_price for found in listed(units, model, self.base_url))
+        return next((price.quantize(PRICE_UNIT) for price in prices), None)
 
 
 def listed(units: Mapping[str, int], model: str, base_url: str) -> "Iterator[PriceCalculation]":

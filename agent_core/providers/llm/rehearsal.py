@@ -13,6 +13,7 @@ from typing import Literal
 
 from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import FREE, Usage
+from agent_core.ports.models import CallOptions
 from agent_core.prompt.system import CONSTRAINTS
 from agent_core.providers.llm.goal_patterns import SHAPES, Action, parse_actions
 from agent_core.providers.llm.token_estimates import EstimatedTokens
@@ -58,15 +59,7 @@ class RehearsalModel:
     label = LABEL
     default_model = "rehearsal"
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        schema: Mapping[str, object] | None,
-        model: str,
-        max_tokens: int,
-        temperature: float | None = None,
-    ) -> Reply:
+    async def complete(self, messages: Sequence[Message], options: CallOptions) -> Reply:
         text, count = complete_prompt(messages, self.settings), EstimatedTokens().count
         prompt = sum(count(message.content) for message in messages)
         return Reply(text=text, usage=Usage(prompt=prompt, completion=count(text)))

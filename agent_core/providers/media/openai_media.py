@@ -8,20 +8,17 @@ import asyncio
 import base64
 import binascii
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from math import ceil
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from agent_core.errors import CommandError
 from agent_core.model.usage import FREE, Usage
-from agent_core.ports.clock import Clock
 from agent_core.ports.media import GeneratedFile, Shape, Transcription
-from agent_core.providers.clock import SystemClock
 from agent_core.providers.limited_replies import MAX_MEDIA_BYTES
-from agent_core.providers.llm.openai_client import OPENAI_URL, OpenAIConnection
-from agent_core.providers.llm.openai_errors import Ability, sdk_errors, to_model_error
-from agent_core.providers.llm.prices import Prices
+from agent_core.providers.llm.openai_client import OpenAIEndpoint
+from agent_core.providers.llm.openai_errors import Ability, sdk_errors
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -40,23 +37,11 @@ IMAGES, AUDIO, SPEECH = Ability(name="images"), Ability(name="audio transcriptio
 
 
 @dataclass(slots=True, kw_only=True)
-class OpenAIMedia:
+class OpenAIMedia(OpenAIEndpoint):
     """An endpoint. `seconds` is the timeout of a request."""
 
-    base_url: str = OPENAI_URL
-    api_key: str = field(default="", repr=False)
-    prices: Prices = field(default_factory=lambda: Prices({}))
     seconds: float = 300.0
-    clock: Clock = field(default_factory=SystemClock)
-    connection: OpenAIConnection = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        self.connection = OpenAIConnection(
-            base_url=self.base_url, api_key=self.api_key, seconds=self.seconds, max_reply_bytes=MAX_MEDIA_BYTES
-        )
-
-    async def close(self) -> None:
-        await self.connection.close()
+    max_reply_bytes: int = MAX_MEDIA_BYTES
 
     def usage(self, units: Mapping[str, int], model: str) -> Usage:
         """Units as tokens and US dollars."""
@@ -74,21 +59,17 @@ class OpenAIMediaModel:
 
     @property
     def label(self) -> str:
-        return f"{self.model} · {self.endpoint.connection.host}"
+        return f"{self.model} · {self.endpoint.host}"
 
     async def send(self, ask: "Callable[[AsyncOpenAI], Awaitable[T]]") -> T:
         """Call the SDK; raise ModelError without the key."""
-        endpoint = self.endpoint
-        client, host = await endpoint.connection.client(), endpoint.connection.host
+        client = await self.endpoint.client()
         await asyncio.to_thread(lambda: (client.images, client.audio.transcriptions, client.audio.speech))  # imports
         try:
-            async with asyncio.timeout(endpoint.seconds):
+            async with asyncio.timeout(self.endpoint.seconds):
                 return await ask(client)
         except sdk_errors() as error:
-            now, secret = endpoint.clock.now(), endpoint.api_key
-            raise to_model_error(
-                error, host=host, model=self.model, secret=secret, now=now, ability=self.ability
-            ) from None
+            raise self.endpoint.model_error(error, self.model, self.ability) from None
 
 
 @dataclass(frozen=True, slots=True)

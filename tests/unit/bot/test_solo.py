@@ -478,11 +478,11 @@ class OfEach(ScriptedModel):
         super().__init__()
         self.by_name = {name: deque(said) for name, said in replies.items()}
 
-    async def complete(self, messages: Any, **asked: Any) -> Any:
+    async def complete(self, messages: Any, options: Any) -> Any:
         self.say(
             next(said for name, said in self.by_name.items() if f"You are {name}:" in messages[0].content).popleft()
         )
-        return await super().complete(messages, **asked)
+        return await super().complete(messages, options)
 
 
 async def test_a_helper_asks_at_the_same_terminal_and_its_agent_goes_on_after_it() -> None:

@@ -13,6 +13,7 @@ import pytest
 from agent_core.errors import ModelRefused, ModelUnavailable, SettingsError
 from agent_core.model.messages import Message
 from agent_core.model.usage import FREE, Usage
+from agent_core.ports.models import CallOptions
 from agent_core.providers.llm import local_model
 from agent_core.providers.llm.local_model import LocalModel, model_file_fault, thread_count
 from agent_core.providers.llm.model_process import ModelProcess, ServedModel, filter_environment
@@ -92,7 +93,7 @@ async def shelf(tmp_path: Path) -> AsyncIterator[Shelf]:
 
 
 async def asked(model: LocalModel, name: str = "") -> str:
-    return (await model.complete(ASKED, schema=None, model=name, max_tokens=50)).text
+    return (await model.complete(ASKED, CallOptions(model=name, max_tokens=50))).text
 
 
 def settings_with(tmp_path: Path, **variables: str) -> Settings:

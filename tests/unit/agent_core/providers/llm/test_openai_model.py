@@ -12,6 +12,7 @@ import pytest
 from agent_core.errors import ModelError, ModelRefused, ModelUnavailable
 from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import Usage
+from agent_core.ports.models import CallOptions
 from agent_core.providers.llm.openai_errors import CHAT
 from agent_core.providers.llm.openai_model import DEFAULT_MODEL, Dialect, OpenAIModel, merge_same_role
 from agent_core.testing.clock import FakeClock
@@ -50,7 +51,7 @@ async def endpoint() -> AsyncIterator[Endpoint]:
 
 
 async def ask(model: OpenAIModel, name: str = "gpt-test") -> Reply:
-    return await model.complete(PROMPT, schema=SCHEMA, model=name, max_tokens=500)
+    return await model.complete(PROMPT, CallOptions(schema=SCHEMA, model=name, max_tokens=500))
 
 
 async def test_a_completion_is_asked_for_with_schema_and_limit(endpoint: Endpoint) -> None:
@@ -101,7 +102,7 @@ async def test_an_answer_without_content_is_an_empty_text(endpoint: Endpoint, an
 
 
 async def test_no_schema_asks_for_no_format(endpoint: Endpoint) -> None:
-    await endpoint.model().complete(PROMPT, schema=None, model="gpt-test", max_tokens=5)
+    await endpoint.model().complete(PROMPT, CallOptions(model="gpt-test", max_tokens=5))
     assert "response_format" not in endpoint.standin.completions[0]
 
 
@@ -158,7 +159,7 @@ async def test_a_temperature_is_sent_only_when_set_and_taken(endpoint: Endpoint)
 
 async def test_the_operators_temperature_goes_before_the_callers(endpoint: Endpoint) -> None:
     for model in (endpoint.model(), endpoint.model(temperature=0.9)):
-        await model.complete(PROMPT, schema=None, model="gpt-test", max_tokens=5, temperature=0.2)
+        await model.complete(PROMPT, CallOptions(model="gpt-test", max_tokens=5, temperature=0.2))
     assert [body.get("temperature") for body in endpoint.standin.completions] == [0.2, 0.9]
 
 

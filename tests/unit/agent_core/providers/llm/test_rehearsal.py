@@ -14,6 +14,7 @@ from agent_core.model.messages import Message, Reply
 from agent_core.model.result import Failed, Result, Succeeded
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Usage
+from agent_core.ports.models import CallOptions
 from agent_core.prompt.packing import Situation, TokenRoom, pack
 from agent_core.providers.llm.rehearsal import LABEL, NO_GOALS, RehearsalModel, complete_prompt
 from agent_core.providers.llm.token_estimates import EstimatedTokens
@@ -226,7 +227,7 @@ def test_five_long_goals_fit_the_limits_of_a_reply() -> None:
 
 async def test_it_says_that_it_is_no_model_and_costs_nothing() -> None:
     model = RehearsalModel()
-    reply = await model.complete([Message("user", "Summarise this.")], schema=None, model="", max_tokens=9)
+    reply = await model.complete([Message("user", "Summarise this.")], CallOptions(max_tokens=9))
     assert model.label == LABEL == "Demo · scripted, no AI"
     assert reply.text == NO_GOALS
     assert model.price(reply.usage, model.default_model) == 0
