@@ -22,8 +22,8 @@ from agent_core.model.turn import Turn
 from agent_core.oversight.policy import require_may_create, require_may_decide, require_may_speak
 from agent_core.ports.database import UnitOfWork
 from agent_core.ports.files import Workspaces
+from agent_core.service.agent_defaults import load_agent_defaults, save_agent_defaults
 from agent_core.service.creation_limits import DEFAULT_LIMITS, CreationLimits, require_below_limits
-from agent_core.service.last_draft import load_last_draft, save_last_draft
 from agent_core.service.transactional import TransactionalService
 from agent_core.spending.helper_tree import list_helpers_below, report, taint_shared_folder
 
@@ -38,11 +38,11 @@ class AgentLifecycle(TransactionalService):
     default_budget: Decimal | None = None
     limits: CreationLimits = DEFAULT_LIMITS
 
-    async def load_offered_draft(self, origin: Origin) -> AgentDraft | None:
-        """The channel's last settings, for the form; raise NotAllowed for persons who may not create agents."""
+    async def load_agent_defaults(self, origin: Origin) -> AgentDraft | None:
+        """The form's defaults, from the channel's last new agent; raise NotAllowed if the person may create none."""
         require_may_create(origin.by, guests_may=self.limits.guests_may_create)
         async with self.database.begin() as work:
-            return await load_last_draft(work, origin.channel)
+            return await load_agent_defaults(work, origin.channel)
 
     async def create(self, draft: AgentDraft, origin: Origin) -> Agent:
         """Create an agent and let it think; raise InvalidInput with all invalid fields, also for a taken name.
@@ -67,7 +67,7 @@ class AgentLifecycle(TransactionalService):
             agent = tidy.made(origin, self.clock.now())
             work.agents.add(agent)
             if origin.by.kind == "member":
-                save_last_draft(work, origin.channel, tidy)
+                save_agent_defaults(work, origin.channel, tidy)
             self.audit(work, agent, origin, "created", _creation_detail(agent))
             return agent
 

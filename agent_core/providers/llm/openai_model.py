@@ -69,8 +69,8 @@ class Dialect:
         if call_options.temperature is not None and self.temperature:
             options["temperature"] = call_options.temperature
         if call_options.schema is not None and self.format == "json_schema":
-            models_with_metadata = {"name": "turn", "schema": call_options.schema, "strict": False}
-            options["response_format"] = {"type": "json_schema", "json_schema": models_with_metadata}
+            named_schema = {"name": "turn", "schema": call_options.schema, "strict": False}
+            options["response_format"] = {"type": "json_schema", "json_schema": named_schema}
         elif call_options.schema is not None and self.format == "json_object":
             options["response_format"] = {"type": "json_object"}
         return options

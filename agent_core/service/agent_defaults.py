@@ -1,4 +1,4 @@
-"""The settings of a channel's last new agent, offered as defaults for the next one."""
+"""The defaults for a channel's next agent: the settings of its last new one."""
 
 import json
 from decimal import Decimal
@@ -8,11 +8,11 @@ from agent_core.model.channels import ChannelScope
 from agent_core.model.draft import AgentDraft
 from agent_core.ports.database import UnitOfWork
 
-LAST_DRAFT_KEY = "last draft"
+AGENT_DEFAULTS_KEY = "last draft"
 
 
-def save_last_draft(work: UnitOfWork, channel: ChannelScope, draft: AgentDraft) -> None:
-    """Save a draft without the classes that need no approval, which each person chooses."""
+def save_agent_defaults(work: UnitOfWork, channel: ChannelScope, draft: AgentDraft) -> None:
+    """Save the settings of a new agent, except its free classes: each person chooses these for each agent."""
     policy = draft.policy
     fields = {
         "name": draft.name,
@@ -22,11 +22,11 @@ def save_last_draft(work: UnitOfWork, channel: ChannelScope, draft: AgentDraft) 
         "model": draft.model,
         "policy": {"approvers": policy.approvers, "verbosity": policy.verbosity},
     }
-    work.preferences.put(channel, LAST_DRAFT_KEY, json.dumps(fields))
+    work.preferences.put(channel, AGENT_DEFAULTS_KEY, json.dumps(fields))
 
 
-async def load_last_draft(work: UnitOfWork, channel: ChannelScope) -> AgentDraft | None:
-    text = await work.preferences.get(channel, LAST_DRAFT_KEY)
+async def load_agent_defaults(work: UnitOfWork, channel: ChannelScope) -> AgentDraft | None:
+    text = await work.preferences.get(channel, AGENT_DEFAULTS_KEY)
     if text is None:
         return None
     fields = json.loads(text)
