@@ -92,7 +92,7 @@ class AgentLoop:
         return await in_one_unit(self.database, act)
 
     async def _claim(self, agent_id: AgentId) -> AgentClaim:
-        """Claim the agent, also from a worker that has it; raise NotFound when it was deleted."""
+        """Claim the agent, even if another worker has it; raise NotFound if it was deleted."""
         async with self.database.begin() as work:
             agent = await work.agents.locate(agent_id)
         presenter = CardPresenter(surface=self._surface_of(agent), workspaces=self.runner.workspaces, clock=self.clock)
@@ -181,7 +181,7 @@ class AgentLoop:
         return replace(restarted, audit=(AuditEntry.of_crash(agent, turn, now),))
 
     async def _save_interruption(self, turn_id: TurnId, work: UnitOfWork, agent: Agent) -> Outcome:
-        """Ask people about a command that was running when the process died; treat its untrusted input as read."""
+        """Ask people about a command that ran when the process died; assume that it read its untrusted input."""
         turn, now = await _require_turn(work, agent, turn_id, "running"), self.clock.now()
         cut = turn.interrupt()
         exposed = self.runner.commands.expose_after_interruption(turn.call.name, agent)

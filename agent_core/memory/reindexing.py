@@ -20,7 +20,7 @@ MAX_AGENTS = 100
 class Reindexer:
     """Runs every 30 s. Each agent's budget pays for its own memories.
 
-    Until a memory is indexed, it is found by keyword search only.
+    A memory that is not indexed yet is found by keyword search only.
     """
 
     database: Database
@@ -37,7 +37,7 @@ class Reindexer:
             await self.clock.sleep(INTERVAL_SECONDS)
 
     async def catch_up(self) -> int:
-        """Index all memories that are not indexed; return how many. Raise MemoryAway while that is impossible.
+        """Index all memories that are not indexed; return how many. Raise MemoryAway while indexing is impossible.
 
         An agent whose budget is spent is skipped.
         """

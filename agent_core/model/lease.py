@@ -23,7 +23,7 @@ class Lease:
     classes: tuple[RiskClass, ...]
 
     def covers(self, risks: tuple[RiskClass, ...]) -> bool:
-        """Whether every class of a command is granted."""
+        """Whether the lease covers all these classes."""
         return set(risks) <= set(self.classes)
 
     def without_guarded(self) -> Self:
@@ -36,5 +36,5 @@ class Lease:
 
 
 def covered_classes(risks: Sequence[RiskClass]) -> tuple[RiskClass, ...]:
-    """What Approve ×N covers: all classes but execute and publish, and those too if this command has one."""
+    """What Approve ×N covers: all classes but execute and publish, which it covers if the command has them."""
     return tuple(risk for risk in RISK_CLASSES if risk not in GUARDED_CLASSES or risk in risks)

@@ -55,7 +55,7 @@ class MemorySpace:
 
 @dataclass(frozen=True, slots=True)
 class MemoryChanges:
-    """How many vectors were ever added and removed for an agent: a cache compares these."""
+    """How many vectors were ever added and removed for an agent. A cache with equal numbers is up to date."""
 
     added: int = 0
     removed: int = 0

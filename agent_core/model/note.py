@@ -48,7 +48,8 @@ class Note:
 class Notice:
     """A message of Signoff, posted in the thread once; `file` is the path of a file to post with it.
 
-    `by` is the person who asked a question. `reply` is an unusable reply of the model, which people can open.
+    `by`: the person who asked a question.
+    `reply`: an unusable reply of the model, which people can open.
     """
 
     id: NoticeId

@@ -9,9 +9,10 @@ from agent_core.model.turn import Turn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenProposal:
-    """`hashes` identify all proposals on the page or card where the reply was written, if that is known.
+    """What is known of the proposals that the writer of a reply had seen.
 
-    If it is not, as in a chat thread, `written_at` is compared with the time the card was shown.
+    `hashes`: all proposals on the page or card where the reply was written; None if unknown, as in a chat thread.
+    `written_at`: compared with the time the card was shown if `hashes` is None.
     """
 
     hashes: Collection[str] | None = None
