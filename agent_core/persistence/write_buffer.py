@@ -38,7 +38,7 @@ class Write:
 
 
 class WriteBuffer:
-    """Reads run at once, writes at `commit`. No connection and no lock is held in between."""
+    """Reads run at once, writes at `commit`. Between them, no connection and no lock is held."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
@@ -63,7 +63,7 @@ class WriteBuffer:
     def queue(
         self, statement: Executable, values: Values | Sequence[Values], *, key: object = None, checked: bool = False
     ) -> None:
-        """Queue a write for the commit; it replaces one with the same `key`."""
+        """Queue a write for the commit; it replaces a queued write with the same `key`."""
         self.check_open()
         self._writes[object() if key is None else key] = Write(statement, values, checked)
 

@@ -124,7 +124,7 @@ class XmlTextParser:
         self.writing -= is_writing(self.kind, space, local)
 
     def text(self, text: str) -> None:
-        """Characters count only inside text elements."""
+        """Add the characters if they are inside a text element."""
         if self.writing and not self.hidden:
             self.extracted.add(text)
 
@@ -135,7 +135,7 @@ def is_text(space: str) -> bool:
 
 
 def is_writing(kind: str, space: str, local: str) -> bool:
-    """Whether the characters in this element are document text."""
+    """Whether the characters in this element are text of the document."""
     return is_text(space) and local in (("t",) if kind == "docx" else ("p", "h"))
 
 

@@ -45,7 +45,7 @@ async def read_isolated(worker: Path, *arguments: str, given: bytes, seconds: fl
 
 
 async def _exchange(process: Process, data: bytes) -> bytes:
-    """Its output; raise ValueError if that is too long."""
+    """Write the data and return the output; raise ValueError if it is too long."""
     if process.stdin is None or process.stdout is None:
         return b""
     with suppress(ConnectionError):

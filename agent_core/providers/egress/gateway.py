@@ -69,7 +69,7 @@ class EgressGateway:
         return AdmittedTarget(target, addresses[:MAX_ADDRESSES])
 
     def _check_addresses(self, target: Target, addresses: Sequence[Ip]) -> None:
-        """Refuse the name if any of its addresses is internal: a retry could use that one."""
+        """Refuse the host if any of its addresses is internal, because a retry could connect to that one."""
         local = self._local_addresses(target)
         for address in addresses:
             what = describe_internal(address) or local.describe(unwrap_ipv4(address))
