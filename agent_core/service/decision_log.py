@@ -51,7 +51,7 @@ EVERY_ROW = LogFilter()
 
 @dataclass(frozen=True, slots=True)
 class LogRow:
-    """An entry, for a command with its outcome. `card` is the surface's address of its card, or ""."""
+    """An entry; for a command, with its outcome. `card` is the surface's address of the turn's card, or ""."""
 
     entry: AuditEntry
     card: str = ""
@@ -102,11 +102,10 @@ class DecisionLog:
 
 @dataclass(slots=True, kw_only=True)
 class _LogReader:
-    """Reads the log backwards, from its newest entry or from a given one.
+    """Reads the log backwards, from its newest entry or from a given one. `earlier` is the last entry that was read.
 
-    An agent runs one command at a time, so it is rare that a command's end is newer than the entry where reading began;
-    then its end is looked up among the agent's next entries. `earlier` is the last entry that was read, "" at the end
-    of the log.
+    A command's end is merged into the row of its start. The end can be newer than the entry where reading began; then
+    it is looked up among the agent's next entries. That is rare, because an agent runs one command at a time.
     """
 
     database: Database

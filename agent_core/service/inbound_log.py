@@ -13,7 +13,7 @@ RECEIVED_UNTIL_KEY = "heard until"
 
 @dataclass(frozen=True, slots=True)
 class InboundLog:
-    """Kept in the database, so that a restarted process knows what it may have missed."""
+    """Saved in the database, so that a restarted process knows which events it may have missed."""
 
     database: Database
     clock: Clock

@@ -47,8 +47,8 @@ class AgentLifecycle(TransactionalService):
     async def create(self, draft: AgentDraft, origin: Origin) -> Agent:
         """Create an agent and let it think; raise InvalidInput with all invalid fields, also for a taken name.
 
-        Raise NotAllowed for persons who may not create agents, NotPossible when a limit is reached. An agent of a
-        guest, where the operator permits these, asks for every command, and its settings are not offered again.
+        Raise NotAllowed for persons who may not create agents, NotPossible when a limit is reached. If the operator
+        lets guests create agents, a guest's agent asks for every command, and its settings are not offered as defaults.
         """
         tidy = draft.tidied()
         if tidy.budget is None:
@@ -113,7 +113,7 @@ class AgentLifecycle(TransactionalService):
     async def delete(self, agent_id: AgentId, origin: Origin) -> Agent:
         """Delete the agent with its helpers, history, memory and files. The decision log remains.
 
-        Raise NotPossible while its long-term memory cannot be reached, because nothing may remain there.
+        Raise NotPossible while long-term memory cannot be reached, because the agent's memories must be deleted too.
         """
         async with self.database.begin() as work:
             found = await work.agents.get(origin.channel, agent_id)
@@ -165,7 +165,7 @@ class AgentLifecycle(TransactionalService):
         return agent.become(Stopped(origin.by), now)
 
     async def _expose_cut_short(self, work: UnitOfWork, agent: Agent, turn: Turn) -> Agent:
-        """The agent after its command was stopped, which may have read untrusted content."""
+        """The agent after its command was stopped: exposed if the command may have read untrusted content."""
         if turn.state not in ("running", "interrupted"):
             return agent
         exposed = self.commands.expose_after_interruption(turn.call.name, agent)
@@ -181,7 +181,7 @@ def _creation_detail(agent: Agent) -> str:
 
 
 def _status_after(turn: Turn | None) -> Awaiting | Acting | Thinking:
-    """The status in which a resumed agent continues: an open proposal is asked, an approved command runs."""
+    """The status in which a resumed agent continues: people are asked an open proposal, an approved command runs."""
     match turn.state if turn else "":
         case "proposed" | "interrupted":
             return Awaiting()

@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True, kw_only=True)
 class Stage:
-    """Replace a port to test with another one; `run` keeps the engine running inside a with-block."""
+    """Signoff on doubles. A test can replace any port; `run` keeps the engine running inside a with-block."""
 
     model: LanguageModel = field(default_factory=ScriptedModel)
     database: Database = field(default_factory=InMemoryDatabase)

@@ -22,7 +22,9 @@ ROUTE_UP, ROUTE_GATEWAY, ROUTE_REJECT, ROUTE_CACHE, ROUTE_LOCAL = 0x1, 0x2, 0x20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalAddresses:
-    """`own`: networks that are routed to this machine.
+    """This machine's addresses, as networks.
+
+    `own`: networks that are routed to this machine.
     `attached`: networks that this machine reaches without a router.
     """
 

@@ -1,7 +1,7 @@
 """Parses URLs to one canonical form: scheme, host and port. Pure.
 
-The rules are those of the URL standard (url.spec.whatwg.org). What that standard repairs silently is refused here: a
-URL that two parsers read differently cannot be approved.
+The rules are those of the URL standard (url.spec.whatwg.org), except that a URL which the standard repairs silently is
+refused: two parsers may read it differently, so people cannot approve it.
 """
 
 import re

@@ -30,7 +30,7 @@ LOAD_ERROR = re.compile(r"error loading model: (.+)")  # message of llama.cpp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedModel:
-    """What to serve: a file under a name, with a context window in tokens, to clients with this key."""
+    """What to serve: a model file, the name and context window (in tokens) to serve it with, and the clients' key."""
 
     path: Path
     name: str

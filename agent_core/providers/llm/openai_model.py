@@ -51,7 +51,7 @@ class Dialect:
     temperature: bool = True
 
     def adapt(self, complaint: str) -> Self | None:
-        """The dialect to try next, or None if the error is not about a parameter."""
+        """The dialect to try next; None if the error is not about a parameter."""
         if self.format != "none" and any(word in complaint for word in FORMAT_WORDS):
             return replace(self, format=FALLBACK_FORMAT[self.format])
         if self.limit in complaint and not any(word in complaint for word in TOO_LONG_WORDS):
@@ -78,10 +78,12 @@ class Dialect:
 
 @dataclass(slots=True, kw_only=True)
 class OpenAIModel:
-    """Implements `LanguageModel`. `model` is the default model; "" uses the only model that the endpoint lists.
+    """Implements `LanguageModel`. `prepare` or the first call loads the SDK and sends the first request.
 
-    `context` is the operator's context window for every model. `seconds` is the timeout of a call. `ability` names the
-    settings in error messages. Nothing is loaded and no request is sent before `prepare` or the first call.
+    `model`: the default model; "" is the only model that the endpoint lists.
+    `context`: the operator's context window for every model.
+    `seconds`: the timeout of a call.
+    `ability`: names of settings, for error messages.
     """
 
     base_url: str = OPENAI_URL

@@ -51,7 +51,7 @@ class RehearsalPast:
 
 @dataclass(frozen=True, slots=True)
 class RehearsalModel:
-    """Implements `LanguageModel` without AI, free of charge. `settings` names those that connect a model."""
+    """Implements `LanguageModel` without AI, free of charge. `settings` names the settings that connect a model."""
 
     settings: str = "an API key or a base URL"
 
@@ -125,7 +125,7 @@ def parse_past(messages: Sequence[Message]) -> tuple[RehearsalPast, ...]:
 
 
 def settle_steps(steps: Sequence[RehearsalStep], past: Sequence[RehearsalPast]) -> dict[int, RehearsalPast]:
-    """Outcomes by step index. Withdrawn steps are open again; steps before a known one count as settled."""
+    """Outcomes by step index. Withdrawn steps are open again; steps before the last known one count as settled."""
     known: dict[int, RehearsalPast] = {}
     for turn in past:
         at = _find_step(turn, steps, known)
@@ -179,7 +179,7 @@ def _outcome(name: str, result_text: str) -> tuple[StepOutcome, str]:
 
 
 def _find_step(turn: RehearsalPast, steps: Sequence[RehearsalStep], known: Mapping[int, RehearsalPast]) -> int | None:
-    """Index of the turn's step, by title: numbers change when goals are added or removed."""
+    """The index of the turn's step, found by title, because numbers change when goals are added or removed."""
     places = [at for at, step in enumerate(steps) if step.action.title == turn.title]
     if turn.number - 1 in places:
         return turn.number - 1

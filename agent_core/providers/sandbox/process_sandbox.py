@@ -183,6 +183,6 @@ def bubblewrap_sandbox(
 def docker_sandbox(
     workspaces: FolderWorkspaces, clock: Clock, data: Path, limits: ProgramLimits = LIMITS, image: str = IMAGE
 ) -> ProcessSandbox:
-    """A sandbox with Docker. `data` distinguishes the containers of several installations."""
+    """A sandbox with Docker. `data` is the folder of the database."""
     backend = DockerBackend(data=data, file_bytes=workspaces.limits.file_bytes, limits=limits, image=image)
     return ProcessSandbox(backend=backend, workspaces=workspaces, clock=clock, limits=limits)

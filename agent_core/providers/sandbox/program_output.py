@@ -45,6 +45,6 @@ def _text(data: bytes | bytearray) -> str:
 
 
 def _drop_partial_character(data: bytearray) -> bytearray:
-    """Without the continuation bytes of a UTF-8 character that was cut."""
+    """The data without leading bytes of a UTF-8 character that was cut."""
     start = next((place for place, byte in enumerate(data[:4]) if byte & 0xC0 != 0x80), 0)
     return data[start:]

@@ -56,8 +56,8 @@ class StoreKey:
 class EmbeddedIndex:
     """Implements `MemoryIndex`. The files in `folder` are a cache and may be deleted at any time.
 
-    A space with more than `max_in_memory` vectors gets a file. The least recently used spaces are evicted (LRU) when
-    all together take more than about `max_bytes` of memory.
+    A space with more than `max_in_memory` vectors gets a file. When all spaces together take more than about
+    `max_bytes` of memory, the least recently used ones are evicted (LRU).
     """
 
     name = "embedded"
@@ -155,7 +155,7 @@ class EmbeddedIndex:
             return agent, await work.memories.changes(agent)
 
     async def _open(self, agent: Agent, store_key: StoreKey) -> VectorStore:
-        """The file of an earlier run, cleared if its last vector is not in the database any more."""
+        """The file of an earlier run; emptied if its last vector is no longer in the database."""
         store = await self._run(_open, self._folder / store_key.file, store_key.digest)
         if store.latest.greatest:
             rows = await self._rows(agent, store_key, store.latest.second_greatest, 1)
@@ -223,7 +223,7 @@ class EmbeddedIndex:
         return self._locks.setdefault(store_key, asyncio.Lock())
 
     def _hold(self, store_key: StoreKey, store: VectorStore) -> VectorStore:
-        """Mark as most recently used, and evict the least recently used ones beyond the memory limit."""
+        """Mark the store as most recently used; evict the least recently used stores beyond the memory limit."""
         self._stores.pop(store_key, None)
         self._stores[store_key] = store
         taken = sum(each.size for each in self._stores.values())

@@ -39,7 +39,7 @@ def nearest(vectors: Floats, query: Floats, most: int) -> tuple[Indices, Floats]
 
 
 class LatestIds:
-    """The greatest ids of a set. Ids are time-ordered, but a slightly older id may arrive later."""
+    """The greatest ids of a set. Ids are ordered by time, but may arrive slightly out of order."""
 
     def __init__(self) -> None:
         self._ids: list[MemoryId] = []
@@ -129,7 +129,7 @@ class InMemoryVectors:
 
 
 class SignCodes:
-    """Binary quantisation: one bit for each coordinate, set if it is above the mean of the first vectors.
+    """Binary quantisation: one bit for each coordinate, set if the coordinate is above the mean of the first vectors.
 
     Near vectors have a small Hamming distance. The threshold is the mean and not 0, because the vectors of some models
     lie on one side of the origin. A block stores the first 64-bit words of all its codes, then the second words, and so

@@ -1,6 +1,6 @@
 """Renders pages that need JavaScript in headless Chromium, which reaches the web only through the egress proxy.
 
-Chromium never runs unconfined as root: then bubblewrap confines it, else its own sandbox.
+As root, Chromium runs only confined by bubblewrap; otherwise its own sandbox confines it.
 """
 
 import asyncio

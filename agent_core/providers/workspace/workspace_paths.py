@@ -25,7 +25,7 @@ LIMITS = Limits()
 
 
 def split_path(path: str) -> tuple[str, ...]:
-    """The parts of a path; none for the workspace itself. Raise OutsideWorkspace on traversal, else CommandError."""
+    """The parts of a path; empty for the workspace itself. Raise OutsideWorkspace on traversal, else CommandError."""
     if path.startswith("/") or "\0" in path or ".." in path.split("/"):
         raise OutsideWorkspace(path)
     parts = tuple(name for name in path.split("/") if name not in ("", "."))
