@@ -119,7 +119,7 @@ DEFAULT_OPTIONS = CoreOptions()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Core:
-    """Everything that a host calls. `engine.run(loop.advance)` keeps the agents going until it is cancelled."""
+    """What a host calls. `engine.run(loop.advance)` advances the agents until it is cancelled."""
 
     database: Database
     clock: Clock

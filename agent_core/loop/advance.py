@@ -4,7 +4,7 @@
         ▲                             └─ covered by a lease ───────────►┘                        │
         └────────────────────────────────────────────────────────────────────────────────────────┘
 
-The process may die after any step: the saved state says which step comes next.
+The process may end after any step: the saved state determines the next step.
 """
 
 import asyncio
@@ -73,9 +73,9 @@ class AgentLoop:
             await self._surface_of(agent).announce_lost_thread(agent, reason)
 
     async def pause(self, agent_id: AgentId, reason: str, *, loses_thread: bool = False) -> Agent:
-        """Pause the agent with a reason for the thread, unless it is at rest already; return it as saved.
+        """Pause the agent, unless it is at rest already, and post the reason in the thread; return the agent as saved.
 
-        `loses_thread` also removes its thread, so that Resume opens another.
+        With `loses_thread`, the agent loses its thread, so that Resume opens another.
         """
 
         async def act(work: UnitOfWork) -> Agent:
@@ -194,7 +194,7 @@ class AgentLoop:
             return await self._run_and_pay(
                 claim, agent, turn, lambda tracker: live_output.run(run(agent, turn.call, tracker))
             )
-        except asyncio.CancelledError:  # by Stop, which saved only the output shown last
+        except asyncio.CancelledError:  # by Stop, which saved the output only as far as it was shown
             if live_output.newest:
                 outside = self.runner.commands.may_return_untrusted(turn.call.name, agent)
                 await claim.save_stopped_output(turn.id, live_output.newest, outside=outside)

@@ -77,7 +77,7 @@ class AgentClaim:
             await self.save_and_present(_keep_unchanged)
 
     async def save_and_present(self, step: Step) -> Outcome:
-        """Apply `step` to the agent as it is in the database, save the outcome in one unit of work, then show it.
+        """Apply `step` to the agent in the database, save the outcome in one unit of work, then show the outcome.
 
         Raise Superseded if another worker took the agent.
         """

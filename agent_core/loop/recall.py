@@ -56,15 +56,15 @@ async def recall_memories(
         vectors = await memory.embed([each.text for each in fresh], tracker)
         placed = dict(zip(fresh, vectors, strict=True))
         await memory.add_to_index(agent, placed)
-        is_useful, newest = _may_be_shown(memory, agent), placed[_newest(fresh)]
+        is_useful, newest = _is_search_useful(memory, agent), placed[_newest(fresh)]
         found = await memory.nearest(agent, newest, SEARCH_RESULTS) if is_useful else ()
     except MemoryAway as away:
         return Recall(upto=upto, fresh=fresh, away=str(away))
-    hidden, offered = _out_of_sight(found, agent)
+    hidden, offered = _hidden_and_offered(found, agent)
     return Recall(upto=upto, fresh=fresh, placed=placed, hidden=hidden, offered=offered)
 
 
-def _may_be_shown(memory: LongTermMemory, agent: Agent) -> bool:
+def _is_search_useful(memory: LongTermMemory, agent: Agent) -> bool:
     """Whether a search helps: turns were summarised, the embedder is semantic, and another memory may be offered."""
     has_room = len(agent.recalled) < MAX_RECALLED_BETWEEN_SUMMARIES
     return agent.digest.upto > 0 and memory.embedder.is_semantic and has_room
@@ -84,7 +84,7 @@ def _newest(fresh: Sequence[Memory]) -> Memory:
     return next(each for each in fresh if each.turn == fresh[-1].turn)
 
 
-def _out_of_sight(found: Sequence[Recalled], agent: Agent) -> tuple[tuple[Recalled, ...], tuple[Recalled, ...]]:
+def _hidden_and_offered(found: Sequence[Recalled], agent: Agent) -> tuple[tuple[Recalled, ...], tuple[Recalled, ...]]:
     """`Recall.hidden` and `Recall.offered`; each memory is offered once between two summaries."""
     in_sight = [one.likeness for one in found if one.memory.turn > agent.digest.upto]
     hidden = tuple(one for one in found if one.memory.turn <= agent.digest.upto)

@@ -147,7 +147,7 @@ def wait_for(helpers: Sequence[str], outcome: Outcome, now: datetime) -> Outcome
 
 
 def bill(agent: Agent, turn: Turn, spent: Mapping[CallKind, Usage]) -> tuple[Agent, Turn]:
-    """Charge the agent for the model calls of its command, and add them to the command's turn."""
+    """Charge the agent for the model calls of its command, and add their usage to the command's turn."""
     paid = agent.pay(spent)
     return replace(paid, unbilled=agent.unbilled), replace(turn, usage=turn.usage + sum(spent.values(), Usage()))
 
@@ -168,7 +168,7 @@ def end_lease(agent: Agent, why: str, now: datetime) -> tuple[Agent, tuple[Notic
 
 
 def _file_notices(agent: Agent, turn: Turn, now: datetime) -> tuple[Notice, ...]:
-    """A notice for each file that the command produced, which posts the file in the thread."""
+    """For each file that the command produced, a notice with which the file is posted in the thread."""
     files = turn.result.files if isinstance(turn.result, Succeeded) else ()
     caption = f"{agent.name} · turn {turn.number}"
     return tuple(Notice.to(agent, "file", f"{caption}: {file}", now, file=file) for file in files)

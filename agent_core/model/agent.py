@@ -147,12 +147,12 @@ class Agent:
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether it does nothing until a person resumes it."""
+        """Whether the agent does nothing until a person resumes it."""
         return isinstance(self.status, Paused | Stopped | Finished)
 
     @property
     def is_tainted(self) -> bool:
-        """Whether it ever read untrusted content. Agents saved before 0.1 have only `exposed`."""
+        """Whether the agent ever read untrusted content. Agents saved before 0.1 have only `exposed`."""
         return self.tainted or self.exposed
 
     def expose(self) -> Self:

@@ -119,8 +119,8 @@ def replace_lone_surrogates(value: object) -> object:
 
 def call_digest(call: CommandCall, preview: Preview | None) -> str:
     """The first 128 bits of a SHA-256 over a call and its preview's target and basis: short enough for a button."""
-    stood_on = [preview.target, preview.basis] if preview else []
-    return text_digest("\0".join([call.canonical, *stood_on]))
+    shown_state = [preview.target, preview.basis] if preview else []
+    return text_digest("\0".join([call.canonical, *shown_state]))
 
 
 def text_digest(text: str) -> str:

@@ -11,10 +11,7 @@ from agent_core.model.command import GUARDED_CLASSES, RISK_CLASSES, RiskClass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
-    """`left` of `total` commands of these classes may run.
-
-    Each command that runs counts, whether it succeeds or fails.
-    """
+    """`left` of `total` commands of these classes may run. Each command counts, whether it succeeds or fails."""
 
     granted_by: Actor
     granted_at: datetime

@@ -24,7 +24,6 @@ class Memory:
 
     @classmethod
     def of(cls, text: str, *, source: str, at: datetime, turn: int = 0) -> Self:
-        """A new memory."""
         return cls(id=MemoryId(new_id(at)), text=text, source=source, at=at, turn=turn)
 
 

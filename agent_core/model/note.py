@@ -28,7 +28,7 @@ QUESTION_MARKS = ("?", "？", "؟", "⸮", "\u037e")  # the last is the Greek qu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """A reply that a person wrote. `taken_into` is the turn whose thinking read it."""
+    """A reply that a person wrote. `taken_into` is the turn whose prompt included the note."""
 
     id: NoteId
     agent_id: AgentId

@@ -31,7 +31,10 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """The command may have run in part. `by` stopped it; None if the process died. `output` is its output so far."""
+    """The command may have run in part. `output` is the output until then.
+
+    `by`: the person who stopped the command; None if the process died.
+    """
 
     by: Actor | None = None
     output: str = ""

@@ -19,7 +19,7 @@ class SeenProposal:
     written_at: datetime | None = None
 
     def follows(self, turn: Turn) -> bool:
-        """Whether the reply may refer to the turn as it is now: enough to reject it, not to approve it."""
+        """Whether the reply may refer to the turn as it is now: enough to reject the turn, not to approve it."""
         if self.hashes is not None or self.written_at is None:
             return self.hashes is None or turn.control_hash in self.hashes
         return self.written_at >= (turn.asked_at or turn.proposed_at)

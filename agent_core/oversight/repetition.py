@@ -1,4 +1,4 @@
-"""Loop detection: finds an agent that repeats the same step with the same outcome. Pure functions of its turns."""
+"""Loop detection: finds an agent that repeats the same step with the same outcome. Pure functions of turns."""
 
 import re
 from collections.abc import Sequence

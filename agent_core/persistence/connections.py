@@ -175,7 +175,7 @@ class ThreadConnections:
 
 @contextmanager
 def transaction(connection: Connection) -> Iterator[None]:
-    """A transaction that commits at the end, and rolls back after an error. On SQLite it is the only writer."""
+    """A transaction that commits at the end, and rolls back after an error. On SQLite it locks out other writers."""
     connection.exec_driver_sql(BEGIN[connection.dialect.name])
     try:
         yield

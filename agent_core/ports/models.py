@@ -29,7 +29,7 @@ class LanguageModel(Protocol):
 
     @property
     def default_model(self) -> str:
-        """The model for agents that name none; "" while it is not known."""
+        """The model for agents that name none; "" until it is found out."""
 
     async def complete(
         self,

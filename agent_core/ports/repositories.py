@@ -83,7 +83,7 @@ class Turns(Protocol):
         """Save a new turn."""
 
     def save(self, turn: Turn) -> None:
-        """Save a turn that was read in this unit of work. The address of its card is not saved here."""
+        """Save a turn that was read in this unit of work. Only `mark_shown` saves the address of the card."""
 
     def mark_shown(self, turn: Turn, address: str, at: datetime) -> None:
         """Record that the card at `address` shows the turn's present stage, since `at`. Never conflicts."""
@@ -142,7 +142,8 @@ class Installations(Protocol):
 class Memories(Protocol):
     """Long-term memories with their vectors, the source of truth for every index. Reads are limited to one agent.
 
-    `index_key` names an embedder and an index together. A memory has at most one vector, for one index key.
+    `index_key` names an embedder and an index together. A memory has at most one vector, which belongs to one index
+    key.
     """
 
     async def of(self, agent: Agent, *, most: int, before: MemoryId | None = None) -> tuple[Memory, ...]:

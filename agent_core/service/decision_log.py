@@ -149,7 +149,7 @@ class _LogReader:
         return replace(entry, outcome=end.outcome, detail=end.detail) if end else entry
 
     async def _end_of(self, start: AuditEntry) -> AuditEntry | None:
-        """The end of a command before its turn was run again, or None while it runs."""
+        """The end that follows this start and precedes the turn's next start; None while the command runs."""
         last, end = start, None
         while True:
             async with self.database.begin() as work:

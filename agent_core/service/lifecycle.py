@@ -192,7 +192,7 @@ def _status_after(turn: Turn | None) -> Awaiting | Acting | Thinking:
 
 
 async def record_end_of_deleted(work: UnitOfWork, agent: Agent, by: Actor, at: datetime) -> None:
-    """Append to the decision log that deleting the agent ends its running command."""
+    """If a command is running, append to the decision log that deleting the agent ends it."""
     turn = await newest_turn(work, agent)
     if turn and turn.state in ("running", "interrupted"):
         work.audit.append(AuditEntry.of_end(agent, turn.stop(by, at), at))

@@ -20,7 +20,7 @@ Change: TypeAlias = Callable[[UnitOfWork, Agent], Awaitable[Agent]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionalService:
-    """The ports that every service needs, and the ways to save with them."""
+    """The ports that every service needs, and methods that save with them."""
 
     database: Database
     waker: Waker

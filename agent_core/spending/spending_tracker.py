@@ -47,7 +47,6 @@ class SpendingTracker:
             self.held -= estimate or FREE
 
     def record(self, kind: CallKind, usage: Usage) -> None:
-        """Record the usage of a call."""
         self.spent[kind] = self.spent.get(kind, Usage()) + usage
 
     def settle(self) -> dict[CallKind, Usage]:

@@ -132,7 +132,7 @@ class Stage:
         return Origin(by=by, channel=CHANNEL, delivery=delivery)
 
     async def create(self, *goals: str, **draft: Any) -> Agent:
-        """Create an agent of Ana's, and advance it until it asks people or is at rest."""
+        """Create an agent of Ana, and advance it until it asks people or is at rest."""
         agent = await self.service.create(
             AgentDraft(name="Clerk", goals=goals or ("Write a file",), **draft), self.origin()
         )

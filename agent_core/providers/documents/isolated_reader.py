@@ -20,7 +20,7 @@ BROKEN, SLOW = "broken", "slow"
 async def read_isolated(worker: Path, *arguments: str, given: bytes, seconds: float) -> object:
     """Run the worker with `given` on stdin and return its JSON.
 
-    {"fault": BROKEN} if it failed, {"fault": SLOW} if it was killed for time or output size.
+    If the worker failed, return {"fault": BROKEN}; if it was killed for time or output size, {"fault": SLOW}.
     """
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", str(worker), *arguments),

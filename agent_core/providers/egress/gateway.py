@@ -115,7 +115,7 @@ class EgressGateway:
             try:
                 async with asyncio.timeout(self.timeouts.connect):
                     return await asyncio.open_connection(str(address), admitted.target.port)
-            except OSError:  # and TimeoutError, which is one
+            except OSError:  # TimeoutError is an OSError
                 continue
         raise CommandError(f"{admitted.target.host} cannot be reached.")
 

@@ -170,7 +170,7 @@ def _ipv4(name: str, url: str) -> IPv4Address | None:
 
 
 def _number(part: str) -> int:
-    """The value of one part; -1 if it is no number."""
+    """The value of one part; -1 if the part is not a number."""
     if not NUMBER_PART.fullmatch(part):
         return -1
     try:

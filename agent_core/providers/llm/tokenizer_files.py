@@ -24,7 +24,7 @@ UNREADABLE = (OSError, EOFError, zlib.error)
 class EncodingFile:
     """Token ranks of an encoding, and the pattern that splits text before the merge.
 
-    `file` is its name in a folder: the SHA-1 of its URL, as in tiktoken's cache.
+    `file`: the file's name in a folder, the SHA-1 of its URL as in tiktoken's cache.
     """
 
     name: str

@@ -188,7 +188,7 @@ class DockerBackend:
         yield from ("--memory", str(limits.memory_bytes), "--memory-swap", str(limits.memory_bytes))
         yield from ("--shm-size", str(limits.scratch_bytes))
         sizes = f"size={limits.scratch_bytes},nr_inodes={limits.scratch_files},mode=1777"
-        yield from ("--tmpfs", f"/tmp:rw,nosuid,nodev,{sizes}")  # noqa: S108 - inside it is its own
+        yield from ("--tmpfs", f"/tmp:rw,nosuid,nodev,{sizes}")  # noqa: S108 - the container's own /tmp
         for limit, most in limits.rlimits(self.file_bytes).items():
             yield from ("--ulimit", f"{limit}={most}")
         yield from ("--env", "HOME=/tmp", "--env", "LANG=C.UTF-8")

@@ -61,7 +61,7 @@ class BackgroundProcess:
             timeout.cancel()
 
     async def end(self) -> Background:
-        """Kill it if it runs."""
+        """Kill the program if it runs."""
         self.task.cancel()
         await asyncio.wait([self.task])
         await self.supervisor.process.kill()  # a task cancelled before its first step did not kill it

@@ -51,17 +51,15 @@ class LatestIds:
 
     @property
     def greatest(self) -> MemoryId | None:
-        """The greatest id."""
         return self._ids[-1] if self._ids else None
 
     @property
     def second_greatest(self) -> MemoryId | None:
-        """The second greatest id."""
         return self._ids[-2] if len(self._ids) > 1 else None
 
     @property
     def smallest(self) -> MemoryId | None:
-        """The smallest id that is remembered; None if all ids are remembered."""
+        """The smallest remembered id; None if all ids are remembered."""
         return self._ids[0] if len(self._ids) == MAX_LATEST_IDS else None
 
     def unknown(self, rows: Sequence[tuple[MemoryId, Vector]]) -> list[tuple[MemoryId, Vector]]:

@@ -147,7 +147,7 @@ class PineconeIndex:
         return self._index
 
     async def _find_or_create(self, client: "AsyncPinecone", dimension: int) -> str:
-        """Host of the index once it is ready; "" if it does not exist. Created if `dimension` is not 0."""
+        """The host of the index once ready; "" without an index. If `dimension` is not 0, the index is created."""
         found = await _describe(client, self.index)
         if not found and dimension:
             await _make(client, self.index, dimension)

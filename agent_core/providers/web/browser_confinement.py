@@ -78,7 +78,7 @@ def _probe(bubblewrap: str) -> None:
 
 @asynccontextmanager
 async def start_confined(program: str, proxy: EgressProxy, home: Path) -> AsyncIterator[Path]:
-    """The path of a script that starts the browser confined, with the proxy at its own port.
+    """Serve the proxy inside the confinement; yield a script that starts the browser there.
 
     `home` is a folder that only this process can enter.
     """

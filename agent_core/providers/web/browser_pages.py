@@ -165,7 +165,7 @@ async def _browser(proxy: EgressProxy) -> "AsyncIterator[Browser]":
 
 @asynccontextmanager
 async def _program(proxy: EgressProxy, home: Path) -> AsyncIterator[str]:
-    """The path of Chromium, or of the script that confines it; raise CommandError if that is not possible."""
+    """The path of Chromium, or of the script that confines it; raise CommandError if confinement is impossible."""
     if not is_needed():
         yield chromium()
         return

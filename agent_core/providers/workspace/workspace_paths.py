@@ -71,7 +71,7 @@ def is_file_error(path: str) -> CommandError:
 
 
 def require_fits(path: str, *, size: int, other_bytes: int, other_files: int, limits: Limits) -> None:
-    """Raise CommandError unless a file of that size fits beside the others."""
+    """Raise CommandError unless a file of that size fits into the workspace beside the other files."""
     if size > limits.file_bytes:
         raise CommandError(f"{path} would hold {size:,} bytes; a file may hold at most {limits.file_bytes:,}.")
     if other_bytes + size > limits.workspace_bytes:
