@@ -67,7 +67,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Digest:
-    """The summary that replaces the turns up to number `upto` in the prompt, with memories to offer beside it."""
+    """The summary that replaces the turns up to number `upto` in the prompt, with memories found when it was made."""
 
     upto: int = 0
     summary: str = ""

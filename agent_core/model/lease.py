@@ -20,7 +20,6 @@ class Lease:
     classes: tuple[RiskClass, ...]
 
     def covers(self, risks: tuple[RiskClass, ...]) -> bool:
-        """Whether the lease covers all these classes."""
         return set(risks) <= set(self.classes)
 
     def without_guarded(self) -> Self:

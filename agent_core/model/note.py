@@ -40,7 +40,6 @@ class Note:
 
     @classmethod
     def to(cls, agent: Agent, text: str, *, by: Actor, at: datetime) -> Self:
-        """A new note in the agent's thread."""
         return cls(id=NoteId(new_id(at)), agent_id=agent.id, channel=agent.channel, by=by, at=at, text=text)
 
 
@@ -64,7 +63,6 @@ class Notice:
 
     @classmethod
     def to(cls, agent: Agent, kind: NoticeKind, text: str, at: datetime, *, file: str = "") -> Self:
-        """A new notice for the agent's thread."""
         told = cls(id=NoticeId(new_id(at)), agent_id=agent.id, channel=agent.channel, at=at, kind=kind, text=text)
         return replace(told, file=file)
 

@@ -145,7 +145,6 @@ class Turn:
         return replace(self, state="running", started_at=at, run_preview=preview if self.is_edited else None)
 
     def finish(self, result: Result, at: datetime) -> Self:
-        """End the command with this result."""
         return replace(self, state="done", result=result, ended_at=at, remark="", live="")
 
     def stop(self, by: Actor, at: datetime, *, outside: bool = False) -> Self:

@@ -87,7 +87,7 @@ class SqlRepository:
 
 
 def agent_values(agent: Agent) -> dict[str, Any]:
-    """The parameters that limit a statement to an agent."""
+    """The parameters of statements on the records of one agent."""
     return {"of_agent": agent.id, "in_channel": agent.channel.key}
 
 

@@ -69,7 +69,6 @@ class TokenRoom:
     count: Callable[[str], int]
 
     def taken_by(self, messages: Iterable[Message]) -> int:
-        """The tokens that these messages take in a prompt."""
         return sum(TOKENS_PER_MESSAGE + self.count(message.content) for message in messages)
 
 

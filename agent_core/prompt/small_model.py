@@ -132,7 +132,7 @@ class PromptBuilder:
         return PackedPrompt(found, fewest) if found else None
 
     def user_text(self, measure: SmallModelLimits, steps: int) -> str:
-        """The user message with so many of the older steps."""
+        """The user message with this many of the older steps."""
         parts = (
             _goals(self.situation),
             self._steps_text(measure, steps),

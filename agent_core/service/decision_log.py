@@ -91,7 +91,6 @@ class DecisionLog:
         return self._reading(origin, wanted, "").rows(None)
 
     async def with_cards(self, entries: Sequence[AuditEntry]) -> tuple[LogRow, ...]:
-        """The rows with the addresses of their cards."""
         async with self.database.begin() as work:
             return tuple([LogRow(entry, await _card_of(work, entry)) for entry in entries])
 

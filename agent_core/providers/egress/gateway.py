@@ -28,7 +28,6 @@ Resolve: TypeAlias = Callable[[str], Awaitable[Sequence[str]]]
 
 
 async def resolve_by_system(host: str) -> Sequence[str]:
-    """Resolve a host name with the operating system's resolver."""
     found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
     return [str(entry[4][0]) for entry in found]
 

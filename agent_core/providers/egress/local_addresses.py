@@ -50,7 +50,6 @@ def read_local_addresses() -> LocalAddresses:
 
 
 def read_interfaces() -> LocalAddresses:
-    """Addresses and networks of the interfaces."""
     import psutil  # imported late
 
     own, attached = set[Network](), set[Network]()

@@ -60,7 +60,6 @@ class EgressProxy:
 
     @property
     def is_over_limit(self) -> bool:
-        """Whether more than `max_bytes` were received."""
         return self.received_bytes > self.max_bytes
 
     def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -52,7 +52,6 @@ class Target:
 
     @property
     def url(self) -> str:
-        """The canonical URL."""
         return f"{self.scheme}://{self.netloc}{self.path_and_query}"
 
     @property
@@ -94,7 +93,6 @@ def display_host(url: str) -> str:
 
 
 def url_error(url: str, why: str) -> CommandError:
-    """The error for a refused URL."""
     shown = url if len(url) <= MAX_SHOWN_CHARACTERS else f"{url[:MAX_SHOWN_CHARACTERS]}…"
     return CommandError(f"{shown!r} is refused: {why}.")
 

@@ -152,7 +152,6 @@ class OpenAIModel:
         return self._windows.of(model or self.model or default)
 
     def price(self, usage: Usage, model: str) -> Decimal | None:
-        """US dollars, or None if no price is known."""
         return self.prices.of(usage, model or self.model or DEFAULT_MODEL)
 
     async def _request(self, request: dict[str, object], call_options: CallOptions) -> object:

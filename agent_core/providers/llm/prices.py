@@ -18,7 +18,6 @@ PRICE_UNIT = Decimal("0.000000001")
 
 
 def is_loopback(base_url: str) -> bool:
-    """Whether the URL's host is this machine."""
     host = urlsplit(base_url).hostname or ""
     try:
         return ip_address(host).is_loopback

@@ -187,7 +187,7 @@ def _find_step(turn: RehearsalPast, steps: Sequence[RehearsalStep], known: Mappi
 
 
 def _remarks(last: Sequence[RehearsalPast], trigger: str, *, is_more: bool) -> list[str]:
-    """Remarks on a rejection and on messages from people."""
+    """Sentences on a rejection and on what people wrote."""
     then = "so I go on with the next step." if is_more else "and I have no other step."
     was_rejected = bool(last) and last[-1].outcome == "rejected"
     lines = [last[-1].why, f"I am a script: I cannot rethink, {then}"] if was_rejected else []
@@ -236,7 +236,6 @@ def _finish(steps: Sequence[RehearsalStep], settled: Mapping[int, RehearsalPast]
 
 
 def _summary_line(step: RehearsalStep, turn: RehearsalPast) -> str:
-    """A summary line for a step."""
     title, why = step.action.title, f" ({turn.why})" if turn.why else ""
     if step.why_idle:
         return f"- {title}"

@@ -142,7 +142,6 @@ def _loading_seconds(answer: ServiceReply) -> float | None:
 
 
 def _json_field(body: bytes, name: str) -> object:
-    """A field of a JSON object, or None."""
     try:
         answer = json.loads(body)
     except (ValueError, RecursionError):

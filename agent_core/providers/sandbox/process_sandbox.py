@@ -40,7 +40,6 @@ class BackgroundProcess:
 
     @property
     def state(self) -> Background:
-        """The present state."""
         if not self.task.done():
             return replace(self.record, output=self.supervisor.output.text)
         if self.task.cancelled():
@@ -61,7 +60,6 @@ class BackgroundProcess:
             timeout.cancel()
 
     async def end(self) -> Background:
-        """Kill the program if it runs."""
         self.task.cancel()
         await asyncio.wait([self.task])
         await self.supervisor.process.kill()  # a task cancelled before its first step did not kill it

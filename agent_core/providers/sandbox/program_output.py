@@ -35,7 +35,7 @@ class ProgramOutput:
         return f"{head}\n(… {omitted:,} bytes are left out here …)\n{_text(_drop_partial_character(tail))}"
 
     def newest(self, most: int = LIVE_CHARACTERS) -> str:
-        """The last characters."""
+        """The last `most` characters."""
         kept = self._head + self._tail if len(self._tail) < most * 4 else self._tail
         return _text(_drop_partial_character(kept[-most * 4 :]))[-most:]
 

@@ -53,7 +53,6 @@ class ProcessSupervisor:
         return ProgramRun(exit_code=code, output=self.output.text, ended_because=cleared or why)
 
     async def _capture_output(self) -> str:
-        """Capture the output, up to the limit."""
         while chunk := await self.process.output.read(CHUNK_BYTES):
             self.output.add(chunk)
             self.has_output.set()

@@ -95,7 +95,6 @@ class EmbeddedIndex:
         """Do nothing: the next search finds that the database has fewer vectors."""
 
     async def drop(self, space: MemorySpace) -> None:
-        """Drop the cached vectors and delete the files."""
         for store_key in [store_key for store_key in {*self._stores, *self._locks} if store_key.space == space]:
             async with self._lock(store_key):
                 self._evict(store_key)

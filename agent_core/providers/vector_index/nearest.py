@@ -161,7 +161,6 @@ class SignCodes:
             codes = codes[free:]
 
     def truncate(self, count: int) -> None:
-        """Truncate to the first `count` codes."""
         self._count = count
         del self._blocks[-(-count // BLOCK_VECTORS) :]
 

@@ -38,7 +38,6 @@ def split_path(path: str) -> tuple[str, ...]:
 
 
 def split_file_path(path: str) -> tuple[str, ...]:
-    """The parts of a path to a file."""
     parts = split_path(path)
     if not parts or path.endswith(("/", "/.")):
         raise CommandError(f"{path!r} names no file.")
