@@ -112,7 +112,7 @@ class AgentLoop:
         return self.surfaces[agent.channel.surface]
 
     async def _run_steps(self, claim: AgentClaim) -> None:
-        agent = await claim.catch_up()
+        agent = await claim.show_pending()
         for question in claim.questions:
             agent = await self._answerer.answer(claim, agent, question)
         while True:

@@ -50,7 +50,7 @@ class AgentClaim:
         """The fence of this claim: one above that of `agent`."""
         return self.agent.fence + 1
 
-    async def catch_up(self) -> Agent:
+    async def show_pending(self) -> Agent:
         """Open the thread if there is none, and show what was saved but not shown; return the agent as it is now.
 
         If an agent lost its thread, Resume opens a new one, and an open proposal is shown there again.

@@ -84,7 +84,7 @@ class LongTermMemory:
         async with _timeout():
             await self.index.add(MemorySpace.of(agent), self.index_key, tuple(vectors.items()))
 
-    async def catch_up(self, agent: Agent, tracker: SpendingTracker) -> int:
+    async def index_batch(self, agent: Agent, tracker: SpendingTracker) -> int:
         """Index up to 64 memories that have no vector for the current index key; return how many."""
         async with self.database.begin() as work:
             unindexed = await work.memories.list_unindexed(agent, self.index_key, most=INDEX_BATCH)

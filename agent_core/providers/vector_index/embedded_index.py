@@ -140,7 +140,7 @@ class EmbeddedIndex:
         for _ in range(MAX_ATTEMPTS):
             if store.changes == changes:
                 break
-            more = await self._catch_up_store(agent, store_key, store, changes)
+            more = await self._append_new(agent, store_key, store, changes)
             if more is None:  # only once: further rebuilds would not help while others write
                 store = await self._rebuild(agent, store_key, changes)
                 break
@@ -162,7 +162,7 @@ class EmbeddedIndex:
                 await self._run(store.clear)
         return store
 
-    async def _catch_up_store(
+    async def _append_new(
         self, agent: Agent, store_key: StoreKey, store: VectorStore, changes: MemoryChanges
     ) -> "VectorStore | None":
         """Append the new vectors; None if vectors were removed or inserted elsewhere, so that a rebuild is needed."""
