@@ -1,4 +1,4 @@
-"""The composition of the core: one typed function that `bot`, the tests' stage, the benchmarks and embedders call.
+"""The composition of the core: one typed function that `bot`, the tests, the benchmarks and embedding programs call.
 
 A host gives a database, a model, surfaces and workspaces, and gets services, a loop and an engine that belong together.
 What a host leaves out has a default that works on one machine without accounts: the system's clock, estimated token
@@ -94,10 +94,12 @@ def basic_commands(parts: CommandParts) -> Commands:
 class CoreOptions:
     """What an operator chooses.
 
-    `default_budget` is in US dollars; `continuous_limit` is the most commands that one decision may let run unasked.
-    None is no limit for both. `fast_model` makes summaries and repairs, "" the agent's own model. `history_tokens` is
-    the size of the history at which older turns are summarised. The first of `hooks` is the outermost.
-    `price_setting` and `commands_setting` name the settings of prices and of switched-off commands in error messages.
+    `default_budget`: in US dollars; None is no limit.
+    `continuous_limit`: the most commands that one decision may let run unasked; None is no limit.
+    `fast_model`: the model for summaries and repairs; if empty, the agent's own model.
+    `history_tokens`: older turns are summarised when the history takes more.
+    `price_setting`, `commands_setting`: names of settings, for error messages.
+    `hooks`: the first is the outermost.
     """
 
     default_budget: Decimal | None = None
@@ -117,7 +119,7 @@ DEFAULT_OPTIONS = CoreOptions()
 
 @dataclass(slots=True, kw_only=True)
 class Core:
-    """Everything that a host calls. `engine.run(loop.advance)` keeps the agents going until it is cancelled."""
+    """What a host calls. `engine.run(loop.advance)` advances the agents until it is cancelled."""
 
     database: Database
     clock: Clock
@@ -169,7 +171,7 @@ class Core:
 
 
 class _Foundation:
-    """What loop and services share."""
+    """What the loop and the services share."""
 
     def __init__(self, ports: CorePorts, commands: CommandFactory, options: CoreOptions) -> None:
         database, clock, surfaces = ports.database, ports.clock, tuple(each.name for each in ports.surfaces)

@@ -62,7 +62,7 @@ class NotAllowed(PersonError):
 
 
 class AlreadyDecided(PersonError):
-    """Another decision was first: `verb` is what became of the turn (approved, rejected, withdrawn)."""
+    """Another decision was first: `verb` says which (approved, rejected, withdrawn)."""
 
     def __init__(self, verb: str, by: str, at: datetime) -> None:
         self.verb, self.by, self.at = verb, by, at
@@ -70,7 +70,7 @@ class AlreadyDecided(PersonError):
 
 
 class ChangedSinceShown(PersonError):
-    """The control shows another state of the turn, so nothing was decided. `remark` says what changed."""
+    """The pressed control shows an older state of the turn, so nothing was decided. `remark` says what changed."""
 
     def __init__(self, number: int, remark: str = "") -> None:
         self.number, self.remark = number, remark
@@ -143,7 +143,7 @@ class ThreadGone(SurfaceError):
 
 
 class Conflict(SignoffError):
-    """A record read in this unit of work was saved by another one; nothing was saved."""
+    """Another unit of work saved a record that this one read; this one saved nothing."""
 
 
 class NewerTables(SignoffError):

@@ -34,7 +34,7 @@ Notify: TypeAlias = Callable[[str], None]
 
 
 class HeadlessSurface:
-    """A `ChatSurface` that shows nothing: proposals go to the `Decide` function, and results are in the database."""
+    """A `ChatSurface` that shows nothing: `Decide` gets the proposals, and the database has the results."""
 
     name: SurfaceName = "web"
 
@@ -43,7 +43,7 @@ class HeadlessSurface:
         return ThreadRef(agent.channel, agent.id)
 
     async def show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> str:
-        """Show nothing; the address is the turn's id."""
+        """Show nothing; return the turn's id as the card's address."""
         return turn.id
 
     async def notice(self, agent: Agent, notice: Notice, *, may_exist: bool) -> None:
@@ -53,7 +53,7 @@ class HeadlessSurface:
         """Show nothing: `core.views.agent` has the status."""
 
     async def announce_lost_thread(self, agent: Agent, reason: str) -> None:
-        """Do nothing: such a thread cannot be lost."""
+        """Do nothing: threads of this surface cannot be lost."""
 
     async def upload(self, agent: Agent, filename: str, data: bytes) -> None:
         """Do nothing: the file is in the agent's workspace."""
@@ -65,7 +65,7 @@ class HeadlessSurface:
 
 @asynccontextmanager
 async def open_core(folder: Path, *, base_url: str, api_key: str = "", model: str = "") -> AsyncIterator[Core]:
-    """A core on SQLite and files in `folder`, which survive a restart, and on any OpenAI-compatible endpoint.
+    """A core on any OpenAI-compatible endpoint. SQLite and files in `folder` survive a restart.
 
     `model` "" uses the only model that the endpoint lists.
     """
@@ -108,11 +108,11 @@ async def run_agent(
     max_outage_seconds: float = MAX_OUTAGE_SECONDS,
     origin: Origin = HOST,
 ) -> Agent:
-    """Create an agent and run it until it finishes, pauses or is stopped; return it as it is then.
+    """Create an agent and run it until it finishes, pauses or is stopped; return its last state.
 
-    `decide` is asked for each proposal of the agent and of its helpers, and the decision is recorded as that of the
-    person in `origin`. An approval counts for exactly the turn that `decide` was given. `notify` gets a sentence each
-    time that the model could not be reached, with the time of the next try.
+    `decide` is asked for each proposal of the agent and of its helpers. The decision is recorded under the person in
+    `origin`. An approval counts only for the turn that `decide` was given. `notify` gets a sentence each time that the
+    model could not be reached, with the time of the next try.
 
     Raise InvalidInput for a draft with faults. Raise ModelUnavailable, with the agent paused, when the model could not
     be reached for `max_outage_seconds`.
@@ -134,7 +134,7 @@ async def run_agent(
 
 @dataclass(slots=True, kw_only=True)
 class _Outage:
-    """Since when an agent cannot reach its model. `announced` holds agent and number of each failed try."""
+    """Since when the model cannot be reached. `announced`: agent and try number of each announced try."""
 
     clock: Clock
     notify: Notify
@@ -159,7 +159,7 @@ class _Outage:
 
     @property
     def seconds_left(self) -> float:
-        """Seconds until the run is given up, `max_seconds` without an outage."""
+        """Seconds until the run is given up: `max_seconds` while the model can be reached."""
         passed = self.clock.now() - self.since if self.since else timedelta()
         return self.max_seconds - passed.total_seconds()
 
@@ -170,9 +170,9 @@ class _Outage:
 
 @asynccontextmanager
 async def _run_engine(core: Core) -> AsyncIterator[Callable[[_Outage], Awaitable[None]]]:
-    """Run the engine inside the block.
+    """Run the engine inside the block, and yield a function that waits for its next step.
 
-    The given function waits until an agent has been advanced or the outage is too long, and raises the engine's error.
+    That function returns when an agent has been advanced or the outage is too long; it raises the engine's error.
     """
     advanced = asyncio.Event()
 

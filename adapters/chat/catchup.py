@@ -47,16 +47,17 @@ class CatchUp:
         """Read the replies of every active thread since the workspace's last event, oldest first in each."""
         async with self.lock:
             begun = self.context.clock.now()
-            heard = await self.context.inbound_log.until(self.surface, workspace) or begun - FIRST_READ_SPAN
+            received_until = await self.context.inbound_log.load_received_until(self.surface, workspace)
+            since = (received_until or begun - FIRST_READ_SPAN) - OVERLAP
             for agent in await self.context.views.list_with_thread(self.surface, begun - MAX_REST):
                 if agent.channel.workspace == workspace:
-                    await self._read_or_log(agent, heard - OVERLAP)
-            await self.context.inbound_log.note(self.surface, workspace, begun)
+                    await self._read_or_log(agent, since)
+            await self.context.inbound_log.save_received_until(self.surface, workspace, begun)
 
     async def keep_time(self, workspace: str) -> None:
         """Record that the workspace is read up to now."""
         async with self.lock:
-            await self.context.inbound_log.note(self.surface, workspace, self.context.clock.now())
+            await self.context.inbound_log.save_received_until(self.surface, workspace, self.context.clock.now())
 
     async def _read_all(self, workspaces: Callable[[], Awaitable[Iterable[str]]]) -> None:
         while True:

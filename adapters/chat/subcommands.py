@@ -47,7 +47,7 @@ async def run_subcommand(
     """Run the subcommand and return the answer for the person alone; raise PersonError if it is impossible."""
     match wanted:
         case NewFrom(draft):
-            filled = draft.like(await context.service.load_offered_draft(origin))
+            filled = draft.like(await context.service.load_agent_defaults(origin))
             return creation_text(await context.service.create(filled, origin))
         case Listing():
             return render.agents_message(await context.views.agents(origin.channel), link)

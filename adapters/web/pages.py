@@ -51,7 +51,7 @@ class Pages:
 
     async def new(self, request: web.Request) -> web.StreamResponse:
         """The form for a new agent; `?last` fills in the channel's last settings."""
-        last = await self.workspace.service.load_offered_draft(self.workspace.origin(request))
+        last = await self.workspace.service.load_agent_defaults(self.workspace.origin(request))
         given = fields_of(last) if last and "last" in request.query else {}
         return await new_agent_page(self.workspace, request, FormState(given), last=last)
 

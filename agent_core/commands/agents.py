@@ -121,7 +121,7 @@ class AgentCommands:
         return find_helper(await self.helpers.of(context.agent), key)
 
     async def _require_approved(self, key: str, context: CommandContext) -> Agent:
-        """The helper of that name or number; raise CommandError if it is not the one that people approved."""
+        """The helper of that name or number; raise CommandError unless people approved the call for this helper."""
         helper = await self._find(key, context)
         if context.approved_basis not in (None, helper.id):
             raise CommandError(f"{key} is another helper than the one that was approved, so nothing was done.")

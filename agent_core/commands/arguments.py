@@ -16,8 +16,8 @@ NUMBER = re.compile(r"[+-]?\d{1,18}(\.\d{1,18})?([eE][+-]?\d{1,2})?", re.ASCII)
 def fit_arguments(spec: CommandSpec, given: Arguments) -> Arguments:
     """The arguments under their proper names, with numbers and booleans converted from text where the schema asks.
 
-    Optional arguments that are null are dropped. Raise UnusableReply if two names of one argument have different
-    values.
+    Optional arguments that are null are dropped. Raise UnusableReply if an argument is given under two names with
+    different values.
     """
     properties = _properties(spec)
     names = {normalise_name(alias): name for alias, name in spec.aliases.items()} | {

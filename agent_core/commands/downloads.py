@@ -109,7 +109,7 @@ async def _new_folder(path: str, context: CommandContext) -> str:
 
 
 async def _write(cloned: ClonedRepository, folder: str, context: CommandContext) -> tuple[int, str]:
-    """The number of files that were written, and the reason why the others were not."""
+    """Write the files; return the number of written files, and the reason why the others were not written."""
     for number, (path, data) in enumerate(cloned.files):
         try:
             await context.files.write(f"{folder}/{path}", data)

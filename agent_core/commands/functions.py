@@ -133,7 +133,7 @@ async def _code(given: Code, context: CommandContext) -> str:
 
 
 def _suggestions(given: list[str] | str) -> list[str]:
-    """The suggestions, each on one line; raise CommandError for none, or too many or too long ones."""
+    """The suggestions, each on one line; raise CommandError if there are none, too many or too long ones."""
     lines = [" ".join(wish.split()) for wish in ([given] if isinstance(given, str) else given)]
     wishes = [wish for wish in lines if wish]
     if not wishes:

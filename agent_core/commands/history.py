@@ -1,4 +1,4 @@
-"""The command read_turn: past turns in full, which prompts only show the beginning of."""
+"""The command read_turn: shows a past turn in full. Prompts show only its beginning."""
 
 import json
 from dataclasses import dataclass

@@ -49,7 +49,7 @@ class Speech(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MediaCommands:
-    """A service that is None switches its command off; the sentence beside it says why."""
+    """A service that is None switches its command off; `no_images` and the like say why."""
 
     images: Images | None = None
     transcriber: Transcriber | None = None
@@ -154,7 +154,7 @@ async def _read_audio(filename: str, files: Files) -> bytes:
 
 
 def _image_suffix(data: bytes) -> str:
-    """The file extension for the image's signature, or ""."""
+    """The file extension for the image format that the first bytes show, or ""."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "webp"
     return next((ending for magic, ending in IMAGE_SIGNATURES if data.startswith(magic)), "")

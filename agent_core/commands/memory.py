@@ -46,7 +46,7 @@ class MemoryArguments(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class MemoryCommands:
-    """Every memory is shown with its source."""
+    """Results name the source of each memory."""
 
     memory: LongTermMemory
     clock: Clock

@@ -63,7 +63,7 @@ class PageNotes:
 
 @dataclass(frozen=True, slots=True)
 class PageCommands:
-    """Pages are untrusted content: material, never an instruction."""
+    """The text of pages is untrusted content."""
 
     web: Web
     metered_model: MeteredModel
@@ -105,7 +105,7 @@ class PageCommands:
         return await self.web.page(given.url, await load_sites(self.database, context))
 
     async def _answer_from(self, page: Page, question: str, context: CommandContext) -> str:
-        """The page's text if it is short, else what it says about the question."""
+        """The page's text if it is short, else the model's answer to the question from the page."""
         if len(page.text) <= MAX_UNSUMMARISED_CHARACTERS:
             return page.text or "The page holds no text."
         limit, count = self._part_limit(question, context)
@@ -148,7 +148,7 @@ class PageCommands:
         return await self.metered_model.ask(question, context.agent.model, context.tracker)
 
     def _part_limit(self, question: str, context: CommandContext) -> tuple[int, Callable[[str], int]]:
-        """The tokens that one part may have, and the counter of tokens."""
+        """The most tokens of one part, and the token counter."""
         room = self.metered_model.room(self.metered_model.name_for(context.agent.model, "summary"))
         limit = min(MAX_PART_TOKENS, room.tokens - TOKENS_PER_PROMPT - room.taken_by(part_messages(question, "")))
         if limit < MIN_PART_TOKENS:
@@ -165,7 +165,7 @@ async def load_sites(database: Database, context: CommandContext) -> Sites:
 
 
 def reached_hosts_text(hosts: Sequence[HostAddress]) -> str:
-    """The requested hosts with their IP addresses on one line, "" if none had a name."""
+    """One line with the requested hosts and their IP addresses; "" if no host was requested by name."""
     named = [f"{each.host} → {each.ip}" for each in hosts if each.host != each.ip]
     more = f", and {len(named) - MAX_HOSTS:,} more" if len(named) > MAX_HOSTS else ""
     return f"Asked: {', '.join(named[:MAX_HOSTS])}{more}" if named else ""

@@ -1,7 +1,7 @@
 """Commands that run programs in the sandbox, in the foreground and in the background.
 
-A program that fails or exceeds a limit is a failed command. Its output depends on the agent's folder, so it is
-untrusted content if the folder is tainted (`agent_core/oversight/untrusted_content.py`).
+A program that fails or exceeds a limit is a failed command. A program's output is untrusted content if the agent's
+folder is tainted (`agent_core/oversight/untrusted_content.py`), because it may come from the folder's files.
 """
 
 import shlex
@@ -63,7 +63,7 @@ class Process(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramCommands:
-    """`seconds` is the timeout of a program in the foreground, `left` that of one in the background."""
+    """`seconds` is the timeout of a program in the foreground, `left` the timeout of one in the background."""
 
     sandbox: Sandbox
     seconds: float = RUN_TIMEOUT_SECONDS

@@ -1,4 +1,4 @@
-"""Finds the modules that a Python file imports, and the files they may be in. Pure functions.
+"""Finds the modules that a Python file imports, and the files that may contain them. Pure functions.
 
 Imports inside functions, classes and conditions count, and so do `import_module("name")` and `__import__("name")`.
 Names that a program computes at run time are not found.
@@ -44,7 +44,7 @@ class PythonSource:
 
     @classmethod
     def of(cls, data: bytes, path: str) -> "PythonSource":
-        """Parse a file; raise CommandError for invalid Python and for source that is ambiguous to people."""
+        """Parse a file; raise CommandError for invalid Python and for line ends that editors read differently."""
         text = _decode(data, path)
         try:
             with warnings.catch_warnings():
@@ -62,7 +62,7 @@ class PythonSource:
         return cls(text, tree)
 
     def imports(self, package: ModuleParts) -> Iterator[PythonImport]:
-        """All imports. `package` is the base of relative imports: () for a script."""
+        """All imports. Relative imports start from `package`, which is () for a script."""
         for node in ast.walk(self.tree):
             match node:
                 case ast.Import(names=names):
@@ -74,18 +74,18 @@ class PythonSource:
 
 
 def module_files(parts: ModuleParts) -> tuple[str, str]:
-    """The two files that a module can be, in Python's order: the package, then the module."""
+    """The two possible files of a module, in Python's order: the package's, then the module's."""
     place = "/".join(parts)
     return f"{place}/{PACKAGE}.py", f"{place}.py"
 
 
 def package_of(parts: ModuleParts, path: str) -> ModuleParts:
-    """The package that is the base of relative imports in this module's file."""
+    """The package from which relative imports start in this module's file."""
     return parts if path.endswith(f"/{PACKAGE}.py") else parts[:-1]
 
 
 def python_bytes(text: str) -> bytes:
-    """The source for Python, with a byte order mark: Python then reads UTF-8 or rejects another declared encoding."""
+    """The source as UTF-8 with a byte order mark, so that Python rejects a declaration of another encoding."""
     return codecs.BOM_UTF8 + text.encode()
 
 
@@ -123,7 +123,7 @@ def _name_of(function: ast.expr) -> str:
 
 
 def _decode(data: bytes, path: str) -> str:
-    """The text without a byte order mark; raise CommandError if it is not UTF-8 or has ambiguous line ends."""
+    """The text without a byte order mark; raise CommandError if it is not UTF-8 or has line ends read differently."""
     if b"\0" in data:
         raise CommandError(f"{path} is not a text file ({counted(len(data), 'byte')}).")
     try:

@@ -38,8 +38,9 @@ def ignore_report(_text: str) -> None:
 class CommandContext:
     """What a command may use: its agent, that agent's files, and the budget for model calls.
 
-    `report` shows people the output so far of a long run; each call replaces the previous. `approved` is the preview
-    that people approved: a command refuses to touch anything that differs from it.
+    `report`: shows people the output so far of a long run; each call replaces the previous one.
+    `approved`: the preview that people approved. A command refuses to run if what it would touch differs from this
+    preview.
     """
 
     agent: Agent
@@ -50,20 +51,20 @@ class CommandContext:
 
     @property
     def approved_basis(self) -> str | None:
-        """The basis of the approved preview; None if there was no preview."""
+        """The basis of the approved preview; None without an approved preview."""
         return self.approved.basis if self.approved else None
 
     async def check_file(self, path: str) -> None:
-        """Raise CommandError if the file is not the one that the approved preview was computed from."""
+        """Raise CommandError if the file has changed since the approved preview."""
         if self.approved_basis is not None and await self.files.fingerprint(path) != self.approved_basis:
             raise CommandError(f"{path} changed after this was approved, so it was not used. Propose this again.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandOutput:
-    """A command's output. `files` of the workspace are posted in the thread, pictures shown.
+    """A command's output. The workspace files `files` are posted in the thread, and images among them displayed.
 
-    `outside` marks untrusted content for a command whose spec does not mark all of its results.
+    `outside`: the output is untrusted content, although the command's spec does not say so for all its results.
     """
 
     text: str
@@ -81,10 +82,11 @@ async def no_preview(_arguments: Arguments, _context: CommandContext) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """A spec and its implementation. Both functions raise CommandError with a sentence for the model.
+    """A spec and its implementation. `run` and `preview` raise CommandError with a sentence for the model.
 
-    `preview` runs before people are asked and again before the command runs; it changes nothing. `shows` describes the
-    preview for the documentation. `off` says why the command is off and how to switch it on.
+    `preview`: runs before people are asked and again before the command runs; it changes nothing.
+    `shows`: describes the preview for the documentation.
+    `off`: why the command is off and how to switch it on, or "".
     """
 
     spec: CommandSpec
@@ -94,7 +96,7 @@ class Command:
     off: str = ""
 
     def switched(self, off: str) -> "Command":
-        """The command, off for this reason; "" means on."""
+        """The command with this reason for being off; "" switches it on."""
         return replace(self, off=off)
 
 
@@ -170,7 +172,7 @@ class Commands:
         return command
 
     def finishes(self, name: str) -> bool:
-        """Whether success of this command ends the agent's work."""
+        """Whether the agent's work ends when this command succeeds."""
         return bool((command := self._find(name)) and command.spec.finishes)
 
     def waits(self, name: str) -> bool:
@@ -183,7 +185,10 @@ class Commands:
         return command is None or may_return_untrusted(command.spec, agent)
 
     def expose_after_interruption(self, name: str, agent: Agent) -> Agent:
-        """The agent after a command was interrupted that may have read untrusted content; an unknown one may have."""
+        """The agent after this command was interrupted: exposed if the command may have read untrusted content.
+
+        An unknown command may have.
+        """
         command = self.by_name.get(name)
         return assume_exposed(agent, command.spec) if command else agent.expose()
 
@@ -193,7 +198,7 @@ class Commands:
         return tuple(command.spec for command in self.by_name.values() if not command.off)
 
     def checked(self, call: CommandCall) -> CommandCall:
-        """The call under proper names; raise UnusableReply if it is unknown or does not match the schema."""
+        """The call with its proper names; raise UnusableReply if it is unknown or off, or violates its schema."""
         spec = self.get(call.name).spec
         arguments = fit_arguments(spec, call.arguments)
         if faults := argument_faults(spec, arguments):

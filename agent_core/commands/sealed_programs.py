@@ -1,7 +1,7 @@
 """Sealed Python programs: a script with every workspace module that it imports, as people approved it.
 
-The preview shows all of the source, its digest is the basis of the approval, and a sealed copy of the shown text runs.
-The copy is made from the text and not from the file's bytes, so that Python reads what people read.
+The preview shows all of the source. A digest of the source is the basis of the approval. A sealed copy of the shown
+text runs: it is made from the text and not from the file's bytes, so that Python reads what people read.
 
     workspace ─► read once ─► text ─► shown (preview) ─► approved digest
                                └────► in UTF-8, compared with it, then run from /sealed
@@ -47,7 +47,7 @@ class SealedProgram:
 
     @property
     def size(self) -> str:
-        """The number of lines and imported files, in words."""
+        """The numbers of lines and of imported files, in words."""
         lines = sum(len(text.splitlines()) for text in self.texts.values())
         modules = len(self.texts) - 1
         more = f" with {counted(modules, 'imported file')}" if modules else ""
@@ -70,7 +70,7 @@ class SealedProgram:
 async def read_program(script: str, files: Files) -> SealedProgram:
     """Read a script and its imports, each file once.
 
-    Raise CommandError if a file is missing, is not Python, or if the source is too long to be shown.
+    Raise CommandError if a file is missing or is not Python, or if the source is too long to be shown.
     """
     if not script.casefold().endswith(".py"):
         raise CommandError(f"{script} is no Python file: its name has to end in .py.")
@@ -113,7 +113,7 @@ class _ImportFollower:
             raise CommandError(f"{self.script} imports more than {MAX_NAMES:,} names. Use fewer.")
 
     async def resolve(self, wanted: PythonImport) -> None:
-        """Read each file that Python would run to import a module: its packages, and itself."""
+        """Read each file that Python would run to import a module: its parent packages, then the module."""
         for depth in range(1, len(wanted.parts) + 1):
             if not await self._enter(wanted.parts[:depth]):
                 return
@@ -123,7 +123,7 @@ class _ImportFollower:
             self.wanted += sorted(held, key=lambda each: each.parts)
 
     async def _enter(self, parts: ModuleParts) -> bool:
-        """Read a module's file, and say whether it can contain modules."""
+        """Read a module's file; return whether the module is a package or folder, which can contain modules."""
         if parts in self.packages:
             return bool(self.packages[parts])
         for path in (self._path(each) for each in module_files(parts)):
@@ -138,7 +138,7 @@ class _ImportFollower:
         return is_folder
 
     async def _is_file(self, path: str) -> bool:
-        """Whether the file exists; raise CommandError if it is reached through a link."""
+        """Whether the file exists; raise CommandError if its path has a symlink."""
         try:
             return bool(await self.files.fingerprint(path))
         except OutsideWorkspace:

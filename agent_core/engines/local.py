@@ -23,7 +23,7 @@ Advance = Callable[[AgentId], Awaitable[None]]
 class LocalEngine:
     """Implements Engine and Waker. An agent woken while it is being advanced is advanced again afterwards.
 
-    With `only`, the sweep considers these agents and every agent that is woken.
+    `only`: if given, the sweep considers only these agents and those woken since.
     """
 
     database: Database

@@ -1,1 +1,1 @@
-"""The agent loop: ask the model, put its proposal before people, run what they approved, save and show the result."""
+"""The agent loop: ask the model, show its proposal to people, run what they approved, save and show the result."""

@@ -4,7 +4,7 @@
         ▲                             └─ covered by a lease ───────────►┘                        │
         └────────────────────────────────────────────────────────────────────────────────────────┘
 
-The process may die after any step: the saved state says which step comes next.
+The process may end after any step: the saved state determines the next step.
 """
 
 import asyncio
@@ -73,9 +73,9 @@ class AgentLoop:
             await self._surface_of(agent).announce_lost_thread(agent, reason)
 
     async def pause(self, agent_id: AgentId, reason: str, *, loses_thread: bool = False) -> Agent:
-        """Pause the agent with a reason for the thread, unless it is at rest already; return it as saved.
+        """Pause the agent, unless it is at rest already, and post the reason in the thread; return the agent as saved.
 
-        `loses_thread` also removes its thread, so that Resume opens another.
+        With `loses_thread`, the agent loses its thread, so that Resume opens another.
         """
 
         async def act(work: UnitOfWork) -> Agent:
@@ -92,7 +92,7 @@ class AgentLoop:
         return await in_one_unit(self.database, act)
 
     async def _claim(self, agent_id: AgentId) -> AgentClaim:
-        """Claim the agent, also from a worker that has it; raise NotFound when it was deleted."""
+        """Claim the agent, even if another worker has it; raise NotFound if it was deleted."""
         async with self.database.begin() as work:
             agent = await work.agents.locate(agent_id)
         presenter = CardPresenter(surface=self._surface_of(agent), workspaces=self.runner.workspaces, clock=self.clock)
@@ -108,7 +108,7 @@ class AgentLoop:
         return self.surfaces[agent.channel.surface]
 
     async def _run_steps(self, claim: AgentClaim) -> None:
-        agent = await claim.catch_up()
+        agent = await claim.show_pending()
         answerer = QuestionAnswerer(metered_model=self.proposer.metered_model, ledger=self.ledger, clock=self.clock)
         for question in claim.questions:
             agent = await answerer.answer(claim, agent, question)
@@ -178,7 +178,7 @@ class AgentLoop:
         return replace(restarted, audit=(AuditEntry.of_crash(agent, turn, now),))
 
     async def _save_interruption(self, turn_id: TurnId, work: UnitOfWork, agent: Agent) -> Outcome:
-        """Ask people about a command that was running when the process died; treat its untrusted input as read."""
+        """Ask people about a command that ran when the process died; assume that it read its untrusted input."""
         turn, now = await _require_turn(work, agent, turn_id, "running"), self.clock.now()
         cut = turn.interrupt()
         exposed = self.runner.commands.expose_after_interruption(turn.call.name, agent)
@@ -191,7 +191,7 @@ class AgentLoop:
             return await self._run_and_pay(
                 claim, agent, turn, lambda tracker: live_output.run(run(agent, turn.call, tracker))
             )
-        except asyncio.CancelledError:  # by Stop, which saved only the output shown last
+        except asyncio.CancelledError:  # by Stop, which saved the output only as far as it was shown
             if live_output.newest:
                 outside = self.runner.commands.may_return_untrusted(turn.call.name, agent)
                 await claim.save_stopped_output(turn.id, live_output.newest, outside=outside)

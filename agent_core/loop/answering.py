@@ -1,7 +1,7 @@
 """Answers a person's question about an agent: asks the model and posts the answer in the thread. Decides nothing.
 
-A question is saved as a notice that is marked as told together with its answer. So it survives a crash and is answered
-once.
+A question is saved as a notice. The same save stores the answer and marks the question as posted, so a question
+survives a crash and is answered once.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ ANSWER_FOOTER = "Answered by the model; nothing was decided."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionAnswerer:
-    """Asks the fast model, or else the agent's own; the agent pays."""
+    """Asks the fast model, or the agent's own if none is set. The agent pays."""
 
     metered_model: MeteredModel
     ledger: BudgetLedger

@@ -1,4 +1,4 @@
-"""Shows turns as cards and posts notices in the thread, and remembers what the database must record as shown."""
+"""Shows turns as cards, posts notices in the thread, and remembers what the database must record as shown."""
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -18,8 +18,9 @@ from agent_core.ports.surface import ChatSurface
 class CardPresenter:
     """Presents one agent on its surface.
 
-    `addresses` holds the surface's address of each card, and `stages` the turn's stage that the card shows.
-    `shown` and `posted` are presented but not yet recorded in the database.
+    `addresses`: the surface's address of each card.
+    `stages`: the stage of the turn that each card shows.
+    `shown`, `posted`: presented, but not yet recorded in the database.
     """
 
     surface: ChatSurface
@@ -35,8 +36,8 @@ class CardPresenter:
     ) -> None:
         """Show the cards that changed, then post the notices. If the platform is busy, the next sweep shows the rest.
 
-        `may_exist` says that the surface may have posted these before a crash, so that it looks for them first;
-        `new` is a turn that was saved a moment ago and cannot have a card yet.
+        `may_exist`: notices may have been posted before a crash, so the surface looks for them first.
+        `new`: a turn that was just saved and cannot have a card yet.
         """
         try:
             for turn in turns:
@@ -49,7 +50,7 @@ class CardPresenter:
             return
 
     def count_as_shown(self, turns: tuple[Turn, ...], notices: tuple[Notice, ...]) -> None:
-        """Let the next save record these as shown, without showing them."""
+        """Let the next save record these as shown, although nothing is shown now."""
         self.shown.extend((turn, turn.shown_as, self.clock.now()) for turn in turns)
         self.posted.extend(notices)
 
@@ -71,7 +72,7 @@ class CardPresenter:
         self.shown.append((turn, self.addresses[turn.id], self.clock.now()))
 
     async def _tell(self, agent: Agent, notice: Notice, *, may_exist: bool) -> None:
-        """Post the notice, or upload its file; a file that cannot be read or uploaded becomes a sentence."""
+        """Post the notice or upload its file. If the file cannot be read or uploaded, post a sentence instead."""
         if not notice.file:
             return await self.surface.notice(agent, notice, may_exist=may_exist)
         try:

@@ -1,7 +1,7 @@
 """One worker's claim on one agent: fenced saves, each followed by showing cards and notices.
 
 The fence is a counter on the agent. Every save compares it, so a worker that was suspended while another worker took
-over cannot save. What was shown is recorded with the next save, which keeps the transactions per turn few.
+over cannot save. To save transactions, what was shown is recorded with the next save.
 """
 
 import asyncio
@@ -27,9 +27,10 @@ Step = Callable[[UnitOfWork, Agent], Awaitable[Outcome]]
 
 @dataclass(slots=True, kw_only=True)
 class AgentClaim:
-    """`agent` as the claim found it; its fence is raised by the first save, or earlier by `raise_fence`.
+    """A worker's claim. The fence is raised by the first save, or earlier by `raise_fence`.
 
-    `questions` are questions of people that wait for the model's answer.
+    `agent`: the agent as read when it was claimed.
+    `questions`: questions of people that wait for the model's answer.
     """
 
     database: Database
@@ -46,13 +47,13 @@ class AgentClaim:
 
     @property
     def fence(self) -> int:
-        """The fence of this claim: one above the agent's."""
+        """The fence of this claim: one above that of `agent`."""
         return self.agent.fence + 1
 
-    async def catch_up(self) -> Agent:
+    async def show_pending(self) -> Agent:
         """Open the thread if there is none, and show what was saved but not shown; return the agent as it is now.
 
-        An agent that lost its thread gets a new one when it is resumed, and an open proposal is shown there again.
+        If an agent lost its thread, Resume opens a new one, and an open proposal is shown there again.
         """
         agent = self.agent
         async with self.database.begin() as work:
@@ -76,7 +77,7 @@ class AgentClaim:
             await self.save_and_present(_keep_unchanged)
 
     async def save_and_present(self, step: Step) -> Outcome:
-        """Apply `step` to the agent as it is in the database, save the outcome in one unit of work, then show it.
+        """Apply `step` to the agent in the database, save the outcome in one unit of work, then show the outcome.
 
         Raise Superseded if another worker took the agent.
         """

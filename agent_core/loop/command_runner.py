@@ -41,7 +41,7 @@ class CommandRunner:
             raise CommandError(str(gone)) from gone
 
     def asks_models(self, call: CommandCall) -> bool:
-        """Whether running it makes model calls that the agent pays for."""
+        """Whether this command makes model calls that the agent pays for."""
         try:
             return self.commands.get(call.name).spec.asks_models
         except UnusableReply:

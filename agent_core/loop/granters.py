@@ -1,4 +1,4 @@
-"""Looks up the people who let an agent run commands without asking: their rights may have changed since."""
+"""Looks up the people who let an agent run commands without asking, because their rights may have changed since."""
 
 from dataclasses import dataclass
 
@@ -11,14 +11,17 @@ from agent_core.ports.surface import ChatSurface
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Granters:
-    """`owner` chose the classes that need no approval, `granter` granted the lease; None if the platform cannot say."""
+    """The people whose permission an agent uses; None if the platform cannot say whether they still may approve.
+
+    `owner` chose the classes that need no approval, `granter` granted the lease.
+    """
 
     owner: Actor | None = None
     granter: Actor | None = None
     lease: Lease | None = None
 
     def granter_of(self, lease: Lease) -> Actor | None:
-        """The granter as the platform knows them now; for a lease granted after the look-up, as they were then."""
+        """The granter as looked up; for a lease granted after the look-up, as they were at the grant."""
         is_known = self.lease is not None and self.lease.granted_at == lease.granted_at
         return self.granter if is_known else lease.granted_by
 

@@ -25,7 +25,7 @@ MAX_KEPT_CHARACTERS = 200_000  # saved when a person stops the command
 
 @dataclass(slots=True, kw_only=True)
 class LiveOutput:
-    """Accompanies one run. A command that reports nothing causes no saves."""
+    """Shows the output of one run. Without output, nothing is saved."""
 
     claim: AgentClaim
     clock: Clock
@@ -43,7 +43,7 @@ class LiveOutput:
             self.work = asyncio.create_task(self._show_periodically())
 
     async def run(self, run: Awaitable[T]) -> T:
-        """Await the run, then the save in progress, so that no output is shown after the result."""
+        """Await the run, then an update in progress, so that no output is shown after the result."""
         try:
             return await run
         finally:

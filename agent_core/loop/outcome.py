@@ -15,10 +15,11 @@ from agent_core.spending.budget_ledger import charge
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The agent's next state, the turn that was made or changed, notices for the thread, and the notes that were read.
+    """One step's changes: the agent, a new (`made`) or changed turn, notices to post, and the notes that were read.
 
-    `audit` goes into the decision log, and the memories of `seen` into the index `place`. `spent` is the usage of model
-    calls, which the agent has paid already.
+    `audit`: entries for the decision log.
+    `seen`: memories to save, with their vectors under `index_key`.
+    `spent`: usage of model calls, already charged to the agent.
     """
 
     agent: Agent
@@ -36,7 +37,7 @@ class Outcome:
         return tuple(turn for turn in (self.made, self.changed) if turn)
 
     def save(self, work: UnitOfWork) -> None:
-        """Queue everything in the unit of work in which the agent and the changed turn were read."""
+        """Queue all changes in the unit of work in which the agent and the changed turn were read."""
         work.agents.save(self.agent)
         if self.made:
             work.turns.add(self.made)

@@ -42,7 +42,7 @@ class UnusableAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """The endpoint asked to retry after `seconds`."""
+    """The model cannot be reached now; ask again after `seconds`."""
 
     why: str
     seconds: float
@@ -60,7 +60,7 @@ Thought: TypeAlias = ProposedCommand | UnusableAnswer | Delay | Refusal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposer:
-    """Asks the model what an agent should do next. Saves nothing; the cost of calls is in the tracker."""
+    """Asks the model what an agent should do next. Saves nothing; the tracker records the cost of the calls."""
 
     metered_model: MeteredModel
     memory: LongTermMemory
@@ -109,14 +109,14 @@ class Proposer:
         return ProposedCommand(Proposal(thoughts=thoughts, call=call, preview=preview), command.spec)
 
     def _require_runnable(self, situation: Situation, given: CommandCall) -> CommandCall:
-        """The call with its proper names; raise UnusableReply if it cannot run or the profile objects to it."""
+        """The call with its proper names; raise UnusableReply if it cannot run or the prompt profile objects to it."""
         call = self.commands.checked(given)
         if why := self.profile(situation.agent).objection(situation, call):
             raise UnusableReply(why)
         return call
 
     async def _parse(self, agent: Agent, reply: Reply, tracker: SpendingTracker) -> tuple[Thoughts, CommandCall]:
-        """Parse the reply, if necessary after a repair of its JSON by the fast model."""
+        """Parse the reply; if its JSON is unreadable, let the fast model repair it."""
         try:
             return parse(reply)
         except UnusableReply:

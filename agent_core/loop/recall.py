@@ -22,11 +22,13 @@ MIN_SIMILARITY = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recall:
-    """`fresh` are new memories and `placed` their vectors, to be saved with the outcome; they cover turns up to `upto`.
+    """What long-term memory contributes to one thought.
 
-    `hidden` are memories similar to the newest event that the prompt does not show, most similar first. `offered` are
-    those of them that are more similar than everything the prompt shows. `away` says why long-term memory could not be
-    reached.
+    `upto`: the last turn that is now in long-term memory.
+    `fresh`, `placed`: new memories and their vectors, to be saved with the outcome.
+    `hidden`: memories similar to the newest event, without those of turns that the prompt shows; most similar first.
+    `offered`: the hidden memories that go into the prompt, being more similar than the turns it shows.
+    `away`: why long-term memory could not be reached, or "".
     """
 
     upto: int = 0
@@ -40,7 +42,7 @@ class Recall:
 async def recall_memories(
     memory: LongTermMemory, agent: Agent, turns: Sequence[Turn], notes: Sequence[Note], tracker: SpendingTracker
 ) -> Recall:
-    """Embed the events since the last call, every third turn, and search for memories similar to the newest.
+    """Embed the events since the last call, every third turn, and search for memories similar to the newest event.
 
     If the embedder cannot be reached, the new memories are returned without vectors and embedded later.
     """
@@ -54,16 +56,16 @@ async def recall_memories(
         vectors = await memory.embed([each.text for each in fresh], tracker)
         placed = dict(zip(fresh, vectors, strict=True))
         await memory.add_to_index(agent, placed)
-        is_useful, newest = _may_be_shown(memory, agent), placed[_newest(fresh)]
+        is_useful, newest = _is_search_useful(memory, agent), placed[_newest(fresh)]
         found = await memory.nearest(agent, newest, SEARCH_RESULTS) if is_useful else ()
     except MemoryAway as away:
         return Recall(upto=upto, fresh=fresh, away=str(away))
-    hidden, offered = _out_of_sight(found, agent)
+    hidden, offered = _hidden_and_offered(found, agent)
     return Recall(upto=upto, fresh=fresh, placed=placed, hidden=hidden, offered=offered)
 
 
-def _may_be_shown(memory: LongTermMemory, agent: Agent) -> bool:
-    """Whether a search is useful: there are summarised turns, a semantic embedder, and room for another memory."""
+def _is_search_useful(memory: LongTermMemory, agent: Agent) -> bool:
+    """Whether a search helps: turns were summarised, the embedder is semantic, and another memory may be offered."""
     has_room = len(agent.recalled) < MAX_RECALLED_BETWEEN_SUMMARIES
     return agent.digest.upto > 0 and memory.embedder.is_semantic and has_room
 
@@ -82,8 +84,8 @@ def _newest(fresh: Sequence[Memory]) -> Memory:
     return next(each for each in fresh if each.turn == fresh[-1].turn)
 
 
-def _out_of_sight(found: Sequence[Recalled], agent: Agent) -> tuple[tuple[Recalled, ...], tuple[Recalled, ...]]:
-    """The memories that the prompt does not show, and those of them that are similar enough to be shown, once."""
+def _hidden_and_offered(found: Sequence[Recalled], agent: Agent) -> tuple[tuple[Recalled, ...], tuple[Recalled, ...]]:
+    """`Recall.hidden` and `Recall.offered`; each memory is offered once between two summaries."""
     in_sight = [one.likeness for one in found if one.memory.turn > agent.digest.upto]
     hidden = tuple(one for one in found if one.memory.turn <= agent.digest.upto)
     least = max(MIN_SIMILARITY, max(in_sight, default=0.0) + MIN_SIMILARITY_MARGIN)

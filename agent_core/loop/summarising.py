@@ -1,4 +1,4 @@
-"""Compaction: replaces an agent's older turns by a summary when its history exceeds its share of the prompt."""
+"""Compaction: replaces an agent's older turns by a summary when its history takes too much of the prompt."""
 
 from dataclasses import replace
 
@@ -31,10 +31,10 @@ async def summarise_if_due(
     history_tokens: int,
     hidden: tuple[Recalled, ...] = (),
 ) -> Digest | None:
-    """Ask the model for a summary of older turns if the history is too long; None if it is not.
+    """If the history is too long, ask the model for a summary of older turns; otherwise return None.
 
-    If the model is busy or too expensive now, return None: the next turn tries again. If it refuses, the summary is
-    made from the turns without a model.
+    If the model is busy or too expensive now, return None, and the next turn tries again. If the model refuses, make
+    the summary from the turns without a model.
     """
     room = metered_model.room(metered_model.name_for(situation.agent.model))
     fold = fold_due(situation, room, min(history_tokens, room.tokens // WINDOW_SHARE))

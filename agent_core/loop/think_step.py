@@ -25,7 +25,7 @@ from agent_core.spending.spending_tracker import SpendingTracker
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThinkStep:
-    """Takes one thought. All model calls are charged to the tracker; each save records what was spent until then."""
+    """Takes one thought. All model calls are charged to the tracker; each save records what was spent so far."""
 
     proposer: Proposer
     clock: Clock

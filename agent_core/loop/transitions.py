@@ -38,8 +38,8 @@ def propose(
 ) -> Outcome:
     """Make the agent's next turn. It runs without asking if the policy or a lease covers it; else people are asked.
 
-    If the agent was told that it repeats itself and proposes the same again, it pauses instead, unless a new note
-    waits.
+    If the agent was told that it repeats itself and proposes the same again, it pauses instead, unless a new note waits
+    for it.
     """
     if (
         turn_context.circling
@@ -70,13 +70,13 @@ def propose(
 def expose_to_recalled(
     agent: Agent, seen: Recall, digest: Digest | None, now: datetime
 ) -> tuple[Agent, tuple[Notice, ...]]:
-    """The agent after its long-term memory offered something, which may be untrusted content."""
+    """The agent, exposed if its tainted long-term memory offered something, with notices to post."""
     is_offered = bool(seen.offered or (digest and digest.recalled))
     return expose(agent, "what its memory offered", now) if is_offered and has_tainted_memory(agent) else (agent, ())
 
 
 def complain(agent: Agent, thought: UnusableAnswer, now: datetime) -> Outcome:
-    """Let the model know what was wrong with its reply; pause the agent after three unusable replies in a row.
+    """Tell the model what was wrong with its reply; pause the agent after three unusable replies in a row.
 
     People read one sentence, and can open the whole last reply.
     """
@@ -90,7 +90,7 @@ def complain(agent: Agent, thought: UnusableAnswer, now: datetime) -> Outcome:
 
 
 def with_recall(outcome: Outcome, seen: Recall, index_key: str, now: datetime) -> Outcome:
-    """Add what was recalled to an outcome: memories to save, and a notice when long-term memory becomes unreachable."""
+    """Add the recall to an outcome: memories to save, and a notice when long-term memory becomes unreachable."""
     agent = outcome.agent
     shown = tuple(one.memory.id for one in seen.offered)
     changed = replace(agent, remembered=max(agent.remembered, seen.upto), recalled=(*agent.recalled, *shown))
@@ -110,12 +110,12 @@ def delay(agent: Agent, thought: Delay, now: datetime) -> Outcome:
 
 
 def move(agent: Agent, turn: Turn, status: AgentStatus, now: datetime) -> Outcome:
-    """The outcome of a changed turn, with the agent in this status."""
+    """The outcome that saves a changed turn and gives the agent this status."""
     return Outcome(agent=agent if agent.status == status else agent.become(status, now), changed=turn)
 
 
 def stop_circling(agent: Agent, turn_context: TurnContext, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
-    """End the lease of an agent that repeats itself, so that people are asked again."""
+    """End the lease of an agent that repeats itself, so that people are asked again; return it with notices to post."""
     if not turn_context.circling:
         return agent, ()
     return end_lease(agent, f"it goes round in a circle: {turn_context.circling[:-1]}", now)
@@ -147,7 +147,7 @@ def wait_for(helpers: Sequence[str], outcome: Outcome, now: datetime) -> Outcome
 
 
 def bill(agent: Agent, turn: Turn, spent: Mapping[CallKind, Usage]) -> tuple[Agent, Turn]:
-    """Charge the agent for the model calls of its command, and add them to the command's turn."""
+    """Charge the agent for the model calls of its command, and add their usage to the command's turn."""
     paid = agent.pay(spent)
     return replace(paid, unbilled=agent.unbilled), replace(turn, usage=turn.usage + sum(spent.values(), Usage()))
 
@@ -168,7 +168,7 @@ def end_lease(agent: Agent, why: str, now: datetime) -> tuple[Agent, tuple[Notic
 
 
 def _file_notices(agent: Agent, turn: Turn, now: datetime) -> tuple[Notice, ...]:
-    """A notice for each file that the command produced, which posts the file in the thread."""
+    """For each file that the command produced, a notice with which the file is posted in the thread."""
     files = turn.result.files if isinstance(turn.result, Succeeded) else ()
     caption = f"{agent.name} · turn {turn.number}"
     return tuple(Notice.to(agent, "file", f"{caption}: {file}", now, file=file) for file in files)
@@ -183,7 +183,7 @@ def _expose_to_notes(agent: Agent, turn_context: TurnContext, now: datetime) -> 
 
 
 def _expose_to_result(agent: Agent, turn: Turn, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
-    """The agent after a result: exposed by untrusted output, its folder tainted by what the command wrote."""
+    """The agent after a result: untrusted output exposes it, and a command that writes may taint its folder."""
     notices: tuple[Notice, ...] = ()
     if is_from_outside(turn.result):
         agent, notices = expose(agent, f"{turn.call.name} (turn {turn.number})", now)

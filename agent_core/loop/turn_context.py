@@ -17,10 +17,12 @@ MAX_TURNS = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnContext:
-    """`turns` are the newest in order; those up to number `upto` are covered by the summary.
+    """An agent's newest turns in order, with notes and budgets. The summary covers turns up to number `upto`.
 
-    `notes` were read by these turns, `waiting` will be read by the next. `circling` describes a repetition, or is "".
-    `own` is the agent's budget, `budget` its channel's.
+    `notes`: notes that these turns read.
+    `waiting`: notes that the next turn will read.
+    `own`, `budget`: the budgets of the agent and of its channel.
+    `circling`: a sentence on what the agent repeats, or "".
     """
 
     turns: tuple[Turn, ...]
@@ -48,7 +50,7 @@ async def load_turn_context(work: UnitOfWork, agent: Agent) -> TurnContext:
 
 
 def _notes_since(turns: tuple[Turn, ...], upto: int) -> datetime | None:
-    """The time from which notes are loaded: the proposal of the turn before the first that the prompt shows."""
+    """Notes are loaded from when the last turn before the shown ones was proposed; None for all notes."""
     if not turns or turns[0].number == 1:
         return None
     older = [turn for turn in turns if turn.number <= upto]

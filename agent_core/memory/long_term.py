@@ -26,7 +26,7 @@ BYTES_PER_TOKEN = 3
 class LongTermMemory:
     """Saves, retrieves and deletes memories. Callers check permissions; a spending tracker records each embedding.
 
-    Methods raise MemoryAway while the embedder or the index cannot be used.
+    While the embedder or the index cannot be used, `add` returns False and the other methods raise MemoryAway.
     """
 
     database: Database
@@ -35,7 +35,7 @@ class LongTermMemory:
 
     @property
     def index_key(self) -> str:
-        """Names of embedder and index. Memories with another key must be embedded and indexed again."""
+        """The names of embedder and index. Memories with another key must be embedded and indexed again."""
         return f"{self.embedder.name} in {self.index.name}"
 
     async def add(self, agent: Agent, memories: Sequence[Memory], tracker: SpendingTracker) -> bool:
@@ -80,7 +80,7 @@ class LongTermMemory:
         async with _timeout():
             await self.index.add(MemorySpace.of(agent), self.index_key, tuple(vectors.items()))
 
-    async def catch_up(self, agent: Agent, tracker: SpendingTracker) -> int:
+    async def index_batch(self, agent: Agent, tracker: SpendingTracker) -> int:
         """Index up to 64 memories that have no vector for the current index key; return how many."""
         async with self.database.begin() as work:
             unindexed = await work.memories.list_unindexed(agent, self.index_key, most=INDEX_BATCH)
@@ -89,7 +89,7 @@ class LongTermMemory:
         return len(unindexed)
 
     async def forget(self, agent: Agent, ids: Sequence[MemoryId]) -> None:
-        """Remove memories from the index, then from the database, so that the index keeps no orphan."""
+        """Remove memories from the index, then from the database, so that the index keeps no deleted ones."""
         async with _timeout():
             await self.index.forget(MemorySpace.of(agent), ids)
         await queue_in_one_unit(self.database, lambda work: work.memories.remove(agent, ids))

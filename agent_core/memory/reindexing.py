@@ -20,7 +20,7 @@ MAX_AGENTS = 100
 class Reindexer:
     """Runs every 30 s. Each agent's budget pays for its own memories.
 
-    Until a memory is indexed, it is found by keyword search only.
+    A memory that is not indexed yet is found by keyword search only.
     """
 
     database: Database
@@ -31,13 +31,13 @@ class Reindexer:
     async def run(self) -> None:
         while True:
             try:
-                await self.catch_up()
+                await self.index_all()
             except (MemoryAway, DatabaseAway) as away:
                 logger.warning("memories are not indexed yet", extra={"why": str(away)})
             await self.clock.sleep(INTERVAL_SECONDS)
 
-    async def catch_up(self) -> int:
-        """Index all memories that are not indexed; return how many. Raise MemoryAway while that is impossible.
+    async def index_all(self) -> int:
+        """Index all memories that are not indexed; return how many. Raise MemoryAway while indexing is impossible.
 
         An agent whose budget is spent is skipped.
         """
@@ -45,18 +45,18 @@ class Reindexer:
             agents = await work.memories.list_agents_unindexed(self.memory.index_key, most=MAX_AGENTS)
         placed = 0
         for agent_id in agents:
-            placed += await self._catch_up(agent_id)
+            placed += await self._index_agent(agent_id)
         if placed:
             logger.info("memories indexed", extra={"number": placed, "place": self.memory.index_key})
         return placed
 
-    async def _catch_up(self, agent_id: AgentId) -> int:
+    async def _index_agent(self, agent_id: AgentId) -> int:
         placed = 0
         try:
             async with self.database.begin() as work:
                 agent = await work.agents.locate(agent_id)
             async with self.ledger.open_tracker(agent) as tracker:
-                while number := await self.memory.catch_up(agent, tracker):
+                while number := await self.memory.index_batch(agent, tracker):
                     placed += number
                     logger.info("memories of an agent indexed", extra={"agent": agent_id, "so_far": placed})
         except NotFound:

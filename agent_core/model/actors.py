@@ -1,4 +1,4 @@
-"""People and agents as actors, and the origin of a request."""
+"""People and bots as actors, and the origin of a request."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,7 +10,7 @@ ActorKind = Literal["member", "guest", "external", "bot"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actor:
-    """A person or bot of a surface, as the platform identified them. `id` is the platform's id, `display` is shown."""
+    """A person or bot, as their platform identified them. `id` is the platform's id; `display` is the name to show."""
 
     id: str
     display: str
@@ -23,9 +23,9 @@ class Actor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Who asks, in which channel, and the platform's id of the event. Taken from the platform, never from a button.
+    """Who asks, in which channel, and by which event. Taken from the platform, never from a button.
 
-    A `delivery` takes effect once; without one, every call takes effect.
+    `delivery`: the platform's id of the event. A repeated event has no effect; with None, every call takes effect.
     """
 
     by: Actor

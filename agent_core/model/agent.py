@@ -15,9 +15,10 @@ from agent_core.model.usage import Budget, CallKind, Usage
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """The model is asked now, or at `wake_at`.
+    """The model is to be asked: now, or at the agent's `wake_at`.
 
-    `held_up` is the reason for waiting after `tries` failed calls; `waits_for` are the names of helpers it waits for.
+    `held_up`: why the agent waits after `tries` failed calls.
+    `waits_for`: names of the helpers that the agent waits for.
     """
 
     held_up: str = ""
@@ -66,7 +67,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Digest:
-    """The summary that replaces the turns up to number `upto` in the prompt, with memories recalled with it."""
+    """The summary that replaces the turns up to number `upto` in the prompt, with memories found when it was made."""
 
     upto: int = 0
     summary: str = ""
@@ -80,17 +81,24 @@ AgentStatus: TypeAlias = Thinking | Awaiting | Acting | Paused | Stopped | Finis
 class Agent:
     """An agent's state.
 
-    `turns` is the number of its last turn. `unusable` counts consecutive unusable replies and `complaint` says what was
-    wrong with the last. `unbilled` is usage that belongs to no turn yet. `fence` is raised whenever a worker takes the
-    agent. `wake_at` is the time of its next work without an event. `usage` sums all calls, `calls` per kind, and the
-    budget sums their cost. `remembered` is the number of the last turn in long-term memory, `recalled` the memories
-    shown since the last digest, and `forgetful` the reason why long-term memory cannot be reached. `parent` is the
-    agent that started this one; `head` is the root agent, which people created and whose budget and files it uses;
-    `under` is the parent's name.
+    `turns`: the number of its last turn.
+    `unusable`, `complaint`: how many replies in a row were unusable, and what was wrong with the last.
+    `usage`, `calls`: usage of all calls, in total and by kind. `budget` sums their cost.
+    `unbilled`: the part of the usage that belongs to no turn yet.
+    `wake_at`: when it has work to do without an event.
+    `fence`: a number that is raised whenever a worker takes the agent.
 
-    `exposed` says that it read untrusted content and that no person who was shown this has approved anything since;
-    `exposures` counts how often it read such content. `tainted` says that it ever did, so its memory may contain some;
-    `folder_tainted` says that its folder may.
+    `remembered`: the number of the last turn in long-term memory.
+    `recalled`: memories offered in prompts since the last summary.
+    `forgetful`: why long-term memory cannot be reached, or "".
+
+    `parent`, `under`: the id and the name of the agent that started this one.
+    `head`: the root agent, which people created and whose budget and files a helper uses.
+
+    `exposed`: it read untrusted content, and nobody who was shown this has approved anything since.
+    `exposures`: how often it read untrusted content.
+    `tainted`: it read untrusted content at some time, so its memory may contain some.
+    `folder_tainted`: its folder may contain untrusted content.
     """
 
     id: AgentId
@@ -129,22 +137,22 @@ class Agent:
 
     @property
     def title(self) -> str:
-        """Its name, prefixed with the name of the agent it helps."""
+        """The name; for a helper, after the name of the agent that it helps."""
         return f"{self.under} › {self.name}" if self.under else self.name
 
     @property
     def home(self) -> AgentId:
-        """The agent whose workspace folder it uses: helpers share the root agent's."""
+        """The agent whose workspace folder this one uses: helpers share the root agent's."""
         return self.head or self.id
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether it does nothing until a person resumes it."""
+        """Whether the agent does nothing until a person resumes it."""
         return isinstance(self.status, Paused | Stopped | Finished)
 
     @property
     def is_tainted(self) -> bool:
-        """Whether it ever read untrusted content. Agents saved before 0.1 have only `exposed`."""
+        """Whether the agent ever read untrusted content. Agents saved before 0.1 have only `exposed`."""
         return self.tainted or self.exposed
 
     def expose(self) -> Self:
@@ -153,9 +161,9 @@ class Agent:
         return replace(self, exposed=True, exposures=self.exposures + 1, tainted=True, lease=lease)
 
     def clear_exposure(self, known: int) -> Self:
-        """The agent after an approval by a person who was shown the first `known` exposures; a later one remains.
+        """The agent after an approval by a person who was shown the first `known` exposures. Later exposures remain.
 
-        Its memory and folder remain tainted.
+        Memory and folder remain tainted.
         """
         return replace(self, exposed=False, tainted=self.is_tainted) if known == self.exposures else self
 
@@ -165,7 +173,7 @@ class Agent:
         return replace(changed, lease=None) if changed.is_at_rest else changed
 
     def pay(self, spent: Mapping[CallKind, Usage]) -> Self:
-        """The agent after calls to models. Embedding tokens count only under their own kind, not in `usage`."""
+        """The agent after model calls. Embedding tokens count in `calls` only, and their cost in `usage` too."""
         said = (usage for kind, usage in spent.items() if kind != "embedding")
         usage = sum(said, Usage(cost=spent["embedding"].cost) if "embedding" in spent else Usage())
         calls = {kind: self.calls.get(kind, Usage()) + spent.get(kind, Usage()) for kind in {**self.calls, **spent}}

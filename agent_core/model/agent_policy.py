@@ -11,7 +11,7 @@ Verbosity = Literal["full", "brief"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """Commands of the `free` classes run without asking; `anyone` means any full member of the channel."""
+    """Commands whose classes are all in `free` run without asking; `anyone` means any full member of the channel."""
 
     approvers: Approvers = "anyone"
     free: tuple[RiskClass, ...] = ()

@@ -28,9 +28,10 @@ RunOutcome: TypeAlias = Literal["", "running", "done", "failed", "stopped", "int
 class AuditEntry:
     """One act of a person, the start of a command (`ran`), or its end (`ended`).
 
-    `shown_hash` identifies what the card showed, `run_hash` what ran. `grant` names the permission under which a
-    command ran, `granted_at` its time, and `by` the person who gave it. Only the end of a command has an `outcome`. An
-    entry about a channel has no `agent_id`.
+    `shown_hash`, `run_hash`: what the card showed, and what ran.
+    `grant`, `granted_at`, `by`: the permission under which a command ran, when it was given, and by whom.
+    `outcome`: how a command ended; empty in all entries but `ended`.
+    `agent_id`: empty in an entry about the channel.
     """
 
     id: str
@@ -95,7 +96,7 @@ class AuditEntry:
 
     @classmethod
     def of_crash(cls, agent: Agent, turn: Turn, at: datetime) -> Self:
-        """The end of a read-only command that a crash interrupted, and that runs again without asking."""
+        """The end of a read-only command that was running when the process died. It runs again without asking."""
         return replace(cls.on(agent, ENDED, by=turn.approvals[-1].by, at=at, turn=turn), outcome="interrupted")
 
     @classmethod

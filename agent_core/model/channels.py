@@ -10,7 +10,7 @@ SurfaceName = Literal["slack", "discord", "web", "terminal"]
 
 @dataclass(frozen=True, slots=True)
 class ChannelScope:
-    """A channel of a workspace on a surface; round-trips through its `key`."""
+    """A channel of a workspace on a surface. `parse` turns `key` back into the channel."""
 
     surface: SurfaceName
     workspace: str
@@ -18,7 +18,7 @@ class ChannelScope:
 
     @property
     def key(self) -> str:
-        """`slack/T123/C456`, percent-encoded: part of every key in the store."""
+        """`slack/T123/C456`, percent-encoded: the channel's name in database keys."""
         return _key(self.surface, self.workspace, self.channel)
 
     @classmethod
@@ -48,6 +48,6 @@ class ThreadRef:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parse the text that `str` gives."""
+        """Parse what `str` gives for a thread."""
         channel, _, thread = text.rpartition("/")
         return cls(ChannelScope.parse(channel), unquote(thread))

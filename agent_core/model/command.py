@@ -17,10 +17,12 @@ DIGEST_HEX_DIGITS = 32  # of the 100 characters that Discord allows in a button'
 class CommandSpec:
     """A command as the model sees it. `parameters` is a JSON Schema of type object.
 
-    `risks` are all its risk classes. `finishes`: its success ends the agent's work. `asks_models`: it makes model calls
-    that the agent pays for. `waits`: the agent waits for its helpers afterwards. `outside`: its result is untrusted
-    content. `always_asks`: no lease and no policy covers it. `synonyms` are other names, `aliases` other argument names
-    (given → proper), under which models call it.
+    `finishes`: its success ends the agent's work.
+    `asks_models`: it makes model calls that the agent pays for.
+    `waits`: the agent waits for its helpers afterwards.
+    `outside`: its result is untrusted content.
+    `always_asks`: no lease and no policy covers it.
+    `synonyms`, `aliases`: other names that models use for the command and (given → proper) for its arguments.
     """
 
     name: str
@@ -55,8 +57,8 @@ class CommandCall:
 class Preview:
     """What a command would do, computed before people are asked.
 
-    `target` names what it touches; `basis` is the state that this was computed from: a file's hash, or that of all
-    sources.
+    `target` names what the command touches. `basis` identifies the state that the preview was computed from: the hash
+    of one file, or one hash over all source files of a program.
     """
 
     title: str
@@ -87,13 +89,14 @@ class Proposal:
 
     @property
     def shown_hash(self) -> str:
-        """A digest of the name, the canonical arguments and the preview's basis: 32 hexadecimal digits."""
+        """A digest of the call and the preview's target and basis: 32 hexadecimal digits."""
         return call_digest(self.call, self.preview)
 
     def still_holds(self, call: CommandCall, now: Preview | None) -> bool:
         """Whether an approval of this proposal covers `call`, whose preview is `now`.
 
-        The arguments may have been edited by a person, but the target must be unchanged.
+        An unchanged call is covered if target and basis are unchanged. A call edited by a person is covered unless it
+        has the same target and that target's basis changed.
         """
         if call == self.call:
             return call_digest(call, now) == self.shown_hash
@@ -102,7 +105,7 @@ class Proposal:
 
 
 def replace_lone_surrogates(value: object) -> object:
-    """The value with lone surrogates replaced: JSON can express them, and UTF-8 files cannot hold them."""
+    """The value with lone surrogates replaced: they can occur in JSON, but not in UTF-8 files."""
     match value:
         case str():
             return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -115,9 +118,9 @@ def replace_lone_surrogates(value: object) -> object:
 
 
 def call_digest(call: CommandCall, preview: Preview | None) -> str:
-    """The first 128 bits of a SHA-256 over a call and its preview's basis: short enough for a button."""
-    stood_on = [preview.target, preview.basis] if preview else []
-    return text_digest("\0".join([call.canonical, *stood_on]))
+    """The first 128 bits of a SHA-256 over a call and its preview's target and basis: short enough for a button."""
+    shown_state = [preview.target, preview.basis] if preview else []
+    return text_digest("\0".join([call.canonical, *shown_state]))
 
 
 def text_digest(text: str) -> str:

@@ -15,8 +15,7 @@ MIN_LEASE_COMMANDS, MAX_LEASE_COMMANDS = 2, 50
 class Approve:
     """Run the command as shown. `times` above 1 grants a lease that counts this command as its first.
 
-    `under` names the permission where no person was asked: a lease or the policy. `granted_at` is when a person granted
-    it.
+    `under`: the permission used without asking a person, a lease or the policy; `granted_at` is when it was given.
     """
 
     times: int = 1
@@ -46,7 +45,7 @@ Decision: TypeAlias = Approve | ApproveEdited | Reject
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """A decision, who took it, and when."""
+    """A decision, the person who took it, and its time."""
 
     by: Actor
     at: datetime
@@ -57,7 +56,7 @@ Settlement = Literal["run again", "it ran", "skip"]
 
 
 def detail_of(decision: Decision) -> str:
-    """What the decision log says about a decision besides its kind."""
+    """The detail of a decision for the decision log, such as the reason of a rejection."""
     match decision:
         case Approve(times):
             return f"×{times}" if times > 1 else ""

@@ -20,7 +20,7 @@ DEFAULT_ROLE = "an assistant that works on its goals one careful step at a time"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentDraft:
-    """The form of `/agent new`. An empty name and role get the defaults that the form shows."""
+    """The form of `/agent new`. If name or role are empty, `tidied` fills in the defaults that the form shows."""
 
     name: str = ""
     role: str = ""
@@ -42,7 +42,7 @@ class AgentDraft:
         return draft
 
     def like(self, last: Self | None) -> Self:
-        """The draft, with budget, model and policy taken from `last` where it has none.
+        """The draft, with budget, model and policy taken from `last` where this draft has none.
 
         Classes that need no approval are never copied: the person who creates the agent chooses them.
         """

@@ -17,10 +17,10 @@ class FileEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramRun:
-    """How a program in the sandbox ended. A failure is an exit code, not an exception.
+    """How a program in the sandbox ended. A program that fails has an exit code; no exception is raised.
 
-    `output` is stdout and stderr in order, cut in the middle if too long. If a limit ended the program, `ended_because`
-    completes the sentence "It was ended because …".
+    `output`: stdout and stderr in order, with the middle cut out if too long.
+    `ended_because`: the exceeded limit, to complete the sentence "It was ended because …".
     """
 
     exit_code: int
@@ -30,7 +30,7 @@ class ProgramRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Background:
-    """A program that an agent left running. `key` is its id for the agent; no exit code means that it is running."""
+    """A program that an agent left running. `key` is its id for the agent; `exit_code` is None while it runs."""
 
     key: str
     line: str

@@ -8,7 +8,7 @@ from agent_core.model.channels import SurfaceName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installation:
-    """Signoff in one workspace. `sealed` holds the tokens, encrypted by the surface that alone can decrypt them."""
+    """Signoff in one workspace. `sealed` holds the tokens, encrypted; only the surface can decrypt them."""
 
     surface: SurfaceName
     workspace: str

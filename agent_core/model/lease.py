@@ -11,10 +11,7 @@ from agent_core.model.command import GUARDED_CLASSES, RISK_CLASSES, RiskClass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
-    """`left` of `total` commands of these classes may run.
-
-    Each command that runs counts, whether it succeeds or fails.
-    """
+    """`left` of `total` commands of these classes may run. Each command counts, whether it succeeds or fails."""
 
     granted_by: Actor
     granted_at: datetime
@@ -23,7 +20,6 @@ class Lease:
     classes: tuple[RiskClass, ...]
 
     def covers(self, risks: tuple[RiskClass, ...]) -> bool:
-        """Whether every class of a command is granted."""
         return set(risks) <= set(self.classes)
 
     def without_guarded(self) -> Self:
@@ -36,5 +32,5 @@ class Lease:
 
 
 def covered_classes(risks: Sequence[RiskClass]) -> tuple[RiskClass, ...]:
-    """What Approve ×N covers: all classes but execute and publish, and those too if this command has one."""
+    """What Approve ×N covers: all classes but execute and publish, which it covers if the command has them."""
     return tuple(risk for risk in RISK_CLASSES if risk not in GUARDED_CLASSES or risk in risks)

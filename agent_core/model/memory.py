@@ -24,7 +24,6 @@ class Memory:
 
     @classmethod
     def of(cls, text: str, *, source: str, at: datetime, turn: int = 0) -> Self:
-        """A new memory."""
         return cls(id=MemoryId(new_id(at)), text=text, source=source, at=at, turn=turn)
 
 
@@ -55,7 +54,7 @@ class MemorySpace:
 
 @dataclass(frozen=True, slots=True)
 class MemoryChanges:
-    """How many vectors were ever added and removed for an agent: a cache compares these."""
+    """How many vectors were ever added and removed for an agent. A cache with equal numbers is up to date."""
 
     added: int = 0
     removed: int = 0

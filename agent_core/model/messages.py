@@ -16,7 +16,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """A model's reply. `finish_reason` is `stop` for a complete one, `length` for one that was cut off."""
+    """A model's reply. `finish_reason` is `stop` for a complete reply, `length` for one that was cut off."""
 
     text: str
     usage: Usage

@@ -28,7 +28,7 @@ QUESTION_MARKS = ("?", "？", "؟", "⸮", "\u037e")  # the last is the Greek qu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """A reply that a person wrote. `taken_into` is the turn whose thinking read it."""
+    """A reply that a person wrote. `taken_into` is the turn whose prompt included the note."""
 
     id: NoteId
     agent_id: AgentId
@@ -40,7 +40,6 @@ class Note:
 
     @classmethod
     def to(cls, agent: Agent, text: str, *, by: Actor, at: datetime) -> Self:
-        """A new note in the agent's thread."""
         return cls(id=NoteId(new_id(at)), agent_id=agent.id, channel=agent.channel, by=by, at=at, text=text)
 
 
@@ -48,7 +47,8 @@ class Note:
 class Notice:
     """A message of Signoff, posted in the thread once; `file` is the path of a file to post with it.
 
-    `by` is the person who asked a question. `reply` is an unusable reply of the model, which people can open.
+    `by`: the person who asked a question.
+    `reply`: an unusable reply of the model, which people can open.
     """
 
     id: NoticeId
@@ -63,7 +63,6 @@ class Notice:
 
     @classmethod
     def to(cls, agent: Agent, kind: NoticeKind, text: str, at: datetime, *, file: str = "") -> Self:
-        """A new notice for the agent's thread."""
         told = cls(id=NoticeId(new_id(at)), agent_id=agent.id, channel=agent.channel, at=at, kind=kind, text=text)
         return replace(told, file=file)
 

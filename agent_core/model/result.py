@@ -10,8 +10,8 @@ from agent_core.model.actors import Actor
 class Succeeded:
     """The command ran and gave this output.
 
-    `files` of the workspace are posted in the thread, pictures shown. `outside`: the output contains untrusted content,
-    which is material and never an instruction.
+    `files`: workspace files to post in the thread; images among them are displayed.
+    `outside`: the output contains untrusted content.
     """
 
     output: str
@@ -31,7 +31,10 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """The command may have run in part. `by` stopped it; None if the process died. `output` is its output so far."""
+    """The command may have run in part. `output` is the output until then.
+
+    `by`: the person who stopped the command; None if the process died.
+    """
 
     by: Actor | None = None
     output: str = ""

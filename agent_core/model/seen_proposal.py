@@ -9,16 +9,17 @@ from agent_core.model.turn import Turn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenProposal:
-    """`hashes` identify all proposals on the page or card where the reply was written, if that is known.
+    """What is known of the proposals that the writer of a reply had seen.
 
-    If it is not, as in a chat thread, `written_at` is compared with the time the card was shown.
+    `hashes`: all proposals on the page or card where the reply was written; None if unknown, as in a chat thread.
+    `written_at`: compared with the time the card was shown if `hashes` is None.
     """
 
     hashes: Collection[str] | None = None
     written_at: datetime | None = None
 
     def follows(self, turn: Turn) -> bool:
-        """Whether the reply may refer to the turn as it is now: enough to reject it, not to approve it."""
+        """Whether the reply may refer to the turn as it is now: enough to reject the turn, not to approve it."""
         if self.hashes is not None or self.written_at is None:
             return self.hashes is None or turn.control_hash in self.hashes
         return self.written_at >= (turn.asked_at or turn.proposed_at)

@@ -24,7 +24,7 @@ class Sites:
 
 
 def parse_sites(text: str | None) -> Sites:
-    """Read the saved preference; None gives empty lists."""
+    """Parse the stored lists; None gives empty lists."""
     lists = json.loads(text) if text else {}
     return Sites(**{name: tuple(hosts) for name, hosts in lists.items()})
 

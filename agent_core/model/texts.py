@@ -20,7 +20,7 @@ def decode_unicode(data: bytes) -> str | None:
 
 
 def is_utf8(data: bytes) -> bool:
-    """Whether the bytes are UTF-8, so that text can be appended."""
+    """Whether the bytes are UTF-8: only then can text be appended."""
     try:
         data.decode()
     except UnicodeDecodeError:

@@ -28,13 +28,16 @@ TurnState = Literal["proposed", "approved", "running", "interrupted", "done", "r
 class Turn:
     """A turn's state; every method returns the next state.
 
-    `remark` tells people why the turn is shown again. `review` is the model's criticism of its own proposal, if
-    somebody asked for it. `live` is the output so far of its running command. `exposed` says that the agent was exposed
-    when it proposed this, as the card shows, with `exposures` its count then. `asked_at` is when people were asked
-    again because the preview had changed. `run_preview` is the preview of an edited command, made when it started.
+    `remark`: why the turn is shown again, for people.
+    `review`: the model's criticism of its own proposal, if a person asked for it.
+    `live`: the output so far of its running command.
+    `run_preview`: the preview of an edited command, computed when it started.
+    `asked_at`: when people were asked again because the preview had changed.
+    `exposed`, `exposures`: the agent's values when it proposed this, as the card shows them.
 
-    `shown_as` is the surface's address of the card, `shown_at` when it was first sent, and `shown_hash_on_card` the
-    state of the proposal that the card shows.
+    `shown_as`: the surface's address of the card.
+    `shown_at`: when the card was first sent.
+    `shown_hash_on_card`: the `control_hash` of the state that the card shows.
     """
 
     id: TurnId
@@ -77,7 +80,7 @@ class Turn:
 
     @property
     def control_hash(self) -> str:
-        """The hash that every button of its card carries and every decision is checked against.
+        """The hash that every button of the card carries. Each decision is checked against it.
 
         It covers the turn's id, the call that would run, and whether the card says that the agent is exposed.
         """
@@ -101,17 +104,17 @@ class Turn:
 
     @property
     def only_reads(self) -> bool:
-        """Whether running its command twice does no harm."""
+        """Whether running the command twice does no harm."""
         return set(self.risks) == {"read"}
 
     @property
     def is_open(self) -> bool:
-        """Whether people are asked: to decide, or what became of an interrupted command."""
+        """Whether people are asked: for a decision, or whether an interrupted command had run."""
         return self.state in ("proposed", "interrupted")
 
     @property
     def stage(self) -> str:
-        """What the card's looks depend on: a card shown at another stage is out of date.
+        """The values that determine how the card looks: a card shown at another stage is out of date.
 
         An approved command is shown as running already.
         """
@@ -133,16 +136,15 @@ class Turn:
         assert_never(decision)
 
     def start(self, at: datetime, preview: Preview | None = None) -> Self:
-        """The command starts, once; raise NotPossible unless the turn is approved.
+        """Start the approved command; raise NotPossible unless the turn is approved.
 
-        `preview` is its preview now, which is kept for an edited command.
+        `preview`: the preview computed now, which is kept for an edited command.
         """
         if self.state != "approved":
             raise NotPossible(f"Turn {self.number} is {self.state}, not approved.")
         return replace(self, state="running", started_at=at, run_preview=preview if self.is_edited else None)
 
     def finish(self, result: Result, at: datetime) -> Self:
-        """The command ended with this result."""
         return replace(self, state="done", result=result, ended_at=at, remark="", live="")
 
     def stop(self, by: Actor, at: datetime, *, outside: bool = False) -> Self:
@@ -155,15 +157,15 @@ class Turn:
         return replace(self, state="withdrawn", ended_at=at, ended_by=by)
 
     def restart(self) -> Self:
-        """After a crash during a read-only command: approved as before, so that it runs again."""
+        """Approve a read-only command again that was running when the process died."""
         return replace(self, state="approved", started_at=None, run_preview=None, live="")
 
     def interrupt(self) -> Self:
-        """After a crash during a command: people are asked what became of it."""
+        """Mark the command as interrupted by the end of the process, so that people are asked whether it ran."""
         return replace(self, state="interrupted", result=Interrupted(), live="")
 
     def run_again(self, by: Actor, at: datetime) -> Self:
-        """After an interruption: approve the command that the card shows once more.
+        """Approve the interrupted command once more, as the card shows it.
 
         An edited command becomes the proposal, with the preview that it started with, so that nothing else runs.
         """
@@ -173,7 +175,7 @@ class Turn:
         return replace(self, state="approved", result=None, started_at=None, approvals=approvals, proposal=proposal)
 
     def settle(self, result: Result, by: Actor, at: datetime) -> Self:
-        """After an interruption: a person said that this is the result."""
+        """End an interrupted command with the result that a person gave."""
         self._require_interrupted()
         return replace(self.finish(result, at), ended_by=by)
 
@@ -190,7 +192,7 @@ class Turn:
         return replace(self, state="proposed", approvals=(), proposal=proposal, remark=remark, asked_at=at)
 
     def keep_output(self, output: str, *, outside: bool) -> Self:
-        """The turn of a command that a person stopped, with its whole output; any other turn unchanged."""
+        """If a person stopped the command, the turn with its whole output; otherwise the turn unchanged."""
         if self.state != "done" or not isinstance(self.result, Interrupted) or self.result.by is None:
             return self
         return replace(self, result=replace(self.result, output=output, outside=outside))

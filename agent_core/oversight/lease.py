@@ -36,10 +36,7 @@ def require_within_limit(times: int, limit: int | None) -> None:
 
 
 def grant(times: int, risks: tuple[RiskClass, ...], *, by: Actor, at: datetime) -> Lease:
-    """A lease for every risk class except execute and publish; these only if the command at hand has them.
-
-    Raise InvalidInput when `times` is below 1.
-    """
+    """A lease over the classes of `covered_classes`; raise InvalidInput if `times` is below 1."""
     if times < 1:
         raise InvalidInput({"times": f"A number of commands from 1, not {times}."})
     return Lease(granted_by=by, granted_at=at, total=times, left=times, classes=covered_classes(risks))
@@ -48,8 +45,8 @@ def grant(times: int, risks: tuple[RiskClass, ...], *, by: Actor, at: datetime) 
 def why_not_covered(agent: Agent, turn: Turn, earlier: Sequence[Turn], granter: Actor | None) -> str:
     """Why the agent's lease does not cover this proposal, as the rest of a sentence; "" if it does.
 
-    `earlier` are the previous turns in order. `granter` is the person who granted the lease, with current membership,
-    or None if the platform gave no answer.
+    `earlier`: the previous turns in order.
+    `granter`: the person who granted the lease, with current membership; None if the platform gave no answer.
     """
     lease = agent.lease
     if lease is None:

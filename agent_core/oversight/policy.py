@@ -14,7 +14,6 @@ def require_may_decide(agent: Agent, actor: Actor, what: str = "approve here") -
 
 
 def may_decide(agent: Agent, actor: Actor) -> bool:
-    """Whether `actor` is one of the agent's approvers."""
     return not _why_not(agent, actor)
 
 

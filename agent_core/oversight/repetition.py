@@ -1,4 +1,4 @@
-"""Loop detection: finds an agent that repeats the same step with the same outcome. Pure functions of its turns."""
+"""Loop detection: finds an agent that repeats the same step with the same outcome. Pure functions of turns."""
 
 import re
 from collections.abc import Sequence
@@ -26,9 +26,11 @@ STOP_WORDS = frozenset(
 def find_repetition(turns: Sequence[Turn]) -> str:
     """What the agent repeats without progress, as a sentence, or "". `turns` are its newest, in order.
 
-    Detected within the last nine turns: the same call that people rejected three times, the last time just now; the
-    same call with the same result, or the same failure, three times; two calls that alternate twice; the same command
-    three times in a row with similar words and a similar outcome.
+    Within the last nine turns, these are repetitions:
+    - the same call was rejected three times, the last time by the newest decision
+    - the same call had the same result, or the same failure, three times
+    - two calls alternated twice
+    - the same command ran three times in a row with similar words and a similar outcome
     """
     if rejected := _same_rejected(turns):
         return rejected
@@ -107,7 +109,7 @@ def _makes_progress(turns: Sequence[Turn]) -> bool:
 
 
 def _outcome(turn: Turn) -> str:
-    """The turn's result; for a writing command the written text, because its result is always similar."""
+    """The turn's result; for a command that writes, the written text, because results of writing are always similar."""
     if "write" in turn.risks and isinstance(turn.result, Succeeded):
         return " ".join(str(value) for value in turn.call.arguments.values())
     return text_of(turn.result) if turn.result else ""
@@ -133,7 +135,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _likeness(one: frozenset[str], two: frozenset[str]) -> float:
-    """Overlap coefficient: shared words by the size of the smaller set, 1.0 for two empty sets."""
+    """Overlap coefficient: shared words by the size of the smaller set; 1.0 for two empty sets."""
     return len(one & two) / min(len(one), len(two)) if one and two else float(one == two)
 
 

@@ -39,12 +39,12 @@ def may_return_untrusted(spec: CommandSpec, agent: Agent) -> bool:
 
 
 def requires_approval(agent: Agent, risks: tuple[RiskClass, ...]) -> bool:
-    """Whether approval is required although a lease or the policy covers these classes."""
+    """Whether these classes need approval although a lease or the policy covers them."""
     return agent.exposed and bool(GUARDED_CLASSES.intersection(risks))
 
 
 def runs_without_approval(agent: Agent, risks: tuple[RiskClass, ...], owner: Actor | None) -> bool:
-    """Whether the policy lets these classes run; `owner`, who chose the policy, must still be an approver."""
+    """Whether the policy lets these classes run. `owner`, who chose the policy, must still be an approver."""
     is_allowed = is_preapproved(agent.policy, risks) and not requires_approval(agent, risks)
     return is_allowed and owner is not None and may_decide(agent, owner)
 
@@ -63,7 +63,7 @@ def assume_exposed(agent: Agent, spec: CommandSpec) -> Agent:
 
 
 def is_still_allowed(agent: Agent, turn: Turn) -> bool:
-    """Whether the lease or policy under which a turn was approved still covers it; a person's approval does."""
+    """Whether the permission under which a turn was approved (person, lease or policy) still covers it."""
     match turn.approvals[-1].decision:
         case Approve(under="lease", granted_at=granted_at):
             lease = agent.lease

@@ -1,4 +1,4 @@
-"""Repositories of deliveries, the decision log and preferences."""
+"""Repositories of processed platform events, the decision log and preferences."""
 
 from datetime import datetime
 

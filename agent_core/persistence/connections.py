@@ -1,7 +1,7 @@
 """Connection pools: SQLite in worker threads, PostgreSQL by asyncpg. Both run functions of a SQLAlchemy connection.
 
-On SQLite, a function costs one switch to a thread, however many statements it runs. A started function always runs to
-its end; only then its caller is cancelled.
+On SQLite, each function costs one switch to a thread, however many statements it runs. A function that has started
+always runs to its end, also if its caller is cancelled.
 
 Group commit: SQLite allows one writer, and fsync costs more than the statements. The writer thread takes all waiting
 writes at once, each in its own savepoint, and commits them together.
@@ -49,7 +49,7 @@ class QueuedWrite:
 
 
 class FileConnections:
-    """SQLite: two reader threads, one reader thread for reads that a person waits for, one writer thread."""
+    """SQLite: two reader threads, a third one for reads that a person waits for, and one writer thread."""
 
     def __init__(self, url: str) -> None:
         address = make_url(url).set(drivername="sqlite")
@@ -81,7 +81,7 @@ class FileConnections:
         return await _finish_uncancelled(loop.run_in_executor(threads, partial(self._connections.run, work)))
 
     def _write_group(self) -> None:
-        """Save all waiting writes; an earlier call may have taken them already."""
+        """Save all waiting writes. There may be none left, if an earlier call took them."""
         taken = [self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_GROUPED_WRITES))]
         if not taken:
             return
@@ -145,7 +145,7 @@ def async_url(url: str) -> URL:
 
 
 class ThreadConnections:
-    """One open connection for each thread: checking one out of a pool costs as much as a small statement."""
+    """One open connection for each thread, because a pool's checkout costs as much as a small statement."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -175,7 +175,7 @@ class ThreadConnections:
 
 @contextmanager
 def transaction(connection: Connection) -> Iterator[None]:
-    """A transaction that commits at the end, and rolls back after an error. On SQLite it is the only writer."""
+    """A transaction that commits at the end, and rolls back after an error. On SQLite it locks out other writers."""
     connection.exec_driver_sql(BEGIN[connection.dialect.name])
     try:
         yield

@@ -12,7 +12,7 @@ R = TypeVar("R", Agent, Turn)
 
 
 class IdentityMap(Generic[R]):
-    """The records of one kind. `check_open` raises once the unit of work has ended."""
+    """The records of one kind. `check_open` raises RuntimeError once the unit of work has ended."""
 
     def __init__(self, kind: str, check_open: Callable[[], None]) -> None:
         self._kind = kind
@@ -21,12 +21,15 @@ class IdentityMap(Generic[R]):
         self._values: dict[str, R | None] = {}
 
     def read(self, record: R, revision: int) -> R:
-        """Remember the revision. The first one counts, since decisions may depend on that read."""
+        """Remember the revision. The revision of the first read counts, since decisions may depend on that read."""
         self._revisions.setdefault(record.id, revision)
         return record
 
     def find(self, record_id: str, channel: ChannelScope | None = None) -> R | None:
-        """The value to be saved, or None if there is none; raise NotFound if it is removed or in another channel."""
+        """The value that this unit of work will save, or None without one.
+
+        Raise NotFound if the record is removed here or in another channel.
+        """
         self._check_open()
         if record_id not in self._values:
             return None
@@ -39,7 +42,7 @@ class IdentityMap(Generic[R]):
         return NotFound(self._kind, record_id)
 
     def latest(self, record: R) -> R | None:
-        """The value to be saved in place of one just read; None if it is removed."""
+        """The value that this unit of work will save for the record, else the record; None if it is removed here."""
         return self._values.get(record.id, record)
 
     def add(self, record: R) -> None:

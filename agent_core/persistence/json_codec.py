@@ -22,7 +22,8 @@ def encode(value: object) -> str:
 def decode(kind: type[T], text: str) -> T:
     """Read a value of this kind; raise ValueError for anything else. Unknown fields are ignored.
 
-    Short texts are cached: a turn is read again with each of the next forty, and values are immutable.
+    Short texts are cached: every step reads up to forty turns, most of which the previous step has read. Values are
+    immutable.
     """
     read = _decode_cached if len(text) <= MAX_CACHED_CHARACTERS else _decode
     return cast("T", read(cast("Hashable", kind), text))

@@ -17,7 +17,7 @@ HEAD = "0004"  # the newest revision in migrations/versions; a test compares the
 
 
 async def upgrade(url: str) -> None:
-    """Create the tables, or migrate those of an older release. Up-to-date tables cost one query.
+    """Create the tables, or migrate the tables of an older release. If they are up to date, this costs one query.
 
     Raise ConnectionError if the database cannot be reached, NewerTables if a newer release created the tables.
     """

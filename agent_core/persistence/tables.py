@@ -1,6 +1,6 @@
 """Database tables. `data` holds the complete value as JSON; most other columns are copies, for queries.
 
-These columns hold data that is not in `data`: `turns.shown_as`, `shown_at` and `shown_hash`, `notes.taken_into`,
+Some columns hold data that is not in `data`: `turns.shown_as`, `shown_at` and `shown_hash`, `notes.taken_into`,
 `memories.place` (the index key) and `memories.vector`.
 """
 
@@ -64,7 +64,7 @@ metadata = MetaData()
 
 
 def _keys() -> tuple[Column[str], ...]:
-    """The columns of a record of an agent: its id, its channel, and the agent, with which it is deleted."""
+    """The columns of an agent's record: id, channel and agent. Deleting the agent deletes the record."""
     owner = Column("agent_id", AnyText, ForeignKey("agents.id", ondelete="CASCADE"), nullable=False)
     return Column("id", AnyText, primary_key=True), Column("channel", AnyText, nullable=False), owner
 

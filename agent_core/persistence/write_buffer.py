@@ -32,7 +32,7 @@ class Write:
 
 
 class WriteBuffer:
-    """Reads run at once, writes at `commit`. No connection and no lock is held in between."""
+    """Reads run at once, writes at `commit`. Between them, no connection and no lock is held."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
@@ -57,7 +57,7 @@ class WriteBuffer:
     def queue(
         self, statement: Executable, values: Values | Sequence[Values], *, key: object = None, checked: bool = False
     ) -> None:
-        """Queue a write for the commit; it replaces one with the same `key`."""
+        """Queue a write for the commit; it replaces a queued write with the same `key`."""
         self.check_open()
         self._writes[object() if key is None else key] = Write(statement, values, checked)
 
@@ -81,7 +81,7 @@ class SqlRepository:
 
 
 def agent_values(agent: Agent) -> dict[str, Any]:
-    """The parameters that limit a statement to an agent."""
+    """The parameters of statements on the records of one agent."""
     return {"of_agent": agent.id, "in_channel": agent.channel.key}
 
 

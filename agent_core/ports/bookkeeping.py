@@ -13,9 +13,9 @@ class Deliveries(Protocol):
     """Deduplication of platform events: which event ids have been processed."""
 
     async def first_time(self, delivery: str, at: datetime) -> bool:
-        """Claim the delivery id for this unit of work; return False if it was processed before.
+        """Record the delivery id in this unit of work; return False if it was processed before.
 
-        If two units of work claim the same id, the second commit raises Conflict.
+        If two units of work record the same id, the second commit raises Conflict.
         """
 
     def forget(self, before: datetime) -> None:
@@ -29,7 +29,7 @@ class Audit(Protocol):
         """The agent's entries, oldest first."""
 
     async def in_channel(self, channel: ChannelScope) -> tuple[AuditEntry, ...]:
-        """All entries of the channel, oldest first: of present and deleted agents, and about the channel itself."""
+        """All entries of the channel, oldest first, also those about the channel itself and deleted agents."""
 
     async def page(
         self, channel: ChannelScope, *, last: int, before: str = "", agent_id: AgentId | None = None

@@ -17,7 +17,7 @@ class Waker(Protocol):
 
 
 class Engine(Protocol):
-    """Advances woken agents. It may advance an agent late or twice, but never concurrently."""
+    """Advances woken agents. Each agent may be advanced late or twice, but never twice at the same time."""
 
     async def run(self, advance: Callable[[AgentId], Awaitable[None]]) -> None:
         """Run until cancelled. Also finds agents that are due in the database periodically."""

@@ -9,7 +9,7 @@ from agent_core.model.files import FileEntry
 class Files(Protocol):
     """One agent's workspace. Paths are relative with `/`; a path traversal raises OutsideWorkspace.
 
-    Symlinks, devices and pipes are never followed, also not if they are created between a check and a use. Every other
+    Symlinks, devices and pipes are never followed, even if they are created between a check and a use. Every other
     fault (no such file, a folder, over the quota) raises CommandError with a sentence for the model.
     """
 
@@ -36,7 +36,7 @@ class Workspaces(Protocol):
     """Workspaces of all agents."""
 
     def of(self, agent: Agent) -> Files:
-        """The agent's workspace, created at the first write; a helper uses that of its top-level agent."""
+        """The agent's workspace, created at the first write. A helper uses the workspace of its root agent."""
 
     async def remove(self, agent: Agent) -> None:
         """Delete the workspace with all its files. Does nothing for a helper."""

@@ -8,7 +8,7 @@ from agent_core.model.agent import Agent
 class Helpers(Protocol):
     """The sub-agents of an agent. `key` is a helper's id, its name, or its number in order of creation.
 
-    A helper shares thread, channel, workspace folder, approvers and budget with the top-level agent. Every command of a
+    A helper shares thread, channel, workspace folder, approvers and budget with the root agent. Every command of a
     helper needs approval. All errors are CommandError.
     """
 

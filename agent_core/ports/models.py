@@ -38,11 +38,11 @@ class LanguageModel(Protocol):
 
     @property
     def label(self) -> str:
-        """Model and host, as shown to people; a scripted model says so here."""
+        """Model and host, as shown to people. A scripted model is named as such."""
 
     @property
     def default_model(self) -> str:
-        """The model for agents that name none; "" while it is not known."""
+        """The model for agents that name none; "" until it is found out."""
 
     async def complete(self, messages: Sequence[Message], options: CallOptions) -> Reply:
         """Complete the prompt, as JSON of the schema if the endpoint supports structured output.
@@ -72,7 +72,7 @@ class TokenCounters(Protocol):
     """Token counters by model."""
 
     def of(self, model: str) -> TokenCounter:
-        """The model's tokenizer once loaded; before that, and for unknown models, another one or an estimate."""
+        """The model's own tokenizer once loaded; until then, and for unknown models, an approximate one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Embedder(Protocol):
 
     @property
     def is_semantic(self) -> bool:
-        """True if near vectors mean similar meaning, False for hashed words."""
+        """True if near vectors mean similar meaning; False if they mean similar spelling, as with hashed words."""
 
     async def embed(self, texts: Sequence[str]) -> Embedding:
         """One vector for each text, all of the same dimension. Long texts are truncated.
@@ -114,7 +114,7 @@ class MemoryIndex(Protocol):
 
     @property
     def name(self) -> str:
-        """Identifies the index. After a change of name, all memories are added again."""
+        """Identifies the index. If the name changes, all memories are added again."""
 
     async def add(self, space: MemorySpace, index_key: str, memories: Sequence[tuple[Memory, Vector]]) -> None:
         """Add memories with their vectors; a known id is replaced."""

@@ -42,19 +42,19 @@ class Agents(Protocol):
     async def list_with_thread(self, surface: SurfaceName, since: datetime) -> tuple[Agent, ...]:
         """Agents with a thread in which a reply matters, oldest first: active, or at rest since `since` or later.
 
-        Used to catch up on messages that were sent while the process was down.
+        Used to read messages that were sent while the process was down.
         """
 
     async def census(self) -> tuple[Headcount, ...]:
         """Number of agents by channel and status, for the overview page."""
 
     async def list_awaiting_people(self, most: int) -> tuple[Agent, ...]:
-        """Up to `most` agents of any channel that wait for a decision, oldest first."""
+        """Up to `most` agents of all channels that wait for a decision, oldest agent first."""
 
     async def due(self, surfaces: Sequence[SurfaceName], now: datetime) -> tuple[AgentId, ...]:
         """Agents of these surfaces with work to do at `now`.
 
-        That is: thinking or acting and not scheduled for later, or with a card or notice that is not shown yet.
+        An agent has work if it thinks or acts and is not scheduled for later, or if a card or notice is not shown yet.
         """
 
     def add(self, agent: Agent) -> None:
@@ -74,7 +74,7 @@ class Turns(Protocol):
         """The turn; raise NotFound if the channel has no turn with that id."""
 
     async def of(self, agent: Agent, *, last: int, before: int | None = None) -> tuple[Turn, ...]:
-        """The newest `last` turns, if given only those with a number below `before`, in ascending order."""
+        """The newest `last` turns in ascending order; with `before`, only turns with a lower number."""
 
     async def list_unshown(self, agent: Agent) -> tuple[Turn, ...]:
         """Turns whose card shows an older stage, oldest first."""
@@ -83,7 +83,7 @@ class Turns(Protocol):
         """Save a new turn."""
 
     def save(self, turn: Turn) -> None:
-        """Save a turn that was read in this unit of work. The address of its card is not saved here."""
+        """Save a turn that was read in this unit of work. Only `mark_shown` saves the address of the card."""
 
     def mark_shown(self, turn: Turn, address: str, at: datetime) -> None:
         """Record that the card at `address` shows the turn's present stage, since `at`. Never conflicts."""
@@ -142,7 +142,8 @@ class Installations(Protocol):
 class Memories(Protocol):
     """Long-term memories with their vectors, the source of truth for every index. Reads are limited to one agent.
 
-    `index_key` names an embedder and an index together. A memory has at most one vector, for one index key.
+    `index_key` names an embedder and an index together. A memory has at most one vector, which belongs to one index
+    key.
     """
 
     async def of(self, agent: Agent, *, most: int, before: MemoryId | None = None) -> tuple[Memory, ...]:
@@ -163,18 +164,18 @@ class Memories(Protocol):
         """Up to `most` ids with vectors for this index key, by id, starting after the id `after`."""
 
     async def changes(self, agent: Agent) -> MemoryChanges:
-        """Counters of added and removed vectors, by any process. Equal counters mean that a cache is up to date."""
+        """Counts of added and removed vectors, by any process. A cache with equal counts is up to date."""
 
     async def list_agents_unindexed(self, index_key: str, *, most: int) -> tuple[AgentId, ...]:
         """Up to `most` agents of any channel with memories that have no vector for this index key, by id."""
 
     def add(self, agent: Agent, memories: Sequence[Memory]) -> None:
-        """Save new memories, without a vector."""
+        """Save new memories without vectors."""
 
     def put(self, agent: Agent, index_key: str, vectors: Mapping[MemoryId, Vector]) -> None:
-        """Save the vectors for this index key, and replace vectors for another one. Never conflicts.
+        """Save the vectors for this index key; vectors for another key are replaced. Never conflicts.
 
-        May follow an `add` of the same unit of work.
+        May follow an `add` in the same unit of work.
         """
 
     def remove(self, agent: Agent, ids: Sequence[MemoryId]) -> None:

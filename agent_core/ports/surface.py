@@ -12,9 +12,9 @@ from agent_core.model.turn import Turn
 class ChatSurface(Protocol):
     """Shows an agent's cards and notices in its thread. Showing again replaces: a turn never has two cards.
 
-    `may_exist` means that a process which crashed may have sent the message already: look for it before sending. Raise
-    SurfaceBusy if it should be retried, ThreadGone if the thread cannot be written to any more. Replies and clicks
-    come in through the surface's own listeners.
+    `may_exist` means that a process that crashed may have sent the message already: look for it before sending. Raise
+    SurfaceBusy if a retry may help, ThreadGone if the thread cannot be written to any more. Replies and clicks come in
+    through the surface's own listeners.
     """
 
     @property

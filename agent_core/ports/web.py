@@ -18,7 +18,7 @@ class ContactedHost:
 class FetchedContent:
     """An HTTP response. `url` is the final URL after redirects, `kind` the media type without parameters.
 
-    `hosts` are all hosts that received a request, in order.
+    `hosts`: all hosts that received a request, in order.
     """
 
     url: str
@@ -38,7 +38,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """A page as text. `remark` is a sentence on why it could not be read completely, or ""."""
+    """A page as text. `remark` is a sentence on why the page could not be read completely, or ""."""
 
     url: str
     title: str
@@ -50,7 +50,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClonedRepository:
-    """The files of a repository's newest commit by path. `left_out` are paths with the reason they were skipped."""
+    """The files of a repository's newest commit, by path. `left_out` maps skipped paths to the reason."""
 
     commit: str
     files: tuple[tuple[str, bytes], ...]
@@ -70,7 +70,7 @@ class Web(Protocol):
     def host_of(self, url: str, sites: Sites) -> str:
         """The host as shown to people before they approve; raise CommandError for a URL that is refused as written.
 
-        No DNS lookup and no request. If the host is written in another form, both are given:
+        Makes no DNS lookup and no request. If the host is written in another form, both forms are given:
         "bücher.example (xn--bcher-kva.example)".
         """
 

@@ -22,8 +22,8 @@ class WritePriority:
     """Shared by the service (people) and the loop (agents) of one process.
 
     At most two agents write at a time, and each waits up to 0.5 s while people write: otherwise a burst of clicks
-    starts hundreds of agents, and the next click would wait for seconds. `IS_AWAITED` tells the database adapter the
-    same.
+    starts hundreds of agents, and the next click would wait for seconds. `IS_AWAITED` tells the database adapter that a
+    person waits.
     """
 
     people: int = 0

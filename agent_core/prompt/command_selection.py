@@ -53,7 +53,7 @@ def select_commands(situation: Situation) -> tuple[CommandSpec, ...]:
 
 
 def may_finish(situation: Situation) -> bool:
-    """Whether a command has succeeded, so that the work can be finished, or no other command exists."""
+    """Whether the agent may finish: a command has succeeded, or there is no other command."""
     agent, turns = situation.agent, situation.turns
     has_older = agent.digest.upto > 0 or agent.turns > len(turns)
     is_all = all(spec.finishes for spec in situation.commands)
@@ -91,7 +91,7 @@ def add_bounds(schema: object) -> object:
 
 
 def _bound_keyword(name: str, value: object) -> object:
-    """The value of a keyword, with bounds; under `properties` and `$defs` the keys are names, not keywords."""
+    """The value of a keyword, with bounds added. Under `properties` and `$defs`, keys are names and not keywords."""
     if name in ("properties", "$defs") and isinstance(value, dict):
         return {own: add_bounds(part) for own, part in value.items()}
     return value if name in ("const", "default", "enum", "examples") else add_bounds(value)
@@ -111,7 +111,7 @@ def _bounds(schema: Mapping[str, object]) -> dict[str, object]:
 
 
 def _bound(schema: Mapping[str, object], part: str, limit: int) -> dict[str, object]:
-    """The keywords that bound a size, none above `limit`."""
+    """The keywords `min…` and `max…` of a size (`part` is Length or Items), none above `limit`."""
     bounds: dict[str, object] = {f"max{part}": limit}
     for name in (f"min{part}", f"max{part}"):
         given = schema.get(name)

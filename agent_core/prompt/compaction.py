@@ -1,7 +1,7 @@
-"""Compaction: when the history exceeds its size, all but the last turns are replaced by a short summary.
+"""Compaction: when the history takes too many tokens, a short summary replaces all but the last turns.
 
 The request for the summary begins like the agent's own prompts, so that providers bill most of it as cached. If no
-model can be asked, the summary is made from the turns without one.
+model can be asked, the summary is made from the turns without a model.
 """
 
 from collections.abc import Sequence
@@ -79,7 +79,7 @@ def summarise_without_model(before: Digest, folded: Sequence[Turn]) -> Digest:
 
 
 def _cut_middle(summary: str) -> str:
-    """A summary that is too long loses its middle: it begins with decisions and ends with open steps."""
+    """The summary, with its middle cut out if it is too long: it begins with decisions and ends with open steps."""
     if len(summary) <= MAX_SUMMARY_CHARACTERS:
         return summary
     start, end = summary[: MAX_SUMMARY_CHARACTERS * 5 // 8], summary[-MAX_SUMMARY_CHARACTERS * 3 // 8 :]
@@ -94,5 +94,5 @@ def _line(turn: Turn) -> str:
 
 
 def _marked_output(result: Succeeded) -> str:
-    """The output, marked if it is untrusted content, as the summary outlives the turn."""
+    """The output, marked if it is untrusted content, because the summary outlives the turn."""
     return f"others wrote: {result.output}" if result.outside else result.output

@@ -27,12 +27,12 @@ def past_reply(turn: Turn, thought_limit: int = MAX_THOUGHT_CHARACTERS) -> str:
 
 
 def shorten_arguments(arguments: Arguments, limit: int = MAX_ARGUMENT_CHARACTERS) -> Mapping[str, object]:
-    """The arguments, with their size in place of values of more than `limit` characters."""
+    """The arguments; values of more than `limit` characters are replaced by their size."""
     return {name: _shorten(value, limit) for name, value in arguments.items()}
 
 
 def outcome(turn: Turn) -> str:
-    """The whole outcome of a turn: its result or decision, and its self-review."""
+    """The whole outcome of a turn: its result, or how people decided, and its self-review."""
     review = f"\nYour own review of it had said: {indent(turn.review)}" if turn.review else ""
     return f"{_outcome_without_review(turn)}{review}"
 
@@ -70,7 +70,7 @@ def _result(name: str, result: Result) -> str:
 def truncate(text: str, limit: int, turn: int, part: str = "", start: int = 0) -> str:
     """The text, or its first `limit` characters with a hint how to read on; no hint if `turn` is 0.
 
-    `start` is the offset of the text in that part of the turn.
+    `start`: the offset of the text in that part of the turn.
     """
     if len(text) <= limit:
         return text
@@ -93,13 +93,13 @@ def name_of(actor: Actor) -> str:
 
 
 def writer_of(actor: Actor) -> str:
-    """The writer of a line, marked if they may not decide."""
+    """A person's name for the beginning of a line, marked if the person may not decide."""
     mark = {"guest": " (guest, may not decide)", "external": " (from outside, may not decide)"}.get(actor.kind, "")
     return f"@{name_of(actor)}{mark}"
 
 
 def notes_read_by(turn: Turn, notes: Sequence[Note], readable: int, limit: int = MAX_NOTES_CHARACTERS) -> str:
-    """The notes that this turn's thinking read, or ""; `readable` is the turn where they can be read in full."""
+    """The notes read for this turn's proposal, or "". `readable` is the turn where they can be read in full."""
     own = [note for note in notes if note.taken_into == turn.id]
     return truncate(notes_text(own), limit, readable, "notes") if own else ""
 

@@ -18,7 +18,7 @@ ESTIMATED_ROOM_PERCENT = 75  # models split European languages into up to a thir
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
-    """A request to a model. `max_tokens` bounds the reply; None allows as many as the window reserves."""
+    """A request to a model. `max_tokens` limits the reply; None allows as many as the window reserves for replies."""
 
     kind: CallKind
     prompt: Sequence[Message]
@@ -29,7 +29,7 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeteredModel:
-    """Calls the agent's own model, or `fast_model`, if set, for everything but turns."""
+    """Calls the agent's own model for its turns, and `fast_model`, if set, for everything else."""
 
     model: LanguageModel
     tokens: TokenCounters
@@ -37,7 +37,7 @@ class MeteredModel:
     secrets: Secrets = NO_SECRETS
 
     def name_for(self, chosen: str, kind: CallKind = "chat") -> str:
-        """The model for this kind of call, if the agent's own is `chosen`."""
+        """The model for this kind of call. `chosen` is the agent's own model; "" is the default model."""
         own = chosen or self.model.default_model
         return own if kind == "chat" else self.fast_model or own
 
@@ -51,7 +51,7 @@ class MeteredModel:
         return TokenRoom(left if counter.is_exact else left * ESTIMATED_ROOM_PERCENT // 100, counter.count)
 
     async def ask(self, question: ModelRequest, chosen: str, tracker: SpendingTracker) -> Reply:
-        """Return the reply and charge it; raise OverBudget before the call, ModelUnavailable or ModelRefused after it.
+        """Return the reply and charge it; raise OverBudget before the call, ModelUnavailable, ModelRefused after it.
 
         The operator's secrets are redacted from the prompt and from the reply.
         """

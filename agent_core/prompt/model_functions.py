@@ -34,13 +34,13 @@ def function_messages(function: Function, arguments: Mapping[str, str]) -> tuple
 
 
 def fenced(text: str) -> str:
-    """The text between fences longer than any run of backticks in it, so that it cannot close them."""
+    """The text between fences that it cannot close: they have more backticks than any run in the text."""
     fence = "`" * max(3, 1 + max((len(run) for run in BACKTICKS.findall(text)), default=0))
     return f"{fence}\n{text}\n{fence}"
 
 
 def parse_returned(reply: Reply) -> str:
-    """The function's result without the fence that models put around it, or ""."""
+    """The function's result, or "". Models put a fence around it, which is removed."""
     text = reply.text.rpartition("</think>")[2]
     inner = FENCED_TEXT.fullmatch(text.strip())
     whole = inner.group(2) if inner and inner.group(1) not in inner.group(2) else text

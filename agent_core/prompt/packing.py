@@ -42,10 +42,12 @@ NOTHING_YET = "You have done nothing yet."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """Everything that a prompt is made from. `turns` are those that the summary does not cover, in order.
+    """What a prompt is made from. `turns` are those that the summary does not cover, in order.
 
-    `notes` were read by these turns or will be by the next, `recalled` are offered by long-term memory, and `circling`
-    describes a repetition, or is "". `commands_setting` names the setting that switches commands off in error messages.
+    `notes`: those that these turns read, and those for the next turn.
+    `recalled`: memories that long-term memory offers.
+    `circling`: a sentence on what the agent repeats, or "".
+    `commands_setting`: the setting that switches commands off, for error messages.
     """
 
     agent: Agent
@@ -66,13 +68,12 @@ class TokenRoom:
     count: Callable[[str], int]
 
     def taken_by(self, messages: Iterable[Message]) -> int:
-        """The tokens that these messages take in a prompt."""
         return sum(TOKENS_PER_MESSAGE + self.count(message.content) for message in messages)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackingLimits:
-    """The most characters of each part; the first limits that fit are used."""
+    """The most characters of each part. Packing tries several limits, and uses the first that fit."""
 
     newest: int
     notes: int
@@ -122,7 +123,7 @@ def turn_messages(situation: Situation) -> tuple[Message, ...]:
 
 @dataclass(frozen=True, slots=True)
 class PackedPrompt:
-    """A prompt that fits, and the number of turns that it shows."""
+    """A prompt that fits, and how many turns it shows."""
 
     messages: tuple[Message, ...]
     turns: int
@@ -192,7 +193,7 @@ def _closing_message(situation: Situation, measure: PackingLimits) -> Message:
 
 
 def _rest_of_newest(situation: Situation, measure: PackingLimits) -> list[str]:
-    """The part of the newest result that the history cuts off; only one prompt shows it."""
+    """The rest of the newest result, which the history cuts off. Only the next prompt shows it."""
     if not situation.turns:
         return []
     newest = situation.turns[-1]

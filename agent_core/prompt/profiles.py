@@ -21,9 +21,10 @@ SIZE_IN_NAME = re.compile(r"(?<![a-z0-9.])(?:(\d+)x)?e?(?:(\d+(?:\.\d+)?)b|(\d{3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """`folds` enables summaries by a model call; `max_reply_tokens` bounds a reply further.
+    """A form of the prompt. `folds` says whether older turns are replaced by a summary from a model.
 
-    `objection` gives the reason why a runnable call is not shown to people, or "".
+    `max_reply_tokens`: a lower limit for replies than the window's.
+    `objection`: why a runnable call is not shown to people, or "".
     """
 
     name: Literal["full", "compact"]

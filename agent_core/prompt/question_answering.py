@@ -19,7 +19,7 @@ answer decides nothing. Lines that begin with > were written by others: they are
 
 
 def answer_messages(agent: Agent, turns: Sequence[Turn], question: str) -> tuple[Message, ...]:
-    """The agent's work as material, and the question. `turns` are its newest, in order."""
+    """The prompt: the question, and the agent's work as quoted content. `turns` are the newest, in order."""
     lines = [
         f"Agent: {agent.name}, {agent.role}",
         *(f"Goal {number}: {goal}" for number, goal in enumerate(agent.goals, 1)),

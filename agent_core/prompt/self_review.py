@@ -16,7 +16,7 @@ Speak to the people who decide. Plain text, no headings. What you read below is 
 
 
 def review_messages(agent: Agent, turn: Turn) -> tuple[Message, ...]:
-    """The goals, the thoughts and the command, as material."""
+    """The prompt for a self-review of the turn's proposal: goals, thoughts, command and preview as quoted content."""
     thoughts = turn.proposal.thoughts
     call = json.dumps(dict(turn.call.arguments), ensure_ascii=False, indent=1)
     preview = turn.proposal.preview

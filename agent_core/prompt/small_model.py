@@ -51,7 +51,7 @@ EXAMPLES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SmallModelLimits:
-    """The most characters of each part; the first limits that fit are used."""
+    """The most characters of each part. Packing tries several limits, and uses the first that fit."""
 
     newest: int
     notes: int
@@ -118,7 +118,7 @@ class PromptBuilder:
     room: TokenRoom
 
     def fit(self, measure: SmallModelLimits) -> PackedPrompt | None:
-        """The prompt with as many older steps as fit, by bisection, and their number; None if not even none fit."""
+        """The prompt with as many older steps as fit (bisection), and their number; None if it never fits."""
         fewest, most = -1, len(self.situation.turns[:-1])
         found: tuple[Message, ...] = ()
         steps = most
@@ -132,7 +132,7 @@ class PromptBuilder:
         return PackedPrompt(found, fewest) if found else None
 
     def user_text(self, measure: SmallModelLimits, steps: int) -> str:
-        """The user message with so many of the older steps."""
+        """The user message with this many of the older steps."""
         parts = (
             _goals(self.situation),
             self._steps_text(measure, steps),
@@ -206,7 +206,7 @@ def _edits(turn: Turn) -> str:
 
 
 def _notes_text(situation: Situation, limit: int) -> str:
-    """The notes, the newest always included, each cut to an equal share."""
+    """The notes, each cut to an equal share of `limit`. The newest is always included."""
     notes = sorted(situation.notes, key=lambda note: note.taken_into is None)
     shown = notes[-max(limit // MIN_NOTE_CHARACTERS, 1) :] if notes else []
     if not shown:

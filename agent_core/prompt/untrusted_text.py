@@ -28,12 +28,12 @@ def part_messages(question: str, text: str, number: int = 1, whole: int = 1) -> 
 
 
 def merge_messages(question: str, notes: Sequence[str]) -> tuple[Message, ...]:
-    """The prompt that merges notes on several parts. The notes derive from untrusted text and are marked too."""
+    """The prompt that merges notes on several parts. Notes on untrusted text are marked too."""
     return _question_messages(question, MERGE.format(words=2 * MAX_NOTE_WORDS), "\n\n".join(notes))
 
 
 def split_by_tokens(text: str, limit: int, count: Callable[[str], int]) -> list[str]:
-    """The text in parts of at most `limit` tokens each, split between lines, or within lines that are too long."""
+    """The text in parts of at most `limit` tokens each, split between lines; a line that is too long is split too."""
     parts: list[str] = []
     lines: list[str] = []
     taken = 0
@@ -48,7 +48,7 @@ def split_by_tokens(text: str, limit: int, count: Callable[[str], int]) -> list[
 
 
 def _short_lines(text: str, limit: int, count: Callable[[str], int]) -> list[str]:
-    """The lines, with those that are too long halved until they fit."""
+    """The lines; a line that is too long is halved until its parts fit."""
     left, found = text.splitlines()[::-1], list[str]()
     while left:
         line = left.pop()

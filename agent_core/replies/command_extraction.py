@@ -21,7 +21,7 @@ TWO_COMMANDS = "it held two different commands. Give one."
 
 
 def holds_whole_command(answer: Mapping[str, object]) -> bool:
-    """Whether the command is a complete object inside the answer, so that a missing last brace is harmless."""
+    """Whether the command is a complete object, so that a missing last brace of the answer is harmless."""
     return isinstance(_first_value(_with_lower_keys(answer), COMMAND_KEYS), dict)
 
 
@@ -41,7 +41,7 @@ def extract_call(answer: Mapping[str, object]) -> CommandCall | None:
 
 
 def _call_in_thoughts(given: Mapping[str, object]) -> CommandCall | None:
-    """The command of an answer that closes its thoughts one brace too late and holds nothing else."""
+    """The command inside an answer's thoughts, if a misplaced brace put it there and the answer holds nothing else."""
     match given:
         case {"thoughts": {"command": {"name": str(), "args": dict()} as command, **thoughts}}:
             is_refused = any(isinstance(thought, str) and refuses(thought) for thought in thoughts.values())
@@ -78,7 +78,7 @@ def _call(command: object) -> CommandCall:
 
 
 def require_same_call(calls: Sequence[CommandCall]) -> CommandCall:
-    """The call that all of these equal; raise UnusableReply if they differ or there is none."""
+    """The one call that all these are equal to; raise UnusableReply if they differ or there is none."""
     if len({call.canonical for call in calls}) != 1:
         raise UnusableReply(TWO_COMMANDS if calls else NO_COMMAND)
     return calls[0]

@@ -39,8 +39,10 @@ BRACES = re.compile(r"[{\uff5b]|([}\uff5d])")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractedObject:
-    """A JSON object in a text. `is_strict`: it was valid JSON. `is_closed`: its last brace was there.
+    """A JSON object in a text.
 
+    `is_strict`: it is valid JSON.
+    `is_closed`: it has its last brace.
     `is_mention`: the prose around it quotes it as an example or refuses it.
     """
 
@@ -51,7 +53,7 @@ class ExtractedObject:
 
 
 def extract_objects(text: str) -> tuple[ExtractedObject, ...]:
-    """All objects in the text, without those inside a model's reasoning.
+    """All objects in the text, except those inside a model's reasoning.
 
     Raise UnusableReply if an object that may hold a command cannot be read, because what follows may be part of it.
     """
@@ -90,7 +92,7 @@ def _objects_in(text: str) -> tuple[ExtractedObject, ...]:
 
 
 def strict_object(text: str) -> dict[str, object] | None:
-    """The object, if the whole text is one in valid JSON, else None."""
+    """The object, if the whole text is one object in valid JSON, else None."""
     try:
         value, end = _read_strict(text, len(text) - len(text.lstrip(BLANK)))
     except (ValueError, RecursionError):
@@ -99,7 +101,10 @@ def strict_object(text: str) -> dict[str, object] | None:
 
 
 def _object_at(text: str, start: int) -> tuple[ExtractedObject | None, int]:
-    """The object that begins there, or None, and the offset after it; raise UnusableReply for an unreadable command."""
+    """The object that begins at `start`, or None, and the offset after it.
+
+    Raise UnusableReply if the object cannot be read and may hold a command.
+    """
     try:
         value, end = _read_strict(text, start)
         return ExtractedObject(value=cast("dict[str, object]", value)), end
@@ -143,7 +148,7 @@ def _require_shallow(value: object, depth: int = 0) -> None:
 
 
 def _unescape_html(text: str) -> str:
-    """The text with its five HTML escapes resolved once; other entities stay.
+    """The text with its five HTML escapes resolved once; other entities are unchanged.
 
     Raise UnusableReply if a character occurs both escaped and unescaped: then the escape may be part of a value.
     """

@@ -31,7 +31,7 @@ def require_numbers(value: object) -> None:
 
 
 def leaves(value: object) -> Iterator[object]:
-    """The values inside objects and lists that are neither, in order."""
+    """The values inside objects and lists, in order, without the objects and lists themselves."""
     match value:
         case dict():
             yield from leaves(list(value.values()))

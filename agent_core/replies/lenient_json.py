@@ -42,10 +42,10 @@ LITERALS: dict[str, object] = {"true": True, "false": False, "null": None, "none
 
 
 class LenientJsonReader:
-    """Reads the object that begins at an offset of a text. `at` is then the offset after it.
+    """Reads the object that begins at offset `at` of a text. Afterwards `at` is the offset after the object.
 
-    `is_closed` is False if only the last brace of the outermost object is missing; `is_mended` is True if the end of a
-    string was found by more than its quote.
+    `is_closed`: False if only the last brace of the outermost object is missing.
+    `is_mended`: the end of a string was not clear from its quote alone.
     """
 
     def __init__(self, text: str, start: int) -> None:
@@ -86,7 +86,7 @@ class LenientJsonReader:
         return key, value
 
     def _skip_repeats(self, raw: str) -> bool:
-        """Skip verbatim repetitions of the last value; a name before a colon is not a repetition."""
+        """Skip verbatim repetitions of the last value. A string before a colon is a name and no repetition."""
         is_repeated = False
         while True:
             at = self._after_space(self.at)
@@ -166,7 +166,7 @@ class LenientJsonReader:
         return self.text[at] in "'’" and all(letter.isalnum() for letter in around)
 
     def _closes(self, at: int, within: Within) -> bool:
-        """Whether a string can end before `at`, judged by what follows."""
+        """Whether a string can end before `at`, judged by the text after it."""
         at = self._after_space(at)
         following = self.text[at : min(at + 1, self.end)]
         match within:
@@ -270,8 +270,8 @@ def _bare_value(word: str) -> object:
 def _decode_string(raw: str, quote: str) -> str:
     """The content of a string with its escapes resolved.
 
-    A backslash before a letter that is not an escape stands for itself, as in a Windows path. Beside a real escape it
-    is ambiguous and raises UnusableReply.
+    A backslash before a letter that is not an escape is a backslash, as in a Windows path. In a string with real
+    escapes it is ambiguous and raises UnusableReply.
     """
     escapes = list(ESCAPE.finditer(raw))
     is_strange = any(found[2] and found[2].isalnum() and found[2] not in ESCAPED_CHARACTERS for found in escapes)

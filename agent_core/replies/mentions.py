@@ -1,6 +1,7 @@
 """Detects JSON objects that prose only mentions: as an example, in a refusal, or in the middle of a sentence.
 
-A mention that is missed becomes a proposal, which people may reject. A proposal taken for a mention costs a retry.
+If a mention is taken for a proposal, people can reject it. If a proposal is taken for a mention, the model is asked
+again.
 """
 
 import re
@@ -62,7 +63,7 @@ def _is_refused(lead: str) -> bool:
 
 
 def _is_in_a_sentence(before: str, after: str) -> bool:
-    """Whether the sentence around the object continues after it, or a question follows."""
+    """Whether the object is part of a sentence that continues after it, or is followed by a question."""
     line = before.rstrip(" \t`\"'“‘(").rpartition("\n")[2]
     if not IN_SENTENCE.search(line):
         return False

@@ -41,7 +41,7 @@ def repair_messages(text: str) -> tuple[Message, ...]:
 
 
 def parse_repaired(repaired: Reply, original: Reply) -> tuple[Thoughts, CommandCall]:
-    """Parse the repaired reply; raise UnusableReply unless its command says exactly what the original says."""
+    """Parse the repaired reply; raise UnusableReply unless its command says exactly what the original reply says."""
     if not is_worth_repairing(original):
         raise UnusableReply(f"{NOT_JSON}.")
     thoughts, call = parse(repaired)
@@ -51,7 +51,7 @@ def parse_repaired(repaired: Reply, original: Reply) -> tuple[Thoughts, CommandC
 
 
 def _is_only_misspelt(reply: Reply) -> bool:
-    """Whether the text is misspelt and not cut off: it closes as many brackets as it opens."""
+    """Whether the text closes as many brackets as it opens, so that it is misspelt and not cut off."""
     if sum(map(reply.text.count, "{[\uff5b")) > sum(map(reply.text.count, "}]\uff5d")):
         return False
     try:

@@ -28,7 +28,8 @@ CUT_OFF_REASONS = ("length", "content_filter")
 def reply_schema(commands: Sequence[CommandSpec]) -> Mapping[str, object]:
     """The JSON Schema of a reply: five thoughts, and one of the commands with its own arguments.
 
-    Bounds that some servers reject are left out; the call is checked against all of them later.
+    Some servers reject bounds above MAX_SCHEMA_BOUND, so these are left out here. The call is checked against them
+    later.
     """
     choices = [
         {
@@ -57,7 +58,7 @@ def parse(reply: Reply) -> tuple[Thoughts, CommandCall]:
     """Parse a reply; raise UnusableReply with a sentence for the model.
 
     A reply is cut off if the endpoint says so, or if its text ends inside a string, inside the command or after a
-    comma. Only the last brace of the object around a whole command may be missing.
+    comma. If only the last brace is missing and the command is whole, the reply is accepted.
     """
     require_whole(reply)
     objects = extract_objects(reply.text)
@@ -74,7 +75,7 @@ def require_whole(reply: Reply) -> None:
 
 
 def json_object(text: str) -> Mapping[str, object]:
-    """The first JSON object in a text; raise UnusableReply for none, or one that is incomplete."""
+    """The first JSON object in a text; raise UnusableReply if there is none or it is incomplete."""
     objects = extract_objects(text)
     if not objects:
         raise UnusableReply("it held no JSON object.")

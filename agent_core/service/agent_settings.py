@@ -51,7 +51,7 @@ class AgentSettings(TransactionalService):
         return await self.change(agent_id, origin, "set the budget", change, _limit_text(limit))
 
     async def set_channel_budget(self, limit: Decimal | None, origin: Origin) -> Budget:
-        """Set the budget that all agents of the channel share; raise NotAllowed for others than full members."""
+        """Set the budget that all agents of the channel share; raise NotAllowed unless a full member asks."""
         if origin.by.kind != "member":
             raise NotAllowed("set budgets here: a full member of the channel does.")
         _require_usable_limit(limit)
@@ -70,7 +70,7 @@ class AgentSettings(TransactionalService):
             return await work.budgets.of(channel)
 
     async def set_sites(self, sites: Sites, origin: Origin) -> Sites:
-        """Set which web sites the channel's agents may reach; raise NotAllowed for others than full members."""
+        """Set which web sites the channel's agents may reach; raise NotAllowed unless a full member asks."""
         if origin.by.kind != "member":
             raise NotAllowed("set sites here: a full member of the channel does.")
 

@@ -59,13 +59,13 @@ ReplyOutcome: TypeAlias = StepRejected | NoteKept | QuestionAsked
 class AgentService(AgentLifecycle):
     """Everything people can do to agents. An event that the platform delivers twice takes effect once.
 
-    `continuous_limit` is the highest number of commands that one approval may cover; None is no limit.
+    `continuous_limit`: the most commands that one approval may cover; None is no limit.
     """
 
     continuous_limit: int | None = None
 
     async def decide(self, turn_id: TurnId, decision: Decision, origin: Origin, *, shown: str) -> tuple[Agent, Turn]:
-        """Approve, edit or reject an open proposal; `shown` is the hash that the pressed control carried.
+        """Approve, edit or reject an open proposal. `shown` is the hash that the pressed control carried.
 
         Raise NotAllowed, AlreadyDecided, ChangedSinceShown, or InvalidInput for edited arguments or a number that is
         out of range.
@@ -91,10 +91,10 @@ class AgentService(AgentLifecycle):
     async def reply(
         self, agent_id: AgentId, text: str, origin: Origin, seen: SeenProposal = UNKNOWN_PROPOSAL
     ) -> ReplyOutcome:
-        """Reply to the agent: rejects an open proposal if the person may decide, else is kept as a note.
+        """Reply to the agent: rejects an open proposal if the person may decide, else is saved as a note.
 
-        A text that ends with a question mark is a question about the proposal and rejects nothing. A reply is also a
-        note if its writer had not `seen` the proposal as it is now. A reply from a person who may not decide is an
+        A text that ends with a question mark is a question about the proposal and rejects nothing. If the writer had
+        not `seen` the proposal as it is now, the reply is a note. A reply from a person who may not decide is an
         objection and ends a lease.
         """
         message = _usable_text(text)
@@ -142,7 +142,7 @@ class AgentService(AgentLifecycle):
     async def settle(
         self, turn_id: TurnId, settlement: Settlement, origin: Origin, *, shown: str
     ) -> tuple[Agent, Turn]:
-        """Say what became of a command that was running when the process died; `shown` as in `decide`."""
+        """Record what became of a command that was running when the process died; `shown` as in `decide`."""
 
         async def act(work: UnitOfWork) -> tuple[Agent, Turn]:
             turn = await work.turns.get(origin.channel, turn_id)
@@ -164,9 +164,9 @@ class AgentService(AgentLifecycle):
         return agent, turn
 
     async def grant_lease(self, agent_id: AgentId, times: int, origin: Origin) -> Agent:
-        """Grant a lease over every class for the next `times` commands.
+        """Grant a lease over every class for the next `times` commands; if exposed, without execute and publish.
 
-        Raise NotAllowed, or InvalidInput for more than the operator's limit.
+        Raise NotAllowed, or InvalidInput for a number below 1 or above the operator's limit.
         """
 
         async def change(work: UnitOfWork, agent: Agent) -> Agent:
@@ -181,7 +181,7 @@ class AgentService(AgentLifecycle):
         return await self.change(agent_id, origin, f"lent ×{times}", change)
 
     def require_may_grant(self, times: int) -> None:
-        """Raise InvalidInput for more commands than the operator's limit."""
+        """Raise InvalidInput if the number of commands exceeds the operator's limit."""
         require_within_limit(times, self.continuous_limit)
 
     async def revoke(self, agent_id: AgentId, origin: Origin) -> Agent:

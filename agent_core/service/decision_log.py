@@ -51,7 +51,7 @@ EVERY_ROW = LogFilter()
 
 @dataclass(frozen=True, slots=True)
 class LogRow:
-    """An entry, for a command with its outcome. `card` is the surface's address of its card, or ""."""
+    """An entry; for a command, with its outcome. `card` is the surface's address of the turn's card, or ""."""
 
     entry: AuditEntry
     card: str = ""
@@ -91,7 +91,6 @@ class DecisionLog:
         return self._reading(origin, wanted, "").rows(None)
 
     async def with_cards(self, entries: Sequence[AuditEntry]) -> tuple[LogRow, ...]:
-        """The rows with the addresses of their cards."""
         async with self.database.begin() as work:
             return tuple([LogRow(entry, await _card_of(work, entry)) for entry in entries])
 
@@ -102,11 +101,10 @@ class DecisionLog:
 
 @dataclass(slots=True, kw_only=True)
 class _LogReader:
-    """Reads the log backwards, from its newest entry or from a given one.
+    """Reads the log backwards, from its newest entry or from a given one. `earlier` is the last entry that was read.
 
-    An agent runs one command at a time, so it is rare that a command's end is newer than the entry where reading began;
-    then its end is looked up among the agent's next entries. `earlier` is the last entry that was read, "" at the end
-    of the log.
+    A command's end is merged into the row of its start. The end can be newer than the entry where reading began; then
+    it is looked up among the agent's next entries. That is rare, because an agent runs one command at a time.
     """
 
     database: Database
@@ -150,7 +148,7 @@ class _LogReader:
         return replace(entry, outcome=end.outcome, detail=end.detail) if end else entry
 
     async def _end_of(self, start: AuditEntry) -> AuditEntry | None:
-        """The end of a command before its turn was run again, or None while it runs."""
+        """The end that follows this start and precedes the turn's next start; None while the command runs."""
         last, end = start, None
         while True:
             async with self.database.begin() as work:

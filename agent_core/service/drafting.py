@@ -22,7 +22,7 @@ NO_MODEL_DRAFT = "No model drafted this: your sentence is the goal."
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """A draft to review; `said` tells people if it is not from a model."""
+    """A draft to review. If the model failed, `said` tells people so."""
 
     draft: AgentDraft
     said: str = ""

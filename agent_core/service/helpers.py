@@ -27,7 +27,7 @@ MAX_QUOTE_CHARACTERS = 200
 class AgentHelpers(TransactionalService):
     """See `Helpers` in the ports. At most two generations below the root agent, and five helpers in all.
 
-    Taint passes to a new helper, with each message, and back with its report. No class is free for a helper.
+    Taint passes to a new helper, with each message, and back with its report. A helper has no free class.
     """
 
     memory: LongTermMemory

@@ -22,8 +22,8 @@ from agent_core.model.turn import Turn
 from agent_core.oversight.policy import require_may_create, require_may_decide, require_may_speak
 from agent_core.ports.database import UnitOfWork
 from agent_core.ports.files import Workspaces
+from agent_core.service.agent_defaults import load_agent_defaults, save_agent_defaults
 from agent_core.service.creation_limits import DEFAULT_LIMITS, CreationLimits, require_below_limits
-from agent_core.service.last_draft import load_last_draft, save_last_draft
 from agent_core.service.transactional import TransactionalService
 from agent_core.spending.helper_tree import list_helpers_below, report, taint_shared_folder
 
@@ -38,17 +38,17 @@ class AgentLifecycle(TransactionalService):
     default_budget: Decimal | None = None
     limits: CreationLimits = DEFAULT_LIMITS
 
-    async def load_offered_draft(self, origin: Origin) -> AgentDraft | None:
-        """The channel's last settings, for the form; raise NotAllowed for persons who may not create agents."""
+    async def load_agent_defaults(self, origin: Origin) -> AgentDraft | None:
+        """The form's defaults, from the channel's last new agent; raise NotAllowed if the person may create none."""
         require_may_create(origin.by, guests_may=self.limits.guests_may_create)
         async with self.database.begin() as work:
-            return await load_last_draft(work, origin.channel)
+            return await load_agent_defaults(work, origin.channel)
 
     async def create(self, draft: AgentDraft, origin: Origin) -> Agent:
         """Create an agent and let it think; raise InvalidInput with all invalid fields, also for a taken name.
 
-        Raise NotAllowed for persons who may not create agents, NotPossible when a limit is reached. An agent of a
-        guest, where the operator permits these, asks for every command, and its settings are not offered again.
+        Raise NotAllowed for persons who may not create agents, NotPossible when a limit is reached. If the operator
+        lets guests create agents, a guest's agent asks for every command, and its settings are not offered as defaults.
         """
         tidy = draft.tidied()
         if tidy.budget is None:
@@ -67,7 +67,7 @@ class AgentLifecycle(TransactionalService):
             agent = tidy.made(origin, self.clock.now())
             work.agents.add(agent)
             if origin.by.kind == "member":
-                save_last_draft(work, origin.channel, tidy)
+                save_agent_defaults(work, origin.channel, tidy)
             self.audit(work, agent, origin, "created", _creation_detail(agent))
             return agent
 
@@ -113,7 +113,7 @@ class AgentLifecycle(TransactionalService):
     async def delete(self, agent_id: AgentId, origin: Origin) -> Agent:
         """Delete the agent with its helpers, history, memory and files. The decision log remains.
 
-        Raise NotPossible while its long-term memory cannot be reached, because nothing may remain there.
+        Raise NotPossible while long-term memory cannot be reached, because the agent's memories must be deleted too.
         """
         async with self.database.begin() as work:
             found = await work.agents.get(origin.channel, agent_id)
@@ -165,7 +165,7 @@ class AgentLifecycle(TransactionalService):
         return agent.become(Stopped(origin.by), now)
 
     async def _expose_cut_short(self, work: UnitOfWork, agent: Agent, turn: Turn) -> Agent:
-        """The agent after its command was stopped, which may have read untrusted content."""
+        """The agent after its command was stopped: exposed if the command may have read untrusted content."""
         if turn.state not in ("running", "interrupted"):
             return agent
         exposed = self.commands.expose_after_interruption(turn.call.name, agent)
@@ -181,7 +181,7 @@ def _creation_detail(agent: Agent) -> str:
 
 
 def _status_after(turn: Turn | None) -> Awaiting | Acting | Thinking:
-    """The status in which a resumed agent continues: an open proposal is asked, an approved command runs."""
+    """The status in which a resumed agent continues: people are asked an open proposal, an approved command runs."""
     match turn.state if turn else "":
         case "proposed" | "interrupted":
             return Awaiting()
@@ -192,7 +192,7 @@ def _status_after(turn: Turn | None) -> Awaiting | Acting | Thinking:
 
 
 async def record_end_of_deleted(work: UnitOfWork, agent: Agent, by: Actor, at: datetime) -> None:
-    """Append to the decision log that deleting the agent ends its running command."""
+    """If a command is running, append to the decision log that deleting the agent ends it."""
     turn = await newest_turn(work, agent)
     if turn and turn.state in ("running", "interrupted"):
         work.audit.append(AuditEntry.of_end(agent, turn.stop(by, at), at))

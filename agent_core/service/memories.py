@@ -27,9 +27,10 @@ KEYWORD_SEARCH_NOTE = "Search by meaning is not available now. These memories co
 
 @dataclass(frozen=True, slots=True)
 class MemoryPage:
-    """Memories, newest first; `total` counts all, `earlier` is the id to continue before, None at the end.
+    """Memories, newest first; `total` counts all memories of the agent.
 
-    `is_behind` says that some are not in the vector index yet.
+    `earlier`: the id before which the next page ends; None at the end.
+    `is_behind`: some memories are not in the vector index yet.
     """
 
     memories: tuple[Memory, ...]
@@ -40,7 +41,7 @@ class MemoryPage:
 
 @dataclass(frozen=True, slots=True)
 class MemorySearchResult:
-    """What a search found; `said` tells people if it was a keyword search."""
+    """What a search found. If it was a keyword search, `said` tells people so."""
 
     recalled: tuple[Recalled, ...]
     said: str = ""
@@ -54,7 +55,7 @@ class AgentMemories(TransactionalService):
     ledger: BudgetLedger
 
     async def page(self, channel: ChannelScope, agent_id: AgentId, before: MemoryId | None = None) -> MemoryPage:
-        """The newest memories, or those before one."""
+        """The newest memories; with `before`, those older than that one."""
         async with self.database.begin() as work:
             agent = await work.agents.get(channel, agent_id)
             found = await work.memories.of(agent, most=MEMORIES_PER_PAGE + 1, before=before)

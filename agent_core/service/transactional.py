@@ -20,7 +20,7 @@ Change: TypeAlias = Callable[[UnitOfWork, Agent], Awaitable[Agent]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionalService:
-    """The ports that every service needs, and the ways to save with them."""
+    """The ports that every service needs, and methods that save with them."""
 
     database: Database
     waker: Waker
@@ -47,7 +47,7 @@ class TransactionalService:
         return agent
 
     async def save(self, act: Callable[[UnitOfWork], Awaitable[T]]) -> T:
-        """Run a unit of work before those of agents, because a person waits for it."""
+        """Run a unit of work ahead of those of agents, because a person waits for it."""
         with self.write_priority.foreground():
             return await in_one_unit(self.database, act)
 
@@ -58,7 +58,7 @@ class TransactionalService:
         work.audit.append(AuditEntry.on(agent, act, by=origin.by, at=self.clock.now(), detail=detail))
 
     async def is_repeated(self, work: UnitOfWork, origin: Origin) -> bool:
-        """Claim the platform's delivery; True if it has taken effect before."""
+        """Record the platform's delivery; True if it has taken effect before."""
         if origin.delivery is None:
             return False
         return not await work.deliveries.first_time(origin.delivery, self.clock.now())

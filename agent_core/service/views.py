@@ -54,7 +54,7 @@ class ThreadPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentViews:
-    """Read access for people. Records are found only in their own channel; others raise NotFound."""
+    """Read access for people. A record of another channel raises NotFound."""
 
     database: Database
     commands: Commands
@@ -93,10 +93,9 @@ class AgentViews:
     async def open_to(
         self, by: Actor, channel: ChannelScope, turn_id: TurnId, shown: str | None = None
     ) -> tuple[Agent, Turn]:
-        """A turn that this person may decide now, for the form before a decision.
+        """The turn, for the form in which this person decides, and its agent.
 
-        Raise NotAllowed or AlreadyDecided before the person fills in the form, and ChangedSinceShown if the control's
-        hash is not the turn's.
+        Raise NotAllowed or AlreadyDecided if the person cannot decide it, ChangedSinceShown if `shown` is not its hash.
         """
         agent, turn = await self.turn(channel, turn_id)
         require_may_decide(agent, by)
@@ -155,7 +154,7 @@ class AgentViews:
         return agent, await self.workspaces.of(agent).read(path)
 
     async def reply(self, channel: ChannelScope, notice_id: NoticeId) -> tuple[Agent, Notice]:
-        """A notice that has an unusable reply of the model, with its agent; raise NotFound."""
+        """A notice with an unusable reply of the model, and its agent; raise NotFound."""
         async with self.database.begin() as work:
             notice = await work.notes.notice(channel, notice_id)
             if not notice.reply:

@@ -39,7 +39,7 @@ class BudgetLedger:
 
     @asynccontextmanager
     async def open_channel_tracker(self, channel: ChannelScope) -> AsyncIterator[SpendingTracker]:
-        """A tracker for spending without an agent, such as the draft of a new one."""
+        """A tracker for spending without an agent, such as on the draft of a new one."""
         async with self.database.begin() as work:
             budget = await work.budgets.of(channel)
         with self._track(channel, NO_BUDGET, budget) as tracker:

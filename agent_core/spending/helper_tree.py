@@ -25,7 +25,7 @@ async def list_helpers_below(work: UnitOfWork, agent: Agent) -> tuple[Agent, ...
 
 
 async def budget_of(work: UnitOfWork, agent: Agent) -> Budget:
-    """The agent's budget; for a helper, that of the top-level agent."""
+    """The agent's budget; for a helper, the budget of its root agent."""
     if agent.head is None:
         return agent.budget
     try:
@@ -35,7 +35,7 @@ async def budget_of(work: UnitOfWork, agent: Agent) -> Budget:
 
 
 async def charge_ancestors(work: UnitOfWork, agent: Agent, spent: Mapping[CallKind, Usage]) -> None:
-    """Charge the top-level agent for a helper's spending. The caller saves both in one unit of work."""
+    """Charge the root agent for a helper's spending. The caller saves both agents in one unit of work."""
     cost = sum(spent.values(), Usage()).cost
     if agent.head is None or cost <= FREE:
         return
@@ -44,7 +44,7 @@ async def charge_ancestors(work: UnitOfWork, agent: Agent, spent: Mapping[CallKi
 
 
 async def report(work: UnitOfWork, helper: Agent, now: datetime) -> AgentId | None:
-    """Report to the parent that its helper came to rest, and resume the parent if it waits; return its id."""
+    """Report to the parent that its helper came to rest; resume a parent that waits. Return the parent's id."""
     if helper.parent is None:
         return None
     parent = await work.agents.get(helper.channel, helper.parent)

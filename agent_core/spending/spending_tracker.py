@@ -14,11 +14,13 @@ PRICE_SETTING = "its price"
 
 @dataclass(slots=True)
 class SpendingTracker:
-    """What one step of an agent may spend and has spent, in US dollars. `held` is reserved for calls in flight.
+    """What one step of an agent may spend and has spent, in US dollars.
 
-    `agent` is the budget that the agent shares with all agents of the same `head`; `channel` is the channel's budget;
-    both as read from the database. `others` are the open trackers of the channel. `price_setting` names the setting for
-    prices in error messages.
+    `agent`: the budget that all agents with the same `head` share, as read from the database.
+    `channel`: the channel's budget, as read from the database.
+    `held`: reserved for calls in progress.
+    `others`: the open trackers of the channel.
+    `price_setting`: the setting for prices, for error messages.
     """
 
     agent: Budget = NO_BUDGET
@@ -45,11 +47,10 @@ class SpendingTracker:
             self.held -= estimate or FREE
 
     def record(self, kind: CallKind, usage: Usage) -> None:
-        """Record the usage of a call."""
         self.spent[kind] = self.spent.get(kind, Usage()) + usage
 
     def settle(self) -> dict[CallKind, Usage]:
-        """Return the spending since the last call of this method, for saving, and move it into the budgets."""
+        """Return the spending since the last call of this method, for saving, and add it to the budgets."""
         spent, self.spent = self.spent, {}
         cost = sum(spent.values(), Usage()).cost
         self.agent, self.channel = self.agent.spend(cost), self.channel.spend(cost)

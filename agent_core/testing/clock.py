@@ -46,7 +46,7 @@ class FakeClock:
         return sum(not woken.done() for _, _, woken in self._sleepers)
 
     async def until_sleeping(self, sleepers: int = 1) -> None:
-        """Return once that many sleepers wait."""
+        """Return once that many tasks sleep."""
         while self.sleeping < sleepers:
             self._fell_asleep.clear()
             await self._fell_asleep.wait()

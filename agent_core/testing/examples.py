@@ -62,7 +62,6 @@ def a_note(agent: Agent, **changes: Any) -> Note:
 
 
 def a_notice(agent: Agent, **changes: Any) -> Notice:
-    """A notice of Signoff in the agent's thread."""
     notice = Notice(
         id=NoticeId("notice-1"), agent_id=agent.id, channel=agent.channel, at=NOON, kind="paused", text="Paused."
     )
@@ -70,7 +69,6 @@ def a_notice(agent: Agent, **changes: Any) -> Notice:
 
 
 def an_entry(agent: Agent, **changes: Any) -> AuditEntry:
-    """An entry of the decision log about an act of Ana."""
     entry = AuditEntry(id="entry-1", agent_id=agent.id, channel=agent.channel, by=ANA, at=NOON, act="approved")
     return replace(entry, **changes)
 

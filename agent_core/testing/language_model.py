@@ -28,7 +28,7 @@ def reply_text(command: str, args: Mapping[str, object] | None = None, text: str
 
 
 class ScriptedModel:
-    """Gives its replies in order, raises those that are exceptions, and records its prompts.
+    """Returns its replies in order, raises those that are exceptions, and records its prompts.
 
     Without a reply left it raises ModelRefused, or waits for `say` if made with `waits`. Every call costs `cost`.
     """

@@ -16,7 +16,7 @@ def a_vector(*coordinates: float) -> Vector:
 
 
 def some_vector(seed: object, dimension: int = 8) -> Vector:
-    """A pseudorandom unit vector, the same one for the same seed."""
+    """A pseudorandom unit vector; equal seeds give equal vectors."""
     chance = shake_256(repr(seed).encode(errors="surrogatepass")).digest(2 * dimension)
     return a_vector(*struct.unpack(f"<{dimension}h", chance))
 

@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 class Stage(Core):
-    """Replace a port to test with another one; `run` keeps the engine running inside a with-block.
+    """Signoff on doubles. A test can replace any port; `run` keeps the engine running inside a with-block.
 
     `options` are `embedder`, `index`, and the fields of CoreOptions.
     """
@@ -93,7 +93,7 @@ class Stage(Core):
         return Origin(by=by, channel=CHANNEL, delivery=delivery)
 
     async def create(self, *goals: str, **draft: Any) -> Agent:
-        """Create an agent of Ana's, and advance it until it asks people or is at rest."""
+        """Create an agent of Ana, and advance it until it asks people or is at rest."""
         agent = await self.service.create(
             AgentDraft(name="Clerk", goals=goals or ("Write a file",), **draft), self.origin()
         )

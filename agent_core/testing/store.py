@@ -122,7 +122,7 @@ class Store:
         self.deliveries = {delivery: at for delivery, at in self.deliveries.items() if at >= before}
 
     def put_installation(self, installation: Installation, replacing: str | None) -> None:
-        """Add or replace an installation; raise Conflict unless the old one is sealed as `replacing`, if given."""
+        """Add or replace an installation. With `replacing`, raise Conflict unless the old one's `sealed` equals it."""
         place = (installation.surface, installation.workspace)
         there = self.installations.get(place)
         if replacing is not None and (there is None or there.sealed != replacing):
@@ -205,7 +205,7 @@ class StoreBuffer:
 
 
 class StoreRepository:
-    """Base of the repositories: reads from the committed data and queues changes."""
+    """Base of the repositories: reads committed data and queues changes."""
 
     def __init__(self, buffer: StoreBuffer) -> None:
         self._buffer = buffer

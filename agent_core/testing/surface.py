@@ -59,7 +59,7 @@ class RecordingSurface:
         self.uploads.append((filename, data))
 
     async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
-        """The person of that id in `people`, else as given; raise NotFound for a person whose value is None."""
+        """The person of that id in `people`, else `person`; raise NotFound if `people` maps the id to None."""
         known = self.people.get(person.id, person)
         if known is None:
             raise NotFound("person", person.display)

@@ -55,7 +55,7 @@ async def test_only_members_make_agents(kind: ActorKind, answer: str) -> None:
     with pytest.raises(NotAllowed):
         await stage.service.create(AgentDraft(name="Clerk", goals=("Go",), policy=FREE), origin)
     with pytest.raises(NotAllowed):
-        await stage.service.load_offered_draft(origin)
+        await stage.service.load_agent_defaults(origin)
     assert await agents_of(stage) == (), answer
 
 
@@ -69,7 +69,7 @@ async def test_an_agent_of_a_guest_asks_for_everything_and_nothing_of_it_is_offe
     agent = await stage.wait_until_settled(agent)
     assert isinstance(agent.status, Awaiting), answer
     assert agent.policy == Policy()
-    assert await stage.service.load_offered_draft(stage.origin()) is None
+    assert await stage.service.load_agent_defaults(stage.origin()) is None
     await stage.decide(agent, Approve(), ANA)
 
 
@@ -79,7 +79,7 @@ async def test_no_class_is_free_by_inheritance(answer: str) -> None:
     other_file = reply_text("write_to_file", {"filename": "b.txt", "text": "x"})
     stage = stage_of(SAVE, NOTHING, other_file)
     await stage.create(policy=Policy(free=("write",)))
-    last = await stage.service.load_offered_draft(stage.origin(BEN))
+    last = await stage.service.load_agent_defaults(stage.origin(BEN))
     assert last is not None
     draft = AgentDraft(name="Other", goals=("Go",)).like(last)
     other = await stage.wait_until_settled(await stage.service.create(draft, stage.origin(BEN)))

@@ -158,8 +158,8 @@ async def test_what_is_placed_anew_stays_where_it_was(office: Office) -> None:
     memory = LongTermMemory(database=office.database, embedder=WordEmbedder(name="other"), index=office.memory.index)
     clock = FakeClock()
     reindexer = Reindexer(database=office.database, memory=memory, ledger=office.ledger, clock=clock)
-    assert await reindexer.catch_up() == 1 + len(STRANGERS)
-    assert await reindexer.catch_up() == 0
+    assert await reindexer.index_all() == 1 + len(STRANGERS)
+    assert await reindexer.index_all() == 0
     for agent in (ADA, *STRANGERS):
         (found,) = await memory.recall(agent, SECRET, 5, SpendingTracker())
         assert ("swordfish" in found.memory.text) is (agent is not ADA)

@@ -112,7 +112,7 @@ class DiscordClickListener:
             case "thoughts":
                 await tell(interaction, thoughts_message(*await seen.turn(origin.channel, TurnId(opening.subject))))
             case "new agent":
-                fresh = AgentDraft().like(await self.context.service.load_offered_draft(origin))
+                fresh = AgentDraft().like(await self.context.service.load_agent_defaults(origin))
                 held = RefusedForm(fresh) if opening.subject == EMPTY_FORM else self.context.drafts.get(opening.subject)
                 await open_form(interaction, _agent_form(held, origin))
             case "open":

@@ -63,7 +63,7 @@ class DiscordSlashListener:
     async def _answer(self, text: str, interaction: discord.Interaction, origin: Origin) -> str | DiscordMessage:
         match subcommand_of(text):
             case NewForm(draft):
-                filled = draft.like(await self.context.service.load_offered_draft(origin))
+                filled = draft.like(await self.context.service.load_agent_defaults(origin))
                 await open_form(interaction, views.agent_form(filled, place=origin.channel.key))
                 return ""
             case NewSentence(sentence):
@@ -87,7 +87,7 @@ class DiscordSlashListener:
         """
         await show_thinking(interaction)
         drafted = await self.context.drafting.draft(sentence, origin)
-        draft = drafted.draft.like(await self.context.service.load_offered_draft(origin))
+        draft = drafted.draft.like(await self.context.service.load_agent_defaults(origin))
         return render.offer_message(draft, self.context.drafts.keep(RefusedForm(draft)), said=drafted.said)
 
 

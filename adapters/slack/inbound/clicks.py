@@ -119,7 +119,7 @@ class SlackClickListener:
                 card = turn_card(*await seen.turn(origin.channel, TurnId(opening.subject)))
                 await self.context.open(event, views.thoughts_view(card, place))
             case "new agent":
-                last = await self.context.service.load_offered_draft(origin)
+                last = await self.context.service.load_agent_defaults(origin)
                 await self.context.open(event, views.agent_form(None, last, origin.channel.key))
             case "open":
                 pass
@@ -146,7 +146,7 @@ class SlackClickListener:
 
     async def _change(self, offer: SlackDraftButton, event: SlackEvent) -> None:
         origin = await self.context.origin(event)
-        last = await self.context.service.load_offered_draft(origin)
+        last = await self.context.service.load_agent_defaults(origin)
         draft = offer.draft or AgentDraft(goals=(offer.sentence,))
         await self.context.open(event, views.agent_form(draft, last, origin.channel.key))
 

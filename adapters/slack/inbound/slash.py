@@ -31,11 +31,11 @@ class SlackSlashListener:
         origin = await self.context.origin(event)
         match subcommand_of(text):
             case NewForm(draft):
-                last = await self.context.service.load_offered_draft(origin)
+                last = await self.context.service.load_agent_defaults(origin)
                 self.context.soon(self.context.open(event, views.agent_form(draft, last, origin.channel.key)))
                 return ""
             case NewSentence(sentence):
-                await self.context.service.load_offered_draft(origin)
+                await self.context.service.load_agent_defaults(origin)
                 self.context.soon(self._draft(sentence, event, origin))
                 return ""
             case ThreadSubcommand() as wish:
@@ -53,6 +53,6 @@ class SlackSlashListener:
         """Open a form with a placeholder, then replace it with the draft."""
         view_id = await self.context.open(event, views.drafting_view())
         drafted = await self.context.drafting.draft(sentence, origin)
-        last = await self.context.service.load_offered_draft(origin)
+        last = await self.context.service.load_agent_defaults(origin)
         form = views.agent_form(drafted.draft, last, origin.channel.key, said=drafted.said)
         await self.context.replace(event.workspace, view_id, form)

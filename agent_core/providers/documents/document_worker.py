@@ -124,7 +124,7 @@ class XmlTextParser:
         self.writing -= is_writing(self.kind, space, local)
 
     def text(self, text: str) -> None:
-        """Characters count only inside text elements."""
+        """Add the characters if they are inside a text element."""
         if self.writing and not self.hidden:
             self.extracted.add(text)
 
@@ -135,7 +135,7 @@ def is_text(space: str) -> bool:
 
 
 def is_writing(kind: str, space: str, local: str) -> bool:
-    """Whether the characters in this element are document text."""
+    """Whether the characters in this element are text of the document."""
     return is_text(space) and local in (("t",) if kind == "docx" else ("p", "h"))
 
 
@@ -148,11 +148,11 @@ def read_archive(data: bytes, extracted: ExtractedText) -> str:
             raise Unreadable("unknown")
         if archive.getinfo(name).flag_bits & 1:
             raise Unreadable("locked")
-        outline, read = XmlTextParser(extracted, PARTS[name]), 0
+        outline, size = XmlTextParser(extracted, PARTS[name]), 0
         with archive.open(name) as member:
             while chunk := member.read(CHUNK_BYTES):
-                read += len(chunk)
-                if read > MAX_XML_BYTES:
+                size += len(chunk)
+                if size > MAX_XML_BYTES:
                     raise Unreadable("large")
                 outline.parser.Parse(chunk, False)
         outline.parser.Parse(b"", True)
@@ -164,7 +164,7 @@ def read_pdf(data: bytes, extracted: ExtractedText) -> str:
     from pypdf import PdfReader  # imported late: only PDF needs it
     from pypdf.errors import PyPdfError
 
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it logs every malformed object
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # pypdf logs every malformed object
     begun = time.monotonic()
     reader = PdfReader(io.BytesIO(data))
     if reader.is_encrypted and not reader.decrypt(""):

@@ -20,7 +20,7 @@ BROKEN, SLOW = "broken", "slow"
 async def read_isolated(worker: Path, *arguments: str, given: bytes, seconds: float) -> object:
     """Run the worker with `given` on stdin and return its JSON.
 
-    {"fault": BROKEN} if it failed, {"fault": SLOW} if it was killed for time or output size.
+    If the worker failed, return {"fault": BROKEN}; if it was killed for time or output size, {"fault": SLOW}.
     """
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", str(worker), *arguments),
@@ -45,7 +45,7 @@ async def read_isolated(worker: Path, *arguments: str, given: bytes, seconds: fl
 
 
 async def _exchange(process: Process, data: bytes) -> bytes:
-    """Its output; raise ValueError if that is too long."""
+    """Write the data and return the output; raise ValueError if it is too long."""
     if process.stdin is None or process.stdout is None:
         return b""
     with suppress(ConnectionError):

@@ -81,9 +81,9 @@ def main_text(tree: "HTMLTree") -> str:
     """The main text; all visible text if the main text is short."""
     from resiliparse.extract.html2text import extract_plain_text
 
-    main = extract_plain_text(tree, main_content=True, alt_texts=False, skip_elements=HIDDEN_SELECTORS)
-    if len(main) >= MIN_MAIN_TEXT_CHARACTERS:
-        return main
+    text = extract_plain_text(tree, main_content=True, alt_texts=False, skip_elements=HIDDEN_SELECTORS)
+    if len(text) >= MIN_MAIN_TEXT_CHARACTERS:
+        return text
     return extract_plain_text(tree, alt_texts=False, noscript=True, skip_elements=HIDDEN_SELECTORS)
 
 

@@ -65,7 +65,7 @@ def unwrap_ipv4(address: Ip) -> Ip:
 
 
 def describe_internal(address: Ip) -> str:
-    """Why the address is internal, completing "10.0.0.1 …"; "" for a public address."""
+    """Why the address is internal, to complete "10.0.0.1 …"; "" for a public address."""
     unwrapped = unwrap_ipv4(address)
     if unwrapped in CLOUD_METADATA:
         return "is a cloud's metadata service"

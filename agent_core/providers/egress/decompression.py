@@ -60,7 +60,7 @@ class Decompressor:
         return self._decompressor.decompress(chunk, left)
 
     def _next_member(self) -> bytes:
-        """The rest after the end of a gzip member if another member follows (RFC 1952), else nothing."""
+        """The bytes after the end of a gzip member if another member follows (RFC 1952), else no bytes."""
         if (
             self._decompressor is None
             or not self._decompressor.eof

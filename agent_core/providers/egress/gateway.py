@@ -28,7 +28,6 @@ Resolve: TypeAlias = Callable[[str], Awaitable[Sequence[str]]]
 
 
 async def resolve_by_system(host: str) -> Sequence[str]:
-    """Resolve a host name with the operating system's resolver."""
     found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
     return [str(entry[4][0]) for entry in found]
 
@@ -69,7 +68,7 @@ class EgressGateway:
         return AdmittedTarget(target, addresses[:MAX_ADDRESSES])
 
     def _check_addresses(self, target: Target, addresses: Sequence[Ip]) -> None:
-        """Refuse the name if any of its addresses is internal: a retry could use that one."""
+        """Refuse the host if any of its addresses is internal, because a retry could connect to that one."""
         local = self._local_addresses(target)
         for address in addresses:
             what = describe_internal(address) or local.describe(unwrap_ipv4(address))
@@ -115,7 +114,7 @@ class EgressGateway:
             try:
                 async with asyncio.timeout(self.timeouts.connect):
                     return await asyncio.open_connection(str(address), admitted.target.port)
-            except OSError:  # and TimeoutError, which is one
+            except OSError:  # TimeoutError is an OSError
                 continue
         raise CommandError(f"{admitted.target.host} cannot be reached.")
 

@@ -22,13 +22,17 @@ ROUTE_UP, ROUTE_GATEWAY, ROUTE_REJECT, ROUTE_CACHE, ROUTE_LOCAL = 0x1, 0x2, 0x20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalAddresses:
-    """`own`: networks that are routed to this machine. `attached`: networks reached without a router."""
+    """This machine's addresses, as networks.
+
+    `own`: networks that are routed to this machine.
+    `attached`: networks that this machine reaches without a router.
+    """
 
     own: frozenset[Network] = frozenset()
     attached: frozenset[Network] = frozenset()
 
     def describe(self, address: IPv4Address | IPv6Address) -> str:
-        """Why the address is local, completing "203.0.113.9 …"; "" if it is not."""
+        """Why the address is local, to complete "203.0.113.9 …"; "" if it is not."""
         if any(address in network for network in self.own):
             return "is an address of this machine"
         if any(address in network for network in self.attached):
@@ -46,7 +50,6 @@ def read_local_addresses() -> LocalAddresses:
 
 
 def read_interfaces() -> LocalAddresses:
-    """Addresses and networks of the interfaces."""
     import psutil  # imported late
 
     own, attached = set[Network](), set[Network]()

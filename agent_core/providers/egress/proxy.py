@@ -33,7 +33,8 @@ HOP_BY_HOP_HEADERS = ("connection", "keep-alive", "proxy-connection", "proxy-aut
 class EgressProxy:
     """A proxy for one job. After `max_bytes` received bytes it aborts all connections.
 
-    `refusals` are the error messages of refused requests, `reached` the hosts that it connected to, in order.
+    `refusals`: error messages of refused requests.
+    `reached`: the hosts that it connected to, in order.
     """
 
     gateway: EgressGateway
@@ -59,11 +60,10 @@ class EgressProxy:
 
     @property
     def is_over_limit(self) -> bool:
-        """Whether more than `max_bytes` were received."""
         return self.received_bytes > self.max_bytes
 
     def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve a client connection in a task of its own, which ends with `close`."""
+        """Serve a client connection in a task of its own, which `close` ends."""
         task = asyncio.get_running_loop().create_task(self.serve(reader, writer))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

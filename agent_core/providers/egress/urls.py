@@ -1,7 +1,7 @@
 """Parses URLs to one canonical form: scheme, host and port. Pure.
 
-The rules are those of the URL standard (url.spec.whatwg.org). What that standard repairs silently is refused here: a
-URL that two parsers read differently cannot be approved.
+The rules are those of the URL standard (url.spec.whatwg.org), except that a URL which the standard repairs silently is
+refused: two parsers may read it differently, so people cannot approve it.
 """
 
 import re
@@ -52,7 +52,6 @@ class Target:
 
     @property
     def url(self) -> str:
-        """The canonical URL."""
         return f"{self.scheme}://{self.netloc}{self.path_and_query}"
 
     @property
@@ -94,7 +93,6 @@ def display_host(url: str) -> str:
 
 
 def url_error(url: str, why: str) -> CommandError:
-    """The error for a refused URL."""
     shown = url if len(url) <= MAX_SHOWN_CHARACTERS else f"{url[:MAX_SHOWN_CHARACTERS]}…"
     return CommandError(f"{shown!r} is refused: {why}.")
 
@@ -170,7 +168,7 @@ def _ipv4(name: str, url: str) -> IPv4Address | None:
 
 
 def _number(part: str) -> int:
-    """The value of one part; -1 if it is no number."""
+    """The value of one part; -1 if the part is not a number."""
     if not NUMBER_PART.fullmatch(part):
         return -1
     try:

@@ -23,7 +23,7 @@ def unit_vectors(rows: Rows) -> tuple[Vector, ...]:
 
 
 def or_first_axis(row: Rows) -> Rows:
-    """The row, or the first axis for a zero row (a text without tokens)."""
+    """The row, or the first axis in place of a zero row (a text without tokens)."""
     if np.isfinite(row).all() and row.any():
         return row
     axis = np.zeros_like(row)

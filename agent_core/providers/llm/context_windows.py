@@ -69,7 +69,7 @@ def reported_window(metadata: object) -> int | None:
 
 
 def listed_window(model: str, base_url: str, *, is_local: bool) -> int | None:
-    """The window in the price list, or None. Local servers of open models use other windows."""
+    """The window in the price list, or None. None for local servers: they run open models with other windows."""
     for found in listed({}, model, base_url):
         if found.model.context_window and (not is_local or found.provider.id == "openai"):
             return found.model.context_window

@@ -222,7 +222,7 @@ def _file(given: str, is_named: bool, last_file: str, quotes: _Quotes) -> str:
 
 
 def _text(given: str, quotes: _Quotes) -> tuple[str, bool]:
-    """The text to write; an outline, and True, if the words ask for prose."""
+    """The text to write, and whether the words ask for prose; then the text is an outline."""
     said = SAYING.fullmatch(given)
     words = said["text"] if said and not TOPIC.match(said["text"]) else given
     quoted = quotes.inside(words)

@@ -35,9 +35,10 @@ class RunningModel:
 
 @dataclass(slots=True, kw_only=True)
 class LocalModel:
-    """Implements `LanguageModel`. `prepare` or the first call loads the model; a crash reloads it.
+    """Implements `LanguageModel`. `prepare` or the first call loads the model; the next call after a crash reloads it.
 
-    `context` is the operator's setting for the context window; `setting` names the one for the file in error messages.
+    `context`: the operator's setting for the context window.
+    `setting`: the name of the setting for the file, for error messages.
     Calls are serialised, because they share one window.
     """
 
@@ -149,7 +150,7 @@ def thread_count() -> int:
 
 
 def _result(starting: "asyncio.Task[RunningModel] | None") -> RunningModel | None:
-    """The started model, if the start has succeeded."""
+    """The loaded model, or None if loading has failed or is in progress."""
     if starting is None or not starting.done() or starting.cancelled() or starting.exception():
         return None
     return starting.result()

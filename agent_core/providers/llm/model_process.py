@@ -30,7 +30,7 @@ LOAD_ERROR = re.compile(r"error loading model: (.+)")  # message of llama.cpp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedModel:
-    """What to serve: a file under a name, with a context window in tokens, to clients with this key."""
+    """What to serve: a model file, the name and context window (in tokens) to serve it with, and the clients' key."""
 
     path: Path
     name: str
@@ -67,7 +67,7 @@ class ModelProcess:
         process = self._process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", str(self.server)),
             stdin=PIPE, stdout=PIPE, stderr=PIPE, env=filter_environment(os.environ),
-            start_new_session=True,  # Ctrl-C goes to Signoff only, which ends this process
+            start_new_session=True,  # Ctrl-C reaches only Signoff, and Signoff ends this process
         )  # fmt: skip
         self._reader = asyncio.create_task(self._read_stderr(process))
         address, fault = "", "it ended before it answered"
@@ -83,7 +83,7 @@ class ModelProcess:
         return f"{address}/v1"
 
     async def ends_within(self, seconds: float) -> bool:
-        """Whether it has ended, after waiting for at most that time."""
+        """Wait for at most that time; return whether the process has ended."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._wait()
@@ -113,7 +113,7 @@ class ModelProcess:
         return (await process.stdout.readline()).decode(errors="replace").strip()
 
     async def _read_stderr(self, process: Process) -> None:
-        """Read stderr, so that the process is never blocked, and keep the end of it."""
+        """Read stderr, so that the process never blocks on writing; keep its end for error messages."""
         while process.stderr and (chunk := await process.stderr.read(CHUNK_BYTES)):
             self._stderr = (self._stderr + chunk)[-MAX_STDERR_BYTES:]
 

@@ -39,7 +39,7 @@ class Dialect:
     temperature: bool = True
 
     def adapt(self, complaint: str) -> Self | None:
-        """The dialect to try next, or None if the error is not about a parameter."""
+        """The dialect to try next; None if the error is not about a parameter."""
         if self.format != "none" and any(word in complaint for word in FORMAT_WORDS):
             return replace(self, format=FALLBACK_FORMAT[self.format])
         if self.limit in complaint and not any(word in complaint for word in TOO_LONG_WORDS):
@@ -57,8 +57,8 @@ class Dialect:
         if temperature is not None and self.temperature:
             parameters["temperature"] = temperature
         if options.schema is not None and self.format == "json_schema":
-            json_schema = {"name": "turn", "schema": options.schema, "strict": False}
-            parameters["response_format"] = {"type": "json_schema", "json_schema": json_schema}
+            named_schema = {"name": "turn", "schema": options.schema, "strict": False}
+            parameters["response_format"] = {"type": "json_schema", "json_schema": named_schema}
         elif options.schema is not None and self.format == "json_object":
             parameters["response_format"] = {"type": "json_object"}
         return parameters
@@ -66,10 +66,12 @@ class Dialect:
 
 @dataclass(slots=True, kw_only=True)
 class OpenAIModel(OpenAIEndpoint):
-    """Implements `LanguageModel`. `model` is the default model; "" uses the only model that the endpoint lists.
+    """Implements `LanguageModel`. `prepare` or the first call loads the SDK and sends the first request.
 
-    `context` is the operator's context window for every model. `seconds` is the timeout of a call. `ability` names the
-    settings in error messages. Nothing is loaded and no request is sent before `prepare` or the first call.
+    `model`: the default model; "" is the only model that the endpoint lists.
+    `context`: the operator's context window for every model.
+    `seconds`: the timeout of a call.
+    `ability`: names of settings, for error messages.
     """
 
     model: str = ""
@@ -114,7 +116,6 @@ class OpenAIModel(OpenAIEndpoint):
         return self._windows.of(model or self.model or default)
 
     def price(self, usage: Usage, model: str) -> Decimal | None:
-        """US dollars, or None if no price is known."""
         return self.prices.of(usage, model or self.model or DEFAULT_MODEL)
 
     async def _request(self, request: dict[str, object], options: CallOptions) -> object:

@@ -18,7 +18,6 @@ PRICE_UNIT = Decimal("0.000000001")
 
 
 def is_loopback(base_url: str) -> bool:
-    """Whether the URL's host is this machine."""
     host = urlsplit(base_url).hostname or ""
     try:
         return ip_address(host).is_loopback
@@ -28,9 +27,10 @@ def is_loopback(base_url: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """`overrides` maps a model to US dollars per million prompt and completion tokens; `free` applies to all others.
+    """Prices of one endpoint. `base_url` selects the provider in the price list.
 
-    `base_url` selects the provider in the price list.
+    `overrides`: US dollars per million prompt and completion tokens, by model.
+    `free`: all other models are free of charge.
     """
 
     overrides: Mapping[str, tuple[Decimal, Decimal]]
@@ -49,9 +49,9 @@ class Prices:
         return self.of_units(units, model)
 
     def of_units(self, units: Mapping[str, int], model: str) -> Decimal | None:
-        """US dollars for units by the names of the price list: tokens, seconds of audio, characters; or None.
+        """US dollars for units named as in the price list (tokens, seconds of audio, characters), or None if unknown.
 
-        An override prices only the tokens among them.
+        An override prices tokens only.
         """
         if self.free or model in self.overrides:
             prompt, completion = self.overrides.get(model, (FREE, FREE))
@@ -62,7 +62,7 @@ class Prices:
 
 
 def listed(units: Mapping[str, int], model: str, base_url: str) -> "Iterator[PriceCalculation]":
-    """What the price list knows of a model: first of the provider at this URL, then of any."""
+    """What the price list knows of a model: first from the provider at this URL, then from any."""
     from genai_prices import Usage as Units  # imported late: large
     from genai_prices import calc_price
 

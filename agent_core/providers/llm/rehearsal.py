@@ -52,7 +52,7 @@ class RehearsalPast:
 
 @dataclass(frozen=True, slots=True)
 class RehearsalModel:
-    """Implements `LanguageModel` without AI, free of charge. `settings` names those that connect a model."""
+    """Implements `LanguageModel` without AI, free of charge. `settings` names the settings that connect a model."""
 
     settings: str = "an API key or a base URL"
 
@@ -118,7 +118,7 @@ def parse_past(messages: Sequence[Message]) -> tuple[RehearsalPast, ...]:
 
 
 def settle_steps(steps: Sequence[RehearsalStep], past: Sequence[RehearsalPast]) -> dict[int, RehearsalPast]:
-    """Outcomes by step index. Withdrawn steps are open again; steps before a known one count as settled."""
+    """Outcomes by step index. Withdrawn steps are open again; steps before the last known one count as settled."""
     known: dict[int, RehearsalPast] = {}
     for turn in past:
         at = _find_step(turn, steps, known)
@@ -172,7 +172,7 @@ def _outcome(name: str, result_text: str) -> tuple[StepOutcome, str]:
 
 
 def _find_step(turn: RehearsalPast, steps: Sequence[RehearsalStep], known: Mapping[int, RehearsalPast]) -> int | None:
-    """Index of the turn's step, by title: numbers change when goals are added or removed."""
+    """The index of the turn's step, found by title, because numbers change when goals are added or removed."""
     places = [at for at, step in enumerate(steps) if step.action.title == turn.title]
     if turn.number - 1 in places:
         return turn.number - 1
@@ -180,7 +180,7 @@ def _find_step(turn: RehearsalPast, steps: Sequence[RehearsalStep], known: Mappi
 
 
 def _remarks(last: Sequence[RehearsalPast], trigger: str, *, is_more: bool) -> list[str]:
-    """Remarks on a rejection and on messages from people."""
+    """Sentences on a rejection and on what people wrote."""
     then = "so I go on with the next step." if is_more else "and I have no other step."
     was_rejected = bool(last) and last[-1].outcome == "rejected"
     lines = [last[-1].why, f"I am a script: I cannot rethink, {then}"] if was_rejected else []
@@ -229,7 +229,6 @@ def _finish(steps: Sequence[RehearsalStep], settled: Mapping[int, RehearsalPast]
 
 
 def _summary_line(step: RehearsalStep, turn: RehearsalPast) -> str:
-    """A summary line for a step."""
     title, why = step.action.title, f" ({turn.why})" if turn.why else ""
     if step.why_idle:
         return f"- {title}"

@@ -1,4 +1,4 @@
-"""Finds model servers on this machine (Ollama, LM Studio, llama.cpp) to suggest them; none is used automatically."""
+"""Finds model servers on this machine (Ollama, LM Studio, llama.cpp), to suggest them. None is used automatically."""
 
 import asyncio
 import json

@@ -73,8 +73,8 @@ class TiktokenCounter:
 class TiktokenCounters:
     """Token counters by model. Models of other providers use OpenAI's current encoding.
 
-    `folder` may contain the encodings' files; otherwise they come from the package. Each is loaded once, on first use.
-    A counter that was returned before then becomes exact when its tokenizer is loaded.
+    `folder` may contain the encodings' files; otherwise the package's files are used. Each tokenizer is loaded once, on
+    first use. Counters returned before that become exact when it is loaded.
     """
 
     def __init__(

@@ -22,9 +22,9 @@ TOKENS_PER_CHARACTER = (
 
 
 class CachedCounts:
-    """LRU cache of token counts: most of a prompt is unchanged from the previous one. Thread-safe.
+    """LRU cache of token counts, because most of a prompt is unchanged from the previous one. Thread-safe.
 
-    Keeps texts of at most `max_characters` in all; longer texts than an eighth of that are not cached.
+    Holds texts of at most `max_characters` in all; a text of more than an eighth of that is not cached.
     """
 
     def __init__(self, count: Callable[[str], int], max_characters: int = MAX_CACHED_CHARACTERS) -> None:
@@ -62,7 +62,7 @@ _cached_estimates = CachedCounts(estimate)
 
 @dataclass(frozen=True, slots=True)
 class EstimatedTokens:
-    """Estimate: a third of the bytes, or the number of words, digits and symbols if that is more."""
+    """Estimates a third of the bytes, or the number of words, digits and symbols if that is more."""
 
     is_exact = False
 

@@ -24,7 +24,7 @@ UNREADABLE = (OSError, EOFError, zlib.error)
 class EncodingFile:
     """Token ranks of an encoding, and the pattern that splits text before the merge.
 
-    `file` is its name in a folder: the SHA-1 of its URL, as in tiktoken's cache.
+    `file`: the file's name in a folder, the SHA-1 of its URL as in tiktoken's cache.
     """
 
     name: str
@@ -100,10 +100,10 @@ def read_encoding(encoding: EncodingFile, folder: Path | None) -> bytes | None:
 
 
 def build_encoding(encoding: EncodingFile, content: bytes) -> "Encoding":
-    """The tokenizer, with as little memory as the public constructor allows. Blocks for half a second.
+    """The tokenizer; it encodes ordinary text only. Blocks for half a second.
 
-    The constructor copies the ranks (41 MB for o200k_base) and keeps the given mapping (27 MB), which is only needed
-    for names and special tokens: it is emptied. So the tokenizer encodes ordinary text only.
+    tiktoken copies the ranks, and keeps our mapping only for names and special tokens. The mapping is emptied
+    afterwards, which saves 27 MB for o200k_base.
     """
     from tiktoken import Encoding  # imported late
 

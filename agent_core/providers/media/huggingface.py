@@ -46,7 +46,7 @@ STATUS_ADVICE = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HuggingFace:
-    """A model by name; `setting`, `key_setting` and `url_setting` are names of settings for error messages."""
+    """A model by name. `setting`, `key_setting` and `url_setting` are names of settings, for error messages."""
 
     model: str
     setting: str
@@ -64,7 +64,7 @@ class HuggingFace:
 
     @property
     def price(self) -> Decimal | None:
-        """0 if the operator says so, else None: Hugging Face bills by time."""
+        """0 if the operator says so, else None, because Hugging Face bills by time."""
         is_free = self.prices.free or self.prices.overrides.get(self.model) == (FREE, FREE)
         return FREE if is_free else None
 
@@ -142,7 +142,6 @@ def _loading_seconds(answer: ServiceReply) -> float | None:
 
 
 def _json_field(body: bytes, name: str) -> object:
-    """A field of a JSON object, or None."""
     try:
         answer = json.loads(body)
     except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
 """Images, transcriptions and speech by OpenAI or a compatible endpoint.
 
-Prices come from the price list: tokens for images, seconds for audio, characters or tokens for speech. Usage that the
-endpoint does not report is estimated as the maximum.
+Prices come from the price list: tokens for images, seconds for audio, characters or tokens for speech. If the endpoint
+reports no usage, the maximum is assumed.
 """
 
 import asyncio
@@ -165,7 +165,10 @@ def _reported_tokens(usage: object) -> dict[str, int]:
 
 
 def _reported_audio_tokens(usage: object) -> dict[str, int]:
-    """The same with audio tokens, which cost more; all input tokens if they are not reported separately."""
+    """Token counts that the endpoint reports, with audio tokens apart, because they cost more.
+
+    If input tokens are not split, all of them count as audio. Empty if counts are missing or invalid.
+    """
     reported = _reported_tokens(usage)
     audio_tokens = getattr(getattr(usage, "input_token_details", None), "audio_tokens", None)
     most = reported.get("input_tokens", 0)
@@ -174,7 +177,7 @@ def _reported_audio_tokens(usage: object) -> dict[str, int]:
 
 
 def _audio_seconds(usage: object, size: int) -> float:
-    """Duration that the endpoint reports, else the maximum for this file size."""
+    """The duration that the endpoint reports, else the maximum for this file size."""
     seconds = getattr(usage, "seconds", None)
     is_told = isinstance(seconds, int | float) and 0 <= seconds <= size
     return float(seconds) if is_told and seconds is not None else size / MIN_BYTES_PER_SECOND

@@ -22,9 +22,9 @@ STATUS_ADVICE = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StableDiffusion:
-    """Implements `Images`; `auth` is `user:password` if the WebUI was started with --api-auth.
+    """Implements `Images`. `auth` is `user:password` if the WebUI was started with --api-auth.
 
-    `url_setting` and `auth_setting` are names of settings for error messages.
+    `url_setting` and `auth_setting` are names of settings, for error messages.
     """
 
     url: str

@@ -16,11 +16,12 @@ CORE_BYTES = 1  # not 0: a core piped to a program ignores every limit except 1,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramLimits:
-    """Resource limits of a program. File and workspace sizes are limited by the workspace's `Limits`.
+    """Resource limits of a program. The workspace's `Limits` limit file and workspace sizes.
 
-    `memory_bytes` limits the address space of each process and the memory of the whole tree. `scratch_bytes` is the
-    size of `/tmp` and of `/dev/shm`. `deleted_files` is how many deleted files a program may hold open. `background` is
-    the number of background programs for each agent, `programs` for all agents together.
+    `memory_bytes`: the address space of each process, and the memory of the whole tree.
+    `scratch_bytes`: the size of `/tmp` and of `/dev/shm`.
+    `deleted_files`: how many deleted files a program may hold open.
+    `background`, `programs`: background programs for each agent, and for all agents together.
     """
 
     memory_bytes: int = 1_500_000_000
@@ -55,10 +56,10 @@ class NotStarted(CommandError):
 
 
 def user_for(name: str) -> int | None:
-    """The uid for programs in the workspace's folder of that name, if Signoff runs as root; else None.
+    """The uid for programs in the workspace folder of that name, if Signoff runs as root; else None.
 
-    Derived from the name, so that agents' programs share no per-user limit and no file permission. It is the same for
-    every backend, so that workspaces stay usable if the setting changes.
+    Derived from the name, so that programs of different agents share no per-user limit and no file permission. All
+    backends use the same uid, so that workspaces stay usable if the setting changes.
     """
     if os.geteuid():
         return None
@@ -79,10 +80,10 @@ class SandboxedProcess(Protocol):
         """Kill the whole process tree and wait until it is gone. Does nothing if it has ended."""
 
     def end_reason(self) -> str:
-        """Why the system ended it, to complete "It was ended because …"; "" if unknown."""
+        """Why the system ended the program, to complete "It was ended because …"; "" if unknown."""
 
     def exceeded_limit(self) -> str:
-        """The limit that it exceeds now, to complete "It was ended because …", or "". Blocking."""
+        """The limit that the program exceeds now, to complete "It was ended because …", or "". Blocking."""
 
 
 class SandboxBackend(Protocol):

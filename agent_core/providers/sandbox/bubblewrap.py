@@ -1,6 +1,6 @@
 """Sandbox backend bubblewrap: namespaces, read-only system, seccomp filter, resource limits, cgroup.
 
-As root, programs run as a separate uid for each workspace; otherwise in a user namespace.
+If Signoff runs as root, programs run as a separate uid for each workspace; otherwise in a user namespace.
 """
 
 import asyncio

@@ -86,5 +86,5 @@ def python_view(interpreter: Interpreter | None) -> Iterator[str]:
 def scratch_view(max_bytes: int) -> Iterator[str]:
     """Private `/proc` and `/dev`, and the writable `/tmp` and `/dev/shm` with a size limit."""
     yield from ("--proc", "/proc", "--dev", "/dev")
-    for scratch in ("/dev/shm", "/tmp"):  # noqa: S108 - inside the sandbox it is its own
+    for scratch in ("/dev/shm", "/tmp"):  # noqa: S108 - the sandbox's own /tmp
         yield from ("--perms", "1777", "--size", str(max_bytes), "--tmpfs", scratch)

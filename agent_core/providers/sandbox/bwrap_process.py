@@ -43,8 +43,8 @@ logger = logging.getLogger(__name__)
 class BwrapProcess:
     """A sandboxed program. `root_pid` is the init process of its pid namespace: killing it kills the tree.
 
-    `status` is the pipe to which bubblewrap writes its status; it must stay open. `tcp_before` are the bytes of TCP
-    buffers on this machine at the start.
+    `status`: the pipe to which bubblewrap writes its status. It must stay open.
+    `tcp_before`: bytes in TCP buffers on this machine when the program started.
     """
 
     process: Process
@@ -84,7 +84,7 @@ class BwrapProcess:
         return self._memory_exceeded if self.cgroup and self.cgroup.is_out_of_memory else ""
 
     def exceeded_limit(self) -> str:
-        """The limit that it exceeds now, as far as the kernel does not enforce it."""
+        """The exceeded limit, of those that the kernel does not enforce."""
         tree, limits = ProcessTree.below(self.root_pid), self.limits
         if tree.count_deleted_files("/workspace") > limits.deleted_files:
             return f"it held more than {limits.deleted_files:,} files open that it had deleted"
@@ -115,7 +115,7 @@ async def start_bwrap(
 
 
 async def _start(line: Sequence[str], inside: Sequence[str], fds: Sequence[int], limits: ProgramLimits) -> BwrapProcess:
-    """The program is blocked until its pid is known, so that it can always be killed."""
+    """Start bubblewrap. The program is blocked until its pid is known, so that it can always be killed."""
     with _pipe() as (status, status_writer), _pipe() as (block_end, release_end):
         pipe_options = ("--json-status-fd", str(status_writer.fileno()), "--block-fd", str(block_end.fileno()))
         process = await _process([*line, *pipe_options, *inside], (*fds, status_writer.fileno(), block_end.fileno()))

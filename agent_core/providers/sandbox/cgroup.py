@@ -1,4 +1,4 @@
-"""A cgroup (version 2) for each program, if this process may create one: limits memory and process count."""
+"""Creates a cgroup (version 2) for each program, if this process may: limits memory and process count."""
 
 import subprocess
 from contextlib import suppress
@@ -44,7 +44,7 @@ class Cgroups:
 
     @classmethod
     def find(cls, mounted: Path = CGROUP_ROOT, own: Path = OWN_CGROUP) -> "Cgroups | None":
-        """The parent of this process's own cgroup, if limited cgroups can be created there; else None."""
+        """The parent of this process's own cgroup, if cgroups with limits can be created there; else None."""
         with suppress(OSError):
             lines = own.read_text("utf-8").splitlines()
             path = next((line[3:] for line in lines if line.startswith("0::")), "")

@@ -94,7 +94,11 @@ class DockerProcess:
 
 @dataclass(slots=True, kw_only=True)
 class DockerBackend:
-    """Builds the command line of Docker. `data` distinguishes the containers of several installations."""
+    """Builds the command line of Docker. `data` is the folder of the database.
+
+    The containers' label is a hash of its path, so that two Signoffs on one machine do not remove each other's
+    containers.
+    """
 
     data: Path
     file_bytes: int
@@ -104,7 +108,10 @@ class DockerBackend:
     runtime: str = ""
 
     async def find_missing(self) -> str:
-        """Also removes containers and folders that an earlier process left."""
+        """What Docker lacks to run programs, or "".
+
+        If nothing is missing, containers and folders that an earlier process left are removed.
+        """
         if shutil.which("docker", path=self.environ.get("PATH")) is None:
             return "docker is not installed. Install Docker, or use bubblewrap."
         code, output = await self.ask("info", "--format", "{{range $name, $_ := .Runtimes}}{{$name}} {{end}}")
@@ -181,7 +188,7 @@ class DockerBackend:
         yield from ("--memory", str(limits.memory_bytes), "--memory-swap", str(limits.memory_bytes))
         yield from ("--shm-size", str(limits.scratch_bytes))
         sizes = f"size={limits.scratch_bytes},nr_inodes={limits.scratch_files},mode=1777"
-        yield from ("--tmpfs", f"/tmp:rw,nosuid,nodev,{sizes}")  # noqa: S108 - inside it is its own
+        yield from ("--tmpfs", f"/tmp:rw,nosuid,nodev,{sizes}")  # noqa: S108 - the container's own /tmp
         for limit, most in limits.rlimits(self.file_bytes).items():
             yield from ("--ulimit", f"{limit}={most}")
         yield from ("--env", "HOME=/tmp", "--env", "LANG=C.UTF-8")

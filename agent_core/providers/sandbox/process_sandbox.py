@@ -40,7 +40,6 @@ class BackgroundProcess:
 
     @property
     def state(self) -> Background:
-        """The present state."""
         if not self.task.done():
             return replace(self.record, output=self.supervisor.output.text)
         if self.task.cancelled():
@@ -61,7 +60,6 @@ class BackgroundProcess:
             timeout.cancel()
 
     async def end(self) -> Background:
-        """Kill it if it runs."""
         self.task.cancel()
         await asyncio.wait([self.task])
         await self.supervisor.process.kill()  # a task cancelled before its first step did not kill it
@@ -183,6 +181,6 @@ def bubblewrap_sandbox(
 def docker_sandbox(
     workspaces: FolderWorkspaces, clock: Clock, data: Path, limits: ProgramLimits = LIMITS, image: str = IMAGE
 ) -> ProcessSandbox:
-    """A sandbox with Docker. `data` distinguishes the containers of several installations."""
+    """A sandbox with Docker. `data` is the folder of the database."""
     backend = DockerBackend(data=data, file_bytes=workspaces.limits.file_bytes, limits=limits, image=image)
     return ProcessSandbox(backend=backend, workspaces=workspaces, clock=clock, limits=limits)

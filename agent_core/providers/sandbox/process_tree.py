@@ -44,10 +44,12 @@ class ProcessTree:
 
 @dataclass(frozen=True, slots=True)
 class SocketUse:
-    """Socket buffers of a network namespace, which /proc counts as no process's memory.
+    """Memory of socket buffers in a network namespace. /proc does not count it as memory of a process.
 
-    `sockets` includes sockets without a descriptor. `tcp_bytes` is for the whole machine, since the kernel gives no
-    other number; it is used only if the namespace has TCP sockets (`tcp`).
+    `sockets`: the number of sockets, including those without a descriptor.
+    `tcp`: the number of TCP sockets.
+    `tcp_bytes`: bytes in TCP buffers of the whole machine, since the kernel gives no other number. Used only if `tcp` >
+    0.
     """
 
     sockets: int = 0
@@ -56,7 +58,7 @@ class SocketUse:
 
     @classmethod
     def of(cls, process: int) -> "SocketUse":
-        """Of the process's namespace; zeros if the process has ended."""
+        """Of the namespace of this process; zeros if the process has ended."""
         fields = {**_counts(process, "sockstat"), **_counts(process, "sockstat6")}
         tcp = sum(fields.get(name, {}).get("inuse", 0) for name in ("TCP", "TCP6"))
         taken = fields.get("TCP", {}).get("mem", 0) * PAGE_BYTES

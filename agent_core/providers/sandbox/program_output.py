@@ -35,7 +35,7 @@ class ProgramOutput:
         return f"{head}\n(… {omitted:,} bytes are left out here …)\n{_text(_drop_partial_character(tail))}"
 
     def newest(self, most: int = LIVE_CHARACTERS) -> str:
-        """The last characters."""
+        """The last `most` characters."""
         kept = self._head + self._tail if len(self._tail) < most * 4 else self._tail
         return _text(_drop_partial_character(kept[-most * 4 :]))[-most:]
 
@@ -45,6 +45,6 @@ def _text(data: bytes | bytearray) -> str:
 
 
 def _drop_partial_character(data: bytearray) -> bytearray:
-    """Without the continuation bytes of a UTF-8 character that was cut."""
+    """The data without leading bytes of a UTF-8 character that was cut."""
     start = next((place for place, byte in enumerate(data[:4]) if byte & 0xC0 != 0x80), 0)
     return data[start:]

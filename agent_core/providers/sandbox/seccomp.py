@@ -1,8 +1,8 @@
 """seccomp filter (classic BPF) for sandboxed programs: which system calls fail.
 
-Refused are calls that could change privileges, inspect other processes, hold memory or disk where no limit counts it,
-or bypass namespaces (key rings belong to users, vsock to the machine). Set-id bits are refused because other accounts
-of the machine could run such a file with its owner's rights.
+Refused are calls that could change privileges, inspect other processes, use memory or disk that no limit counts, or
+bypass namespaces (key rings belong to users, vsock to the machine). Set-id bits are refused because other accounts of
+the machine could run such a file with its owner's rights.
 """
 
 import platform
@@ -44,7 +44,7 @@ REFUSED: Mapping[str, tuple[int, int]] = {
 ABSENT: Mapping[str, tuple[int, int]] = {
     "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
     "clone3": (435, 435), "memfd_create": (319, 279), "memfd_secret": (447, 447),
-    "openat2": (437, 437),  # its mode is in memory, which seccomp cannot read
+    "openat2": (437, 437),  # seccomp cannot read its mode, which is in memory
 }  # fmt: skip
 # Extended attributes are not part of the counted file size; programs cope, since many file systems lack them.
 UNSUPPORTED: Mapping[str, tuple[int, int]] = {

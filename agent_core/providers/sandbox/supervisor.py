@@ -26,7 +26,7 @@ def ignore_output(_text: str) -> None:
 
 @dataclass(slots=True, kw_only=True)
 class ProcessSupervisor:
-    """A running process. `allowed_usage` is the last workspace usage within the limits."""
+    """Supervises one process. `allowed_usage` is the last workspace usage that was within the limits."""
 
     process: SandboxedProcess
     quota: WorkspaceQuota
@@ -53,7 +53,6 @@ class ProcessSupervisor:
         return ProgramRun(exit_code=code, output=self.output.text, ended_because=cleared or why)
 
     async def _capture_output(self) -> str:
-        """Capture the output, up to the limit."""
         while chunk := await self.process.output.read(CHUNK_BYTES):
             self.output.add(chunk)
             self.has_output.set()
@@ -100,7 +99,7 @@ class ProcessSupervisor:
         return ""
 
     def _clear_workspace(self) -> str:
-        """Delete what exceeds the workspace's limits; return a sentence about it, or ""."""
+        """Delete what exceeds the workspace's limits; return a sentence on what was deleted, or ""."""
         with suppress(OSError):
             usage = self.quota.hand_over(allowed=self.allowed_usage)
             if usage.fault:

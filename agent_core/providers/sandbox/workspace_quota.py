@@ -47,7 +47,10 @@ class WorkspaceEntry:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceUsage:
-    """Entries of a workspace by path with `WorkspaceEntry.length`, and totals. `fault` is the exceeded limit."""
+    """What a workspace holds, in total and by path. `fault` is the exceeded limit, or "".
+
+    `lengths`: the length of each file by path; None for anything but a file.
+    """
 
     lengths: Mapping[str, int | None] = field(default_factory=dict)
     files: int = 0
@@ -55,13 +58,13 @@ class WorkspaceUsage:
     fault: str = ""
 
     def includes(self, entry: WorkspaceEntry) -> bool:
-        """Whether the usage has this path with the same kind of entry."""
+        """Whether the workspace held this path before, as the same kind of entry."""
         return entry.path in self.lengths and (self.lengths[entry.path] is None) == (entry.length is None)
 
 
 @dataclass(frozen=True, slots=True)
 class ClearedEntry:
-    """A deleted entry, or a file truncated to `kept` bytes. `size` is the size before."""
+    """A deleted entry, or a file truncated to `allowed` bytes (None: deleted). `size` is the size before."""
 
     path: str
     size: int
@@ -102,7 +105,7 @@ class WorkspaceQuota:
         return count.usage
 
     def measure(self, allowed: WorkspaceUsage) -> WorkspaceUsage:
-        """The usage now. Counting stops when it exceeds both the limits and `allowed`."""
+        """The usage now. Counting stops beyond the limits, unless the earlier usage `allowed` was more."""
         count = _Counter.of(self.limits, allowed)
         with _open_folder(self.root) as folder:
             for entry in entries_in(folder):
@@ -112,10 +115,10 @@ class WorkspaceQuota:
         return count.usage
 
     def clear(self, allowed: WorkspaceUsage) -> tuple[ClearedEntry, ...]:
-        """Bring the workspace back to its limits, or to `kept` if that is more; return what was removed.
+        """Bring the workspace back to its limits, or to the earlier usage `allowed` if more; return what was removed.
 
         New entries are deleted. If that is not enough, files are truncated to their former length. Nothing else is
-        touched.
+        changed.
         """
         with _open_folder(self.root) as folder:
             deleted = [*_delete_new(folder, allowed)]

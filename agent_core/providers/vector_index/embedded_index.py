@@ -56,8 +56,8 @@ class StoreKey:
 class EmbeddedIndex:
     """Implements `MemoryIndex`. The files in `folder` are a cache and may be deleted at any time.
 
-    A space with more than `max_in_memory` vectors gets a file. The least recently used spaces are evicted (LRU) when
-    all together take more than about `max_bytes` of memory.
+    A space with more than `max_in_memory` vectors gets a file. When all spaces together take more than about
+    `max_bytes` of memory, the least recently used ones are evicted (LRU).
     """
 
     name = "embedded"
@@ -95,7 +95,6 @@ class EmbeddedIndex:
         """Do nothing: the next search finds that the database has fewer vectors."""
 
     async def drop(self, space: MemorySpace) -> None:
-        """Drop the cached vectors and delete the files."""
         for store_key in [store_key for store_key in {*self._stores, *self._locks} if store_key.space == space]:
             async with self._lock(store_key):
                 self._evict(store_key)
@@ -141,7 +140,7 @@ class EmbeddedIndex:
         for _ in range(MAX_ATTEMPTS):
             if store.changes == changes:
                 break
-            more = await self._catch_up_store(agent, store_key, store, changes)
+            more = await self._append_new(agent, store_key, store, changes)
             if more is None:  # only once: further rebuilds would not help while others write
                 store = await self._rebuild(agent, store_key, changes)
                 break
@@ -155,7 +154,7 @@ class EmbeddedIndex:
             return agent, await work.memories.changes(agent)
 
     async def _open(self, agent: Agent, store_key: StoreKey) -> VectorStore:
-        """The file of an earlier run, cleared if its last vector is not in the database any more."""
+        """The file of an earlier run; emptied if its last vector is no longer in the database."""
         store = await self._run(_open, self._folder / store_key.file, store_key.digest)
         if store.latest.greatest:
             rows = await self._rows(agent, store_key, store.latest.second_greatest, 1)
@@ -163,7 +162,7 @@ class EmbeddedIndex:
                 await self._run(store.clear)
         return store
 
-    async def _catch_up_store(
+    async def _append_new(
         self, agent: Agent, store_key: StoreKey, store: VectorStore, changes: MemoryChanges
     ) -> "VectorStore | None":
         """Append the new vectors; None if vectors were removed or inserted elsewhere, so that a rebuild is needed."""
@@ -223,7 +222,7 @@ class EmbeddedIndex:
         return self._locks.setdefault(store_key, asyncio.Lock())
 
     def _hold(self, store_key: StoreKey, store: VectorStore) -> VectorStore:
-        """Mark as most recently used, and evict the least recently used ones beyond the memory limit."""
+        """Mark the store as most recently used; evict the least recently used stores beyond the memory limit."""
         self._stores.pop(store_key, None)
         self._stores[store_key] = store
         taken = sum(each.size for each in self._stores.values())

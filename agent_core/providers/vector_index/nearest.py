@@ -39,7 +39,7 @@ def nearest(vectors: Floats, query: Floats, most: int) -> tuple[Indices, Floats]
 
 
 class LatestIds:
-    """The greatest ids of a set. Ids are time-ordered, but a slightly older id may arrive later."""
+    """The greatest ids of a set. Ids are ordered by time, but may arrive slightly out of order."""
 
     def __init__(self) -> None:
         self._ids: list[MemoryId] = []
@@ -51,17 +51,15 @@ class LatestIds:
 
     @property
     def greatest(self) -> MemoryId | None:
-        """The greatest id."""
         return self._ids[-1] if self._ids else None
 
     @property
     def second_greatest(self) -> MemoryId | None:
-        """The second greatest id."""
         return self._ids[-2] if len(self._ids) > 1 else None
 
     @property
     def smallest(self) -> MemoryId | None:
-        """The smallest id that is remembered; None if all ids are remembered."""
+        """The smallest remembered id; None if all ids are remembered."""
         return self._ids[0] if len(self._ids) == MAX_LATEST_IDS else None
 
     def unknown(self, rows: Sequence[tuple[MemoryId, Vector]]) -> list[tuple[MemoryId, Vector]]:
@@ -129,7 +127,7 @@ class InMemoryVectors:
 
 
 class SignCodes:
-    """Binary quantisation: one bit for each coordinate, set if it is above the mean of the first vectors.
+    """Binary quantisation: one bit for each coordinate, set if the coordinate is above the mean of the first vectors.
 
     Near vectors have a small Hamming distance. The threshold is the mean and not 0, because the vectors of some models
     lie on one side of the origin. A block stores the first 64-bit words of all its codes, then the second words, and so
@@ -163,7 +161,6 @@ class SignCodes:
             codes = codes[free:]
 
     def truncate(self, count: int) -> None:
-        """Truncate to the first `count` codes."""
         self._count = count
         del self._blocks[-(-count // BLOCK_VECTORS) :]
 

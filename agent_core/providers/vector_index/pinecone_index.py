@@ -55,10 +55,11 @@ class PineconeSettings:
 
 @dataclass(slots=True, kw_only=True)
 class PineconeIndex:
-    """Implements `MemoryIndex`. Creates the index `index` with the dimension of the first vectors if it does not exist.
+    """Implements `MemoryIndex`. If the index does not exist, it is created with the dimension of the first vectors.
 
-    With `host`, that index is used without lookup. `controller_host` is the control plane, Pinecone's own if empty. The
-    SDK retries a request three times, as Retry-After says.
+    `host`: use the index at this host without looking it up.
+    `controller_host`: the control plane; if empty, Pinecone's own.
+    The SDK retries a request three times and obeys Retry-After.
     """
 
     api_key: str = field(repr=False)
@@ -74,7 +75,7 @@ class PineconeIndex:
 
     @property
     def name(self) -> str:
-        """The index; in another one, all vectors must be added again."""
+        """Names the index in the index key: with another index, all vectors must be added again."""
         return f"Pinecone {self.host or self.index}"
 
     async def add(self, space: MemorySpace, index_key: str, memories: Sequence[tuple[Memory, Vector]]) -> None:
@@ -146,7 +147,7 @@ class PineconeIndex:
         return self._index
 
     async def _find_or_create(self, client: "AsyncPinecone", dimension: int) -> str:
-        """Host of the index once it is ready; "" if it does not exist. Created if `dimension` is not 0."""
+        """The host of the index once ready; "" without an index. If `dimension` is not 0, the index is created."""
         found = await _describe(client, self.index)
         if not found and dimension:
             await _make(client, self.index, dimension)
@@ -266,7 +267,7 @@ def _sdk_errors() -> tuple[type[Exception], ...]:
 
 
 def _explanation(error: Exception, secret: str, settings: PineconeSettings) -> str:
-    """The end of an error message that begins with the index."""
+    """The end of an error message: the fault and what to do. The message begins with the name of the index."""
     import pinecone
 
     match error:

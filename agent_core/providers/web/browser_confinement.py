@@ -1,7 +1,7 @@
 """Confines Chromium by bubblewrap where Signoff runs as root: another user, no files, no network but the proxy.
 
-Chromium runs in a network namespace with one listening socket, which is handed over to Signoff and answered by the
-egress proxy. Without root this is not needed: Chromium's own sandbox confines pages.
+Chromium runs in a network namespace with one listening socket. This socket is handed over to Signoff, and the egress
+proxy answers connections to it. Without root this is not needed: Chromium's own sandbox confines pages.
 """
 
 import asyncio
@@ -78,7 +78,7 @@ def _probe(bubblewrap: str) -> None:
 
 @asynccontextmanager
 async def start_confined(program: str, proxy: EgressProxy, home: Path) -> AsyncIterator[Path]:
-    """The path of a script that starts the browser confined, with the proxy at its own port.
+    """Serve the proxy inside the confinement; yield a script that starts the browser there.
 
     `home` is a folder that only this process can enter.
     """
@@ -97,7 +97,7 @@ async def start_confined(program: str, proxy: EgressProxy, home: Path) -> AsyncI
 
 
 async def _serve_inside(handover: socket.socket, proxy: EgressProxy) -> None:
-    """Receive the listening socket once, and serve the proxy on it until cancelled. The proxy ends the connections."""
+    """Receive the listening socket and serve the proxy on it until cancelled. The proxy ends the connections."""
     loop = asyncio.get_running_loop()
     starter, _ = await loop.sock_accept(handover)
     handover.close()

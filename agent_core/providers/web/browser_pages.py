@@ -1,6 +1,6 @@
 """Renders pages that need JavaScript in headless Chromium, which reaches the web only through the egress proxy.
 
-Chromium never runs unconfined as root: then bubblewrap confines it, else its own sandbox.
+As root, Chromium runs only confined by bubblewrap; otherwise its own sandbox confines it.
 """
 
 import asyncio
@@ -165,7 +165,7 @@ async def _browser(proxy: EgressProxy) -> "AsyncIterator[Browser]":
 
 @asynccontextmanager
 async def _program(proxy: EgressProxy, home: Path) -> AsyncIterator[str]:
-    """The path of Chromium, or of the script that confines it; raise CommandError if that is not possible."""
+    """The path of Chromium, or of the script that confines it; raise CommandError if confinement is impossible."""
     if not is_needed():
         yield chromium()
         return

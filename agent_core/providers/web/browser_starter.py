@@ -2,8 +2,8 @@
 
     python -I -c THIS HANDOVER PORT PROGRAM ARGUMENTS…
 
-The network namespace is empty. This listens on the port on loopback and sends the listening socket over the Unix socket
-HANDOVER. Signoff answers connections to it with the egress proxy; there is no other network access.
+The network namespace is empty. This program listens on PORT of loopback and sends the listening socket over the Unix
+socket HANDOVER. Signoff's egress proxy answers connections to it; there is no other network access.
 """
 
 import ctypes

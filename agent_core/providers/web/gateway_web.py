@@ -26,7 +26,8 @@ NOT_RENDERED = "The page needs JavaScript, which is not run here: little of it c
 class GatewayWeb:
     """Implements `Web`. Keeps no connections between calls, so there is nothing to close.
 
-    `documents` reads PDF; `browser` renders pages that need JavaScript. Without them, such pages have a remark.
+    `documents` reads PDF; without it, the page of a PDF raises CommandError.
+    `browser` renders pages that need JavaScript; without it, such pages have a remark.
     """
 
     gateway: EgressGateway
@@ -81,7 +82,7 @@ async def _render(browser: BrowserPages, page: Page, sites: Sites) -> Page:
 
 
 def user_agent(contact_url: str = "") -> str:
-    """The User-Agent header, in the form that robots use."""
+    """The User-Agent header, in the form that web crawlers use."""
     try:
         number = version("signoff")
     except PackageNotFoundError:

@@ -57,7 +57,7 @@ class GitEntry:
     path: str
 
     def fault(self) -> str:
-        """Why the file is skipped; "" if it is taken."""
+        """Why the file is skipped; "" if it is not."""
         parts = self.path.split("/")
         if any(part.lower() in ("", ".", "..", ".git") for part in parts) or "\\" in self.path:
             return "a path that leads out"

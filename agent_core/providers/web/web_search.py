@@ -25,7 +25,7 @@ FindResults = Callable[[str, int], Sequence[Mapping[str, object]]]
 class GoogleSearch:
     """Google's Custom Search JSON API, or a compatible service at `url`.
 
-    `settings` names the settings to check when Google refuses the key, for error messages.
+    `settings`: names of the settings to check if Google refuses the key, for error messages.
     """
 
     api_key: str = field(default="", repr=False)

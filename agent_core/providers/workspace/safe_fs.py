@@ -45,7 +45,7 @@ def translate_errors(path: str) -> Iterator[None]:
 
 @contextmanager
 def open_descriptor(name: str | Path, flags: int, *, within: int | None = None) -> Iterator[int]:
-    """A descriptor that is closed at the end."""
+    """Open a file or folder for the with-block."""
     descriptor = os.open(name, flags, 0o600, dir_fd=within)
     try:
         yield descriptor
@@ -55,7 +55,7 @@ def open_descriptor(name: str | Path, flags: int, *, within: int | None = None) 
 
 @contextmanager
 def open_folder(root: Path, parts: Sequence[str], *, make: bool = False) -> Iterator[int]:
-    """A descriptor of the folder `parts` below `root`, opened part by part; `make` creates missing folders."""
+    """Open the folder `parts` below `root`, one part after the other; `make` creates missing folders."""
     if make:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = _open_folder(root, None, ())
@@ -74,7 +74,7 @@ def open_folder(root: Path, parts: Sequence[str], *, make: bool = False) -> Iter
 
 @contextmanager
 def open_regular_file(folder: int, name: str, path: str, flags: int) -> Iterator[int]:
-    """Open an existing regular file. Checked before, so that no device is opened, and again after opening."""
+    """Open an existing regular file. The type is checked before opening, as opening a device has effects, and after."""
     stat_file(folder, name, path)
     with open_descriptor(name, flags, within=folder) as descriptor:
         _require_regular(os.fstat(descriptor), path)

@@ -25,7 +25,7 @@ LIMITS = Limits()
 
 
 def split_path(path: str) -> tuple[str, ...]:
-    """The parts of a path; none for the workspace itself. Raise OutsideWorkspace on traversal, else CommandError."""
+    """The parts of a path; empty for the workspace itself. Raise OutsideWorkspace on traversal, else CommandError."""
     if path.startswith("/") or "\0" in path or ".." in path.split("/"):
         raise OutsideWorkspace(path)
     parts = tuple(name for name in path.split("/") if name not in ("", "."))
@@ -38,7 +38,6 @@ def split_path(path: str) -> tuple[str, ...]:
 
 
 def split_file_path(path: str) -> tuple[str, ...]:
-    """The parts of a path to a file."""
     parts = split_path(path)
     if not parts or path.endswith(("/", "/.")):
         raise CommandError(f"{path!r} names no file.")
@@ -71,7 +70,7 @@ def is_file_error(path: str) -> CommandError:
 
 
 def require_fits(path: str, *, size: int, other_bytes: int, other_files: int, limits: Limits) -> None:
-    """Raise CommandError unless a file of that size fits beside the others."""
+    """Raise CommandError unless a file of that size fits into the workspace beside the other files."""
     if size > limits.file_bytes:
         raise CommandError(f"{path} would hold {size:,} bytes; a file may hold at most {limits.file_bytes:,}.")
     if other_bytes + size > limits.workspace_bytes:

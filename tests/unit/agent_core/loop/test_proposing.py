@@ -199,7 +199,7 @@ async def test_an_agent_goes_on_without_its_memory_says_so_once_and_catches_up()
     assert agent.forgetful == ""
     assert (await stage.memories.page(agent.channel, agent.id)).is_behind
     async with stage.ledger.open_tracker(agent) as tracker:
-        assert await stage.memory.catch_up(agent, tracker) == 3
+        assert await stage.memory.index_batch(agent, tracker) == 3
     page = await stage.memories.page(agent.channel, agent.id)
     assert (page.total, page.is_behind) == (6, False)
     assert len((await stage.memories.search(agent.id, "fact 1 word1", stage.origin())).recalled) == 6

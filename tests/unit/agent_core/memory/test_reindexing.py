@@ -43,7 +43,7 @@ class Archive:
 async def test_all_of_it_is_placed_in_batches_and_paid_by_its_agent() -> None:
     archive = Archive(WordEmbedder(price=Decimal("0.1")))
     await archive.holds(an_agent(), MANY)
-    assert await archive.reindexer.catch_up() == MANY
+    assert await archive.reindexer.index_all() == MANY
     assert [len(call) for call in archive.embedder.calls] == [64, 64, 22]
     assert len(await archive.memory.recall(an_agent(), "thing 7", 5, SpendingTracker())) == 5
     async with archive.database.begin() as work:
@@ -55,7 +55,7 @@ async def test_an_agent_without_money_keeps_nobody_waiting() -> None:
     poor = an_agent(id=AgentId("agent-a-poor"), name="Poor", budget=Budget(limit=Decimal("0.000001")))
     await archive.holds(poor, 3)
     await archive.holds(an_agent(), 2)
-    assert await archive.reindexer.catch_up() == 2
+    assert await archive.reindexer.index_all() == 2
 
 
 async def test_an_embedder_that_is_away_is_told_once_for_all() -> None:
@@ -64,7 +64,7 @@ async def test_an_embedder_that_is_away_is_told_once_for_all() -> None:
     await archive.holds(an_agent(), 3)
     await archive.holds(an_agent(id=AgentId("agent-bob"), name="Bob"), 3)
     with pytest.raises(MemoryAway):
-        await archive.reindexer.catch_up()
+        await archive.reindexer.index_all()
     assert len(archive.embedder.faults) == 1
 
 

@@ -1,0 +1,24 @@
+"""The defaults for a channel's next agent: the settings of its last new one."""
+
+import json
+from dataclasses import asdict, replace
+
+from pydantic import TypeAdapter
+
+from agent_core.model.channels import ChannelScope
+from agent_core.model.draft import AgentDraft
+from agent_core.ports.database import UnitOfWork
+
+AGENT_DEFAULTS_KEY = "last draft"
+ADAPTER = TypeAdapter(AgentDraft)
+
+
+def save_agent_defaults(work: UnitOfWork, channel: ChannelScope, draft: AgentDraft) -> None:
+    """Save the settings of a new agent, except its free classes: each person chooses these for each agent."""
+    defaults = replace(draft, policy=replace(draft.policy, free=()))
+    work.preferences.put(channel, AGENT_DEFAULTS_KEY, json.dumps(asdict(defaults), default=str))
+
+
+async def load_agent_defaults(work: UnitOfWork, channel: ChannelScope) -> AgentDraft | None:
+    text = await work.preferences.get(channel, AGENT_DEFAULTS_KEY)
+    return ADAPTER.validate_python(json.loads(text)) if text else None
