@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import fields
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar, Unpack
 
 from agent_core.assembly import CommandParts, Core, CoreOptions, CorePorts
 from agent_core.commands.files import FILE_COMMANDS
@@ -13,6 +13,7 @@ from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.history import HistoryCommands
 from agent_core.commands.memory import MemoryCommands
 from agent_core.commands.registry import Commands
+from agent_core.loop.command_runner import Hook
 from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent
 from agent_core.model.decision import Decision
@@ -21,8 +22,9 @@ from agent_core.model.turn import Turn
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database
 from agent_core.ports.files import Workspaces
-from agent_core.ports.models import Embedder, LanguageModel
+from agent_core.ports.models import Embedder, LanguageModel, MemoryIndex
 from agent_core.ports.surface import ChatSurface
+from agent_core.prompt.profiles import ProfileName
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import InMemoryDatabase
 from agent_core.testing.embedder import WordEmbedder
@@ -35,13 +37,19 @@ from agent_core.testing.surface import RecordingSurface
 T = TypeVar("T")
 
 
+class StageOptions(TypedDict, total=False):
+    """The fields of CoreOptions that tests choose."""
+
+    fast_model: str
+    history_tokens: int
+    hooks: tuple[Hook, ...]
+    profile: ProfileName
+
+
 class Stage(Core):
-    """Signoff on doubles. A test can replace any port; `run` keeps the engine running inside a with-block.
+    """Signoff on doubles. A test can replace any port; `run` keeps the engine running inside a with-block."""
 
-    `options` are `embedder`, `index`, and the fields of CoreOptions.
-    """
-
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one for each port
         self,
         *,
         model: LanguageModel | None = None,
@@ -50,15 +58,17 @@ class Stage(Core):
         workspaces: Workspaces | None = None,
         clock: Clock | None = None,
         commands: Commands | None = None,
-        **options: Any,
+        embedder: Embedder | None = None,
+        index: MemoryIndex | None = None,
+        **options: Unpack[StageOptions],
     ) -> None:
         self.model, self.surface = model or ScriptedModel(), surface or RecordingSurface()
-        self.embedder: Embedder = options.pop("embedder", None) or WordEmbedder()
+        self.embedder = embedder or WordEmbedder()
         self.workspaces = workspaces or InMemoryWorkspaces()
         ports = CorePorts(
             database=database or InMemoryDatabase(),
             model=self.model,
-            index=options.pop("index", None) or InMemoryIndex(),
+            index=index or InMemoryIndex(),
             surfaces=(self.surface,),
             workspaces=self.workspaces,
             clock=clock or FakeClock(),

@@ -23,7 +23,7 @@ from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.registry import Command, CommandContext, Commands, declare
 from agent_core.errors import NotFound, PersonError
-from agent_core.loop.command_runner import NextHook
+from agent_core.loop.command_runner import Hook, NextHook
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.command import Arguments, CommandCall, call_digest
@@ -253,7 +253,7 @@ def _decision(step: Step, call: CommandCall) -> Decision:
             return Approve()
 
 
-def watched(oracle: Oracle, stage: Callable[[], Stage]) -> Callable[[CommandCall, CommandContext, NextHook], object]:
+def watched(oracle: Oracle, stage: Callable[[], Stage]) -> Hook:
     """A hook around every run that asks the oracle before it, and tells it afterwards what came in."""
 
     async def hook(call: CommandCall, context: CommandContext, following: NextHook) -> Result:
