@@ -102,8 +102,8 @@ def _approved(turn: Turn) -> StateParts:
 
 def _rejected(last: Approval) -> StateParts:
     reason = last.decision.reason if isinstance(last.decision, Reject) else ""
-    said = f" · “{reason}”" if reason else ""
-    return (f"rejected by {last.by}", *_at(last.at), said)
+    given = (f" · “{reason}”",) if reason else ()
+    return (f"rejected by {last.by}", *_at(last.at), *given)
 
 
 def _at(time: datetime | None) -> StateParts:

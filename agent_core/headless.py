@@ -19,6 +19,7 @@ from agent_core.model.ids import AgentId
 from agent_core.model.lines import counted
 from agent_core.model.note import Notice
 from agent_core.model.turn import Turn
+from agent_core.model.usage import Usage
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade
 from agent_core.ports.clock import Clock
@@ -125,7 +126,8 @@ async def run_agent(
             agents = await _list_family(core, agent)
             outage.observe(agents)
             if outage.seconds_left <= 0:
-                await core.loop.pause(agent.id, outage.reason)
+                for each in agents:
+                    await core.loop.pause(each.id, outage.reason)
                 raise ModelUnavailable(outage.reason)
             await _decide_all(core, agents, decide, origin)
             agent = await core.views.agent(origin.channel, agent.id)
@@ -134,14 +136,19 @@ async def run_agent(
 
 @dataclass(slots=True, kw_only=True)
 class _Outage:
-    """Since when the model cannot be reached. `announced`: agent and try number of each announced try."""
+    """Since when the model cannot be reached.
+
+    `announced`: agent and time of the next try, for each announced try.
+    `usage`: what the agents had used when the model was away before; if it grew, the model has answered since.
+    """
 
     clock: Clock
     notify: Notify
     max_seconds: float
     since: datetime | None = None
     why: str = ""
-    announced: set[tuple[AgentId, int]] = field(default_factory=set)
+    announced: set[tuple[AgentId, datetime | None]] = field(default_factory=set)
+    usage: Usage = Usage()
 
     def observe(self, agents: Sequence[Agent]) -> None:
         """Announce each failed try once; the outage is over when no agent waits for the model."""
@@ -150,11 +157,13 @@ class _Outage:
             self.since = None
             self.announced.clear()
             return
-        self.since = self.since or self.clock.now()
+        usage = sum((each.usage for each in agents), Usage())
+        self.since = self.since if self.since and usage == self.usage else self.clock.now()
+        self.usage = usage
         for agent, status in waiting:
             self.why = status.held_up
-            if (agent.id, status.tries) not in self.announced:
-                self.announced.add((agent.id, status.tries))
+            if (agent.id, agent.wake_at) not in self.announced:
+                self.announced.add((agent.id, agent.wake_at))
                 self.notify(f"{agent.name} cannot reach the model: {self.why} Next try: {agent.wake_at:%H:%M:%S} UTC.")
 
     @property

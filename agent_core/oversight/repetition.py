@@ -41,8 +41,10 @@ def find_repetition(turns: Sequence[Turn]) -> str:
 
 
 def continues_repetition(call: CommandCall, turns: Sequence[Turn]) -> bool:
-    """Whether a proposed call continues the repetition: one of the newest commands in similar words."""
-    newest = turns[-1:] if _same_rejected(turns) else [turn for turn in turns if turn.state == "done"][-REPETITIONS:]
+    """Whether a proposed call continues the repetition: the rejected call, or one of the newest in similar words."""
+    if _same_rejected(turns):
+        return call == turns[-1].call  # people may have asked for a similar one
+    newest = [turn for turn in turns if turn.state == "done"][-REPETITIONS:]
     return any(
         call == turn.call
         or (

@@ -82,7 +82,7 @@ def _objects_in(text: str) -> tuple[ExtractedObject, ...]:
             if one:
                 before = text[max(since, mark.start() - CONTEXT_CHARACTERS) : mark.start()]
                 after = THINK_TAG_OR_BRACE.split(text[at : at + CONTEXT_CHARACTERS])[0]
-                found.append(replace(one, is_mention=is_mention(before, after)))
+                found.append(replace(one, is_mention=is_mention(before, after, _command_name(one.value))))
                 last = since = at
             if tries > MAX_OBJECTS or len(found) > MAX_REPEATS:
                 raise UnusableReply("it held too many JSON objects. Give one.")
@@ -98,6 +98,12 @@ def strict_object(text: str) -> dict[str, object] | None:
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) and not text[end:].strip(BLANK) else None
+
+
+def _command_name(value: dict[str, object]) -> str:
+    command = value.get("command")
+    name = command.get("name") if isinstance(command, dict) else command
+    return name if isinstance(name, str) else ""
 
 
 def _object_at(text: str, start: int) -> tuple[ExtractedObject | None, int]:

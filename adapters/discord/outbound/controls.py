@@ -73,8 +73,8 @@ def card_controls(agent: Agent, card: Card, risks: Sequence[RiskClass], openings
     several = [each for each in card.buttons if each.verb == "approve" and each.times > 1]
     reviews = [each for each in card.buttons if each.verb == "review"]
     first = [each for each in card.buttons if each not in several and each not in reviews]
-    if several:
-        first.insert(-1, Button("reply", agent.id, shown=several[0].shown))
+    if approve := next((each for each in card.buttons if each.verb == "approve"), None):
+        first.insert(-1, Button("reply", agent.id, shown=approve.shown))
     more: list[Pressable] = [*reviews, *openings]
     chosen: list[Row] = [ui.ActionRow(_times(several, risks))] if several else []
     return [*rows([*map(element, first)]), *chosen, *rows([*map(element, more)])]
