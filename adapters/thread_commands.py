@@ -64,7 +64,7 @@ class ThreadCommands:
     agent_settings: AgentSettings
     memories: AgentMemories
 
-    async def grant(self, verb: ThreadVerb, agent: Agent, said: str, origin: Origin) -> Answer:
+    async def run(self, verb: ThreadVerb, agent: Agent, said: str, origin: Origin) -> Answer:
         """Run a command: `said` is the text after the verb; without it the present state is shown."""
         match verb:
             case "goals":

@@ -56,12 +56,12 @@ EXPLANATION = (
 EXAMPLE = "research the best tennis strings for topspin"
 
 
-def turn_message(agent: Agent, turn: Turn, *, badge: str = "", continuous_limit: int | None = None) -> SlackMessage:
-    """The card of a turn in its current state; `badge` is the model's name, if it is shown."""
+def turn_message(agent: Agent, turn: Turn, *, model: str = "", continuous_limit: int | None = None) -> SlackMessage:
+    """The card of a turn in its current state; `model` is the label of the language model, if it is shown."""
     card = turn_card(agent, turn, continuous_limit)
     controls = card_controls(agent, card, turn.risks)
     controls += [reply_box(agent, turn.control_hash)] if turn.state == "proposed" else []
-    footer = [part for part in (card.risk, *card.footer, card.lease, badge) if part]
+    footer = [part for part in (card.risk, *card.footer, card.lease, model) if part]
     mark = metadata("signoff_turn", turn=turn.id)
     return SlackMessage(notification(summary_text(agent, turn)), card_blocks(card, controls, footer), mark)
 
