@@ -180,7 +180,7 @@ class ThreadCommands:
 
 
 def begins_thread_command(verb: ThreadVerb, said: str) -> bool:
-    """Whether the text after the verb belongs to this command."""
+    """Whether the text after the verb is this command's argument. If not, it is an agent's name or part of a reply."""
     return re.match(TEXT_BEGINNINGS[verb], said, re.IGNORECASE) is not None
 
 

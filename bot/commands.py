@@ -67,7 +67,7 @@ async def run(settings: Settings, _rest: Sequence[str]) -> int:
 
 
 async def serve(settings: Settings, _rest: Sequence[str]) -> int:
-    """Serve the web pages only; a worker in another process advances the agents."""
+    """Serve the web pages and receive the chat platforms' events; a worker in another process advances the agents."""
     _needs_postgres("web", settings)
     surface = WebSurface()
     async with assemble(settings, surface, with_platforms=True) as signoff:

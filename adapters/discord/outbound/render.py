@@ -105,7 +105,7 @@ def kept_message(agent: Agent, said: str, *buttons: Item) -> DiscordMessage:
 
 
 def note_message(agent: Agent, by: Actor, text: str) -> DiscordMessage:
-    """A note in the thread: the reply of a person who may not decide."""
+    """A person's note to the agent, posted in the thread so that others see it."""
     head = f"**{escaped(cut_by_size(one_line(f'{by} to {agent.name}'), MAX_HEADLINE))}** as a note"
     said = clean(text).strip()
     part = beginning_by_size(said, MAX_TEXT - 2 * MAX_HEADLINE, quoted_size)

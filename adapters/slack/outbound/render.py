@@ -90,7 +90,7 @@ def notice_message(agent: Agent, notice: Notice) -> SlackMessage:
 
 
 def note_message(agent: Agent, by: Actor, text: str) -> SlackMessage:
-    """A note in the thread: the reply of a person who may not decide."""
+    """A person's note to the agent, posted in the thread so that others see it."""
     said = f"{by} to {agent.name}"
     blocks = [
         rich(line(run(cut(one_line(said), MAX_NAME), "bold"), run(" as a note")), quoted(cut(readable(text), MAX_TEXT)))
@@ -99,12 +99,12 @@ def note_message(agent: Agent, by: Actor, text: str) -> SlackMessage:
 
 
 def kept_message(agent: Agent, said: str) -> SlackMessage:
-    """The answer to a reply to an agent at rest, with Resume."""
+    """Tells a person who replied to an agent at rest that the reply was kept as a note; with a Resume button."""
     return SlackMessage(notification(said), [section(said, element(Button("resume", agent.id)))])
 
 
 def answer_message(answer: Answer) -> SlackMessage:
-    """An answer with its file's text; if that is cut, with the number of characters left out."""
+    """The response to a typed command, with the text of its file; if cut, with the number of characters left out."""
     if answer.log:
         return log_message(answer.log, answer.text.partition("\n")[0])
     whole = readable(answer.whole)
