@@ -116,7 +116,7 @@ class ActionDispatcher:
                 return Answer(f"{(await self.service.resume(agent_id, origin)).name} continues.")
             case word if word in get_args(ThreadVerb):
                 agent = await self.views.agent(origin.channel, agent_id)
-                return await self.thread_commands.grant(cast("ThreadVerb", word), agent, rest, origin)
+                return await self.thread_commands.run(cast("ThreadVerb", word), agent, rest, origin)
             case word:
                 return Answer(await self._view(word, agent_id, origin), is_wanted=True)
 

@@ -131,7 +131,7 @@ async def grant_to_agent(
     if wanted.verb == "audit":
         return await commands.audit(wanted.text, origin), None
     agent, said = await agent_of_thread_command(commands.views, origin.channel, wanted)
-    return await commands.grant(wanted.verb, agent, said, origin), agent
+    return await commands.run(wanted.verb, agent, said, origin), agent
 
 
 async def agent_of_thread_command(

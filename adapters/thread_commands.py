@@ -64,7 +64,7 @@ class ThreadCommands:
     agent_settings: AgentSettings
     memories: AgentMemories
 
-    async def grant(self, verb: ThreadVerb, agent: Agent, said: str, origin: Origin) -> Answer:
+    async def run(self, verb: ThreadVerb, agent: Agent, said: str, origin: Origin) -> Answer:
         """Run a command: `said` is the text after the verb; without it the present state is shown."""
         match verb:
             case "goals":
@@ -180,7 +180,7 @@ class ThreadCommands:
 
 
 def begins_thread_command(verb: ThreadVerb, said: str) -> bool:
-    """Whether the text after the verb belongs to this command."""
+    """Whether the text after the verb is this command's argument. If not, it is an agent's name or part of a reply."""
     return re.match(TEXT_BEGINNINGS[verb], said, re.IGNORECASE) is not None
 
 

@@ -13,8 +13,8 @@ from aiohttp import web
 from filelock import FileLock, Timeout
 
 from adapters.http_body import BODY_TIMEOUT
-from adapters.web.app import Badge, WebContext
 from adapters.web.guard import Guard
+from adapters.web.page_context import ModelLabel, WebContext
 from adapters.web.surface import WebSurface
 from agent_core.errors import SettingsError
 from agent_core.model.channels import SurfaceName
@@ -67,7 +67,7 @@ async def run(settings: Settings, _rest: Sequence[str]) -> int:
 
 
 async def serve(settings: Settings, _rest: Sequence[str]) -> int:
-    """Serve the web pages only; a worker in another process advances the agents."""
+    """Serve the web pages and receive the chat platforms' events; a worker in another process advances the agents."""
     _needs_postgres("web", settings)
     surface = WebSurface()
     async with assemble(settings, surface, with_platforms=True) as signoff:
@@ -124,7 +124,7 @@ async def _serve_pages(signoff: Signoff, surface: WebSurface, chats: Chats) -> A
     """Serve the pages inside the `with` block; raise SettingsError if the port is in use."""
     settings = signoff.settings
     guard = Guard(token=settings.web_token.get_secret_value(), public_url=settings.public_url)
-    badge = Badge(signoff.model.label)
+    model_label = ModelLabel(signoff.model.label)
     core = signoff.core
     workspace = WebContext(
         actions=signoff.actions,
@@ -135,7 +135,7 @@ async def _serve_pages(signoff: Signoff, surface: WebSurface, chats: Chats) -> A
         hub=surface.hub,
         guard=guard,
         clock=core.clock,
-        badge=badge,
+        model_label=model_label,
     )
     limits = ServerLimits.for_process()
     app = application(workspace, chats.routes, chats.heard)
@@ -168,7 +168,7 @@ async def _tell(signoff: Signoff, workspace: WebContext) -> None:
     hints = tuple(
         each.why for each in found if each.name == "local model" or (each.name, each.state) == ("model", "fault")
     )
-    workspace.badge = Badge(signoff.model.label, hints, memory_hints(signoff.models))
+    workspace.model_label = ModelLabel(signoff.model.label, hints, memory_hints(signoff.models))
     _say(report(found))
     await asyncio.Event().wait()
 

@@ -1,4 +1,4 @@
-"""The findings of `signoff doctor`, and those on external services and programs that agents can use."""
+"""What `signoff doctor` reports of each feature, and its findings on services and programs that agents can use."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

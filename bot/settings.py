@@ -17,8 +17,8 @@ from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, DotEnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from agent_core.errors import SettingsError
+from bot.cross_setting_rules import CORE_RULES, LOCAL, Rule
 from bot.platforms.settings import PLATFORM_RULES, PlatformSettings
-from bot.setting_rules import CORE_RULES, LOCAL, Rule
 from bot.value_types import (
     NO_SECRET,
     OPENAI_URL,

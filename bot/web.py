@@ -7,9 +7,9 @@ from typing import TypeAlias
 
 from aiohttp import web
 
-from adapters.web.app import WebContext
 from adapters.web.guard import Guard
 from adapters.web.listeners import Listeners
+from adapters.web.page_context import WebContext
 from adapters.web.pages import Pages
 from agent_core.service.views import AgentViews
 from bot.platforms.catalog import PLATFORMS

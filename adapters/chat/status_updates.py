@@ -12,9 +12,10 @@ from agent_core.ports.clock import Clock
 
 @dataclass(slots=True, kw_only=True)
 class StatusUpdates:
-    """Sends status lines. `shown` caches the visible line of each agent, `to_send` the lines being sent.
+    """Sends each agent's status line after `delay` seconds, so that states that last less are not shown.
 
-    Without the caches, unchanged lines are sent again. `delay` is in seconds; shorter states are not shown.
+    `shown`: the line last sent for each agent. If it is lost (a restart), an unchanged line is sent once more.
+    `to_send`: the newest state of each agent whose line is about to be sent.
     """
 
     send: Callable[[Agent, str], Awaitable[None]]
@@ -35,7 +36,7 @@ class StatusUpdates:
             self.soon(self._send_last(agent.id))
 
     def forget(self, agent_id: AgentId) -> None:
-        """Send the next status even if it is unchanged."""
+        """Forget which line is visible, so that the next `update` sends the line even if it is unchanged."""
         self.shown.pop(agent_id, None)
 
     async def _send_last(self, agent_id: AgentId) -> None:

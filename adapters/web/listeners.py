@@ -9,10 +9,10 @@ from adapters.actions import FormInput
 from adapters.forms import dollars, draft_of
 from adapters.settings_file import FILENAME
 from adapters.web import identity
-from adapters.web.app import WebContext
 from adapters.web.forms import changed_arguments, fields_from_settings, pressed_button
 from adapters.web.guard import COOKIE
 from adapters.web.memory import MemoryPages
+from adapters.web.page_context import WebContext
 from adapters.web.render import agent_path, channel_path
 from adapters.web.requests import (
     AGENT,

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from aiohttp import web
 
 from adapters.thread_commands import MEMORY_FILE
-from adapters.web.app import WebContext
 from adapters.web.guard import Handler
+from adapters.web.page_context import WebContext
 from adapters.web.requests import (
     AGENT,
     FormFile,

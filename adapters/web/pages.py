@@ -8,9 +8,9 @@ from aiohttp.client_exceptions import ClientConnectionResetError
 
 from adapters.forms import fields_of
 from adapters.settings_file import FILENAME, settings_text
-from adapters.web.app import GENERAL, STATIC, WebContext
 from adapters.web.decision_log import LogPages
 from adapters.web.memory import MemoryPages
+from adapters.web.page_context import GENERAL, STATIC, WebContext
 from adapters.web.requests import AGENT, CHANNEL, agent_id_of, channel_of, download, redirect_from_form
 from adapters.web.screens import FormState, channel_page, new_agent_page, thread_page
 from adapters.web.urls import local_path

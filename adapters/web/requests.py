@@ -52,7 +52,7 @@ def agent_id_of(request: web.Request) -> AgentId:
 
 
 def is_own(channel: ChannelScope) -> bool:
-    """Whether decisions can be made here: only in channels of the local workspace, as names here have no password."""
+    """Whether people may decide here: in the local workspace's channels only, because names here need no password."""
     return channel.surface == "web"
 
 

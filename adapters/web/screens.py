@@ -8,8 +8,8 @@ from aiohttp import web
 
 from adapters.answers import Answer
 from adapters.forms import Form
-from adapters.web.app import WebContext
 from adapters.web.guard import Handler
+from adapters.web.page_context import WebContext
 from adapters.web.requests import agent_id_of, channel_of, is_own, read_form
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Thinking

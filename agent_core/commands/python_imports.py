@@ -123,7 +123,7 @@ def _name_of(function: ast.expr) -> str:
 
 
 def _decode(data: bytes, path: str) -> str:
-    """The text without a byte order mark; raise CommandError if it is not UTF-8 or has line ends read differently."""
+    """The text without a byte order mark; raise CommandError if it is not UTF-8 or has AMBIGUOUS_LINE_ENDS."""
     if b"\0" in data:
         raise CommandError(f"{path} is not a text file ({counted(len(data), 'byte')}).")
     try:

@@ -55,13 +55,13 @@ class CardPresenter:
         self.posted.extend(notices)
 
     def record(self, work: UnitOfWork) -> None:
-        """Queue what was presented; call `clear` once the unit of work is committed."""
+        """Queue what was presented; call `forget_recorded` once the unit of work is committed."""
         for turn, address, at in self.shown:
             work.turns.mark_shown(turn, address, at)
         for notice in self.posted:
-            work.notes.mark_told(notice)
+            work.notes.mark_posted(notice)
 
-    def clear(self) -> None:
+    def forget_recorded(self) -> None:
         self.shown.clear()
         self.posted.clear()
 

@@ -57,7 +57,7 @@ class AgentClaim:
         """
         agent = self.agent
         async with self.database.begin() as work:
-            turns, notices = await asyncio.gather(work.turns.list_unshown(agent), work.notes.list_untold(agent))
+            turns, notices = await asyncio.gather(work.turns.list_unshown(agent), work.notes.list_unposted(agent))
             newest = await work.turns.of(agent, last=1) if agent.thread is None else ()
         self.questions = [notice for notice in notices if notice.kind == "question"]
         notices = tuple(notice for notice in notices if notice.kind != "question")
@@ -100,7 +100,7 @@ class AgentClaim:
         if parent:
             self.waker.wake(parent)
         self.is_fenced = True
-        self.presenter.clear()
+        self.presenter.forget_recorded()
         await self.presenter.present(outcome.agent, outcome.turns, outcome.notices, new=outcome.made, may_exist=False)
         return outcome
 

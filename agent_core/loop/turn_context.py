@@ -50,7 +50,10 @@ async def load_turn_context(work: UnitOfWork, agent: Agent) -> TurnContext:
 
 
 def _notes_since(turns: tuple[Turn, ...], upto: int) -> datetime | None:
-    """Notes are loaded from when the last turn before the shown ones was proposed; None for all notes."""
+    """The time from which notes are loaded; None for all notes.
+
+    It is when the newest summarised turn was proposed, or the first loaded turn if none of them is summarised.
+    """
     if not turns or turns[0].number == 1:
         return None
     older = [turn for turn in turns if turn.number <= upto]

@@ -15,7 +15,8 @@ MIN_LEASE_COMMANDS, MAX_LEASE_COMMANDS = 2, 50
 class Approve:
     """Run the command as shown. `times` above 1 grants a lease that counts this command as its first.
 
-    `under`: the permission used without asking a person, a lease or the policy; `granted_at` is when it was given.
+    `under`: what allowed the command without asking a person, "lease" or "policy"; "" if a person approved.
+    `granted_at`: when that permission was given.
     """
 
     times: int = 1

@@ -53,7 +53,7 @@ class MemorySpace:
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryChanges:
+class MemoryVersion:
     """How many vectors were ever added and removed for an agent. A cache with equal numbers is up to date."""
 
     added: int = 0

@@ -1,4 +1,4 @@
-"""Connection pools: SQLite in worker threads, PostgreSQL by asyncpg. Both run functions of a SQLAlchemy connection.
+"""Connection pools: SQLite in worker threads, PostgreSQL by asyncpg. Both run functions that take a connection.
 
 On SQLite, each function costs one switch to a thread, however many statements it runs. A function that has started
 always runs to its end, also if its caller is cancelled.

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 from agent_core.persistence.agents import SqlAgents
 from agent_core.persistence.bookkeeping import SqlAudit, SqlDeliveries, SqlPreferences
-from agent_core.persistence.budgets import SqlBudgets
+from agent_core.persistence.channel_budgets import SqlChannelBudgets
 from agent_core.persistence.connections import connections_to
 from agent_core.persistence.installations import SqlInstallations
 from agent_core.persistence.memories import SqlMemories
@@ -26,7 +26,7 @@ class SqlUnitOfWork(UnitOfWork):
         self.audit = SqlAudit(buffer)
         self.preferences = SqlPreferences(buffer)
         self.memories = SqlMemories(buffer)
-        self.budgets = SqlBudgets(buffer)
+        self.budgets = SqlChannelBudgets(buffer)
         self.installations = SqlInstallations(buffer)
         self._buffer = buffer
 

@@ -7,7 +7,7 @@ from sqlalchemy import bindparam, delete, func, insert, select, text, union_all,
 
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId, MemoryId
-from agent_core.model.memory import Memory, MemoryChanges, Vector
+from agent_core.model.memory import Memory, MemoryVersion, Vector
 from agent_core.persistence.json_codec import decode, encode
 from agent_core.persistence.tables import NO_INDEX_KEY, AnyText, memories, memory_changes
 from agent_core.persistence.write_buffer import SqlRepository, Values, agent_values
@@ -94,9 +94,9 @@ class SqlMemories(SqlRepository):
         rows = await self._buffer.rows(_VECTORS if after is None else _VECTORS_AFTER, values)
         return tuple((MemoryId(row.id), Vector(row.vector)) for row in rows)
 
-    async def changes(self, agent: Agent) -> MemoryChanges:
+    async def version(self, agent: Agent) -> MemoryVersion:
         rows = await self._buffer.rows(_CHANGES, agent_values(agent))
-        return MemoryChanges(rows[0].added, rows[0].removed) if rows else MemoryChanges()
+        return MemoryVersion(rows[0].added, rows[0].removed) if rows else MemoryVersion()
 
     async def list_agents_unindexed(self, index_key: str, *, most: int) -> tuple[AgentId, ...]:
         rows = await self._buffer.rows(_BEHIND, {"in_place": index_key, "most": most})

@@ -59,7 +59,7 @@ class SqlNotes(SqlRepository):
             raise NotFound("notice", notice_id)
         return found[0]
 
-    async def list_untold(self, agent: Agent) -> tuple[Notice, ...]:
+    async def list_unposted(self, agent: Agent) -> tuple[Notice, ...]:
         return await self._buffer.values(Notice, _UNTOLD, agent_values(agent))
 
     def add(self, note: Note) -> None:
@@ -73,7 +73,7 @@ class SqlNotes(SqlRepository):
     def announce(self, notice: Notice) -> None:
         self._buffer.queue(_ANNOUNCE, _columns(notice))
 
-    def mark_told(self, notice: Notice) -> None:
+    def mark_posted(self, notice: Notice) -> None:
         self._buffer.queue(_TOLD, {"the_id": notice.id, "in_channel": notice.channel.key, "told": True})
 
 

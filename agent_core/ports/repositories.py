@@ -9,7 +9,7 @@ from agent_core.model.agent import Agent, Headcount
 from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.ids import AgentId, MemoryId, NoticeId, TurnId
 from agent_core.model.installation import Installation
-from agent_core.model.memory import Memory, MemoryChanges, Vector
+from agent_core.model.memory import Memory, MemoryVersion, Vector
 from agent_core.model.note import Note, Notice
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Budget
@@ -104,7 +104,7 @@ class Notes(Protocol):
     async def notice(self, channel: ChannelScope, notice_id: NoticeId) -> Notice:
         """The notice; raise NotFound if the channel has no notice with that id."""
 
-    async def list_untold(self, agent: Agent) -> tuple[Notice, ...]:
+    async def list_unposted(self, agent: Agent) -> tuple[Notice, ...]:
         """Notices that were not posted to the thread yet, oldest first."""
 
     def add(self, note: Note) -> None:
@@ -116,7 +116,7 @@ class Notes(Protocol):
     def announce(self, notice: Notice) -> None:
         """Save a notice to be posted to the thread."""
 
-    def mark_told(self, notice: Notice) -> None:
+    def mark_posted(self, notice: Notice) -> None:
         """Record that the notice was posted."""
 
 
@@ -163,8 +163,8 @@ class Memories(Protocol):
     ) -> tuple[tuple[MemoryId, Vector], ...]:
         """Up to `most` ids with vectors for this index key, by id, starting after the id `after`."""
 
-    async def changes(self, agent: Agent) -> MemoryChanges:
-        """Counts of added and removed vectors, by any process. A cache with equal counts is up to date."""
+    async def version(self, agent: Agent) -> MemoryVersion:
+        """How many vectors any process ever added and removed. A cache with equal counts is up to date."""
 
     async def list_agents_unindexed(self, index_key: str, *, most: int) -> tuple[AgentId, ...]:
         """Up to `most` agents of any channel with memories that have no vector for this index key, by id."""

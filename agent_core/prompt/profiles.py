@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from agent_core.model.command import CommandCall
 from agent_core.model.messages import Message
-from agent_core.prompt import command_selection, small_model
+from agent_core.prompt import small_model, small_model_commands
 from agent_core.prompt.packing import Situation, TokenRoom, pack
 from agent_core.replies.reply_parser import reply_schema
 
@@ -40,7 +40,7 @@ FULL = Profile(name="full", pack=pack, schema=lambda situation: reply_schema(sit
 COMPACT = Profile(
     name="compact",
     pack=small_model.pack,
-    schema=command_selection.schema,
+    schema=small_model_commands.schema,
     folds=False,
     temperature=small_model.TEMPERATURE,
     max_reply_tokens=small_model.MAX_REPLY_TOKENS,

@@ -20,9 +20,9 @@ from agent_core.model.note import Note
 from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn, text_of
 from agent_core.oversight.untrusted_content import is_from_outside
-from agent_core.prompt.command_selection import defaults_of, may_finish, repeated_call, select_commands
 from agent_core.prompt.history import READ_TURN, indent, name_of, quote, truncate, writer_of
 from agent_core.prompt.packing import TOKENS_PER_PROMPT, PackedPrompt, Situation, TokenRoom
+from agent_core.prompt.small_model_commands import defaults_of, may_finish, repeated_call, select_commands
 
 TEMPERATURE = 0.2
 MAX_REPLY_TOKENS = 600

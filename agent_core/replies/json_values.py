@@ -1,4 +1,4 @@
-"""JSON values of models: their leaves, zero-width characters in names, and NaN or Infinity as numbers."""
+"""Checks and cleans a model's JSON: strips zero-width characters from names, rejects NaN and Infinity, lists leaves."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

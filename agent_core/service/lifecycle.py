@@ -181,7 +181,7 @@ def _creation_detail(agent: Agent) -> str:
 
 
 def _status_after(turn: Turn | None) -> Awaiting | Acting | Thinking:
-    """The status in which a resumed agent continues: people are asked an open proposal, an approved command runs."""
+    """A resumed agent's status: Awaiting if people must decide, Acting if a command was approved, else Thinking."""
     match turn.state if turn else "":
         case "proposed" | "interrupted":
             return Awaiting()

@@ -7,9 +7,9 @@ from decimal import Decimal
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId, MemoryId
-from agent_core.model.memory import Memory, MemoryChanges, Vector
+from agent_core.model.memory import Memory, MemoryVersion, Vector
 from agent_core.model.usage import Budget
-from agent_core.persistence.budgets import from_nanodollars, to_nanodollars
+from agent_core.persistence.channel_budgets import from_nanodollars, to_nanodollars
 from agent_core.testing.store import Store, StoredMemory, StoreRepository
 
 
@@ -37,8 +37,8 @@ class MemoryMemories(StoreRepository):
         found = [(each.memory.id, each.vector) for each in indexed if after is None or each.memory.id > after]
         return tuple((memory_id, vector) for memory_id, vector in found if vector is not None)[:most]
 
-    async def changes(self, agent: Agent) -> MemoryChanges:
-        return self._buffer.committed.memory_changes.get((agent.id, agent.channel), MemoryChanges())
+    async def version(self, agent: Agent) -> MemoryVersion:
+        return self._buffer.committed.memory_changes.get((agent.id, agent.channel), MemoryVersion())
 
     async def list_agents_unindexed(self, index_key: str, *, most: int) -> tuple[AgentId, ...]:
         stored = self._buffer.committed.memories.values()

@@ -162,7 +162,7 @@ class MemoryNotes(StoreRepository):
             raise NotFound("notice", notice_id)
         return row.value
 
-    async def list_untold(self, agent: Agent) -> tuple[Notice, ...]:
+    async def list_unposted(self, agent: Agent) -> tuple[Notice, ...]:
         return _values([row for row in _rows_of(self._buffer.committed.notices, agent) if not row.shown])
 
     def add(self, note: Note) -> None:
@@ -174,8 +174,8 @@ class MemoryNotes(StoreRepository):
     def announce(self, notice: Notice) -> None:
         self._buffer.queue(lambda store: store.insert(store.notices, notice))
 
-    def mark_told(self, notice: Notice) -> None:
-        self._buffer.queue(lambda store: store.mark_told(notice))
+    def mark_posted(self, notice: Notice) -> None:
+        self._buffer.queue(lambda store: store.mark_posted(notice))
 
 
 def _has_work(agent: Agent, now: datetime) -> bool:

@@ -11,7 +11,7 @@ from agent_core.model.audit import AuditEntry
 from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId, MemoryId, TurnId
 from agent_core.model.installation import Installation
-from agent_core.model.memory import Memory, MemoryChanges, Vector
+from agent_core.model.memory import Memory, MemoryVersion, Vector
 from agent_core.model.note import Note, Notice
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Budget
@@ -59,7 +59,7 @@ class Store:
     preferences: dict[tuple[str, str], str] = field(default_factory=dict)
     installations: dict[tuple[str, str], Installation] = field(default_factory=dict)
     memories: dict[str, StoredMemory] = field(default_factory=dict)
-    memory_changes: dict[tuple[AgentId, ChannelScope], MemoryChanges] = field(default_factory=dict)
+    memory_changes: dict[tuple[AgentId, ChannelScope], MemoryVersion] = field(default_factory=dict)
     budgets: dict[ChannelScope, Budget] = field(default_factory=dict)
 
     def change(self, changes: tuple["Change", ...]) -> None:
@@ -109,7 +109,7 @@ class Store:
         for row in [self.notes[note.id] for note in notes if note.id in self.notes]:
             self.notes[row.value.id] = replace(row, value=replace(row.value, taken_into=turn_id))
 
-    def mark_told(self, notice: Notice) -> None:
+    def mark_posted(self, notice: Notice) -> None:
         if row := self.notices.get(notice.id):
             self.notices[notice.id] = replace(row, shown="told")
 
@@ -142,8 +142,8 @@ class Store:
 
     def replace_memory(self, old: StoredMemory, new: StoredMemory | None) -> None:
         whose = (old.agent_id, old.channel)
-        counts = self.memory_changes.get(whose, MemoryChanges())
-        self.memory_changes[whose] = MemoryChanges(counts.added + bool(new), counts.removed + bool(old.index_key))
+        counts = self.memory_changes.get(whose, MemoryVersion())
+        self.memory_changes[whose] = MemoryVersion(counts.added + bool(new), counts.removed + bool(old.index_key))
         if new:
             self.memories[old.memory.id] = new
         else:

@@ -1,4 +1,4 @@
-"""The interfaces of a chat platform. A new platform implements these three and is added to `PLATFORMS`."""
+"""Interfaces of chat platforms. Each has a ChatPlatform in `PLATFORMS`, a WiredPlatform and a ChatConnection."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -57,7 +57,7 @@ class ChatConnection(Protocol):
 
 
 class WiredPlatform(Protocol):
-    """A platform in one process: shows agents at once, and receives events after `connect`."""
+    """A platform whose parts are built. Its surface can show agents at once; events arrive only after `connect`."""
 
     @property
     def surface(self) -> ChatSurface:

@@ -5,9 +5,9 @@ This module and its imports do not import `bot.settings`, which is built on them
 
 from collections.abc import Mapping
 
+from bot.cross_setting_rules import Rule
 from bot.platforms.discord.settings import DISCORD_VARIABLES, DiscordSettings
 from bot.platforms.slack.settings import SLACK_RULES, SLACK_VARIABLES, SlackSettings
-from bot.setting_rules import Rule
 from bot.variable import Variable
 
 

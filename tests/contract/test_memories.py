@@ -11,7 +11,7 @@ from agent_core.errors import Conflict
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId, MemoryId
-from agent_core.model.memory import Memory, MemoryChanges, Vector
+from agent_core.model.memory import Memory, MemoryVersion, Vector
 from agent_core.ports.database import Database, UnitOfWork
 from agent_core.testing.examples import CHANNEL, NOON, an_agent, keep
 
@@ -84,7 +84,7 @@ async def all_of(database: Database, agent: Agent) -> object:
             await work.memories.of(agent, most=99),
             await work.memories.count(agent),
             await work.memories.vectors(agent, HERE, most=99),
-            await work.memories.changes(agent),
+            await work.memories.version(agent),
         )
 
 
@@ -169,28 +169,28 @@ async def test_what_is_added_may_be_put_in_the_same_unit(database: Database) -> 
     async with database.begin() as work:
         assert await work.memories.vectors(ADA, HERE, most=9) == ()
         assert await work.memories.vectors(ADA, THERE, most=9) == ((first.id, TWO),)
-        assert await work.memories.changes(ADA) == MemoryChanges(added=2, removed=1)
+        assert await work.memories.version(ADA) == MemoryVersion(added=2, removed=1)
 
 
 async def test_changes_count_the_vectors_that_came_and_went(database: Database) -> None:
     await keep(database, ADA)
     memories = memories_of(ADA, 5)
     first, second, third, fourth, _ = ids(memories)
-    steps: list[tuple[Callable[[UnitOfWork], None], MemoryChanges]] = [
-        (lambda work: work.memories.add(ADA, memories), MemoryChanges(0, 0)),
-        (lambda work: work.memories.put(ADA, HERE, dict.fromkeys((first, second, third), ONE)), MemoryChanges(3, 0)),
-        (lambda work: work.memories.put(ADA, HERE, {first: TWO}), MemoryChanges(4, 1)),
-        (lambda work: work.memories.put(ADA, THERE, {first: TWO, fourth: ONE}), MemoryChanges(6, 2)),
-        (lambda work: work.memories.put(ADA, HERE, {MemoryId("never"): ONE}), MemoryChanges(6, 2)),
-        (lambda work: work.memories.remove(ADA, [second, second, MemoryId("never")]), MemoryChanges(6, 3)),
-        (lambda work: work.memories.remove(ADA, [second]), MemoryChanges(6, 3)),
-        (lambda work: work.memories.put(ADA, HERE, {}), MemoryChanges(6, 3)),
-        (lambda work: work.memories.clear(ADA), MemoryChanges(6, 6)),
-        (lambda work: work.memories.clear(ADA), MemoryChanges(6, 6)),
+    steps: list[tuple[Callable[[UnitOfWork], None], MemoryVersion]] = [
+        (lambda work: work.memories.add(ADA, memories), MemoryVersion(0, 0)),
+        (lambda work: work.memories.put(ADA, HERE, dict.fromkeys((first, second, third), ONE)), MemoryVersion(3, 0)),
+        (lambda work: work.memories.put(ADA, HERE, {first: TWO}), MemoryVersion(4, 1)),
+        (lambda work: work.memories.put(ADA, THERE, {first: TWO, fourth: ONE}), MemoryVersion(6, 2)),
+        (lambda work: work.memories.put(ADA, HERE, {MemoryId("never"): ONE}), MemoryVersion(6, 2)),
+        (lambda work: work.memories.remove(ADA, [second, second, MemoryId("never")]), MemoryVersion(6, 3)),
+        (lambda work: work.memories.remove(ADA, [second]), MemoryVersion(6, 3)),
+        (lambda work: work.memories.put(ADA, HERE, {}), MemoryVersion(6, 3)),
+        (lambda work: work.memories.clear(ADA), MemoryVersion(6, 6)),
+        (lambda work: work.memories.clear(ADA), MemoryVersion(6, 6)),
     ]
     for act, expected in steps:
         await done(database, act)
-        assert await asked(database, lambda work: work.memories.changes(ADA)) == expected
+        assert await asked(database, lambda work: work.memories.version(ADA)) == expected
 
 
 async def test_changes_of_units_at_once_are_all_counted(database: Database) -> None:
@@ -203,9 +203,9 @@ async def test_changes_of_units_at_once_are_all_counted(database: Database) -> N
             tasks.create_task(done(database, removing(memory)))
     async with database.begin() as work:
         left = await work.memories.vectors(ADA, HERE, most=99)
-        changes = await work.memories.changes(ADA)
+        version = await work.memories.version(ADA)
         assert await work.memories.count(ADA) == len(left)
-        assert changes.added - changes.removed == len(left)
+        assert version.added - version.removed == len(left)
 
 
 async def test_agents_that_are_behind_come_by_id(database: Database) -> None:
@@ -240,7 +240,7 @@ async def test_a_memory_taken_away_elsewhere_is_left_out_and_is_no_conflict(data
         await one.commit()
     async with database.begin() as work:
         assert await work.memories.vectors(ADA, THERE, most=9) == ((first, TWO),)
-        assert await work.memories.changes(ADA) == MemoryChanges(added=4, removed=3)
+        assert await work.memories.version(ADA) == MemoryVersion(added=4, removed=3)
 
 
 async def test_what_is_put_for_an_agent_that_is_gone_is_left_out_and_is_no_conflict(database: Database) -> None:
@@ -252,7 +252,7 @@ async def test_what_is_put_for_an_agent_that_is_gone_is_left_out_and_is_no_confl
         late.memories.clear(ADA)
         await work.commit()
         await late.commit()
-    assert await all_of(database, ADA) == ((), 0, (), MemoryChanges())
+    assert await all_of(database, ADA) == ((), 0, (), MemoryVersion())
 
 
 async def test_nothing_is_remembered_for_an_agent_that_is_not_there(database: Database) -> None:
@@ -269,7 +269,7 @@ async def test_removing_an_agent_removes_what_it_remembers(database: Database) -
     async with database.begin() as work:
         work.agents.remove(await work.agents.locate(ADA.id))
         await work.commit()
-    assert await all_of(database, ADA) == ((), 0, (), MemoryChanges())
+    assert await all_of(database, ADA) == ((), 0, (), MemoryVersion())
     assert [await all_of(database, agent) for agent in EVERYONE[1:]] == others
     assert await asked(database, lambda work: work.memories.list_agents_unindexed(THERE, most=9)) == (
         BOB.id,
@@ -278,7 +278,7 @@ async def test_removing_an_agent_removes_what_it_remembers(database: Database) -
     )
     await keep(database, ADA)
     await done(database, lambda work: work.memories.add(ADA, memories_of(ADA)))
-    assert await asked(database, lambda work: work.memories.changes(ADA)) == MemoryChanges()
+    assert await asked(database, lambda work: work.memories.version(ADA)) == MemoryVersion()
 
 
 # Who reads, and whose memories they must not find: of another agent, channel, workspace; an agent's id elsewhere.
@@ -306,7 +306,7 @@ async def test_no_read_finds_the_memories_of_others(database: Database, who: str
         assert await work.memories.vectors(stranger, THERE, most=99) == ()
         assert await work.memories.vectors(stranger, THERE, after=MemoryId(""), most=99) == ()
         assert await work.memories.count(stranger) == (3 if stranger in EVERYONE else 0)
-        assert await work.memories.changes(stranger) == MemoryChanges(3 if stranger in EVERYONE else 0)
+        assert await work.memories.version(stranger) == MemoryVersion(3 if stranger in EVERYONE else 0)
 
 
 @pytest.mark.parametrize("who", STRANGERS)

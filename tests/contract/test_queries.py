@@ -57,7 +57,7 @@ QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[object]], list[str]]] 
     ),
     "unshown": (lambda work: work.turns.list_unshown(ADA), ["turns_unshown"]),
     "waiting": (lambda work: work.notes.list_waiting(ADA), ["notes_waiting"]),
-    "untold": (lambda work: work.notes.list_untold(ADA), ["notices_untold"]),
+    "untold": (lambda work: work.notes.list_unposted(ADA), ["notices_untold"]),
     "newest memories": (
         lambda work: work.memories.of(ADA, most=9),
         ["memories_of (agent_id=? AND channel=?)"],
@@ -87,7 +87,7 @@ QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[object]], list[str]]] 
         lambda work: work.memories.vectors(ADA, "here", after=LAST, most=9),
         ["memories_in (agent_id=? AND channel=? AND place=? AND id>?)"],
     ),
-    "changes": (lambda work: work.memories.changes(ADA), ["autoindex_memory_changes_1 (agent_id=?)"]),
+    "version": (lambda work: work.memories.version(ADA), ["autoindex_memory_changes_1 (agent_id=?)"]),
     "behind": (
         lambda work: work.memories.list_agents_unindexed("here", most=9),
         ["COVERING INDEX memories_placed (place<?)", "COVERING INDEX memories_placed (place>?)"],

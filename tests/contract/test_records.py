@@ -183,7 +183,7 @@ async def test_nothing_is_found_from_another_channel(database: Database) -> None
         assert await work.notes.of(moved) == await work.notes.of(moved, since=NOON) == ()
         assert await work.notes.list_waiting(moved) == ()
         assert await work.notes.notices(moved) == await work.notes.notices(moved, since=NOON) == ()
-        assert await work.notes.list_untold(moved) == ()
+        assert await work.notes.list_unposted(moved) == ()
         assert await work.audit.of(moved) == ()
 
 
@@ -260,12 +260,12 @@ async def test_notices_are_untold_until_they_are_marked(database: Database) -> N
     early, late = a_notice(ADA), a_notice(ADA, id=NoticeId("notice-0"), at=NOON + MINUTE, kind="resumed")
     await keep(database, ADA, late, early)
     async with database.begin() as work:
-        assert await work.notes.list_untold(ADA) == await work.notes.notices(ADA) == (early, late)
+        assert await work.notes.list_unposted(ADA) == await work.notes.notices(ADA) == (early, late)
         assert await work.notes.notices(ADA, since=NOON + MINUTE) == (late,)
-        work.notes.mark_told(early)
+        work.notes.mark_posted(early)
         await work.commit()
     async with database.begin() as work:
-        assert await work.notes.list_untold(ADA) == (late,)
+        assert await work.notes.list_unposted(ADA) == (late,)
         assert await work.notes.notices(ADA) == (early, late)
 
 

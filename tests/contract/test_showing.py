@@ -141,7 +141,7 @@ async def test_a_notice_makes_its_agent_due_until_it_is_told(database: Database)
     await keep(database, IDLE, a_notice(ADA))
     assert await due(database) == (ADA.id,)
     async with database.begin() as work:
-        work.notes.mark_told(a_notice(ADA))
+        work.notes.mark_posted(a_notice(ADA))
         await work.commit()
     assert await due(database) == ()
 

@@ -12,7 +12,7 @@ from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent, Finished
 from agent_core.model.channels import ChannelScope, ThreadRef
 from agent_core.model.ids import AgentId
-from agent_core.model.memory import Memory, MemoryChanges, Vector
+from agent_core.model.memory import Memory, MemoryVersion, Vector
 from agent_core.model.usage import Budget
 from agent_core.persistence import schema
 from agent_core.persistence.connections import make_engine
@@ -126,7 +126,7 @@ async def test_agents_of_the_second_release_remember_and_spend_after_the_way_up(
         await work.commit()
     async with database.begin() as work:
         assert await work.memories.of(ADA, most=9) == (memory,)
-        assert await work.memories.changes(ADA) == MemoryChanges(added=1)
+        assert await work.memories.version(ADA) == MemoryVersion(added=1)
         assert await work.budgets.of(HERE) == Budget(spent=Decimal(1))
         assert await work.turns.of(ADA, last=9) == (TURN,)
     await database.close()

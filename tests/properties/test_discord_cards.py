@@ -119,7 +119,7 @@ def shown_in(message: DiscordMessage) -> set[str]:
 @settings(max_examples=40, deadline=None)
 @given(pairs)
 def test_discord_takes_the_card_of_any_turn(pair: tuple[Agent, Turn]) -> None:
-    message = turn_message(*pair, badge="a model")
+    message = turn_message(*pair, model="a model")
     times = [timestamp(part) for part in turn_card(*pair).standing_parts if isinstance(part, datetime)]
     check(message, *(["timestamp"] if times else []))
     head, *others = contents(message)

@@ -8,8 +8,8 @@ from pathlib import Path
 from aiohttp import web
 
 from adapters.http_body import BODY_TIMEOUT
-from adapters.web.app import Badge, WebContext
 from adapters.web.guard import Guard
+from adapters.web.page_context import ModelLabel, WebContext
 from adapters.web.surface import WebSurface
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade
@@ -31,7 +31,7 @@ async def served(
     *,
     token: str = "",
     public_url: str = "",
-    badge: Badge | None = None,
+    model_label: ModelLabel | None = None,
     index: MemoryIndex | None = None,
     limits: ServerLimits = ServerLimits(),  # noqa: B008 - a frozen value
     prepared: Callable[[Stage], None] = lambda _stage: None,
@@ -58,7 +58,7 @@ async def served(
         hub=surface.hub,
         guard=Guard(token=token, public_url=public_url),
         clock=stage.clock,
-        badge=badge or Badge(model.label),
+        model_label=model_label or ModelLabel(model.label),
     )
     app = application(workspace)
     app[BODY_TIMEOUT] = limits.body_seconds

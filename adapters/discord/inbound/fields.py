@@ -100,7 +100,7 @@ def _values(part: Any) -> Iterator[tuple[str, str | tuple[str, ...]]]:
 
 
 def _chosen(choices: Sequence[str]) -> dict[str, str]:
-    """The choices under More, as form fields."""
+    """The options chosen in the form's menu "More", as form fields."""
     found = {choice: "on" for choice in choices if choice.startswith("free.")}
     found |= {"approvers": "owner"} if OWNER in choices else {}
     found |= {"verbosity": "brief"} if BRIEF in choices else {}

@@ -28,7 +28,7 @@ def origin_of(interaction: discord.Interaction) -> Origin:
 
 
 def written_by(message: discord.Message, author: discord.User | discord.Member) -> Origin:
-    """The author, channel and id of a message. If the message was read by the catch-up, Discord names no membership."""
+    """The author, channel and id of a message. `author`: a Member if possible; a plain User counts as external."""
     place = message.channel
     may = discord.Permissions.none()
     if isinstance(author, discord.Member) and isinstance(place, discord.abc.GuildChannel | discord.Thread):

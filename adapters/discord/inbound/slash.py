@@ -74,7 +74,7 @@ class DiscordSlashListener:
                 return await run_subcommand(at_once, origin, context=self.context, render=render, link=link_to)
 
     async def _grant(self, wish: ThreadSubcommand, interaction: discord.Interaction, origin: Origin) -> DiscordMessage:
-        """Run a command that may take longer than Discord's three seconds."""
+        """Run a thread command. It may take longer than the 3 seconds in which Discord expects an answer."""
         await show_thinking(interaction)
         answer, _ = await grant_to_agent(self.context.actions.thread_commands, wish, origin)
         return render.answer_message(answer)

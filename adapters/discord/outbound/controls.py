@@ -69,7 +69,7 @@ def rows(buttons: Sequence[Item]) -> Iterator[Row]:
 
 
 def card_controls(agent: Agent, card: Card, risks: Sequence[RiskClass], openings: Sequence[ViewButton]) -> list[Row]:
-    """The buttons of a card in its current state: decisions, the menu for N, then the buttons that only show more."""
+    """The buttons of a card in its current state: decisions, the menu of Approve ×N, then those that show more."""
     several = [each for each in card.buttons if each.verb == "approve" and each.times > 1]
     reviews = [each for each in card.buttons if each.verb == "review"]
     first = [each for each in card.buttons if each not in several and each not in reviews]
@@ -81,7 +81,7 @@ def card_controls(agent: Agent, card: Card, risks: Sequence[RiskClass], openings
 
 
 def _times(several: Sequence[Button], risks: Sequence[RiskClass]) -> ui.Select[ui.LayoutView]:
-    """The menu for N. Each option describes what it covers, because Discord asks for no confirmation."""
+    """The menu for the N of Approve ×N. Options say what they cover, because Discord has no confirmation dialog."""
     turn_id = TurnId(several[0].subject)
     covered = cut(covered_text(risks).partition(". ")[2], MAX_DESCRIPTION)
     options = [discord.SelectOption(label=each.label, value=str(each), description=covered) for each in several]

@@ -1,4 +1,4 @@
-"""Buttons only Discord has: upload a file, and create or change a draft."""
+"""Buttons whose data is too long for Discord's `custom_id`: upload a file, and create or change a draft."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -58,10 +58,10 @@ REPLY, REPLY_IN_FILE = "The model's reply", "The model's reply is in the file."
 NO_THOUGHTS = "The model gave no thoughts for this command."
 
 
-def turn_message(agent: Agent, turn: Turn, *, badge: str = "", continuous_limit: int | None = None) -> DiscordMessage:
-    """The card of a turn in its current state; `badge` is the model's name, if it is shown."""
+def turn_message(agent: Agent, turn: Turn, *, model: str = "", continuous_limit: int | None = None) -> DiscordMessage:
+    """The card of a turn in its current state; `model` is the label of the language model, if it is shown."""
     card = turn_card(agent, turn, continuous_limit)
-    drawn = card_items(card, [part for part in (card.risk, *card.footer, card.lease, badge) if part])
+    drawn = card_items(card, [part for part in (card.risk, *card.footer, card.lease, model) if part])
     controls = card_controls(agent, card, turn.risks, drawn.openings)
     return compose(ui.Container(*drawn.items, *controls, accent_colour=_accent(card)))
 
@@ -105,7 +105,7 @@ def kept_message(agent: Agent, said: str, *buttons: Item) -> DiscordMessage:
 
 
 def note_message(agent: Agent, by: Actor, text: str) -> DiscordMessage:
-    """A note in the thread: the reply of a person who may not decide."""
+    """A person's note to the agent, posted in the thread so that others see it."""
     head = f"**{escaped(cut_by_size(one_line(f'{by} to {agent.name}'), MAX_HEADLINE))}** as a note"
     said = clean(text).strip()
     part = beginning_by_size(said, MAX_TEXT - 2 * MAX_HEADLINE, quoted_size)

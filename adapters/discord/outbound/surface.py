@@ -107,7 +107,7 @@ class DiscordSurface:
 
     def _card(self, agent: Agent, turn: Turn) -> DiscordMessage:
         return turn_message(
-            agent, turn, badge="" if agent.model else self.model, continuous_limit=self.continuous_limit
+            agent, turn, model="" if agent.model else self.model, continuous_limit=self.continuous_limit
         )
 
     def _root(self, agent: Agent, line: str = "") -> DiscordMessage:

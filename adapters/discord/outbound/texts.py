@@ -60,7 +60,7 @@ def boxed(text: str, language: str = "") -> str:
 
 
 def cut_by_size(text: str, most: int, size: Callable[[str], int] = escaped_size) -> str:
-    """The text, or its beginning with an ellipsis, within the limit of a size function."""
+    """The text; if its `size` exceeds `most`, a beginning with an ellipsis that fits."""
     return text if len(text) <= most and size(text) <= most else beginning_by_size(text, most - len(MARK), size) + MARK
 
 

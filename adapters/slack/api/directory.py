@@ -57,7 +57,7 @@ class SlackDirectory:
             raise NotAllowed("do this yet: Slack did not confirm who you are. Try again in a moment.") from fault
 
     def name_of(self, workspace: str, person: str) -> str:
-        """The display name from the cache, if the person is in it."""
+        """The person's display name if it is cached, else their id."""
         found = self.known.get((workspace, person))
         return found[0].display if found else person
 
@@ -86,7 +86,7 @@ class SlackDirectory:
 
 
 def actor_of(workspace: str, user: User) -> Actor:
-    """The person in a user object of Slack's, relative to a workspace or an organisation."""
+    """The Actor for a user object: external if neither their workspace nor organisation has the id `workspace`."""
     profile: Mapping[str, Any] = user.get("profile") or {}
     names = (profile.get("display_name"), profile.get("real_name"), user.get("real_name"), user.get("name"))
     display = next((str(name) for name in names if name), user["id"])

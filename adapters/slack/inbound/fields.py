@@ -23,10 +23,10 @@ MAX_ERROR_LENGTH = 1000
 
 @dataclass(frozen=True, slots=True)
 class FormContext:
-    """The subject and channel of a form. Slack stores it with the form; users cannot change it.
+    """What a form is about, and its channel. Slack stores it with the form; users cannot change it.
 
-    `channel` is the key of a ChannelScope, `about` the text of the button that opened the form, with the hash of
-    the card at that time.
+    `channel`: the key of a ChannelScope.
+    `about`: `str` of the button that opened the form, which contains the hash of the card at that time.
     """
 
     channel: str
@@ -94,7 +94,7 @@ def changed_arguments(view: Mapping[str, Any], turn: Turn, spec: CommandSpec) ->
 
 
 def text_of(view: Mapping[str, Any]) -> str:
-    """The reason or the reply."""
+    """The text typed into a form with one text field: the reason of a rejection, or a reply to the agent."""
     return _fields(view).get("text", "")
 
 

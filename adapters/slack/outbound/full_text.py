@@ -21,7 +21,7 @@ def parts_of(card: Card) -> list[list[Block]]:
 
 
 def drawn(texts: Sequence[Labelled], *, boxed: bool = False) -> Iterator[Block]:
-    """Each text below its label, split to fit blocks; the joined blocks are the text."""
+    """Blocks with each text below its label. A text too long for one block continues in the next, without loss."""
     for part in texts:
         label = one_line(part.label)[:MAX_LABEL]
         for piece in pieces(readable(part.text), MAX_TEXT):

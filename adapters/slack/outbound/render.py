@@ -56,12 +56,12 @@ EXPLANATION = (
 EXAMPLE = "research the best tennis strings for topspin"
 
 
-def turn_message(agent: Agent, turn: Turn, *, badge: str = "", continuous_limit: int | None = None) -> SlackMessage:
-    """The card of a turn in its current state; `badge` is the model's name, if it is shown."""
+def turn_message(agent: Agent, turn: Turn, *, model: str = "", continuous_limit: int | None = None) -> SlackMessage:
+    """The card of a turn in its current state; `model` is the label of the language model, if it is shown."""
     card = turn_card(agent, turn, continuous_limit)
     controls = card_controls(agent, card, turn.risks)
     controls += [reply_box(agent, turn.control_hash)] if turn.state == "proposed" else []
-    footer = [part for part in (card.risk, *card.footer, card.lease, badge) if part]
+    footer = [part for part in (card.risk, *card.footer, card.lease, model) if part]
     mark = metadata("signoff_turn", turn=turn.id)
     return SlackMessage(notification(summary_text(agent, turn)), card_blocks(card, controls, footer), mark)
 
@@ -90,7 +90,7 @@ def notice_message(agent: Agent, notice: Notice) -> SlackMessage:
 
 
 def note_message(agent: Agent, by: Actor, text: str) -> SlackMessage:
-    """A note in the thread: the reply of a person who may not decide."""
+    """A person's note to the agent, posted in the thread so that others see it."""
     said = f"{by} to {agent.name}"
     blocks = [
         rich(line(run(cut(one_line(said), MAX_NAME), "bold"), run(" as a note")), quoted(cut(readable(text), MAX_TEXT)))
@@ -99,12 +99,12 @@ def note_message(agent: Agent, by: Actor, text: str) -> SlackMessage:
 
 
 def kept_message(agent: Agent, said: str) -> SlackMessage:
-    """The answer to a reply to an agent at rest, with Resume."""
+    """Tells a person who replied to an agent at rest that the reply was kept as a note; with a Resume button."""
     return SlackMessage(notification(said), [section(said, element(Button("resume", agent.id)))])
 
 
 def answer_message(answer: Answer) -> SlackMessage:
-    """An answer with its file's text; if that is cut, with the number of characters left out."""
+    """The response to a typed command, with the text of its file; if cut, with the number of characters left out."""
     if answer.log:
         return log_message(answer.log, answer.text.partition("\n")[0])
     whole = readable(answer.whole)

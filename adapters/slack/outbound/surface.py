@@ -150,7 +150,7 @@ class SlackSurface:
 
     def _card(self, agent: Agent, turn: Turn) -> SlackMessage:
         return turn_message(
-            agent, turn, badge="" if agent.model else self.model, continuous_limit=self.continuous_limit
+            agent, turn, model="" if agent.model else self.model, continuous_limit=self.continuous_limit
         )
 
     async def _post(self, agent: Agent, message: SlackMessage, *, thread: str | None) -> str:

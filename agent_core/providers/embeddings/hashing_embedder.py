@@ -55,7 +55,7 @@ def _row(text: str) -> Rows:
 
 
 def _features(text: str) -> Iterator[str]:
-    """Words, and the trigrams of each word with its edges, marked with #."""
+    """Each word, and the trigrams of the word with a space at both ends; a # marks trigrams."""
     for word in WORD.findall(text):
         yield word
         edged = f" {word} "

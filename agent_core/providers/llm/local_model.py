@@ -13,7 +13,7 @@ from agent_core.errors import ModelError, ModelRefused, ModelUnavailable
 from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import FREE, Usage
 from agent_core.ports.models import CallOptions
-from agent_core.providers.llm.model_process import SERVER, ModelProcess, ServedModel
+from agent_core.providers.llm.model_process import WORKER, ModelProcess, ServedModel
 from agent_core.providers.llm.openai_model import OpenAIModel
 
 logger = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ class LocalModel:
     temperature: float | None = None
     setting: str = "the model file"
     seconds: float = CALL_TIMEOUT_SECONDS
-    server: Path = SERVER
+    worker: Path = WORKER
     _starting: "asyncio.Task[RunningModel] | None" = field(default=None, init=False, repr=False)
     _call_lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
 
@@ -114,7 +114,7 @@ class LocalModel:
         if fault := model_file_fault(self.path):
             raise ModelRefused(f"{self.setting}: {fault}")
         served = ServedModel(path=self.path, name=self.default_model, context=self._context, threads=thread_count())
-        process = ModelProcess(served=served, setting=self.setting, server=self.server)
+        process = ModelProcess(served=served, setting=self.setting, worker=self.worker)
         try:
             model = OpenAIModel(
                 base_url=await process.start(),

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from agent_core.errors import ModelRefused
 
-SERVER = Path(__file__).with_name("model_server.py")
+WORKER = Path(__file__).with_name("model_worker.py")
 START_TIMEOUT_SECONDS, END_TIMEOUT_SECONDS = 300.0, 3.0
 MAX_STDERR_BYTES, MAX_ERROR_CHARACTERS = 8_000, 200
 CHUNK_BYTES = 4_096
@@ -47,11 +47,11 @@ class ServedModel:
 
 @dataclass(slots=True, kw_only=True)
 class ModelProcess:
-    """The server process; `setting` names the setting for the file, `server` is the script to run."""
+    """The server process; `setting` names the setting for the file, `worker` is the script to run."""
 
     served: ServedModel
     setting: str
-    server: Path = SERVER
+    worker: Path = WORKER
     start_timeout: float = START_TIMEOUT_SECONDS
     end_timeout: float = END_TIMEOUT_SECONDS
     _process: Process | None = field(default=None, init=False, repr=False)
@@ -65,7 +65,7 @@ class ModelProcess:
     async def start(self) -> str:
         """Load the model and return its base URL; raise ModelRefused with the reason."""
         process = self._process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", str(self.server)),
+            *(sys.executable, "-P", str(self.worker)),
             stdin=PIPE, stdout=PIPE, stderr=PIPE, env=filter_environment(os.environ),
             start_new_session=True,  # Ctrl-C reaches only Signoff, and Signoff ends this process
         )  # fmt: skip

@@ -68,7 +68,7 @@ class Dialect:
 class OpenAIModel(OpenAIEndpoint):
     """Implements `LanguageModel`. `prepare` or the first call loads the SDK and sends the first request.
 
-    `model`: the default model; "" is the only model that the endpoint lists.
+    `model`: the default model; if "", the model that the endpoint lists if it lists exactly one, else DEFAULT_MODEL.
     `context`: the operator's context window for every model.
     `seconds`: the timeout of a call.
     `ability`: names of settings, for error messages.

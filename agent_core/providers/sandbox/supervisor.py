@@ -37,7 +37,7 @@ class ProcessSupervisor:
     has_output: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def supervise(self, seconds: float, report: Callable[[str], None] = ignore_output) -> ProgramRun:
-        """Wait for the end, a timeout or an exceeded limit. Cancellation kills the tree first."""
+        """Wait for the end, a timeout or an exceeded limit, then kill the process tree. Cancellation kills it too."""
         why = cleared = ""
         try:
             why = await _run_until_first(

@@ -105,7 +105,7 @@ class WorkspaceQuota:
         return count.usage
 
     def measure(self, allowed: WorkspaceUsage) -> WorkspaceUsage:
-        """The usage now. Counting stops beyond the limits, unless the earlier usage `allowed` was more."""
+        """The usage now. Counting stops as soon as it exceeds both the limits and the earlier usage `allowed`."""
         count = _Counter.of(self.limits, allowed)
         with _open_folder(self.root) as folder:
             for entry in entries_in(folder):

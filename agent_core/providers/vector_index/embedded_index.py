@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 from agent_core.errors import MemoryAway, NotFound
 from agent_core.model.agent import Agent
 from agent_core.model.ids import MemoryId
-from agent_core.model.memory import Memory, MemoryChanges, MemorySpace, Vector
+from agent_core.model.memory import Memory, MemorySpace, MemoryVersion, Vector
 from agent_core.ports.database import Database
 
 if TYPE_CHECKING:  # not at run time: importing numpy is slow
@@ -126,32 +126,32 @@ class EmbeddedIndex:
         store = await self._up_to_date(store_key)
         found = await self._run(store.nearest, vector, most)
         if found is None:  # another process changed the file
-            agent, changes = await self._query(store_key)
-            store = self._hold(store_key, await self._rebuild(agent, store_key, changes))
+            agent, version = await self._query(store_key)
+            store = self._hold(store_key, await self._rebuild(agent, store_key, version))
             found = await self._run(store.nearest, vector, most)
         return found or ()
 
     async def _up_to_date(self, store_key: StoreKey) -> VectorStore:
         """The cached vectors, brought up to date with the database."""
         store = self._stores.get(store_key)
-        agent, changes = await self._query(store_key)
+        agent, version = await self._query(store_key)
         if store is None:
             store = await self._open(agent, store_key)
         for _ in range(MAX_ATTEMPTS):
-            if store.changes == changes:
+            if store.version == version:
                 break
-            more = await self._append_new(agent, store_key, store, changes)
+            more = await self._append_new(agent, store_key, store, version)
             if more is None:  # only once: further rebuilds would not help while others write
-                store = await self._rebuild(agent, store_key, changes)
+                store = await self._rebuild(agent, store_key, version)
                 break
             store = more
-            agent, changes = await self._query(store_key)
+            agent, version = await self._query(store_key)
         return self._hold(store_key, store)
 
-    async def _query(self, store_key: StoreKey) -> tuple[Agent, MemoryChanges]:
+    async def _query(self, store_key: StoreKey) -> tuple[Agent, MemoryVersion]:
         async with self._database.begin() as work:
             agent = await work.agents.get(store_key.space.channel, store_key.space.agent_id)
-            return agent, await work.memories.changes(agent)
+            return agent, await work.memories.version(agent)
 
     async def _open(self, agent: Agent, store_key: StoreKey) -> VectorStore:
         """The file of an earlier run; emptied if its last vector is no longer in the database."""
@@ -163,11 +163,11 @@ class EmbeddedIndex:
         return store
 
     async def _append_new(
-        self, agent: Agent, store_key: StoreKey, store: VectorStore, changes: MemoryChanges
+        self, agent: Agent, store_key: StoreKey, store: VectorStore, version: MemoryVersion
     ) -> "VectorStore | None":
         """Append the new vectors; None if vectors were removed or inserted elsewhere, so that a rebuild is needed."""
-        number = changes.added - store.changes.added
-        if changes.removed != store.changes.removed or number <= 0:
+        number = version.added - store.version.added
+        if version.removed != store.version.removed or number <= 0:
             return None
         store, read = await self._read(agent, store_key, store, number)
         if missing := number - read:
@@ -175,16 +175,16 @@ class EmbeddedIndex:
             if len(rows) != missing:
                 return None
             store = await self._run(self._added, store_key, store, rows)
-        await self._run(store.record_changes, changes)
+        await self._run(store.record_version, version)
         return store
 
-    async def _rebuild(self, agent: Agent, store_key: StoreKey, changes: MemoryChanges) -> VectorStore:
+    async def _rebuild(self, agent: Agent, store_key: StoreKey, version: MemoryVersion) -> VectorStore:
         """Read all vectors again. Later additions are read by the next search."""
         self._evict(store_key)
         await self._run(_delete, self._folder, store_key.file)
         store = await self._run(_open, self._folder / store_key.file, store_key.digest)
         store, _ = await self._read(agent, store_key, store, sys.maxsize)
-        await self._run(store.record_changes, changes)
+        await self._run(store.record_version, version)
         return store
 
     async def _read(self, agent: Agent, store_key: StoreKey, store: VectorStore, most: int) -> tuple[VectorStore, int]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent_core.model.ids import MemoryId
-from agent_core.model.memory import MemoryChanges, Vector
+from agent_core.model.memory import MemoryVersion, Vector
 
 Floats: TypeAlias = NDArray[np.float32]
 Indices: TypeAlias = NDArray[np.intp]
@@ -69,13 +69,13 @@ class LatestIds:
 
 
 class InMemoryVectors:
-    """All vectors of one space in memory. `changes` are the database counters at the last update."""
+    """All vectors of one space in memory. `version`: that of the database at the last update."""
 
     def __init__(self) -> None:
         self.clear()
 
     def clear(self) -> None:
-        self.changes = MemoryChanges()
+        self.version = MemoryVersion()
         self.latest = LatestIds()
         self._ids: list[MemoryId] = []
         self._vectors: Floats = np.empty((0, 0), FLOAT)
@@ -101,9 +101,9 @@ class InMemoryVectors:
             self._vectors[len(self._ids)] = floats(vector)
             self._ids.append(memory_id)
 
-    def record_changes(self, changes: MemoryChanges) -> None:
+    def record_version(self, version: MemoryVersion) -> None:
         """Record the database counters that the vectors correspond to."""
-        self.changes = changes
+        self.version = version
 
     def nearest(self, vector: Vector, most: int) -> Found | None:
         """Up to `most` ids with cosines, nearest first."""

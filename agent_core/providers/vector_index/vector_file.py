@@ -20,7 +20,7 @@ from weakref import finalize
 import numpy as np
 
 from agent_core.model.ids import MemoryId
-from agent_core.model.memory import MemoryChanges, Vector
+from agent_core.model.memory import MemoryVersion, Vector
 from agent_core.providers.vector_index.nearest import FLOAT, Floats, Found, LatestIds, SignCodes, floats, nearest
 
 HEADER = struct.Struct("<8sQ32s16x")  # magic bytes, dimension, digest of space and index key
@@ -41,7 +41,7 @@ class VectorFile:
     """The vectors of one space and index key. Not thread-safe."""
 
     def __init__(self, path: Path, digest: bytes) -> None:
-        self.changes = MemoryChanges()
+        self.version = MemoryVersion()
         self.latest = LatestIds()
         self._digest = digest
         self._dimension = 0
@@ -72,12 +72,12 @@ class VectorFile:
             self._count += len(records)
         self.latest.add(memory_id for memory_id, _ in rows)
 
-    def record_changes(self, changes: MemoryChanges) -> None:
+    def record_version(self, version: MemoryVersion) -> None:
         """Record the database counters that the vectors correspond to, in the last record."""
-        self.changes = changes
+        self.version = version
         if self._count:
             (record,) = self._read(self._count - 1, self._count)
-            self._write(_record(_id_of(record), _vector_of(record), changes), self._end - self._length)
+            self._write(_record(_id_of(record), _vector_of(record), version), self._end - self._length)
 
     def nearest(self, vector: Vector, most: int) -> Found | None:
         """Up to `most` ids with cosines, nearest first; None if another process changed or truncated the file."""
@@ -101,7 +101,7 @@ class VectorFile:
         return tuple(zip(map(_id_of, found), cosines.tolist(), strict=True))
 
     def clear(self) -> None:
-        self.changes, self.latest = MemoryChanges(), LatestIds()
+        self.version, self.latest = MemoryVersion(), LatestIds()
         self._dimension = self._count = 0
         self._codes = SignCodes()
         self._map = None
@@ -150,7 +150,7 @@ class VectorFile:
                 ids.append(_id_of(record))
                 _, is_commit, added, removed = TAIL.unpack_from(record, len(record) - TAIL.size - CHECK.size)
                 if is_commit:
-                    committed, self.changes = number, MemoryChanges(added, removed)
+                    committed, self.version = number, MemoryVersion(added, removed)
             taken += len(records)
         self.latest.add(ids[:committed])
         self._codes.truncate(committed)
@@ -192,12 +192,12 @@ def _locked(path: Path) -> IO[bytes]:
     return file
 
 
-def _record(memory_id: MemoryId, vector: Vector, changes: MemoryChanges | None = None) -> bytes:
+def _record(memory_id: MemoryId, vector: Vector, version: MemoryVersion | None = None) -> bytes:
     name = memory_id.encode()
     if len(name) > ID_LENGTH:
         raise ValueError(f"The id {memory_id!r} is too long.")
-    counts = changes or MemoryChanges()
-    body = vector + TAIL.pack(name, changes is not None, counts.added, counts.removed)
+    counts = version or MemoryVersion()
+    body = vector + TAIL.pack(name, version is not None, counts.added, counts.removed)
     return body + CHECK.pack(zlib.crc32(body))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from bot.setting_rules import Given, Rule
+from bot.cross_setting_rules import Given, Rule
 from bot.value_types import NO_SECRET, Secret, WebAddress
 from bot.variable import WEB_ADDRESS, Variable
 

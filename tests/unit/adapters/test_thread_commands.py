@@ -38,7 +38,7 @@ async def granted(stage: Stage, verb: ThreadVerb, said: str, by: Actor = ANA) ->
     """What the clerk's wish is answered."""
     wishes: ThreadCommands = actions_of(stage).thread_commands
     agent = (await stage.views.agents(stage.origin().channel))[0]
-    answer = await wishes.grant(verb, agent, said, stage.origin(by))
+    answer = await wishes.run(verb, agent, said, stage.origin(by))
     assert answer.is_wanted
     return answer
 

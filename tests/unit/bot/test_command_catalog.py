@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from agent_core.commands.registry import Command, declare
-from agent_core.prompt.command_selection import CATEGORY_HINTS, COMMAND_HINTS
+from agent_core.prompt.small_model_commands import CATEGORY_HINTS, COMMAND_HINTS
 from agent_core.prompt.system import RESOURCES
 from docs.reference.generate import every_command
 from examples.own_command.replace_text import Replacement, replace_text
@@ -26,8 +26,8 @@ def faults(commands: Sequence[Command]) -> list[str]:
     """What is to be added for each category, and where."""
     categories = dict.fromkeys(command.spec.category for command in commands)
     hints = [
-        f"{each}: add words of goals to CATEGORY_HINTS in agent_core/prompt/command_selection.py; without them a small "
-        f"model is hardly ever offered it. {HOW_TO}"
+        f"{each}: add words of goals to CATEGORY_HINTS in agent_core/prompt/small_model_commands.py; without them a "
+        f"small model is hardly ever offered it. {HOW_TO}"
         for each in categories
         if each not in CATEGORY_HINTS and each not in NO_HINTS
     ]
@@ -48,7 +48,7 @@ def test_every_category_has_hints_and_a_resource() -> None:
 
 
 @pytest.mark.parametrize(
-    "part", ["CATEGORY_HINTS in agent_core/prompt/command_selection.py", "RESOURCES in agent_core/prompt"]
+    "part", ["CATEGORY_HINTS in agent_core/prompt/small_model_commands.py", "RESOURCES in agent_core/prompt"]
 )
 def test_a_command_of_a_new_category_is_told_where_its_words_belong(part: str) -> None:
     command = declare(Replacement, replace_text, label="Water plants", risks=("write",), category="unheard of")

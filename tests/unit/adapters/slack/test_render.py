@@ -748,8 +748,8 @@ def test_a_card_without_thoughts_or_arguments_is_a_card() -> None:
     assert read(turn_message(AGENT, asking({})).blocks)[:2] == ["Energy-GPT · turn 7 · any_command", "No arguments."]
 
 
-def test_a_remark_and_a_badge_are_on_the_card() -> None:
-    blocks = turn_message(AGENT, replace(TURN, remark="It changed."), badge="Demo · scripted, no AI").blocks
+def test_a_remark_and_a_model_label_are_on_the_card() -> None:
+    blocks = turn_message(AGENT, replace(TURN, remark="It changed."), model="Demo · scripted, no AI").blocks
     assert "It changed." in read(blocks)
     assert any(line.endswith("Demo · scripted, no AI") for line in read(blocks))
 

@@ -9,7 +9,7 @@ import pytest
 from aiohttp import ClientSession, FormData
 
 from adapters.thread_commands import CALLS
-from adapters.web.app import Badge
+from adapters.web.page_context import ModelLabel
 from agent_core.model.usage import CallKind
 from agent_core.providers.embeddings.hashing_embedder import HashingEmbedder
 from agent_core.providers.llm.rehearsal import RehearsalModel
@@ -265,8 +265,8 @@ def test_the_memory_page_says_what_limits_it_and_nothing_where_nothing_does() ->
 
 
 async def test_the_hints_stand_on_the_memory_page_alone(tmp_path: Path) -> None:
-    badge = Badge("Scripted", memory=("Found by <words>.",))
-    async with served(ScriptedModel(), tmp_path, badge=badge) as base, PageChat.opened(base, "ana") as ana:
+    model_label = ModelLabel("Scripted", memory=("Found by <words>.",))
+    async with served(ScriptedModel(), tmp_path, model_label=model_label) as base, PageChat.opened(base, "ana") as ana:
         await ana.new_agent("Clerk", "writes", "Write a file")
         assert '<p class="quiet">Found by &lt;words&gt;.</p>' in await ana.page("/memory")
         assert "Found by" not in await ana.page()

@@ -22,10 +22,10 @@ from agent_core.model.messages import Message, Reply
 from agent_core.model.result import Failed, Succeeded
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Usage
-from agent_core.prompt.command_selection import MAX_OFFERED_COMMANDS, add_bounds, schema, select_commands
 from agent_core.prompt.packing import TOKENS_PER_PROMPT, Situation, TokenRoom
 from agent_core.prompt.profiles import profile_for
 from agent_core.prompt.small_model import instructions, objection, pack
+from agent_core.prompt.small_model_commands import MAX_OFFERED_COMMANDS, add_bounds, schema, select_commands
 from agent_core.providers.llm.tokenizer_files import ENCODINGS, build_encoding, read_encoding
 from agent_core.providers.web.web_search import MetaSearch
 from agent_core.replies.reply_parser import parse

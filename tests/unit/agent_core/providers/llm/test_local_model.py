@@ -59,11 +59,11 @@ class Shelf:
     models: list[LocalModel] = field(default_factory=list)
 
     def model(self, context: int | None = None, script: str = WAITS) -> LocalModel:
-        path, server = self.folder / "small-1b.gguf", self.folder / "server.py"
+        path, worker = self.folder / "small-1b.gguf", self.folder / "worker.py"
         path.write_bytes(b"GGUF and so on")
         kept, pid = str(self.folder / "told"), str(self.folder / "pid")
-        server.write_text(script.format(kept=kept, pid=pid, address=self.endpoint.base_url.removesuffix("/v1")))
-        self.models.append(LocalModel(path=path, context=context, server=server, setting="LOCAL_MODEL"))
+        worker.write_text(script.format(kept=kept, pid=pid, address=self.endpoint.base_url.removesuffix("/v1")))
+        self.models.append(LocalModel(path=path, context=context, worker=worker, setting="LOCAL_MODEL"))
         return self.models[-1]
 
     @property
@@ -177,11 +177,11 @@ async def test_the_reason_why_a_file_cannot_be_loaded_is_told_without_its_path(s
     [(DIES, "it ended before it answered"), (HANGS, "it was not ready after 0 seconds")],
 )
 async def test_a_process_that_never_answers_is_ended_and_told(tmp_path: Path, script: str, why: str) -> None:
-    server = tmp_path / "server.py"
-    server.write_text(script)
+    worker = tmp_path / "worker.py"
+    worker.write_text(script)
     served = ServedModel(path=tmp_path / "a.gguf", name="a", context=512, threads=1)
     start = 60 if script == DIES else 0.01
-    process = ModelProcess(served=served, setting="LOCAL_MODEL", server=server, start_timeout=start, end_timeout=0.01)
+    process = ModelProcess(served=served, setting="LOCAL_MODEL", worker=worker, start_timeout=start, end_timeout=0.01)
     with pytest.raises(ModelRefused, match=why):
         await process.start()
     assert process.has_ended

@@ -12,7 +12,7 @@ import pytest
 from agent_core.errors import MemoryAway
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId, MemoryId
-from agent_core.model.memory import Memory, MemoryChanges, MemorySpace, Vector
+from agent_core.model.memory import Memory, MemorySpace, MemoryVersion, Vector
 from agent_core.ports.database import Database
 from agent_core.providers.vector_index.embedded_index import EmbeddedIndex
 from agent_core.providers.vector_index.nearest import BLOCK_VECTORS, MAX_LATEST_IDS, SignCodes, floats
@@ -189,20 +189,20 @@ async def test_a_file_without_its_end_is_gone_on_with(tmp_path: Path) -> None:
     path = tmp_path / "vectors"
     file = VectorFile(path, DIGEST)
     file.add([a_row(each) for each in range(4)])
-    file.record_changes(MemoryChanges(4))
+    file.record_version(MemoryVersion(4))
     file.add([a_row(each) for each in range(4, 6)])
     file.close()
     again = VectorFile(path, DIGEST)
-    assert (again.changes, again.latest.second_greatest, again.latest.greatest) == (
-        MemoryChanges(4),
+    assert (again.version, again.latest.second_greatest, again.latest.greatest) == (
+        MemoryVersion(4),
         an_id(2),
         an_id(3),
     )
     again.add([a_row(4)])
-    again.record_changes(MemoryChanges(5))
+    again.record_version(MemoryVersion(5))
     again.close()
     third = VectorFile(path, DIGEST)
-    assert (third.changes, third.latest.greatest) == (MemoryChanges(5), an_id(4))
+    assert (third.version, third.latest.greatest) == (MemoryVersion(5), an_id(4))
     assert next(memory_id for memory_id, _ in third.nearest(some_vector(4), 9) or ()) == an_id(4)
     third.close()
 

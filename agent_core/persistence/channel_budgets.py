@@ -23,7 +23,7 @@ _SPEND = text(
 ).bindparams(bindparam("channel", type_=AnyText), bindparam("cost", type_=BigInteger))
 
 
-class SqlBudgets(SqlRepository):
+class SqlChannelBudgets(SqlRepository):
     """See `Budgets` in the ports."""
 
     async def of(self, channel: ChannelScope) -> Budget:

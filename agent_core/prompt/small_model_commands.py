@@ -164,7 +164,7 @@ def _words(situation: Situation) -> frozenset[str]:
 
 
 def _score(spec: CommandSpec, words: frozenset[str]) -> int:
-    """2 for a word of the command itself, and 1 for a word of its category."""
+    """The score of one command: 2 if `words` has a word of the command, plus 1 if it has a word of its category."""
     own = {
         word for word in re.findall(r"[a-z]{4,}", f"{spec.name} {spec.label}".casefold()) if word not in COMMON_WORDS
     }

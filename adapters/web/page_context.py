@@ -35,7 +35,7 @@ GENERAL = ChannelScope("web", identity.WORKSPACE, "general")
 
 
 @dataclass(frozen=True, slots=True)
-class Badge:
+class ModelLabel:
     """The model's label on every page; `hints` tell the operator how to configure another model.
 
     `memory` has notes on how memories are searched and tokens are counted.
@@ -58,7 +58,7 @@ class WebContext:
     hub: Hub
     guard: Guard
     clock: Clock
-    badge: Badge
+    model_label: ModelLabel
 
     def origin(self, request: web.Request) -> Origin:
         """The person of a request and the channel in its URL."""
@@ -84,7 +84,7 @@ class WebContext:
             channels=_channels(census, shown),
             asking=sum(count.number for count in census if count.status == "awaiting"),
             person=person,
-            badge=self.badge,
+            model_label=self.model_label,
             now=self.clock.now(),
             continuous_limit=self.service.continuous_limit,
             risk_classes=RISK_CLASSES,
