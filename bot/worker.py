@@ -4,8 +4,8 @@ import asyncio
 import gc
 import logging
 import signal
-from collections.abc import Awaitable, Callable
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Protocol
 
 from agent_core.errors import DatabaseAway
 from agent_core.model.ids import AgentId
@@ -60,7 +60,7 @@ def _spare_what_is_loaded() -> None:
     gc.set_threshold(*SELDOM)
 
 
-def _carefully(engine: WakingEngine, loop: Advancing) -> Callable[[AgentId], Awaitable[None]]:
+def _carefully(engine: WakingEngine, loop: Advancing) -> Callable[[AgentId], Coroutine[Any, Any, None]]:
     async def advance(agent_id: AgentId) -> None:
         fault = await _fault_of(loop.advance(agent_id), agent_id)
         if fault is None or isinstance(fault, DatabaseAway):

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 from pathlib import Path
 
 from agent_core.headless import HeadlessSurface, open_core, run_agent, summarise_run
@@ -21,7 +22,7 @@ REPLIES = (
 
 async def decide(agent: Agent, turn: Turn) -> Decision:
     print(f"{agent.name} asks for {turn.call.name} {dict(turn.call.arguments)}. Run it? [y, or why not]")
-    answer = await asyncio.to_thread(input)
+    answer = (await asyncio.to_thread(sys.stdin.readline)).strip()
     return Approve() if answer == "y" else Reject(answer)
 
 

@@ -2,9 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from agent_core.errors import DatabaseAway
 from agent_core.model.channels import SurfaceName
@@ -16,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 SWEEP_SECONDS = 1.0
 
-Advance = Callable[[AgentId], Awaitable[None]]
+Advance = Callable[[AgentId], Coroutine[Any, Any, None]]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -55,7 +56,7 @@ class LocalEngine:
                 self._wake_event.clear()
                 for agent_id in [agent_id for agent_id in self._woken if agent_id not in self._running]:
                     del self._woken[agent_id]
-                    task = group.create_task(_advance(advance, agent_id), name=f"agent {agent_id}")
+                    task = group.create_task(advance(agent_id), name=f"agent {agent_id}")
                     self._running[agent_id] = task
                     task.add_done_callback(partial(self._finished, agent_id))
 
@@ -78,7 +79,3 @@ class LocalEngine:
             logger.warning("database away, trying again")
             return ()
         return due if self.only is None else [agent_id for agent_id in due if agent_id in self.only]
-
-
-async def _advance(advance: Advance, agent_id: AgentId) -> None:
-    await advance(agent_id)

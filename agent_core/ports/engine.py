@@ -1,7 +1,7 @@
 """The engine that advances agents, and the waker that notifies it."""
 
-from collections.abc import Awaitable, Callable
-from typing import Protocol
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol
 
 from agent_core.model.ids import AgentId
 
@@ -19,5 +19,5 @@ class Waker(Protocol):
 class Engine(Protocol):
     """Advances woken agents. Each agent may be advanced late or twice, but never twice at the same time."""
 
-    async def run(self, advance: Callable[[AgentId], Awaitable[None]]) -> None:
+    async def run(self, advance: Callable[[AgentId], Coroutine[Any, Any, None]]) -> None:
         """Run until cancelled. Also finds agents that are due in the database periodically."""

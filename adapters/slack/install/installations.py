@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 
 from agent_core.model.installation import Installation
 from agent_core.ports.clock import Clock
-from agent_core.ports.database import Database, UnitOfWork, in_one_unit
+from agent_core.ports.database import Database, UnitOfWork, in_one_unit, queue_in_one_unit
 
 logger = logging.getLogger(__name__)
 
@@ -79,11 +79,8 @@ class InstallationStore:
 
     async def keep(self, install: WorkspaceInstall) -> None:
         """Insert or replace an installation."""
-
-        async def act(work: UnitOfWork) -> None:
-            work.installations.put(self._sealed(install))
-
-        await in_one_unit(self._database, act)
+        sealed = self._sealed(install)
+        await queue_in_one_unit(self._database, lambda work: work.installations.put(sealed))
         self._shut.discard(install.workspace)
         self._change(install.workspace, install)
 
@@ -119,11 +116,7 @@ class InstallationStore:
 
     async def forget(self, workspace: str) -> None:
         """Remove an installation after the workspace uninstalled Signoff."""
-
-        async def act(work: UnitOfWork) -> None:
-            work.installations.remove("slack", workspace)
-
-        await in_one_unit(self._database, act)
+        await queue_in_one_unit(self._database, lambda work: work.installations.remove("slack", workspace))
         self._change(workspace, None)
 
     def _remember(self, workspace: str, install: WorkspaceInstall | None) -> None:

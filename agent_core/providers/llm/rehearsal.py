@@ -19,7 +19,7 @@ from agent_core.providers.llm.goal_patterns import SHAPES, Action, parse_actions
 from agent_core.providers.llm.token_estimates import EstimatedTokens
 
 LABEL = "Demo · scripted, no AI"
-CONNECT_HINT = "To connect a model, set {settings}, or start a local server such as Ollama."
+CONNECT_HINT = "To connect a model (also one of a local server such as Ollama), set {settings} and restart."
 NO_GOALS = "This is demo mode: a script without AI, which can only carry out an agent's goals."
 MAX_TITLE_CHARACTERS, MAX_QUOTE_CHARACTERS, MAX_REASON_CHARACTERS, MAX_PLAN_STEPS = 120, 300, 3900, 10
 WINDOW_TOKENS = 16_000
@@ -216,7 +216,8 @@ def _finish(steps: Sequence[RehearsalStep], settled: Mapping[int, RehearsalPast]
         "This was demo mode: a script, no AI.",
         *(_summary_line(step, settled[at]) for at, step in enumerate(steps)),
     ]
-    proposed = "The only step was proposed." if len(steps) == 1 else f"All {len(steps)} steps were proposed."
+    every = {1: "The only step was", 2: "Both steps were"}.get(len(steps), f"All {len(steps)} steps were")
+    proposed = f"{every} proposed."
     return _reply(
         text="\n".join((proposed, *remarks)),
         reasoning="Every step of the script was proposed once. You decide whether the goals are reached.",

@@ -94,14 +94,16 @@ class HuggingFace:
 
 
 @dataclass(frozen=True, slots=True)
-class HuggingFaceImages:
-    """Implements `Images`."""
-
+class _HuggingFaceMedia:
     endpoint: HuggingFace
 
     @property
     def label(self) -> str:
         return self.endpoint.label
+
+
+class HuggingFaceImages(_HuggingFaceMedia):
+    """Implements `Images`."""
 
     def price(self, prompt: str, shape: Shape) -> Decimal | None:
         return self.endpoint.price
@@ -112,15 +114,8 @@ class HuggingFaceImages:
         return GeneratedFile(data=await self.endpoint.send(json_body=json_body), usage=Usage())
 
 
-@dataclass(frozen=True, slots=True)
-class HuggingFaceTranscriber:
+class HuggingFaceTranscriber(_HuggingFaceMedia):
     """Implements `Transcriber`."""
-
-    endpoint: HuggingFace
-
-    @property
-    def label(self) -> str:
-        return self.endpoint.label
 
     def price(self, size: int) -> Decimal | None:
         return self.endpoint.price

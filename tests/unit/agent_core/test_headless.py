@@ -3,12 +3,16 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 
+from agent_core.commands.agents import AgentCommands
 from agent_core.errors import ModelUnavailable
 from agent_core.headless import HOST, HeadlessSurface, run_agent, summarise_run
 from agent_core.model.agent import Agent, Paused
+from agent_core.model.agent_policy import Policy
+from agent_core.model.command import RISK_CLASSES
 from agent_core.model.decision import Approve, Decision
 from agent_core.model.draft import AgentDraft
 from agent_core.model.turn import Turn
@@ -53,6 +57,28 @@ async def test_each_failed_try_is_announced_with_the_time_of_the_next() -> None:
     expected = "Clerk cannot reach the model: The endpoint does not answer. Next try: 09:00:"
     assert [notice.startswith(expected) for notice in notices] == [True, True]
     assert len(set(notices)) == 2
+
+
+async def test_an_answer_between_outages_begins_the_time_anew_where_nothing_is_asked() -> None:
+    names = ["amber", "birch", "cedar", "dahlia", "elder", "fennel", "ginger", "hazel"]
+    writes = [reply_text("write_to_file", {"filename": f"{name}.txt", "text": name}, text=name) for name in names]
+    stage, notices = stage_of(*(step for write in writes for step in (DEAD, write)), DONE), list[str]()
+    draft = replace(DRAFT, policy=Policy(free=RISK_CLASSES))
+    async with passing_time(stage):
+        agent = await run_agent(stage.core, draft, approve, notify=notices.append, max_outage_seconds=60)
+    assert (agent.status.kind, agent.turns, len(set(notices))) == ("finished", 9, 8)
+
+
+async def test_helpers_rest_too_when_a_run_is_given_up() -> None:
+    start = reply_text("start_agent", {"name": "Bee", "task": "Count to three."})
+    stage = stage_of(start, *[DEAD] * 40)
+    for command in AgentCommands(stage.helpers).commands:
+        stage.commands.register(command)
+    with pytest.raises(ModelUnavailable):
+        async with passing_time(stage):
+            await run_agent(stage.core, DRAFT, approve, max_outage_seconds=60)
+    agents = await stage.views.agents(HOST.channel)
+    assert [(each.name, each.is_at_rest) for each in agents] == [("Clerk", True), ("Bee", True)]
 
 
 async def test_a_run_ends_when_the_model_is_unreachable_for_too_long() -> None:

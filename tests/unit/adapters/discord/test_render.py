@@ -4,6 +4,8 @@ from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
+import discord
+import pytest
 from inline_snapshot import snapshot
 from simcord.components import walk_components
 
@@ -12,6 +14,7 @@ from adapters.answers import Answer, Attachment
 from adapters.buttons import Button, ViewButton
 from adapters.discord.outbound.card import CARD_TEXT_BUDGET
 from adapters.discord.outbound.message import DiscordMessage
+from adapters.discord.outbound.posted import ready
 from adapters.discord.outbound.render import (
     agent_message,
     agents_message,
@@ -33,6 +36,7 @@ from adapters.discord.outbound.render import (
 )
 from agent_core.model.agent import Agent, Awaiting, Stopped
 from agent_core.model.agent_policy import Policy
+from agent_core.model.channels import ChannelScope, ThreadRef
 from agent_core.model.command import CommandCall, Preview, Proposal, Thoughts
 from agent_core.model.decision import Approve
 from agent_core.model.draft import AgentDraft
@@ -420,3 +424,12 @@ def test_a_refused_form_says_what_is_wrong_and_opens_again() -> None:
 def test_a_message_that_looks_the_same_has_the_same_digest() -> None:
     assert turn_message(AGENT, TURN).digest == turn_message(AGENT, TURN).digest
     assert turn_message(AGENT, TURN).digest != turn_message(AGENT, done("x")).digest
+
+
+@pytest.mark.parametrize("limit", [None, 2, 1])
+async def test_a_proposal_can_be_replied_to_whatever_the_limit_of_commands(limit: int | None) -> None:
+    channel = ChannelScope("discord", "1", "2")
+    agent = an_agent(channel=channel, thread=ThreadRef(channel, "3"))
+    view = ready(turn_message(agent, a_turn(agent, channel=channel), continuous_limit=limit))
+    labels = [each.label for each in view.walk_children() if isinstance(each, discord.ui.Button)]
+    assert labels[:5] == ["Approve", "Edit", "Reject", "Reply", "Stop"]

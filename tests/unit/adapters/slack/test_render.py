@@ -49,9 +49,9 @@ from adapters.slack.outbound.views import (
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Agent, Awaiting, Stopped
 from agent_core.model.agent_policy import Policy
-from agent_core.model.channels import ChannelScope
+from agent_core.model.channels import ChannelScope, ThreadRef
 from agent_core.model.command import CommandCall, CommandSpec, Preview, Proposal, Thoughts
-from agent_core.model.decision import Approve, Reject
+from agent_core.model.decision import Approval, Approve, Reject
 from agent_core.model.draft import AgentDraft
 from agent_core.model.files import FileEntry
 from agent_core.model.ids import AgentId
@@ -976,3 +976,13 @@ def test_a_crowded_home_tab_counts_the_rest() -> None:
     blocks = home(mine, [(agent, TURN) for agent in mine], link)["blocks"]
     assert len(blocks) <= 100
     assert [line for line in read(blocks) if line.startswith("and ")] == ["and 180 more", "and 170 more"]
+
+
+def test_a_rejection_without_a_reason_ends_with_its_time() -> None:
+    channel = ChannelScope("slack", "T1", "C1")
+    agent = an_agent(channel=channel, thread=ThreadRef(channel, "1.2"))
+    rejected = Approval(by=ANA, at=NOON, decision=Reject())
+    message = turn_message(agent, a_turn(agent, state="rejected", approvals=(rejected,)))
+    blocks: Any = message.blocks
+    runs = blocks[0]["elements"][0]["elements"]
+    assert [run["type"] for run in runs][-1] == "date"

@@ -112,6 +112,7 @@ def test_only_the_rejected_call_is_more_of_a_rejected_circle() -> None:
     before = rejected(LIST, READ, READ, READ)
     assert continues_repetition(CommandCall("read_file", {"filename": "a.txt"}), before)
     assert not continues_repetition(CommandCall("list_files", {}), before)
+    assert not continues_repetition(CommandCall("read_file", {"filename": "drafts/a.txt"}), before)
 
 
 @pytest.mark.parametrize(
