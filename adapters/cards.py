@@ -172,6 +172,8 @@ def status_text(status: AgentStatus) -> str:
 def _thinking(status: Thinking) -> str:
     if status.waits_for:
         return f"waiting for {', '.join(status.waits_for)}"
+    if status.activity:
+        return f"thinking {status.activity}"
     return f"waiting for the model: {status.held_up}" if status.held_up else "thinking"
 
 

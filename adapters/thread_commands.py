@@ -19,7 +19,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.ids import MemoryId
 from agent_core.model.lines import counted, one_line
 from agent_core.model.memory import Memory
-from agent_core.model.usage import Budget, CallKind
+from agent_core.model.usage import Budget, CallKind, Usage
 from agent_core.service.agent_settings import AgentSettings
 from agent_core.service.decision_log import LogFilter
 from agent_core.service.memories import AgentMemories
@@ -220,10 +220,16 @@ def _of_channel(budget: Budget) -> str:
 def _by_kind(agent: Agent) -> list[str]:
     """The cost of each kind of call, highest first."""
     dearest = sorted(agent.calls.items(), key=lambda call: call[1].cost, reverse=True)
-    return [
-        f"• {CALLS[kind]}: {money(usage.cost)}, {counted(usage.prompt, 'token')} read, {usage.completion:,} written"
-        for kind, usage in dearest
-    ]
+    return [f"• {CALLS[kind]}: {money(usage.cost)}, {_tokens_text(usage)}" for kind, usage in dearest]
+
+
+def _tokens_text(usage: Usage) -> str:
+    """The tokens that were read and written, and of them those from the provider's cache and for reasoning."""
+    parts = ((usage.cached, "cached"), (usage.cache_written, "saved to the cache"))
+    cache = ", ".join(f"{tokens:,} {what}" for tokens, what in parts if tokens)
+    reasoning = f" ({usage.reasoning:,} for reasoning)" if usage.reasoning else ""
+    read = f"{counted(usage.prompt, 'token')} read" + (f" ({cache})" if cache else "")
+    return f"{read}, {usage.completion:,} written{reasoning}"
 
 
 def _brief(text: str, most: int = BRIEF_CHARACTERS) -> str:

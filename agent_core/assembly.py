@@ -97,6 +97,7 @@ class CoreOptions:
     `default_budget`: in US dollars; None is no limit.
     `continuous_limit`: the most commands that one decision may let run unasked; None is no limit.
     `fast_model`: the model for summaries and repairs; if empty, the agent's own model.
+    `effort`, `fast_effort`: reasoning efforts of the agent's model and of `fast_model`; if empty, the model's own.
     `history_tokens`: older turns are summarised when the history takes more.
     `price_setting`, `commands_setting`: names of settings, for error messages.
     `hooks`: the first is the outermost.
@@ -106,6 +107,8 @@ class CoreOptions:
     limits: CreationLimits = DEFAULT_LIMITS
     continuous_limit: int | None = None
     fast_model: str = ""
+    effort: str = ""
+    fast_effort: str = ""
     profile: ProfileName = "auto"
     history_tokens: int = MAX_HISTORY_TOKENS
     price_setting: str = PRICE_SETTING
@@ -180,7 +183,12 @@ class _Foundation:
         self.memory = LongTermMemory(database=database, embedder=ports.embedder, index=ports.index)
         self.ledger = BudgetLedger(database, options.price_setting)
         self.metered_model = MeteredModel(
-            model=ports.model, tokens=ports.tokens, fast_model=options.fast_model, secrets=options.secrets
+            model=ports.model,
+            tokens=ports.tokens,
+            fast_model=options.fast_model,
+            effort=options.effort,
+            fast_effort=options.fast_effort,
+            secrets=options.secrets,
         )
         self.helpers = AgentHelpers(database=database, clock=clock, waker=self.engine, memory=self.memory)
         self.commands = commands(

@@ -125,6 +125,9 @@ class ReplayModel:
         """That of a large one."""
         return 128_000
 
+    def max_reply(self, model: str) -> None:
+        """Unknown."""
+
     def price(self, usage: Usage, model: str) -> Decimal:
         """Nothing."""
         return FREE

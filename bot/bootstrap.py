@@ -156,6 +156,8 @@ def _options(settings: Settings) -> CoreOptions:
             agents_per_person=settings.max_agents_per_person,
         ),
         fast_model=settings.fast_model if settings.has_endpoint else "",  # a model file contains one model
+        effort=settings.reasoning_effort,
+        fast_effort=settings.fast_reasoning_effort,
         continuous_limit=settings.continuous_limit,
         price_setting="MODEL_PRICES",
         commands_setting="DISABLED_CATEGORIES",

@@ -65,6 +65,27 @@ MINDS = (
         example="16384",
     ),
     model(
+        name="MAX_REPLY_TOKENS",
+        meaning="The longest reply of a model, its reasoning included. It holds for every model.",
+        rule="a whole number from 256 to 1000000",
+        default="what the endpoint says, else a list of models, else 16000; at most a fourth of the window",
+        example="32000",
+    ),
+    model(
+        name="REASONING_EFFORT",
+        meaning="How long SMART_MODEL reasons, where it can. A model that does not know the word is asked without it.",
+        rule="none, minimal, low, medium, high or xhigh",
+        default="the model's own",
+        example="medium",
+    ),
+    model(
+        name="FAST_REASONING_EFFORT",
+        meaning="How long the model reasons for what needs less thought: summaries, drafts of agents, reviews.",
+        rule="none, minimal, low, medium, high or xhigh",
+        default="the model's own",
+        example="low",
+    ),
+    model(
         name="PROMPT_PROFILE",
         meaning="How agents are instructed: in full, or compactly as small models need it.",
         rule="auto, full or compact",

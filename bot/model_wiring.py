@@ -81,6 +81,8 @@ def make_model(settings: Settings) -> LanguageModel:
         model=settings.smart_model,
         temperature=settings.temperature,
         context=settings.context_window,
+        reply_limit=settings.max_reply_tokens,
+        learned=settings.home / "learned-models.json",
         prices=Prices.at(settings.endpoint.url, settings.model_prices),
         ability=with_variables(CHAT, settings.endpoint, "SMART_MODEL"),
     )

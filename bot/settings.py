@@ -42,6 +42,7 @@ LIKENESS = 0.83  # distinguishes the misspelt OPENAI_APIKEY from OPENAI_ORG_ID, 
 
 Price = Annotated[Decimal, Field(ge=0, allow_inf_nan=False)]
 Names = tuple[str, ...]
+Effort = Literal["", "none", "minimal", "low", "medium", "high", "xhigh"]
 RULES: Mapping[str, Rule] = {**CORE_RULES, **PLATFORM_RULES}
 
 
@@ -72,6 +73,9 @@ class CoreSettings(BaseSettings):
     azure_openai_endpoint: AzureAddress = ""
     local_model: ModelFile | None = None
     context_window: int | None = Field(default=None, ge=1024, le=20_000_000)
+    max_reply_tokens: int | None = Field(default=None, ge=256, le=1_000_000)
+    reasoning_effort: Effort = ""
+    fast_reasoning_effort: Effort = ""
     prompt_profile: Literal["auto", "full", "compact"] = "auto"
     temperature: float | None = Field(default=None, ge=0, le=2)
     model_prices: Mapping[str, tuple[Price, Price]] = {}

@@ -51,5 +51,6 @@ class StatusUpdates:
 
 
 def is_held_up(agent: Agent) -> bool:
-    """Whether a thinking agent waits for something other than its model."""
-    return isinstance(agent.status, Thinking) and bool(agent.status.held_up or agent.status.waits_for)
+    """Whether a thinking agent waits for something other than its model, or for its model for a long time."""
+    status = agent.status
+    return isinstance(status, Thinking) and bool(status.held_up or status.waits_for or status.activity)

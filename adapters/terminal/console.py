@@ -38,6 +38,8 @@ from agent_core.service.views import AgentViews
 DONE, STOPPED = 0, 3
 NOT_COVERED = "--continuous covers this command no more, so it was not run. Start without it to decide."
 
+LINE_ABOVE = "\x1b[1A\r\x1b[2K"  # the cursor one line up, and that line empty
+
 
 @dataclass(slots=True, kw_only=True)
 class Console:
@@ -92,7 +94,7 @@ class Console:
                 self._draw(agent, turn)
             case NoticeEvent(text, reply, is_answer):
                 self._say(text)
-                self.streams.write(reply_text(reply, self.streams.look))
+                self._write(reply_text(reply, self.streams.look))
                 self._unanswered = max(0, self._unanswered - is_answer)
             case StatusEvent(agent):
                 self._show_status(agent)
@@ -110,9 +112,9 @@ class Console:
     def _draw(self, agent: Agent, turn: Turn) -> None:
         if self._is_drawn(turn):
             return
-        before, self._drawn[agent.id], self._progress = self._drawn.get(agent.id), turn, ""
+        before, self._drawn[agent.id] = self._drawn.get(agent.id), turn
         self._last_drawn = turn.id
-        self.streams.write(drawing_of(before, turn)(agent, turn, self.streams.look))
+        self._write(drawing_of(before, turn)(agent, turn, self.streams.look))
         if self.streams.emit and turn.state in ENDED:
             self.streams.emit(turn_as_json(turn) + "\n")
 
@@ -124,8 +126,14 @@ class Console:
         waits = agent.status.held_up or agent.status.waits_for
         text = f"{agent.title} is {status_text(agent.status)}" + ("" if waits else "…")
         if text != self._progress and (self.streams.is_live or waits):
+            again = LINE_ABOVE if self._progress and agent.status.activity else ""
+            self.streams.write(f"{again}{self.streams.look.paint(one_line(text), 'dim')}\n")
             self._progress = text
-            self.streams.write(self.streams.look.paint(one_line(text), "dim") + "\n")
+
+    def _write(self, text: str) -> None:
+        """Write text below the status line, which is then not written over any more."""
+        self._progress = ""
+        self.streams.write(text)
 
     async def _ask(self) -> None:
         """Ask until the open turn is decided or the agent stops; the person's own question is answered first."""
@@ -135,7 +143,7 @@ class Console:
                 return
             await self._repeat_card(turn)
             self.streams.forget()
-            self.streams.write(question(turn, self.streams.look, can_approve_more=self._can_approve_more))
+            self._write(question(turn, self.streams.look, can_approve_more=self._can_approve_more))
             line = await self._line()
             if line is None:
                 await self._stop()
@@ -152,7 +160,7 @@ class Console:
         if self._last_drawn != turn.id:
             agent, _ = await self.views.turn(self.origin.channel, turn.id)
             self._last_drawn = turn.id
-            self.streams.write(card_text(agent, turn, self.streams.look))
+            self._write(card_text(agent, turn, self.streams.look))
 
     async def _open_turn(self) -> Turn | None:
         """The open turn of the agent or else of a helper, if its card was written in its present state."""
@@ -175,7 +183,7 @@ class Console:
     async def _confirm(self, turn: Turn, words: FreeText) -> None:
         """Say what the text will do; an empty line sends it, another line replaces it."""
         self.streams.forget()
-        self.streams.write(confirmation(turn, is_question=words.is_question, look=self.streams.look))
+        self._write(confirmation(turn, is_question=words.is_question, look=self.streams.look))
         line = await self._line()
         if line is None:
             await self._stop()
@@ -211,7 +219,7 @@ class Console:
         """Ask for a self-review, or write the one that exists."""
         if turn.review:
             agent, _ = await self.views.turn(self.origin.channel, turn.id)
-            self.streams.write(review_text(agent, turn, self.streams.look))
+            self._write(review_text(agent, turn, self.streams.look))
             return
         self._say(REVIEWS)
         await self._press(Button("review", turn.id))
@@ -263,11 +271,11 @@ class Console:
                 return None
             raise
         if not self.streams.can_ask:  # input from a pipe is not echoed by a terminal
-            self.streams.write(f"{visible(line or '')}\n")
+            self._write(f"{visible(line or '')}\n")
         return line
 
     def _say(self, text: str) -> None:
-        self.streams.write(said_text(text, self.streams.look))
+        self._write(said_text(text, self.streams.look))
 
     def _is_drawn(self, turn: Turn) -> bool:
         drawn = self._drawn.get(turn.agent_id)

@@ -108,7 +108,7 @@ class FunctionCommands:
     async def _call_model(self, function: Function, arguments: Mapping[str, str], context: CommandContext) -> str:
         self._require_fit(function, arguments, context)
         question = ModelRequest(kind="function", prompt=function_messages(function, arguments))
-        reply = await self.metered_model.ask(question, context.agent.model, context.tracker)
+        reply = await self.metered_model.ask(question, context.agent.choice, context.tracker)
         text = parse_returned(reply)
         if not text:
             raise CommandError("The model gave nothing back. Try again, or with less code.")

@@ -127,7 +127,7 @@ class PageCommands:
             prompt = part_messages(question, part, number, notes.whole)
             try:
                 reply = await self.metered_model.ask(
-                    ModelRequest(kind="summary", prompt=prompt), context.agent.model, context.tracker
+                    ModelRequest(kind="summary", prompt=prompt), context.agent.choice, context.tracker
                 )
             except OverBudget:
                 notes.remark = (
@@ -145,7 +145,7 @@ class PageCommands:
 
     async def _ask_model(self, prompt: Sequence[Message], context: CommandContext) -> Reply:
         question = ModelRequest(kind="summary", prompt=prompt, max_tokens=MAX_REPLY_TOKENS)
-        return await self.metered_model.ask(question, context.agent.model, context.tracker)
+        return await self.metered_model.ask(question, context.agent.choice, context.tracker)
 
     def _part_limit(self, question: str, context: CommandContext) -> tuple[int, Callable[[str], int]]:
         """The most tokens of one part, and the token counter."""

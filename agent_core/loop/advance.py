@@ -8,7 +8,8 @@ The process may end after any step: the saved state determines the next step.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -31,7 +32,7 @@ from agent_core.model.command import Preview
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.result import Failed, Result
 from agent_core.model.turn import Turn, TurnState, changed_text
-from agent_core.model.usage import CallKind, Usage
+from agent_core.model.usage import Budget, CallKind, Usage
 from agent_core.oversight.untrusted_content import is_still_allowed
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
@@ -128,7 +129,7 @@ class AgentLoop:
         await claim.raise_fence()
         async with self.write_priority.background(), self.database.begin() as work:
             turn_context = await load_turn_context(work, agent)
-        with self.ledger.track(agent, turn_context.own, turn_context.budget) as tracker:
+        async with self._track(claim, agent, turn_context.own, turn_context.budget) as tracker:
             return await ThinkStep(
                 proposer=self.proposer, clock=self.clock, claim=claim, turn_context=turn_context, tracker=tracker
             ).think(agent)
@@ -204,8 +205,20 @@ class AgentLoop:
             return await self._finish(claim, turn.id, await run(SpendingTracker()))
         async with self.database.begin() as work:
             own, budget = await budget_of(work, agent), await work.budgets.of(agent.channel)
-        with self.ledger.track(agent, own, budget) as tracker:
+        async with self._track(claim, agent, own, budget) as tracker:
             return await self._finish(claim, turn.id, await run(tracker), tracker.spent)
+
+    @asynccontextmanager
+    async def _track(
+        self, claim: AgentClaim, agent: Agent, own: Budget, channel: Budget
+    ) -> AsyncIterator[SpendingTracker]:
+        """Track the spending of one step; a step that Stop ends is charged for what it used until then."""
+        with self.ledger.track(agent, own, channel) as tracker:
+            try:
+                yield tracker
+            except asyncio.CancelledError:
+                await claim.charge(tracker.settle())
+                raise
 
     async def _finish(
         self, claim: AgentClaim, turn_id: TurnId, result: Result, spent: Mapping[CallKind, Usage] = NOTHING_SPENT

@@ -59,7 +59,7 @@ class QuestionAnswerer:
     async def _ask(self, prompt: ModelRequest, agent: Agent, tracker: SpendingTracker) -> str:
         try:
             async with asyncio.timeout(ANSWER_TIMEOUT_SECONDS):
-                reply = await self.metered_model.ask(prompt, agent.model, tracker)
+                reply = await self.metered_model.ask(prompt, agent.choice, tracker)
         except ModelError as error:
             return f"There is no answer: {error}"
         except TimeoutError:

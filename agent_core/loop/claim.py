@@ -5,17 +5,18 @@ over cannot save. To save transactions, what was shown is recorded with the next
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from agent_core.errors import NotFound, Superseded, ThreadGone
 from agent_core.loop.card_presenter import CardPresenter
 from agent_core.loop.outcome import Outcome
-from agent_core.model.agent import Agent
+from agent_core.model.agent import Agent, Thinking
 from agent_core.model.channels import ThreadRef
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.note import Notice
+from agent_core.model.usage import CallKind, Usage
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit, queue_in_one_unit
 from agent_core.ports.engine import Waker
 from agent_core.ports.surface import ChatSurface
@@ -74,7 +75,7 @@ class AgentClaim:
     async def raise_fence(self) -> None:
         """Save the raised fence before an expensive call, so that two workers cannot both make it."""
         if not self.is_fenced:
-            await self.save_and_present(_keep_unchanged)
+            await self.save_and_present(_without_activity)
 
     async def save_and_present(self, step: Step) -> Outcome:
         """Apply `step` to the agent in the database, save the outcome in one unit of work, then show the outcome.
@@ -122,6 +123,18 @@ class AgentClaim:
         with suppress(NotFound):
             await in_one_unit(self.database, act)
 
+    async def charge(self, spent: Mapping[CallKind, Usage]) -> None:
+        """Charge the agent for model calls that were ended, unless another worker has taken the agent."""
+
+        async def act(work: UnitOfWork) -> None:
+            present = await work.agents.locate(self.agent.id)
+            if spent and present.fence == self.fence:
+                Outcome(agent=present.pay(spent), spent=spent).save(work)
+                await charge_ancestors(work, present, spent)
+
+        with suppress(NotFound):
+            await in_one_unit(self.database, act)
+
     async def release(self) -> None:
         """Record what was shown since the last save."""
         if self.presenter.shown or self.presenter.posted:
@@ -143,5 +156,9 @@ class AgentClaim:
         return head.thread
 
 
-async def _keep_unchanged(_work: UnitOfWork, agent: Agent) -> Outcome:
+async def _without_activity(_work: UnitOfWork, agent: Agent) -> Outcome:
+    """The agent without what a process that crashed had told of its thinking."""
+    status = agent.status
+    if isinstance(status, Thinking) and status.activity:
+        return Outcome(agent=replace(agent, status=replace(status, activity="")))
     return Outcome(agent=agent)

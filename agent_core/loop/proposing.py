@@ -1,6 +1,7 @@
 """Asks the model for the agent's next command: a prompt in, a proposal or the reason for none out."""
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -13,6 +14,7 @@ from agent_core.model.command import CommandCall, CommandSpec, Proposal, Thought
 from agent_core.model.messages import Reply
 from agent_core.ports.clock import Clock
 from agent_core.ports.files import Workspaces
+from agent_core.ports.models import ModelProgress
 from agent_core.prompt.model_client import MeteredModel, ModelRequest
 from agent_core.prompt.packing import COMMANDS_SETTING, Situation
 from agent_core.prompt.profiles import Profile, ProfileName, profile_for
@@ -75,7 +77,13 @@ class Proposer:
         name = self.metered_model.name_for(agent.model)
         return profile_for(self.wanted_profile, name, self.metered_model.model.window(name))
 
-    async def think(self, situation: Situation, tracker: SpendingTracker) -> Thought:
+    async def think(
+        self,
+        situation: Situation,
+        tracker: SpendingTracker,
+        report: Callable[[ModelProgress], None] | None = None,
+    ) -> Thought:
+        """Ask for the next command; `report` is told about the reply as it comes."""
         agent, profile = situation.agent, self.profile(situation.agent)
         try:
             question = ModelRequest(
@@ -84,8 +92,9 @@ class Proposer:
                 schema=profile.schema(situation),
                 max_tokens=profile.max_reply_tokens,
                 temperature=profile.temperature,
+                report=report,
             )
-            reply = await self.metered_model.ask(question, agent.model, tracker)
+            reply = await self.metered_model.ask(question, agent.choice, tracker)
             return await self._read(situation, reply, tracker)
         except ModelUnavailable as unavailable:
             return Delay(str(unavailable), _delay(agent, unavailable))
@@ -110,8 +119,9 @@ class Proposer:
 
     def _require_runnable(self, situation: Situation, given: CommandCall) -> CommandCall:
         """The call with its proper names; raise UnusableReply if it cannot run or the prompt profile objects to it."""
-        call = self.commands.checked(given)
-        if why := self.profile(situation.agent).objection(situation, call):
+        profile = self.profile(situation.agent)
+        call = profile.adjust(situation, self.commands.checked(given))
+        if why := profile.objection(situation, call):
             raise UnusableReply(why)
         return call
 
@@ -124,7 +134,7 @@ class Proposer:
                 raise
             question = ModelRequest(kind="repair", prompt=repair_messages(reply.text))
             try:
-                repaired = await self.metered_model.ask(question, agent.model, tracker)
+                repaired = await self.metered_model.ask(question, agent.choice, tracker)
             except (ModelUnavailable, ModelRefused, OverBudget):
                 repaired = None
             if repaired is None:

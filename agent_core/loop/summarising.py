@@ -53,7 +53,7 @@ async def _request_summary(
         return summarise_without_model(agent.digest, fold.folded)
     try:
         reply = await metered_model.ask(
-            ModelRequest(kind="summary", prompt=prompt, max_tokens=MAX_REPLY_TOKENS), agent.model, tracker
+            ModelRequest(kind="summary", prompt=prompt, max_tokens=MAX_REPLY_TOKENS), agent.choice, tracker
         )
     except (ModelUnavailable, OverBudget):
         return None

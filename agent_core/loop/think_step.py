@@ -10,6 +10,7 @@ from functools import partial
 
 from agent_core.loop.claim import AgentClaim, Step
 from agent_core.loop.granters import Granters, look_up_granters
+from agent_core.loop.live_thinking import LiveThinking
 from agent_core.loop.outcome import Outcome
 from agent_core.loop.proposing import Delay, ProposedCommand, Proposer, Refusal, Thought, UnusableAnswer
 from agent_core.loop.recall import Recall, recall_memories
@@ -42,7 +43,8 @@ class ThinkStep:
         if digest := await self._summarise(situation, seen):
             present = await self._save(partial(self._apply_summary, digest, seen))
             situation, seen = self._situation(present, seen), Recall()
-        thought = await self.proposer.think(situation, self.tracker)
+        live = LiveThinking(claim=self.claim, clock=self.clock)
+        thought = await live.run(self.proposer.think(situation, self.tracker, live.report))
         granters = await look_up_granters(self.claim.surface, situation.agent)
         return await self._save(partial(self._save_thought, thought, seen, granters))
 

@@ -19,11 +19,13 @@ class Thinking:
 
     `held_up`: why the agent waits after `tries` failed calls.
     `waits_for`: names of the helpers that the agent waits for.
+    `activity`: for how long the model has been thinking and what it writes, if that takes more than a few seconds.
     """
 
     held_up: str = ""
     tries: int = 0
     waits_for: tuple[str, ...] = ()
+    activity: str = ""
     kind: Literal["thinking"] = "thinking"
 
 
@@ -78,6 +80,18 @@ AgentStatus: TypeAlias = Thinking | Awaiting | Acting | Paused | Stopped | Finis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ModelChoice:
+    """The model and reasoning effort that an agent uses, each "" for the operator's.
+
+    All its calls have the same `cache_key`.
+    """
+
+    model: str = ""
+    effort: str = ""
+    cache_key: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
     """An agent's state.
 
@@ -110,6 +124,7 @@ class Agent:
     owner: Actor
     created_at: datetime
     model: str = ""
+    effort: str = ""
     budget: Budget = Budget()
     usage: Usage = Usage()
     unbilled: Usage = Usage()
@@ -139,6 +154,11 @@ class Agent:
     def title(self) -> str:
         """The name; for a helper, after the name of the agent that it helps."""
         return f"{self.under} › {self.name}" if self.under else self.name
+
+    @property
+    def choice(self) -> ModelChoice:
+        """The model that it uses."""
+        return ModelChoice(model=self.model, effort=self.effort, cache_key=str(self.id))
 
     @property
     def home(self) -> AgentId:

@@ -14,13 +14,33 @@ class Message:
     content: str
 
 
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A native tool call of a model. `arguments` should be JSON."""
+
+    name: str
+    arguments: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """A model's reply. `finish_reason` is `stop` for a complete reply, `length` for one that was cut off."""
+    """A model's reply. `finish_reason` is `stop` for a complete reply, `length` for one that was cut off.
+
+    `reasoning`: what the endpoint gives apart from the text; commands are never read from it.
+    """
 
     text: str
     usage: Usage
     finish_reason: str = "stop"
+    reasoning: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+
+    @property
+    def is_cut_by_reasoning(self) -> bool:
+        """Whether reasoning took so much room that the reply is cut off or empty."""
+        has_reasoned = bool(self.usage.reasoning or self.reasoning)
+        is_empty = not (self.answer or self.tool_calls)
+        return has_reasoned and (is_empty or self.finish_reason == "length")
 
     @property
     def answer(self) -> str:

@@ -13,18 +13,26 @@ CallKind: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens of one or more calls, and US dollars. `cached` is the part of `prompt` that was billed as cached."""
+    """Tokens of one or more calls, and US dollars.
+
+    `cached` is the part of `prompt` that was read from the provider's cache and `cache_written` the part that was
+    written to it; `reasoning` is a part of `completion`.
+    """
 
     prompt: int = 0
     cached: int = 0
+    cache_written: int = 0
     completion: int = 0
+    reasoning: int = 0
     cost: Decimal = FREE
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
             prompt=self.prompt + other.prompt,
             cached=self.cached + other.cached,
+            cache_written=self.cache_written + other.cache_written,
             completion=self.completion + other.completion,
+            reasoning=self.reasoning + other.reasoning,
             cost=self.cost + other.cost,
         )
 

@@ -1,6 +1,6 @@
 """Language models, token counters (tokenizers), embedders and vector indexes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Protocol
@@ -21,16 +21,37 @@ class LocalServer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallOptions:
-    """Parameters of a call besides the messages. `max_tokens` limits the reply.
+class ModelProgress:
+    """A reply that is being received.
 
-    `schema` is the JSON Schema of the reply. `temperature` applies if the operator set none.
+    `characters`: received so far, reasoning included.
+    `written`: the text so far, without reasoning.
+    """
+
+    characters: int
+    written: str
+    is_reasoning: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallOptions:
+    """Parameters of a call besides the messages.
+
+    `max_tokens`: the limit of reasoning and reply together.
+    `schema`: the JSON Schema of the reply; None asks for plain text.
+    `temperature`: applies if the operator set none.
+    `effort`: the reasoning effort; if empty, the model's own.
+    `cache_key`: the same for calls that share a prefix.
+    `report`: is called as a streamed reply comes in.
     """
 
     max_tokens: int
     schema: Mapping[str, object] | None = None
     model: str = ""
     temperature: float | None = None
+    effort: str = ""
+    cache_key: str = ""
+    report: Callable[[ModelProgress], None] | None = None
 
 
 class LanguageModel(Protocol):
@@ -45,13 +66,18 @@ class LanguageModel(Protocol):
         """The model for agents that name none; "" until it is found out."""
 
     async def complete(self, messages: Sequence[Message], options: CallOptions) -> Reply:
-        """Complete the prompt, as JSON of the schema if the endpoint supports structured output.
+        """Complete the prompt, as JSON of the schema as far as the endpoint supports it.
 
-        Raise ModelUnavailable if a retry may help (rate limit, timeout, outage), ModelRefused otherwise.
+        Raise ModelUnavailable if a retry may help (rate limit, timeout, outage), ModelRefused otherwise. Cancelling the
+        call also ends a streamed reply at the endpoint.
         """
 
     def window(self, model: str) -> int:
         """Context window in tokens, prompt and reply together; a low estimate if it is unknown."""
+
+    def max_reply(self, model: str) -> int | None:
+        """The most tokens that the model answers, reasoning included; None if unknown."""
+        ...
 
     def price(self, usage: Usage, model: str) -> Decimal | None:
         """Cost in US dollars, or None if no price is known."""

@@ -1,40 +1,60 @@
 """Calls language models for agents: bounds the reply, checks the budget before, records cost after."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
+from agent_core.errors import ModelUnavailable
+from agent_core.model.agent import ModelChoice
 from agent_core.model.messages import Message, Reply
-from agent_core.model.usage import CallKind, Usage
+from agent_core.model.usage import FREE, CallKind, Usage
 from agent_core.oversight.secrets import NO_SECRETS, Secrets
-from agent_core.ports.models import CallOptions, LanguageModel, TokenCounters
+from agent_core.ports.models import CallOptions, LanguageModel, ModelProgress, TokenCounters
 from agent_core.prompt.packing import TOKENS_PER_PROMPT, TokenRoom
 from agent_core.spending.spending_tracker import SpendingTracker
 
-MAX_REPLY_TOKENS = 4_000
+DEFAULT_REPLY_TOKENS = 16_000  # for a model whose longest reply is unknown
+MIN_AFFORDABLE_TOKENS = 4_000  # a budget that does not afford a reply of this length is reached
+BUDGET_SHARE = 2  # a reply may cost half of what is left of a budget, so that several agents share it
+REASONING_TOKENS = 8_000  # for a model that was seen to reason, besides the room for its answer
+MAX_EXTENSIONS = 2
 REPLY_SHARE_OF_WINDOW = 4  # a fourth of the window is reserved for the reply
 ESTIMATED_ROOM_PERCENT = 75  # models split European languages into up to a third more tokens than our estimate
+CHARACTERS_PER_TOKEN = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
-    """A request to a model. `max_tokens` limits the reply; None allows as many as the window reserves for replies."""
+    """A request to a model.
+
+    `max_tokens`: the limit of the answer without reasoning; None allows as many as the model can write.
+    `report`: is called as a streamed reply comes in.
+    """
 
     kind: CallKind
     prompt: Sequence[Message]
     schema: Mapping[str, object] | None = None
     max_tokens: int | None = None
     temperature: float | None = None
+    report: Callable[[ModelProgress], None] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeteredModel:
-    """Calls the agent's own model for its turns, and `fast_model`, if set, for everything else."""
+    """Calls the agent's own model for its turns, and `fast_model`, if set, for everything else.
+
+    `effort`, `fast_effort`: their reasoning efforts, unless the agent has one of its own.
+    `reasoning_models`: the models that were seen to reason.
+    """
 
     model: LanguageModel
     tokens: TokenCounters
     fast_model: str = ""
+    effort: str = ""
+    fast_effort: str = ""
     secrets: Secrets = NO_SECRETS
+    reasoning_models: set[str] = field(default_factory=set)
 
     def name_for(self, chosen: str, kind: CallKind = "chat") -> str:
         """The model for this kind of call. `chosen` is the agent's own model; "" is the default model."""
@@ -42,30 +62,110 @@ class MeteredModel:
         return own if kind == "chat" else self.fast_model or own
 
     def max_reply_tokens(self, name: str) -> int:
-        """Tokens of the window that are reserved for the reply."""
-        return min(MAX_REPLY_TOKENS, self.model.window(name) // REPLY_SHARE_OF_WINDOW)
+        """Tokens of the window that are reserved for the reply, reasoning included."""
+        longest = self.model.max_reply(name) or DEFAULT_REPLY_TOKENS
+        return min(longest, self.model.window(name) // REPLY_SHARE_OF_WINDOW)
 
     def room(self, name: str) -> TokenRoom:
         """Tokens left for the prompt, with a safety margin if the model's own tokenizer is not available."""
         left, counter = self.model.window(name) - self.max_reply_tokens(name), self.tokens.of(name)
         return TokenRoom(left if counter.is_exact else left * ESTIMATED_ROOM_PERCENT // 100, counter.count)
 
-    async def ask(self, question: ModelRequest, chosen: str, tracker: SpendingTracker) -> Reply:
+    async def ask(self, question: ModelRequest, choice: ModelChoice, tracker: SpendingTracker) -> Reply:
         """Return the reply and charge it; raise OverBudget before the call, ModelUnavailable, ModelRefused after it.
 
-        The operator's secrets are redacted from the prompt and from the reply.
+        A reply that its reasoning left no room for is asked for again with more room, up to the model's maximum. The
+        operator's secrets are redacted from the prompt and from the reply.
         """
         prompt = [replace(message, content=self.secrets.redact(message.content)) for message in question.prompt]
-        name = self.name_for(chosen, question.kind)
-        limit = min(question.max_tokens or MAX_REPLY_TOKENS, self.max_reply_tokens(name))
-        options = CallOptions(max_tokens=limit, schema=question.schema, model=name, temperature=question.temperature)
-        with tracker.reserve(self._estimate(prompt, name, limit), name or "this model"):
-            reply = await self.model.complete(prompt, options)
-        cost = self.model.price(reply.usage, name) or reply.usage.cost
-        usage = replace(reply.usage, cost=cost)
+        name = self.name_for(choice.model, question.kind)
+        limit, longest = self._first_limit(question, name), self._longest_reply(prompt, name)
+        choice, extensions = replace(choice, model=name), MAX_EXTENSIONS
+        while True:
+            reply = await self._call(prompt, question, choice, limit, tracker)
+            if reply.usage.reasoning or reply.reasoning:
+                self.reasoning_models.add(name)
+            if not reply.is_cut_by_reasoning or limit >= longest or not extensions:
+                return reply
+            limit = min(longest, max(2 * limit, (question.max_tokens or 0) + REASONING_TOKENS))
+            extensions -= 1
+
+    def _first_limit(self, question: ModelRequest, name: str) -> int:
+        reasoning = REASONING_TOKENS if name in self.reasoning_models else 0
+        wanted = question.max_tokens + reasoning if question.max_tokens else self.max_reply_tokens(name)
+        return min(wanted, self.max_reply_tokens(name))
+
+    def _longest_reply(self, prompt: Sequence[Message], name: str) -> int:
+        """The most tokens of a reply to this prompt: the model's maximum, or what the prompt leaves of the window."""
+        left = self.model.window(name) - self._prompt_tokens(prompt, name)
+        return min(self.model.max_reply(name) or left, left)
+
+    async def _call(
+        self,
+        prompt: Sequence[Message],
+        question: ModelRequest,
+        choice: ModelChoice,
+        limit: int,
+        tracker: SpendingTracker,
+    ) -> Reply:
+        limit = self._affordable(prompt, choice.model, limit, tracker)
+        received = _Received(question.report)
+        options = CallOptions(
+            schema=question.schema,
+            model=choice.model,
+            max_tokens=limit,
+            temperature=question.temperature,
+            effort=choice.effort or (self.effort if question.kind == "chat" else self.fast_effort),
+            cache_key=choice.cache_key,
+            report=received.note,
+        )
+        with tracker.reserve(self._estimate(prompt, choice.model, limit), choice.model or "this model"):
+            try:
+                reply = await self.model.complete(prompt, options)
+            except (asyncio.CancelledError, ModelUnavailable):
+                if received.characters:
+                    tokens = received.characters // CHARACTERS_PER_TOKEN + 1
+                    self._charge(
+                        question,
+                        choice.model,
+                        Usage(prompt=self._prompt_tokens(prompt, choice.model), completion=tokens),
+                        tracker,
+                    )
+                raise
+        usage = self._charge(question, choice.model, reply.usage, tracker)
+        redact = self.secrets.redact
+        calls = tuple(replace(call, arguments=redact(call.arguments)) for call in reply.tool_calls)
+        return replace(reply, text=redact(reply.text), reasoning=redact(reply.reasoning), tool_calls=calls, usage=usage)
+
+    def _charge(self, question: ModelRequest, name: str, used: Usage, tracker: SpendingTracker) -> Usage:
+        usage = replace(used, cost=self.model.price(used, name) or used.cost)
         tracker.record(question.kind, usage)
-        return replace(reply, text=self.secrets.redact(reply.text), usage=usage)
+        return usage
+
+    def _affordable(self, prompt: Sequence[Message], name: str, limit: int, tracker: SpendingTracker) -> int:
+        """The limit, reduced so that the call costs at most a share of what is left of the budgets."""
+        left, most = tracker.left, self._estimate(prompt, name, limit)
+        if left is None or most is None or most * BUDGET_SHARE <= left or limit <= MIN_AFFORDABLE_TOKENS:
+            return limit
+        least = self._estimate(prompt, name, 0) or FREE
+        tokens = (left / BUDGET_SHARE - least) / ((most - least) / limit) if most > least else Decimal(limit)
+        return max(MIN_AFFORDABLE_TOKENS, int(tokens))
+
+    def _prompt_tokens(self, prompt: Sequence[Message], name: str) -> int:
+        return TOKENS_PER_PROMPT + TokenRoom(0, self.tokens.of(name).count).taken_by(prompt)
 
     def _estimate(self, prompt: Sequence[Message], name: str, max_reply_tokens: int) -> Decimal | None:
-        tokens = TOKENS_PER_PROMPT + TokenRoom(0, self.tokens.of(name).count).taken_by(prompt)
-        return self.model.price(Usage(prompt=tokens, completion=max_reply_tokens), name)
+        return self.model.price(Usage(prompt=self._prompt_tokens(prompt, name), completion=max_reply_tokens), name)
+
+
+@dataclass(slots=True)
+class _Received:
+    """Counts what was received of a reply, for a call that does not end."""
+
+    report: Callable[[ModelProgress], None] | None
+    characters: int = 0
+
+    def note(self, progress: ModelProgress) -> None:
+        self.characters = progress.characters
+        if self.report is not None:
+            self.report(progress)

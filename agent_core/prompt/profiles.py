@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from agent_core.model.command import CommandCall
 from agent_core.model.messages import Message
-from agent_core.prompt import small_model, small_model_commands
+from agent_core.prompt import known_files, small_model, small_model_commands
 from agent_core.prompt.packing import Situation, TokenRoom, pack
 from agent_core.replies.reply_parser import reply_schema
 
@@ -25,6 +25,7 @@ class Profile:
 
     `max_reply_tokens`: a lower limit for replies than the window's.
     `objection`: why a runnable call is not shown to people, or "".
+    `adjust`: corrects what the model cannot see; people are shown the corrected call.
     """
 
     name: Literal["full", "compact"]
@@ -34,6 +35,7 @@ class Profile:
     temperature: float | None = None
     max_reply_tokens: int | None = None
     objection: Callable[[Situation, CommandCall], str] = lambda _situation, _call: ""
+    adjust: Callable[[Situation, CommandCall], CommandCall] = lambda _situation, call: call
 
 
 FULL = Profile(name="full", pack=pack, schema=lambda situation: reply_schema(situation.commands))
@@ -44,7 +46,8 @@ COMPACT = Profile(
     folds=False,
     temperature=small_model.TEMPERATURE,
     max_reply_tokens=small_model.MAX_REPLY_TOKENS,
-    objection=small_model.objection,
+    objection=small_model_commands.objection,
+    adjust=known_files.adjust,
 )
 
 

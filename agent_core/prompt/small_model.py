@@ -21,8 +21,9 @@ from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn, text_of
 from agent_core.oversight.untrusted_content import is_from_outside
 from agent_core.prompt.history import READ_TURN, indent, name_of, quote, truncate, writer_of
+from agent_core.prompt.known_files import files_text, question
 from agent_core.prompt.packing import TOKENS_PER_PROMPT, PackedPrompt, Situation, TokenRoom
-from agent_core.prompt.small_model_commands import defaults_of, may_finish, repeated_call, select_commands
+from agent_core.prompt.small_model_commands import mentions_time, repeated_call, select_commands
 
 TEMPERATURE = 0.2
 MAX_REPLY_TOKENS = 600
@@ -30,7 +31,6 @@ MIN_STEPS = 8
 MAX_EXAMPLES = 3
 MIN_NOTE_CHARACTERS = 60
 MAX_ARGUMENT_CHARACTERS = 40
-NOTHING_DONE = "nothing has been done yet, so the goal cannot be reached. Begin with its first step."
 RULES = (
     "You work toward a goal in small steps. Each reply is the next step: one short thought and one command, as one "
     "JSON object. A person reads it and lets it run or says no, and then you see what it gave. What people write "
@@ -59,14 +59,15 @@ class SmallModelLimits:
     recalled: int
     step: int = 160
     complaint: int = 600
+    files: int = 1_200
 
 
 LIMITS = (
     SmallModelLimits(newest=4_000, notes=8_000, summary=2_000, recalled=1_000),
     SmallModelLimits(newest=2_000, notes=3_000, summary=1_000, recalled=500),
-    SmallModelLimits(newest=700, notes=1_200, summary=400, recalled=200, complaint=300),
-    SmallModelLimits(newest=160, notes=300, summary=120, recalled=0, step=60, complaint=120),
-    SmallModelLimits(newest=80, notes=120, summary=0, recalled=0, step=40, complaint=60),
+    SmallModelLimits(newest=700, notes=1_200, summary=400, recalled=200, complaint=300, files=600),
+    SmallModelLimits(newest=160, notes=300, summary=120, recalled=0, step=60, complaint=120, files=160),
+    SmallModelLimits(newest=80, notes=120, summary=0, recalled=0, step=40, complaint=60, files=0),
 )
 
 
@@ -86,19 +87,6 @@ def pack(situation: Situation, room: TokenRoom) -> tuple[Message, ...]:
     if first is None:
         raise ModelRefused(_too_long(draft))
     return first.messages
-
-
-def objection(situation: Situation, call: CommandCall) -> str:
-    """Why a runnable call is not shown to people, as a sentence for the model, or ""."""
-    spec = next((spec for spec in situation.commands if spec.name == call.name), None)
-    if spec is None:
-        return ""
-    if spec.finishes and not may_finish(situation):
-        return NOTHING_DONE
-    done = repeated_call(situation)
-    if done and done.name == call.name and _meaning(spec, done.arguments) == _meaning(spec, call.arguments):
-        return f"{call.name} has just succeeded with these arguments. Take the next step, or finish."
-    return ""
 
 
 def instructions(situation: Situation, commands: Sequence[CommandSpec]) -> str:
@@ -136,11 +124,12 @@ class PromptBuilder:
         parts = (
             _goals(self.situation),
             self._steps_text(measure, steps),
+            files_text(self.situation, measure.files),
             _now(self.situation),
             _recalled(self.situation, measure.recalled),
             _notes_text(self.situation, measure.notes),
             _warnings(self.situation, measure.complaint),
-            "What is the next single command? Reply with one JSON object.",
+            question(self.situation),
         )
         return "\n\n".join(part for part in parts if part)
 
@@ -244,9 +233,10 @@ def _warnings(situation: Situation, limit: int) -> str:
 
 
 def _now(situation: Situation) -> str:
-    budget = situation.agent.budget
-    spent = f" You have spent ${budget.spent:.2f} of ${budget.limit:.2f}." if budget.limit is not None else ""
-    return f"It is {situation.now:%A, %d %B %Y, %H:%M} UTC.{spent}"
+    """The time, if goals or notes speak of time: a small model writes it into files that have no use for it."""
+    budget, now = situation.agent.budget, f"It is {situation.now:%A, %d %B %Y, %H:%M} UTC."
+    spent = f"You have spent ${budget.spent:.2f} of ${budget.limit:.2f}." if budget.limit is not None else ""
+    return f"{now if mentions_time(situation) else ''} {spent}".strip()
 
 
 def _command_line(spec: CommandSpec) -> str:
@@ -266,10 +256,6 @@ def _examples(commands: Sequence[CommandSpec]) -> str:
 
 def _reply(thought: str, name: str, arguments: Arguments) -> str:
     return json.dumps({"thoughts": {"text": thought}, "command": {"name": name, "args": dict(arguments)}})
-
-
-def _meaning(spec: CommandSpec, arguments: Arguments) -> str:
-    return CommandCall(spec.name, {**defaults_of(spec), **arguments}).canonical
 
 
 def _shorten(value: object) -> object:

@@ -8,13 +8,20 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
-from agent_core.model.command import CommandCall, CommandSpec
+from agent_core.model.command import Arguments, CommandCall, CommandSpec
 from agent_core.model.result import Succeeded
+from agent_core.prompt.known_files import missing_files
 from agent_core.prompt.packing import Situation
 
 MAX_OFFERED_COMMANDS = 8
 RECENT_TURNS = 5
 BASIC_COMMANDS = ("write_to_file", "append_to_file", "read_file", "list_files", "do_nothing")
+NO_FILE = "There is no file "  # how a refused command says so
+READING_COMMANDS = ("read_file",)
+URL = re.compile(r"https?://|\bwww\.|\b[a-z0-9-]+\.(?:com|org|net|io|dev|de|fr|uk|eu|ai)\b", re.IGNORECASE)
+WRITING_COMMANDS = ("write_to_file", "append_to_file")
+NOTHING_DONE = "nothing has been done yet, so the goal cannot be reached. Begin with its first step."
+REPEATED = "has just succeeded with these arguments. Take the next step, or finish."
 MAX_SCANNED_CHARACTERS = 20_000  # of goals and notes
 MAX_TEXT_CHARACTERS = 900  # llama.cpp (2025, 2026) accepts bounds up to 1000
 MAX_LINE_CHARACTERS, MAX_LIST_ITEMS = 200, 8
@@ -22,6 +29,11 @@ MAX_THOUGHT_CHARACTERS = 300
 LINE_BOUND_CHARACTERS = 500  # a string with a lower bound is a name, a path or a query
 COMMON_WORDS = frozenset(
     re.findall(r"\w+", "file files list read write text turn past with from your this that what find make code")
+)
+TIME_WORDS = re.compile(
+    r"\b(?:time|date|dated|today|tonight|now|clock|hours?|days?|tomorrow|yesterday|weeks?|weekdays?|months?|years?|when|"
+    r"deadline|schedule|calendar|current|latest|recent|heute|jetzt|datum|uhr|hoy|fecha|hora|aujourd'hui|heure)\b",
+    re.IGNORECASE,
 )
 CATEGORY_HINTS: Mapping[str, str] = {
     "files": "file folder write save read note text document list report append csv json",
@@ -68,14 +80,50 @@ def repeated_call(situation: Situation) -> CommandCall | None:
     return newest.call if isinstance(newest.result, Succeeded) else None
 
 
+def mentions_time(situation: Situation) -> bool:
+    """Whether goals or notes speak of time."""
+    return TIME_WORDS.search(_text(situation)) is not None
+
+
+def objection(situation: Situation, call: CommandCall) -> str:
+    """Why a runnable call is not shown to people, as a sentence for the model, or ""."""
+    spec = next((spec for spec in situation.commands if spec.name == call.name), None)
+    if spec is None:
+        return ""
+    if spec.finishes and not may_finish(situation):
+        return NOTHING_DONE
+    done = repeated_call(situation)
+    if done and done.name == call.name and _meaning(spec, done.arguments) == _meaning(spec, call.arguments):
+        return f"{call.name} {REPEATED}"
+    return ""
+
+
+def is_repeating(situation: Situation) -> bool:
+    """Whether the last reply was refused because it repeated what had just succeeded."""
+    return situation.agent.complaint.endswith(REPEATED)
+
+
 def schema(situation: Situation) -> Mapping[str, object]:
     """The JSON Schema of a reply: one short thought, then one of the offered commands with its own arguments."""
     choices = [
-        _object({"name": {"const": spec.name}, "args": add_bounds(spec.parameters)})
+        _object({"name": {"const": spec.name}, "args": _arguments(spec, situation)})
         for spec in select_commands(situation)
     ]
     thoughts = _object({"text": {"type": "string", "maxLength": MAX_THOUGHT_CHARACTERS}})
     return _object({"thoughts": thoughts, "command": {"anyOf": choices}})
+
+
+def _meaning(spec: CommandSpec, arguments: Arguments) -> str:
+    return CommandCall(spec.name, {**defaults_of(spec), **arguments}).canonical
+
+
+def _arguments(spec: CommandSpec, situation: Situation) -> object:
+    """The arguments with bounds. After a repetition, only missing files that the goals name can be written."""
+    bounded = cast("dict[str, dict[str, object]]", add_bounds(spec.parameters))
+    missing, _ = missing_files(situation)
+    if is_repeating(situation) and missing and spec.name in WRITING_COMMANDS:
+        bounded["properties"] = {**bounded["properties"], "filename": {"enum": list(missing)}}
+    return bounded
 
 
 def add_bounds(schema: object) -> object:
@@ -130,14 +178,13 @@ def _object(properties: Mapping[str, object]) -> dict[str, object]:
 
 
 def _available(situation: Situation) -> list[CommandSpec]:
-    """The commands without those that would finish too early or repeat the newest call."""
+    """The commands without those that would finish too early, repeat the newest call or miss a file again."""
     finishes, done = may_finish(situation), repeated_call(situation)
+    if is_repeating(situation) and not missing_files(situation)[0]:
+        return [spec for spec in situation.commands if spec.finishes] or list(situation.commands)
     again = {done.name} if done and not done.arguments else set()
-    return [
-        spec
-        for spec in situation.commands
-        if (finishes or not spec.finishes) and (spec.name not in again or spec.parameters.get("properties"))
-    ]
+    again |= set(READING_COMMANDS) if situation.agent.complaint.startswith(NO_FILE) else set()
+    return [spec for spec in situation.commands if (finishes or not spec.finishes) and spec.name not in again]
 
 
 def _ranked(situation: Situation, specs: Sequence[CommandSpec]) -> list[CommandSpec]:
@@ -151,7 +198,12 @@ def _ranked(situation: Situation, specs: Sequence[CommandSpec]) -> list[CommandS
 def _scores(situation: Situation, specs: Sequence[CommandSpec]) -> dict[str, int]:
     """A relevance score for each command, 0 for none."""
     words, used = _words(situation), {turn.call.name for turn in situation.turns[-RECENT_TURNS:]}
-    ranks = {spec.name: 10 * (spec.name in used) + _score(spec, words) for spec in specs}
+    has_page = URL.search(_text(situation)) is not None or _matches(CATEGORY_HINTS["web"].split(), words)
+    able = [
+        spec for spec in specs if has_page or "url" not in cast("Sequence[str]", spec.parameters.get("required", ()))
+    ]
+    ranks = dict.fromkeys((spec.name for spec in specs), 0)
+    ranks |= {spec.name: 10 * (spec.name in used) + _score(spec, words) for spec in able}
     if any(ranks.values()) or _matches(CATEGORY_HINTS["files"].split(), words):
         return ranks
     first = {spec.category: spec.name for spec in reversed(specs)}
@@ -159,8 +211,13 @@ def _scores(situation: Situation, specs: Sequence[CommandSpec]) -> dict[str, int
 
 
 def _words(situation: Situation) -> frozenset[str]:
+    return frozenset(re.findall(r"[a-z]{3,}", _text(situation).casefold()))
+
+
+def _text(situation: Situation) -> str:
+    """The goals, and what people and helpers wrote."""
     texts = (*situation.agent.goals, *(note.text for note in reversed(situation.notes)))
-    return frozenset(re.findall(r"[a-z]{3,}", "\n".join(texts)[:MAX_SCANNED_CHARACTERS].casefold()))
+    return "\n".join(texts)[:MAX_SCANNED_CHARACTERS]
 
 
 def _score(spec: CommandSpec, words: frozenset[str]) -> int:

@@ -13,6 +13,7 @@ from agent_core.replies.command_extraction import extract_call, holds_whole_comm
 from agent_core.replies.json_extraction import ExtractedObject, extract_objects
 from agent_core.replies.json_values import InvalidNumber, require_numbers, strip_zero_width
 from agent_core.replies.lenient_json import CUT_OFF, NOT_JSON
+from agent_core.replies.tool_calls import parse_tool_call
 from agent_core.replies.verbatim_check import is_verbatim
 
 __all__ = ["CUT_OFF", "json_object", "parse", "reply_schema", "require_whole"]
@@ -22,6 +23,7 @@ THOUGHTS = ("text", "reasoning", "plan", "criticism", "speak")
 MAX_SCHEMA_BOUND = 1000
 ONLY_MENTIONED = "its command was only quoted in a sentence. Give the JSON object of the next command and no prose."
 BOUNDS = ("maxLength", "minLength", "maxItems", "minItems")
+NO_ROOM = "your reasoning took all of {tokens:,} tokens, and no room was left for the reply. Reason less."
 CUT_OFF_REASONS = ("length", "content_filter")
 
 
@@ -61,6 +63,8 @@ def parse(reply: Reply) -> tuple[Thoughts, CommandCall]:
     comma. If only the last brace is missing and the command is whole, the reply is accepted.
     """
     require_whole(reply)
+    if reply.tool_calls:
+        return parse_tool_call(reply)
     objects = extract_objects(reply.text)
     if not objects:
         raise UnusableReply("it held no JSON object.")
@@ -70,6 +74,8 @@ def parse(reply: Reply) -> tuple[Thoughts, CommandCall]:
 
 def require_whole(reply: Reply) -> None:
     """Raise UnusableReply if the endpoint says that the reply was cut off."""
+    if reply.is_cut_by_reasoning:
+        raise UnusableReply(NO_ROOM.format(tokens=reply.usage.completion), "The model's reasoning took all the room.")
     if reply.finish_reason in CUT_OFF_REASONS:
         raise UnusableReply(CUT_OFF)
 

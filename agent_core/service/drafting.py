@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from agent_core.errors import ModelError
 from agent_core.model.actors import Origin
+from agent_core.model.agent import ModelChoice
 from agent_core.model.draft import MAX_GOAL_CHARACTERS, AgentDraft
 from agent_core.oversight.policy import require_may_create
 from agent_core.prompt.agent_drafting import SCHEMA, drafting_messages, parse_draft
@@ -46,7 +47,7 @@ class AgentDrafting:
         try:
             spending = self.ledger.open_channel_tracker(origin.channel)
             async with asyncio.timeout(DRAFT_TIMEOUT_SECONDS), spending as tracker:
-                reply = await self.metered_model.ask(question, "", tracker)
+                reply = await self.metered_model.ask(question, ModelChoice(), tracker)
             return Drafted(parse_draft(reply))
         except (ModelError, TimeoutError) as error:
             logger.info("no draft by the model", extra={"fault": type(error).__name__})

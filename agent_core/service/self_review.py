@@ -62,7 +62,7 @@ class SelfReview(TransactionalService):
         question = ModelRequest(kind="review", prompt=review_messages(agent, turn), max_tokens=MAX_REPLY_TOKENS)
         try:
             async with asyncio.timeout(REVIEW_TIMEOUT_SECONDS), self.ledger.open_tracker(agent) as tracker:
-                reply = await self.metered_model.ask(question, agent.model, tracker)
+                reply = await self.metered_model.ask(question, agent.choice, tracker)
         except ModelError as error:
             raise NotPossible(f"No self-review: {error}") from error
         except TimeoutError:

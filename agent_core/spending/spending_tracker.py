@@ -56,18 +56,29 @@ class SpendingTracker:
         self.agent, self.channel = self.agent.spend(cost), self.channel.spend(cost)
         return spent
 
+    @property
+    def left(self) -> Decimal | None:
+        """US dollars that remain of the smaller budget, without what is reserved; None without a budget."""
+        remainders = [
+            budget.limit - budget.spent - self.total.cost - self.held - committed
+            for budget, _, committed in self._budgets()
+            if budget.limit is not None
+        ]
+        return min(remainders, default=None)
+
+    def _budgets(self) -> tuple[tuple[Budget, str, Decimal], ...]:
+        """Each budget with its name in a sentence, and what the other open trackers spend and reserve of it."""
+        others = [tracker for tracker in self.others if tracker is not self]
+        helpers = _committed(tracker for tracker in others if tracker.head and tracker.head == self.head)
+        return (self.agent, "The", helpers), (self.channel, "The channel's", _committed(others))
+
     def _refusal(self, estimate: Decimal | None, model: str) -> str:
         if self.agent.limit is None and self.channel.limit is None:
             return ""
         if estimate is None:
             advice = f"Set {self.price_setting}, or lift the budget."
             return f"No price is known for {model}, so the budget cannot be kept. {advice}"
-        others = [tracker for tracker in self.others if tracker is not self]
-        helpers = _committed(tracker for tracker in others if tracker.head and tracker.head == self.head)
-        for budget, whose, committed in (
-            (self.agent, "The", helpers),
-            (self.channel, "The channel's", _committed(others)),
-        ):
+        for budget, whose, committed in self._budgets():
             spent = budget.spent + self.total.cost
             if not budget.affords(self.total.cost + self.held + committed + estimate):
                 return (

@@ -41,13 +41,12 @@ class ScriptedModel:
         default_model: str = "scripted",
         waits: bool = False,
         window: int = 16_000,
+        max_reply: int | None = None,
     ) -> None:
         self.cost, self.label, self.default_model, self.waits = cost, label, default_model, waits
         self.prompts: list[tuple[Message, ...]] = []
-        self.models: list[str] = []
-        self.schemas: list[Mapping[str, object] | None] = []
-        self.temperatures: list[float | None] = []
-        self._window = window
+        self.options: list[CallOptions] = []
+        self._window, self._max_reply = window, max_reply
         self._replies: asyncio.Queue[Scripted] = asyncio.Queue()
         self.say(*replies)
 
@@ -56,14 +55,17 @@ class ScriptedModel:
             self._replies.put_nowait(reply)
 
     @property
+    def models(self) -> list[str]:
+        """The model of each call."""
+        return [each.model or self.default_model for each in self.options]
+
+    @property
     def left(self) -> int:
         return self._replies.qsize()
 
     async def complete(self, messages: Sequence[Message], options: CallOptions) -> Reply:
         self.prompts.append(tuple(messages))
-        self.models.append(options.model or self.default_model)
-        self.schemas.append(options.schema)
-        self.temperatures.append(options.temperature)
+        self.options.append(options)
         match await self._next():
             case Reply() as reply:
                 return reply
@@ -74,6 +76,9 @@ class ScriptedModel:
 
     def window(self, model: str) -> int:
         return self._window
+
+    def max_reply(self, model: str) -> int | None:
+        return self._max_reply
 
     def price(self, usage: Usage, model: str) -> Decimal | None:
         return self.cost

@@ -1,5 +1,6 @@
 """Ways round a lease, a mark or a card: after crashes, pauses and stops, and by words that come late."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pytest
@@ -19,12 +20,13 @@ from agent_core.model.agent_policy import Policy
 from agent_core.model.command import CommandCall, Proposal, Thoughts
 from agent_core.model.decision import Approve, ApproveEdited, Reject
 from agent_core.model.memory import Memory, Recalled
-from agent_core.model.messages import Reply
+from agent_core.model.messages import Message, Reply
 from agent_core.model.result import Result, Succeeded
 from agent_core.model.seen_proposal import SeenProposal
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Usage
 from agent_core.oversight.lease import grant
+from agent_core.ports.models import CallOptions
 from agent_core.prompt.packing import Situation, shared_prefix
 from agent_core.testing.examples import ANA, BEN, CHANNEL, NOON, a_turn, an_agent
 from agent_core.testing.files import InMemoryWorkspaces
@@ -313,7 +315,7 @@ def prompt_with(digest: Digest) -> str:
 class Summing(ScriptedModel):
     """Writes a plain summary whenever it is asked for one, and else plays its script."""
 
-    async def complete(self, messages, options):  # type: ignore[no-untyped-def]
+    async def complete(self, messages: Sequence[Message], options: CallOptions) -> Reply:
         if "write a summary of your work" in messages[-1].content:
             return Reply(text="Decisions: none. Files: several were written by me so far.", usage=Usage())
         return await super().complete(messages, options)

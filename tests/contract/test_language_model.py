@@ -36,13 +36,17 @@ async def opened(kind: str) -> AsyncIterator[LanguageModel]:
     else:
         async with openai_standin() as standin:
             standin.answers(Says(REPLY))
-            model = OpenAIModel(base_url=standin.base_url, prices=Prices.at(standin.base_url, {}))
+            standin.refuses = {"tools": {"json_schema"}, "plain": {"json_schema", "tools", "json_object"}}.get(
+                kind, set()
+            )
+            prices, streams = Prices.at(standin.base_url, {}), kind != "whole"
+            model = OpenAIModel(base_url=standin.base_url, prices=prices, streams=streams)
             await model.prepare()
             yield model
             await model.close()
 
 
-@pytest.fixture(params=["scripted", "rehearsal", "openai"])
+@pytest.fixture(params=["scripted", "rehearsal", "streamed", "whole", "tools", "plain"])
 async def model(request: pytest.FixtureRequest) -> AsyncIterator[LanguageModel]:
     async with opened(request.param) as model:
         yield model
@@ -101,14 +105,14 @@ async def test_the_script_is_played_in_order_and_then_refuses() -> None:
         await ask(model, "other")
     assert model.prompts == [a_prompt()] * 4
     assert model.models == ["scripted"] * 3 + ["other"]
-    assert model.schemas == [reply_schema(COMMANDS.specs)] * 4
+    assert [each.schema for each in model.options] == [reply_schema(COMMANDS.specs)] * 4
 
 
 async def test_the_script_keeps_temperatures_and_says_the_window_it_was_given() -> None:
     model = ScriptedModel("one", "two", window=4_096)
     await model.complete(a_prompt(), CallOptions(max_tokens=5, temperature=0.2))
     await model.complete(a_prompt(), CallOptions(max_tokens=5))
-    assert (model.temperatures, model.schemas) == ([0.2, None], [None, None])
+    assert [(each.temperature, each.schema) for each in model.options] == [(0.2, None), (None, None)]
     assert (model.window("any"), ScriptedModel().window("any")) == (4_096, 16_000)
 
 

@@ -45,6 +45,7 @@ async def same_turn(database: Database, turn: Turn) -> Turn:
 STATUSES = [
     Thinking(),
     Thinking(held_up="no answer", tries=3),
+    Thinking(activity="for 12 s · about 840 tokens"),
     Awaiting(),
     Acting(),
     Paused("Raise the budget."),

@@ -1,5 +1,6 @@
 """The whole program in a process of its own, asking an endpoint through the real SDK, used by a person over HTTP."""
 
+import asyncio
 import json
 import re
 import socket
@@ -14,7 +15,7 @@ from docs.reference.generate import every_command
 from tests.e2e.process import Program, free_port, program, running
 from tests.scenario.chat import adding, writing
 from tests.scenario.page import PageChat, text_of
-from tests.standins.openai import Fails, OpenAIStandIn, Says, openai_standin
+from tests.standins.openai import Fails, Hangs, OpenAIStandIn, Says, openai_standin
 
 KEY = "sk-this-key-is-not-taken-anywhere"
 DONE = Says(reply_text("task_complete", {"reason": "The report is written."}))
@@ -82,8 +83,46 @@ async def test_an_endpoint_without_schemas_is_asked_for_plain_json_from_then_on(
     for command in ("write_to_file", "task_complete"):
         await (await ana.asks(command)).press("Approve")
     assert await ana.sees("Clerk is done")
-    formats = [body["response_format"]["type"] for body in endpoint.completions]
-    assert formats == ["json_schema", "json_object", "json_object"]
+    assert ["tools" in body for body in endpoint.completions] == [False, True, True]
+
+
+@pytest.mark.slow
+async def test_a_model_that_reasons_at_length_gets_room_and_its_reasoning_is_shown_as_spent(
+    endpoint: OpenAIStandIn, ana: PageChat
+) -> None:
+    spent = {"prompt_tokens": 11, "completion_tokens": 6_000, "completion_tokens_details": {"reasoning_tokens": 6_000}}
+    endpoint.answers(Says("", usage=spent, finish_reason="length", reasoning="Hm. " * 2_000), WRITES, DONE)
+    await ana.new_agent("Clerk", "keeps notes", "Write a report")
+    await (await ana.asks("write_to_file")).press("Approve")
+    await ana.asks("task_complete")
+    first, second, _ = [body["max_tokens"] for body in endpoint.completions]
+    assert second > first
+    assert "for reasoning6,000" in text_of(await ana.page())
+
+
+@pytest.mark.slow
+async def test_stop_ends_a_long_thought_that_is_seen_on_the_page_and_bills_it(
+    endpoint: OpenAIStandIn, ana: PageChat
+) -> None:
+    endpoint.answers(Hangs(writing("report.md", "All is well. " * 40)))
+    await ana.new_agent("Clerk", "keeps notes", "Write a report")
+    assert await ana.sees("thinking for 5 s · about")
+    assert "writing write_to_file report.md" in text_of(await ana.page())
+    await ana.says("!stop")
+    async with asyncio.timeout(60):
+        await endpoint.lost_a_stream.wait()
+    assert await ana.sees("stopped by @ana")
+    assert "spent$0 spent" not in text_of(await ana.page())
+
+
+@pytest.mark.slow
+async def test_a_stream_that_breaks_off_is_asked_for_again(endpoint: OpenAIStandIn, ana: PageChat) -> None:
+    endpoint.answers(Says(writing("report.md", "All is well.\n"), breaks_after=4), WRITES, DONE)
+    await ana.new_agent("Clerk", "keeps notes", "Write a report")
+    assert await ana.sees("broke off in the middle of its reply")
+    await (await ana.asks("write_to_file")).press("Approve")
+    await ana.asks("task_complete")
+    assert await ana.file("report.md") == "All is well.\n"
 
 
 def test_no_bound_is_asked_for_that_a_llama_cpp_server_would_refuse_the_whole_schema_for() -> None:

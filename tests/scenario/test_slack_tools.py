@@ -1,11 +1,10 @@
 """What commands do in a Slack thread: helpers, pictures, live output, what others wrote."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pydantic import BaseModel
@@ -14,7 +13,9 @@ from adapters.cards import READ_UNTRUSTED
 from agent_core.commands.agents import AgentCommands
 from agent_core.commands.registry import CommandContext, CommandOutput, declare
 from agent_core.model.agent import Stopped, Thinking
+from agent_core.model.messages import Message, Reply
 from agent_core.model.result import Interrupted
+from agent_core.ports.models import CallOptions
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.media import PNG
 from tests.scenario.chat import writing
@@ -56,7 +57,7 @@ class OfEach(ScriptedModel):
         super().__init__()
         self.by_name = {name: list(said) for name, said in replies.items()}
 
-    async def complete(self, messages: Any, options: Any) -> Any:
+    async def complete(self, messages: Sequence[Message], options: CallOptions) -> Reply:
         """The next of the agent's own."""
         asking = next(name for name in self.by_name if f"You are {name}:" in messages[0].content)
         self.say(self.by_name[asking].pop(0))

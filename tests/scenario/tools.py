@@ -1,8 +1,8 @@
 """Commands for stories, each with a class and a source of its own, and a model that says to each agent what is its."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from pydantic import BaseModel
 
@@ -10,6 +10,8 @@ from agent_core.commands.agents import AgentCommands
 from agent_core.commands.programs import ProgramCommands
 from agent_core.commands.registry import CommandContext, declare
 from agent_core.model.files import ProgramRun
+from agent_core.model.messages import Message, Reply
+from agent_core.ports.models import CallOptions
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.sandbox import RecordingSandbox
 from agent_core.testing.stage import Stage
@@ -82,7 +84,7 @@ class ModelOfEach(ScriptedModel):
         super().__init__()
         self.by_name = {name: list(said) for name, said in replies.items()}
 
-    async def complete(self, messages: Any, options: Any) -> Any:
+    async def complete(self, messages: Sequence[Message], options: CallOptions) -> Reply:
         """The next of the agent's own."""
         asking = next(name for name in self.by_name if f"You are {name}:" in messages[0].content)
         self.say(self.by_name[asking].pop(0) if options.schema else SUMMARY)

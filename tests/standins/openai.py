@@ -3,11 +3,12 @@
 import asyncio
 import base64
 import hashlib
+import json
 import struct
 from collections import deque
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from aiohttp import web
@@ -15,12 +16,21 @@ from aiohttp import web
 
 @dataclass(frozen=True, slots=True)
 class Says:
-    """A completion. `body` replaces all of it."""
+    """A completion. `body` replaces all of it. `tools` are names and arguments of tool calls.
+
+    `reasoning` stands in `reasoning_field`. A streamed one comes in pieces of `piece` characters and ends early after
+    `breaks_after` of them.
+    """
 
     text: str | None = '{"thoughts": {}, "command": {"name": "do_nothing", "args": {}}}'
     usage: Mapping[str, object] | None = field(default_factory=lambda: {"prompt_tokens": 11, "completion_tokens": 7})
     finish_reason: str = "stop"
     body: object = None
+    reasoning: str = ""
+    reasoning_field: str = "reasoning_content"
+    tools: Sequence[tuple[str, str]] = ()
+    piece: int = 16
+    breaks_after: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +59,9 @@ class CutsOff:
 
 @dataclass(frozen=True, slots=True)
 class Hangs:
-    """No answer until the test ends."""
+    """No answer until the test ends; a streamed one begins with `text` and then stalls."""
+
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +71,8 @@ class Embeds:
     body: object = None
     usage: Mapping[str, object] | None = field(default_factory=dict)
 
+
+LOOK_SECONDS = 0.05  # aiohttp does not tell a handler that its client is gone
 
 Answer: TypeAlias = Embeds | Says | Fails | SaysPlain | CutsOff | Hangs
 
@@ -74,8 +88,10 @@ class Request:
 class OpenAIStandIn:
     """The endpoint. It rejects the parameters and formats in `refuses`, and every API key but `key`.
 
-    `facts` are listed beside a model's name in the list of models. A text gets its vector in `vectors`, else one made
-    of its letters; vectors are not normalised and come in reverse order. `only_floats` ignores the requested encoding.
+    It answers by a tool call where one is required, unless `obeys` is False. It streams where it is asked to, unless
+    `streams` is False; `lost_a_stream` is set when the client closes one early. `facts` stand beside a model's name in
+    the list of models. A text gets its vector in `vectors`, else one made of its letters; vectors are not normalised
+    and come in reverse order. `only_floats` ignores the requested encoding.
     """
 
     base_url: str = ""
@@ -83,6 +99,9 @@ class OpenAIStandIn:
     facts: dict[str, dict[str, object]] = field(default_factory=dict)
     vectors: dict[str, Sequence[float]] = field(default_factory=dict)
     only_floats: bool = False
+    streams: bool = True
+    obeys: bool = True
+    lost_a_stream: asyncio.Event = field(default_factory=asyncio.Event)
     key: str = ""
     refuses: set[str] = field(default_factory=set)
     requests: list[Request] = field(default_factory=list)
@@ -116,7 +135,10 @@ class OpenAIStandIn:
         body = await request.json()
         self.requests.append(Request(request.path, request.headers.copy(), body))
         fault = self._wrong_key(request) or self._unknown_model(body) or self._refused(body)
-        return await self._give(fault or (self._answers.popleft() if self._answers else Says()), request)
+        answer = fault or (self._answers.popleft() if self._answers else Says())
+        if isinstance(answer, Says) and self.obeys and body.get("tool_choice") == "required" and not answer.tools:
+            answer = replace(answer, text=None, tools=((body["tools"][0]["function"]["name"], answer.text or ""),))
+        return await self._give(answer, request)
 
     async def embed(self, request: web.Request) -> web.StreamResponse:
         """POST /v1/embeddings."""
@@ -168,6 +190,8 @@ class OpenAIStandIn:
         match answer:
             case Embeds():
                 return web.Response(status=500)
+            case Says(body=None) if self._is_streamed(request):
+                return await self._stream(answer, request)
             case Says():
                 return web.json_response(_completion(answer))
             case Fails():
@@ -178,8 +202,41 @@ class OpenAIStandIn:
             case CutsOff():
                 return await _cut_off(request)
             case Hangs():
-                await self._over.wait()
-                return web.Response(status=503)
+                return await self._hang(answer, request)
+
+    async def _hang(self, answer: Hangs, request: web.Request) -> web.StreamResponse:
+        if answer.text:
+            return await self._stream(Says(answer.text), request, stalls=True)
+        await self._over.wait()
+        return web.Response(status=503)
+
+    def _is_streamed(self, request: web.Request) -> bool:
+        return self.streams and bool(self.requests[-1].body.get("stream")) and request.path.endswith("completions")
+
+    async def _wait_while_heard(self, request: web.Request) -> None:
+        """Wait until the test ends; raise ConnectionError when the client goes."""
+        while not self._over.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._over.wait(), LOOK_SECONDS)
+            if request.transport is None or request.transport.is_closing():
+                raise ConnectionResetError
+
+    async def _stream(self, answer: Says, request: web.Request, *, stalls: bool = False) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        with_usage = bool(self.requests[-1].body.get("stream_options"))
+        try:
+            for sent, chunk in enumerate(_chunks(answer, with_usage=with_usage)):
+                if stalls and "finish_reason" in chunk:
+                    await self._wait_while_heard(request)
+                if sent == answer.breaks_after:
+                    if request.transport:
+                        request.transport.close()
+                    return response
+                await response.write(f"data: {chunk}\n\n".encode())
+        except ConnectionError:
+            self.lost_a_stream.set()
+        return response
 
 
 def letters(text: str) -> tuple[float, ...]:
@@ -200,10 +257,45 @@ def _too_much(body: Mapping[str, Any]) -> Fails | None:
     return None
 
 
+def _chunks(answer: Says, *, with_usage: bool) -> Iterator[str]:
+    """The data of each event: reasoning, text and tool calls in pieces, then the end, usage, and `[DONE]`."""
+
+    def chunk(delta: Mapping[str, object], **more: object) -> str:
+        choice = {"index": 0, "delta": delta, **more}
+        return json.dumps({"id": "c1", "object": "chat.completion.chunk", "model": "gpt-test", "choices": [choice]})
+
+    yield chunk({"role": "assistant", "content": None})
+    for part in _pieces(answer.reasoning, answer.piece):
+        yield chunk({answer.reasoning_field: part})
+    for part in _pieces(answer.text or "", answer.piece):
+        yield chunk({"content": part})
+    for index, (name, arguments) in enumerate(answer.tools):
+        call = {"index": index, "id": f"t{index}", "type": "function", "function": {"name": name, "arguments": ""}}
+        yield chunk({"tool_calls": [call]})
+        for part in _pieces(arguments, answer.piece):
+            yield chunk({"tool_calls": [{"index": index, "function": {"arguments": part}}]})
+    yield chunk({}, finish_reason=answer.finish_reason)
+    if with_usage and answer.usage is not None:
+        yield json.dumps({"id": "c1", "object": "chat.completion.chunk", "choices": [], "usage": answer.usage})
+    yield "[DONE]"
+
+
+def _pieces(text: str, length: int) -> Iterator[str]:
+    for start in range(0, len(text), length):
+        yield text[start : start + length]
+
+
 def _completion(answer: Says) -> object:
     if answer.body is not None:
         return answer.body
-    message = {"role": "assistant", "content": answer.text}
+    message: dict[str, object] = {"role": "assistant", "content": answer.text}
+    if answer.reasoning:
+        message[answer.reasoning_field] = answer.reasoning
+    if answer.tools:
+        message["tool_calls"] = [
+            {"id": f"t{index}", "type": "function", "function": {"name": name, "arguments": arguments}}
+            for index, (name, arguments) in enumerate(answer.tools)
+        ]
     choice = {"index": 0, "message": message, "finish_reason": answer.finish_reason}
     completion = {"id": "c1", "object": "chat.completion", "created": 1, "model": "gpt-test", "choices": [choice]}
     return completion if answer.usage is None else {**completion, "usage": answer.usage}

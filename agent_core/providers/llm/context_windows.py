@@ -1,4 +1,4 @@
-"""Context windows of models in tokens, prompt and reply together.
+"""Context windows of models in tokens, prompt and reply together, and their longest replies.
 
 Sources in order: the operator's setting, the endpoint's model list, a bundled price list, a low default. The default is
 low because a prompt that is too long is rejected or silently truncated.
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from agent_core.providers.llm.prices import is_loopback, listed
+from agent_core.providers.llm.reply_limits import listed_max_reply
 
 DEFAULT_WINDOW_TOKENS = 8_192
 DEFAULT_LOCAL_WINDOW_TOKENS = 4_096  # Ollama's default
@@ -29,6 +30,10 @@ FIELDS = frozenset(
 )
 
 
+# Groq, and OpenRouter in its `top_provider`; gateways.
+REPLY_FIELDS = frozenset({"max_completion_tokens", "max_output_tokens"})
+
+
 @dataclass(slots=True, kw_only=True)
 class ContextWindows:
     """Context windows of one endpoint's models. `configured` is the operator's setting for every model."""
@@ -36,12 +41,15 @@ class ContextWindows:
     base_url: str
     configured: int | None = None
     _reported: dict[str, int] = field(default_factory=dict, init=False)
+    _replies: dict[str, int] = field(default_factory=dict, init=False)
 
     def learn(self, listed: Iterable[tuple[str, object]]) -> None:
         """Save the windows that the endpoint reports; models without one are skipped."""
         for name, metadata in listed:
             if window := reported_window(metadata):
                 self._reported[name] = window
+            if longest := min(_find_sizes(metadata, REPLY_FIELDS, MAX_DEPTH), default=None):
+                self._replies[name] = longest
 
     def of(self, model: str) -> int:
         """The model's context window in tokens; a low default if it is unknown."""
@@ -54,6 +62,14 @@ class ContextWindows:
             or guess
         )
 
+    def max_reply(self, model: str) -> int | None:
+        """The model's longest reply in tokens, by the endpoint or by a list; None if it is unknown.
+
+        The list holds for hosted models: a local server of the same model may allow less.
+        """
+        listed = None if is_loopback(self.base_url) else listed_max_reply(model)
+        return self._replies.get(model) or listed
+
 
 def models_with_metadata(listed: object) -> Iterator[tuple[str, object]]:
     """Names of the listed models, with the metadata that the SDK did not parse."""
@@ -65,7 +81,7 @@ def models_with_metadata(listed: object) -> Iterator[tuple[str, object]]:
 
 def reported_window(metadata: object) -> int | None:
     """The smallest window in the metadata, since an endpoint may serve less than the model supports; or None."""
-    return min(_find_windows(metadata, MAX_DEPTH), default=None)
+    return min(_find_sizes(metadata, FIELDS, MAX_DEPTH), default=None)
 
 
 def listed_window(model: str, base_url: str, *, is_local: bool) -> int | None:
@@ -76,11 +92,11 @@ def listed_window(model: str, base_url: str, *, is_local: bool) -> int | None:
     return None
 
 
-def _find_windows(metadata: object, depth: int) -> Iterator[int]:
+def _find_sizes(metadata: object, names: frozenset[str], depth: int) -> Iterator[int]:
     if not isinstance(metadata, Mapping) or depth == 0:
         return
     for name, value in metadata.items():
-        if name in FIELDS and isinstance(value, int) and MIN_WINDOW_TOKENS <= value <= MAX_WINDOW_TOKENS:
+        if name in names and isinstance(value, int) and MIN_WINDOW_TOKENS <= value <= MAX_WINDOW_TOKENS:
             yield value
         else:
-            yield from _find_windows(value, depth - 1)
+            yield from _find_sizes(value, names, depth - 1)

@@ -93,6 +93,9 @@ class LocalModel:
         running = _result(self._starting)
         return running.model.window(self.default_model) if running else self._context
 
+    def max_reply(self, model: str) -> int | None:
+        return None
+
     def price(self, usage: Usage, model: str) -> Decimal | None:
         return FREE
 

@@ -16,17 +16,24 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 OPENAI_URL = "https://api.openai.com/v1"
+STALL_SECONDS = 60.0
 
 
 @dataclass(slots=True, kw_only=True)
 class OpenAIEndpoint:
-    """Base of what uses it. `seconds` is the timeout of a request, `max_reply_bytes` the size limit of its response."""
+    """Base of what uses an endpoint.
+
+    `seconds`: the timeout of a request, or of a streamed response until it begins.
+    `stall_seconds`: how long a streamed response may be silent; None is a minute, and `seconds` on this machine.
+    `max_reply_bytes`: the size limit of a response.
+    """
 
     base_url: str = OPENAI_URL
     api_key: str = field(default="", repr=False)
     prices: Prices = field(default_factory=lambda: Prices({}))
     seconds: float = 120
     max_reply_bytes: int = MAX_CHAT_BYTES
+    stall_seconds: float | None = None
     clock: Clock = field(default_factory=SystemClock)
     _client: "AsyncOpenAI | None" = field(default=None, init=False, repr=False)
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
@@ -66,12 +73,14 @@ class OpenAIEndpoint:
         from agent_core.providers.llm.openai_http import LimitedClient
 
         is_proxied = not is_loopback(self.base_url)
+        # A model on this machine may read a long prompt for minutes before its first word.
+        stall_seconds = self.stall_seconds or (STALL_SECONDS if is_proxied else self.seconds)
         client = AsyncOpenAI(
             api_key=self.api_key or "none",
             base_url=self.base_url,
             max_retries=0,
             timeout=self.seconds,
-            http_client=LimitedClient(self.max_reply_bytes, trust_env=is_proxied),
+            http_client=LimitedClient(self.max_reply_bytes, stall_seconds, trust_env=is_proxied),
         )
         _ = client.chat.completions, client.models, client.embeddings  # lazily imported submodules
         return client

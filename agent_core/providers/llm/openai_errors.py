@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from agent_core.errors import ModelError, ModelRefused, ModelUnavailable
 from agent_core.providers.limited_replies import ReplyTooLong
+from agent_core.providers.llm.openai_completion import BrokenOff
 
 if TYPE_CHECKING:
     from openai import APIStatusError
@@ -37,14 +38,19 @@ def sdk_errors() -> tuple[type[Exception], ...]:
     """Exceptions that a call through the SDK may raise."""
     from openai import OpenAIError
 
-    return OpenAIError, ReplyTooLong, TimeoutError, ValueError
+    return OpenAIError, BrokenOff, ReplyTooLong, TimeoutError, ValueError
 
 
 def to_model_error(
     error: Exception, *, host: str, model: str, secret: str, now: datetime, ability: Ability
 ) -> ModelError:
     """The ModelError for an error of the SDK or a timeout."""
-    from openai import APIConnectionError, APIStatusError, APITimeoutError  # loaded by now: it raised the error
+    from openai import (
+        APIConnectionError,
+        APIError,
+        APIStatusError,
+        APITimeoutError,
+    )  # loaded by now: it raised the error
 
     match error:
         case TimeoutError() | APITimeoutError():
@@ -54,6 +60,8 @@ def to_model_error(
                 f"{host} sent more than {most:,} bytes as one reply, so it was not read. Check {ability.address} and "
                 f"{ability.model}, then resume."
             )
+        case BrokenOff():
+            return ModelUnavailable(f"{host} broke off in the middle of its reply.")
         case APIConnectionError():
             return ModelUnavailable(f"{host} cannot be reached ({type(error.__cause__ or error).__name__}).")
         case APIStatusError():
@@ -61,6 +69,8 @@ def to_model_error(
             if error.status_code == 404:
                 return ModelRefused(_not_found(message, host, model, ability))
             return _by_status(error, message, host=host, model=model, now=now, key_setting=ability.key)
+        case APIError() if message := message_in(error.body):
+            return ModelUnavailable(f"{host} broke off its reply: {redact_and_shorten(message, secret)}")
         case _:
             return ModelUnavailable(f"{host} gave an answer that cannot be read ({type(error).__name__}).")
 

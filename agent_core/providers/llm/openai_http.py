@@ -1,25 +1,53 @@
-"""HTTP client for the OpenAI SDK with a limit on the size of responses."""
+"""HTTP client for the OpenAI SDK with a limit on the size of responses, and on the silence within a stream."""
 
+import asyncio
+from collections.abc import AsyncIterator
 from typing import Any
 
+from httpx2 import AsyncByteStream
 from openai import DefaultAsyncHttpxClient
 
-from agent_core.providers.limited_replies import join_limited
+from agent_core.providers.limited_replies import ReplyTooLong, join_limited
 
 ENCODING_HEADERS = ("content-encoding", "content-length", "transfer-encoding")
+
+
+class LimitedStream(AsyncByteStream):
+    """The bytes of a response as they come: at most `max_bytes`, and no silence of more than `stall_seconds`."""
+
+    def __init__(self, stream: Any, max_bytes: int, stall_seconds: float) -> None:
+        self._stream, self._max_bytes, self._stall_seconds = stream, max_bytes, stall_seconds
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        """Raise ReplyTooLong or TimeoutError."""
+        size, parts = 0, aiter(self._stream)
+        while True:
+            async with asyncio.timeout(self._stall_seconds):
+                try:
+                    part = await anext(parts)
+                except StopAsyncIteration:
+                    return
+            size += len(part)
+            if size > self._max_bytes:
+                raise ReplyTooLong(self._max_bytes)
+            yield part
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
 
 
 class LimitedClient(DefaultAsyncHttpxClient):
     """The SDK's HTTP client; reads at most `max_reply_bytes` of a response, counted after decompression."""
 
-    def __init__(self, max_reply_bytes: int, **options: Any) -> None:
+    def __init__(self, max_reply_bytes: int, stall_seconds: float, **options: Any) -> None:
         super().__init__(**options)
-        self._max_reply_bytes = max_reply_bytes
+        self._max_reply_bytes, self._stall_seconds = max_reply_bytes, stall_seconds
 
     async def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
         """Send the request; raise ReplyTooLong."""
         response = await super().send(request, stream=True, **options)
         if stream:
+            response.stream = LimitedStream(response.stream, self._max_reply_bytes, self._stall_seconds)
             return response
         try:
             body = await join_limited(response.aiter_bytes(), self._max_reply_bytes)

@@ -1,7 +1,7 @@
 """Language models behind OpenAI-compatible endpoints (chat completions).
 
-Unsupported parameters (JSON Schema, `max_completion_tokens`, temperature) are detected by the endpoint's error and
-remembered for each model.
+Unsupported parameters (JSON Schema, `max_completion_tokens`, temperature, streaming) are detected by the endpoint's
+error or by a reply that ignores them, and remembered for each model, across restarts too.
 """
 
 import asyncio
@@ -9,59 +9,27 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any, Literal, Self, cast
+from pathlib import Path
+from typing import Any
 
 from agent_core.errors import ModelError, ModelRefused
 from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import Usage
 from agent_core.ports.models import CallOptions, TokenCounter
+from agent_core.providers.limited_replies import MAX_CHAT_BYTES
 from agent_core.providers.llm.context_windows import ContextWindows, models_with_metadata
+from agent_core.providers.llm.learned_dialects import LearnedDialects
 from agent_core.providers.llm.openai_client import OpenAIEndpoint
+from agent_core.providers.llm.openai_completion import Completion
+from agent_core.providers.llm.openai_dialect import Dialect
 from agent_core.providers.llm.openai_errors import CHAT, Ability, error_text, sdk_errors
+from agent_core.providers.llm.openai_stream import receive_stream
 from agent_core.providers.llm.token_estimates import EstimatedTokens
 
 DEFAULT_MODEL = "gpt-5.4-mini"
 LISTING_TIMEOUT_SECONDS = 10
-
-Format = Literal["json_schema", "json_object", "none"]
-FALLBACK_FORMAT: Mapping[Format, Format] = {"json_schema": "json_object", "json_object": "none"}
-FORMAT_WORDS = ("response_format", "json_schema", "json_object", "json mode", "structured output", "grammar")
-TOO_LONG_WORDS = ("context", "too large", "too long")
 DIALECT_STATUSES = (400, 422, 500, 501)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dialect:
-    """Which parameters an endpoint supports for a model."""
-
-    format: Format = "json_schema"
-    limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
-    temperature: bool = True
-
-    def adapt(self, complaint: str) -> Self | None:
-        """The dialect to try next; None if the error is not about a parameter."""
-        if self.format != "none" and any(word in complaint for word in FORMAT_WORDS):
-            return replace(self, format=FALLBACK_FORMAT[self.format])
-        if self.limit in complaint and not any(word in complaint for word in TOO_LONG_WORDS):
-            other: Literal["max_tokens", "max_completion_tokens"] = (
-                "max_tokens" if self.limit == "max_completion_tokens" else "max_completion_tokens"
-            )
-            return replace(self, limit=other)
-        if self.temperature and "temperature" in complaint:
-            return replace(self, temperature=False)
-        return None
-
-    def parameters(self, options: CallOptions, temperature: float | None) -> dict[str, object]:
-        """The request parameters besides model and messages."""
-        parameters: dict[str, object] = {self.limit: options.max_tokens}
-        if temperature is not None and self.temperature:
-            parameters["temperature"] = temperature
-        if options.schema is not None and self.format == "json_schema":
-            named_schema = {"name": "turn", "schema": options.schema, "strict": False}
-            parameters["response_format"] = {"type": "json_schema", "json_schema": named_schema}
-        elif options.schema is not None and self.format == "json_object":
-            parameters["response_format"] = {"type": "json_object"}
-        return parameters
+OPENAI = Dialect(limit="max_completion_tokens", cache_key=True)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -69,8 +37,8 @@ class OpenAIModel(OpenAIEndpoint):
     """Implements `LanguageModel`. `prepare` or the first call loads the SDK and sends the first request.
 
     `model`: the default model; if "", the model that the endpoint lists if it lists exactly one, else DEFAULT_MODEL.
-    `context`: the operator's context window for every model.
-    `seconds`: the timeout of a call.
+    `context`, `reply_limit`: the operator's context window and longest reply for every model.
+    `learned`: a file that keeps what each model was found to understand.
     `ability`: names of settings, for error messages.
     """
 
@@ -79,12 +47,17 @@ class OpenAIModel(OpenAIEndpoint):
     context: int | None = None
     ability: Ability = CHAT
     tokens: TokenCounter = field(default_factory=EstimatedTokens)
-    _dialects: dict[str, Dialect] = field(default_factory=dict, init=False, repr=False)
+    learned: Path | None = None
+    streams: bool = True
+    reply_limit: int | None = None
+    _dialects: LearnedDialects = field(init=False, repr=False)
     _windows: ContextWindows = field(init=False, repr=False)
     _has_listed_models: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._windows = ContextWindows(base_url=self.base_url, configured=self.context)
+        first = replace(OPENAI if self.is_openai else Dialect(), stream=self.streams)
+        self._dialects = LearnedDialects(self.learned, self.base_url, first, self.clock)
 
     @property
     def label(self) -> str:
@@ -104,45 +77,69 @@ class OpenAIModel(OpenAIEndpoint):
     async def complete(self, messages: Sequence[Message], options: CallOptions) -> Reply:
         name = await self._pick_model(options.model)
         chat_messages = [{"role": message.role, "content": message.content} for message in merge_same_role(messages)]
+        if self.temperature is not None:
+            options = replace(options, temperature=self.temperature)
         answer = await self._request({"model": name, "messages": chat_messages}, options)
         with suppress(ModelError):
             await self._learn_windows()
         self._has_listed_models = True
-        return self._read(answer, messages)
+        reply = answer.reply(self.tokens.count, [message.content for message in messages])
+        dialect = self._dialects.of(name)
+        if options.schema is not None and answer.ignores(dialect.format):
+            await self._dialects.learn(name, dialect.with_next_format())
+        return reply
 
     def window(self, model: str) -> int:
         """Context window: the operator's, the endpoint's, the price list's, or a low default."""
         default = DEFAULT_MODEL if self.is_openai else ""
         return self._windows.of(model or self.model or default)
 
+    def max_reply(self, model: str) -> int | None:
+        """The longest reply in tokens: the operator's, the endpoint's, or the list's."""
+        name = model or self.model or (DEFAULT_MODEL if self.is_openai else "")
+        return self.reply_limit or self._dialects.of(name).max_reply or self._windows.max_reply(name)
+
     def price(self, usage: Usage, model: str) -> Decimal | None:
+        """US dollars, or None if no price is known."""
         return self.prices.of(usage, model or self.model or DEFAULT_MODEL)
 
-    async def _request(self, request: dict[str, object], options: CallOptions) -> object:
-        name, temperature = str(request["model"]), options.temperature if self.temperature is None else self.temperature
-        dialect = self._dialects.get(name) or self._first_dialect()
-        client, tried = await self.client(), {dialect}
+    async def _request(self, request: dict[str, object], options: CallOptions) -> Completion:
+        name = str(request["model"])
+        known = dialect = self._dialects.of(name)
+        tried = {dialect}
         while True:
-            parameters: Any = request | dialect.parameters(options, temperature)
             try:
-                async with asyncio.timeout(self.seconds):
-                    answer = await client.chat.completions.create(**parameters)
+                answer = await self._send(request | dialect.parameters(options), options)
             except sdk_errors() as error:
-                other = self._next_dialect(error, dialect)
+                other = self._next_dialect(error, dialect, options)
                 if other is None or other in tried:
                     raise self.model_error(error, name, self.ability) from None
             else:
-                self._dialects[name] = dialect
+                if dialect != known:
+                    await self._dialects.learn(name, dialect)
                 return answer
             dialect = other
             tried.add(dialect)
 
-    def _next_dialect(self, error: Exception, dialect: Dialect) -> Dialect | None:
-        status = getattr(error, "status_code", 0)
-        return dialect.adapt(error_text(error)) if status in DIALECT_STATUSES else None
+    async def _send(self, parameters: Mapping[str, Any], options: CallOptions) -> Completion:
+        """Send one request; raise what the SDK raises, BrokenOff, or ModelRefused for what is no completion."""
+        client = await self.client()
+        if not parameters.get("stream"):
+            async with asyncio.timeout(self.seconds):
+                completion = await client.chat.completions.create(**parameters)
+            answer = Completion.of(completion) if hasattr(completion, "choices") else None
+        else:
+            async with asyncio.timeout(self.seconds):
+                response = await client.chat.completions.with_raw_response.create(**parameters)
+            answer = await receive_stream(response, options.report, MAX_CHAT_BYTES)
+        if answer is None:
+            address = self.ability.address
+            raise ModelRefused(f"{self.host} did not answer as a model does: check {address}, usually …/v1.")
+        return answer
 
-    def _first_dialect(self) -> Dialect:
-        return Dialect(limit="max_completion_tokens" if self.is_openai else "max_tokens")
+    def _next_dialect(self, error: Exception, dialect: Dialect, options: CallOptions) -> Dialect | None:
+        status = getattr(error, "status_code", 0)
+        return dialect.adapt(error_text(error), options) if status in DIALECT_STATUSES else None
 
     async def _pick_model(self, model: str) -> str:
         if not (model or self.model):
@@ -169,38 +166,6 @@ class OpenAIModel(OpenAIEndpoint):
         listed = tuple(models_with_metadata(getattr(page, "data", None)))
         self._windows.learn(listed)
         return tuple(name for name, _ in listed)
-
-    def _read(self, answer: object, messages: Sequence[Message]) -> Reply:
-        if not hasattr(answer, "choices"):
-            address = self.ability.address
-            raise ModelRefused(f"{self.host} did not answer as a model does: check {address}, usually …/v1.")
-        choices = cast("Any", answer).choices
-        text, reason = _text_and_reason(choices[0]) if choices else ("", "stop")
-        return Reply(text=text, usage=self._used(answer, messages, text), finish_reason=reason)
-
-    def _used(self, answer: object, messages: Sequence[Message], text: str) -> Usage:
-        usage = getattr(answer, "usage", None)
-        prompt, completion = _token_count(usage, "prompt_tokens"), _token_count(usage, "completion_tokens")
-        if prompt is None:
-            prompt = sum(self.tokens.count(each.content) for each in messages)
-        cached = _token_count(getattr(usage, "prompt_tokens_details", None), "cached_tokens") or 0
-        return Usage(
-            prompt=prompt,
-            cached=min(cached, prompt),
-            completion=self.tokens.count(text) if completion is None else completion,
-        )
-
-
-def _token_count(usage: object, name: str) -> int | None:
-    """A token count; None if the endpoint reports none or an invalid one."""
-    count = getattr(usage, name, None)
-    return count if isinstance(count, int) and not isinstance(count, bool) and count >= 0 else None
-
-
-def _text_and_reason(choice: Any) -> tuple[str, str]:
-    content = getattr(getattr(choice, "message", None), "content", None)
-    reason = getattr(choice, "finish_reason", None)
-    return content if isinstance(content, str) else "", reason if isinstance(reason, str) else "stop"
 
 
 def merge_same_role(messages: Sequence[Message]) -> list[Message]:

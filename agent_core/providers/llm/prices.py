@@ -45,7 +45,10 @@ class Prices:
     def of(self, usage: Usage, model: str) -> Decimal | None:
         """US dollars, or None if no price is known. Overrides have no discount for cached tokens."""
         cached = min(usage.cached, usage.prompt)
+        written = min(usage.cache_written, usage.prompt - cached)
         units = {"input_tokens": usage.prompt, "cache_read_tokens": cached, "output_tokens": usage.completion}
+        if written:
+            units["cache_write_tokens"] = written
         return self.of_units(units, model)
 
     def of_units(self, units: Mapping[str, int], model: str) -> Decimal | None:

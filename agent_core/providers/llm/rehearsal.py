@@ -67,6 +67,9 @@ class RehearsalModel:
     def window(self, model: str) -> int:
         return WINDOW_TOKENS
 
+    def max_reply(self, model: str) -> int | None:
+        return None
+
     def price(self, usage: Usage, model: str) -> Decimal | None:
         return FREE
 

@@ -54,7 +54,7 @@ async def test_each_failed_try_is_announced_with_the_time_of_the_next() -> None:
     async with passing_time(stage):
         agent = await run_agent(stage.core, DRAFT, approve, notify=notices.append)
     assert agent.status.kind == "finished"
-    expected = "Clerk cannot reach the model: The endpoint does not answer. Next try: 09:00:"
+    expected = "Clerk cannot reach the model: The endpoint does not answer. Next try: 09:0"
     assert [notice.startswith(expected) for notice in notices] == [True, True]
     assert len(set(notices)) == 2
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 import signal
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
@@ -23,6 +24,8 @@ from agent_core.model.command import CommandCall, Proposal, RiskClass, Thoughts
 from agent_core.model.decision import Approval, Approve
 from agent_core.model.draft import DEFAULT_ROLE, AgentDraft
 from agent_core.model.ids import AgentId
+from agent_core.model.messages import Message, Reply
+from agent_core.ports.models import CallOptions
 from agent_core.testing.examples import NOON, a_turn, an_agent, keep
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
@@ -478,7 +481,7 @@ class OfEach(ScriptedModel):
         super().__init__()
         self.by_name = {name: deque(said) for name, said in replies.items()}
 
-    async def complete(self, messages: Any, options: Any) -> Any:
+    async def complete(self, messages: Sequence[Message], options: CallOptions) -> Reply:
         self.say(
             next(said for name, said in self.by_name.items() if f"You are {name}:" in messages[0].content).popleft()
         )

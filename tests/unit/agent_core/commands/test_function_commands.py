@@ -59,7 +59,7 @@ async def test_the_fast_model_is_asked_to_be_the_function_and_its_call_is_paid()
     assert "def analyze_code(code: str) -> list[str]" in system.content
     assert user.content == f"code:\n```\n{CODE}\n```"
     assert desk.model.models == ["fast-1"]
-    assert desk.model.schemas == [None]
+    assert [each.schema for each in desk.model.options] == [None]
     assert list(desk.tracker.spent) == ["function"]
     assert desk.tracker.total.cost == Decimal("0.01")
 

@@ -24,8 +24,8 @@ from agent_core.model.turn import Turn
 from agent_core.model.usage import Usage
 from agent_core.prompt.packing import TOKENS_PER_PROMPT, Situation, TokenRoom
 from agent_core.prompt.profiles import profile_for
-from agent_core.prompt.small_model import instructions, objection, pack
-from agent_core.prompt.small_model_commands import MAX_OFFERED_COMMANDS, add_bounds, schema, select_commands
+from agent_core.prompt.small_model import instructions, pack
+from agent_core.prompt.small_model_commands import MAX_OFFERED_COMMANDS, add_bounds, objection, schema, select_commands
 from agent_core.providers.llm.tokenizer_files import ENCODINGS, build_encoding, read_encoding
 from agent_core.providers.web.web_search import MetaSearch
 from agent_core.replies.reply_parser import parse
@@ -162,7 +162,13 @@ characters.
 5. list_files {}: done. a.txt
 b.txt
 
-It is Saturday, 14 March 2026, 12:00 UTC."""
+Your files hold now:
+- a.txt (1 line, 30 words): "hello hello hello hello hello hello hello hello hello hello hello hello hello hello \
+hello hello hello hello hello hello hello hello hello hello hello hello hello hello hello hello "
+
+Already done, do not do it again: list_files {}
+
+Still to write: hello.txt. """
     )
     assert told.endswith("What is the next single command? Reply with one JSON object.")
 
@@ -356,7 +362,7 @@ async def test_an_agent_with_a_small_model_works_by_the_compact_profile_to_the_e
     agent = await stage.wait_until_settled(agent)
     assert (await stage.turn(agent)).call.name == "task_complete"
     assert "write_to_file has just succeeded" in stage.script.prompts[3][-1].content
-    assert set(stage.script.temperatures) == {0.2}
+    assert {each.temperature for each in stage.script.options} == {0.2}
     assert agent.digest == Digest()
 
 

@@ -13,8 +13,9 @@ from agent_core.errors import ModelError, ModelRefused, ModelUnavailable
 from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import Usage
 from agent_core.ports.models import CallOptions
+from agent_core.providers.llm.openai_dialect import Dialect
 from agent_core.providers.llm.openai_errors import CHAT
-from agent_core.providers.llm.openai_model import DEFAULT_MODEL, Dialect, OpenAIModel, merge_same_role
+from agent_core.providers.llm.openai_model import DEFAULT_MODEL, OpenAIModel, merge_same_role
 from agent_core.testing.clock import FakeClock
 from tests.standins.openai import CutsOff, Fails, Hangs, OpenAIStandIn, Says, SaysPlain, openai_standin
 
@@ -54,6 +55,11 @@ async def ask(model: OpenAIModel, name: str = "gpt-test") -> Reply:
     return await model.complete(PROMPT, CallOptions(schema=SCHEMA, model=name, max_tokens=500))
 
 
+def way_of(body: dict[str, Any]) -> str | None:
+    """How a request asked for JSON."""
+    return "tool" if "tools" in body else body.get("response_format", {}).get("type")
+
+
 async def test_a_completion_is_asked_for_with_schema_and_limit(endpoint: Endpoint) -> None:
     await ask(endpoint.model())
     assert endpoint.standin.completions == [
@@ -65,6 +71,8 @@ async def test_a_completion_is_asked_for_with_schema_and_limit(endpoint: Endpoin
                 "type": "json_schema",
                 "json_schema": {"name": "turn", "schema": SCHEMA, "strict": False},
             },
+            "stream": True,
+            "stream_options": {"include_usage": True},
         }
     ]
     assert endpoint.standin.requests[0].headers["Authorization"] == f"Bearer {KEY}"
@@ -109,8 +117,10 @@ async def test_no_schema_asks_for_no_format(endpoint: Endpoint) -> None:
 @pytest.mark.parametrize(
     ("refused", "formats"),
     [
-        ({"json_schema"}, ["json_schema", "json_object", "json_object"]),
-        ({"json_schema", "json_object"}, ["json_schema", "json_object", None, None]),
+        ({"json_schema"}, ["json_schema", "tool", "tool"]),
+        ({"json_schema", "tools"}, ["json_schema", "tool", "json_object", "json_object"]),
+        ({"json_schema", "tool_choice"}, ["json_schema", "tool", "json_object", "json_object"]),
+        ({"json_schema", "tools", "json_object"}, ["json_schema", "tool", "json_object", None, None]),
     ],
 )
 async def test_a_format_that_is_refused_is_not_asked_for_again(
@@ -120,8 +130,7 @@ async def test_a_format_that_is_refused_is_not_asked_for_again(
     model = endpoint.model()
     await ask(model)
     await ask(model)
-    asked = [body.get("response_format", {}).get("type") for body in endpoint.standin.completions]
-    assert asked == formats
+    assert [way_of(body) for body in endpoint.standin.completions] == formats
 
 
 async def test_what_one_model_refuses_is_still_asked_of_another(endpoint: Endpoint) -> None:
@@ -164,7 +173,7 @@ async def test_the_operators_temperature_goes_before_the_callers(endpoint: Endpo
 
 
 def test_openai_itself_is_given_the_newer_limit() -> None:
-    assert OpenAIModel()._first_dialect() == Dialect(limit="max_completion_tokens")
+    assert OpenAIModel()._dialects.of("any") == Dialect(limit="max_completion_tokens", cache_key=True)
 
 
 async def test_a_prompt_that_is_too_long_is_refused_in_the_endpoints_words(endpoint: Endpoint) -> None:

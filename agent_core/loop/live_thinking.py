@@ -1,0 +1,99 @@
+"""Tells people what a model is doing while they wait for its reply: for how long, how much, and what it writes."""
+
+import asyncio
+import logging
+import re
+from collections.abc import Awaitable
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from agent_core.errors import DatabaseAway, NotFound, Superseded, SurfaceError
+from agent_core.loop.claim import AgentClaim
+from agent_core.loop.outcome import Outcome
+from agent_core.model.agent import Agent, Thinking
+from agent_core.model.lines import one_line
+from agent_core.ports.clock import Clock
+from agent_core.ports.database import UnitOfWork
+from agent_core.ports.models import ModelProgress
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+INTERVAL_SECONDS = 5.0  # a reply that comes sooner needs no line; Slack and Discord allow about one edit a second
+CHARACTERS_PER_TOKEN = 4
+MAX_NAME_CHARACTERS = 60
+# What a reply in JSON says of its command, as far as it has come; plain names only, since nothing was checked yet.
+COMMAND_NAME = re.compile(r'"name"\s*:\s*"([A-Za-z_][\w.-]{0,79})"')
+FILENAME = re.compile(r'"(?:filename|path|directory)"\s*:\s*"([\w./ -]{1,200})"')
+
+
+@dataclass(slots=True, kw_only=True)
+class LiveThinking:
+    """Accompanies one model call, and saves a line on it in the agent's status every few seconds."""
+
+    claim: AgentClaim
+    clock: Clock
+    progress: ModelProgress | None = None
+
+    def report(self, progress: ModelProgress) -> None:
+        """Take note of the reply so far."""
+        self.progress = progress
+
+    async def run(self, thinking: Awaitable[T]) -> T:
+        """Await the thinking; a save in progress ends first, so that no line comes after the proposal."""
+        updates = asyncio.create_task(self._update_periodically())
+        try:
+            return await thinking
+        finally:
+            updates.cancel()
+            await asyncio.wait([updates])
+
+    async def _update_periodically(self) -> None:
+        begun = self.clock.now()
+        while True:
+            await self.clock.sleep(INTERVAL_SECONDS)
+            line = activity((self.clock.now() - begun).total_seconds(), self.progress)
+            saving = asyncio.create_task(self._save(line))
+            try:
+                await asyncio.shield(saving)
+            except (Superseded, NotFound):
+                return
+            except (DatabaseAway, SurfaceError) as fault:
+                logger.warning(
+                    "progress not shown", extra={"agent": self.claim.agent.id, "fault": type(fault).__name__}
+                )
+            except asyncio.CancelledError:
+                await asyncio.wait([saving])
+                raise
+
+    async def _save(self, line: str) -> None:
+        async def act(_work: UnitOfWork, agent: Agent) -> Outcome:
+            if not isinstance(agent.status, Thinking):
+                raise Superseded(agent.id)
+            return Outcome(agent=replace(agent, status=replace(agent.status, activity=line)))
+
+        outcome = await self.claim.save_and_present(act)
+        await self.claim.surface.status(outcome.agent)
+
+
+def activity(seconds: float, progress: ModelProgress | None) -> str:
+    """What a model does, in a few words; "" if only the time is known and it is short."""
+    parts = [f"for {_duration(seconds)}"]
+    if progress and progress.characters:
+        parts.append(f"about {progress.characters // CHARACTERS_PER_TOKEN + 1:,} tokens")
+    if progress and (written := _written(progress.written)):
+        parts.append(written)
+    return " · ".join(parts)
+
+
+def _written(text: str) -> str:
+    """The command that a reply writes, and its file; the model's words, on one line."""
+    name, filename = COMMAND_NAME.search(text), FILENAME.search(text)
+    if not name:
+        return "writing" if text.strip() else ""
+    return one_line(f"writing {name[1]}{f' {filename[1]}' if filename else ''}", MAX_NAME_CHARACTERS)
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

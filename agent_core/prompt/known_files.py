@@ -1,0 +1,103 @@
+"""What files hold now, as far as an agent's past turns tell, and which files its goals name.
+
+Small models do not see from "1. write_to_file: done" that a goal is reached, and write the same file again.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from agent_core.model.command import CommandCall
+from agent_core.model.lines import counted
+from agent_core.model.result import Succeeded
+from agent_core.model.turn import Turn
+from agent_core.prompt.history import truncate
+from agent_core.prompt.packing import Situation
+
+NAMED_FILE = re.compile(r"(?<![\w/.@-])((?:[\w-]+/)*[\w-]+\.(?!(?:com|org|net)\b)[A-Za-z][A-Za-z0-9]{0,4})(?![\w/])")
+MAX_SCANNED_CHARACTERS = 20_000
+MAX_NAMED = 20
+MAX_SHOWN_FILES = 6
+CUT_RESULT = re.compile(r"\n\([\d,]+ more characters; read on")
+
+
+def known_files(turns: Sequence[Turn]) -> Mapping[str, str]:
+    """The content of each file that these turns wrote or read as a whole, the last changed one last.
+
+    Programs may change any file, so nothing is known after one has run.
+    """
+    files: dict[str, str] = {}
+    for turn in turns:
+        if turn.result is None:
+            continue
+        if "execute" in turn.risks:
+            files.clear()
+        elif isinstance(turn.result, Succeeded):
+            _apply(turn, turn.result.output, files)
+    return files
+
+
+def named_files(texts: Iterable[str]) -> tuple[str, ...]:
+    """The files that goals or notes name, in order."""
+    joined = "\n".join(texts)[:MAX_SCANNED_CHARACTERS]
+    return tuple(dict.fromkeys(NAMED_FILE.findall(joined)))[:MAX_NAMED]
+
+
+def missing_files(situation: Situation) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The files that the goals name: those that are not known to exist, and those that are."""
+    files = known_files(situation.turns)
+    named = named_files(situation.agent.goals)
+    return tuple(name for name in named if name not in files), tuple(name for name in named if name in files)
+
+
+def files_text(situation: Situation, most: int) -> str:
+    """What the files that the agent changed or read hold now, as JSON strings, which show line ends."""
+    files = known_files(situation.turns)
+    if not (files and most):
+        return ""
+    shown = list(files.items())[-MAX_SHOWN_FILES:]
+    lines = [
+        f"- {name} ({counted(len(text.splitlines()), 'line')}, {counted(len(text.split()), 'word')}): "
+        f"{json.dumps(truncate(text, most // len(shown), 0), ensure_ascii=False)}"
+        for name, text in shown
+    ]
+    return "\n".join(("Your files hold now:", *lines))
+
+
+def question(situation: Situation) -> str:
+    """The last line: what is missing of the files that the goals name, and the request for a command."""
+    asked = "What is the next single command? Reply with one JSON object."
+    missing, present = missing_files(situation)
+    if missing:
+        return f"Still to write: {', '.join(missing)}. {asked}"
+    if present:
+        holds = "holds" if len(present) == 1 else "hold"
+        return f"If {' and '.join(present)} {holds} what the goal asks for, finish. {asked}"
+    return asked
+
+
+def adjust(situation: Situation, call: CommandCall) -> CommandCall:
+    """Begin appended text on a line of its own if the file's last line is not ended."""
+    text, before = call.arguments.get("text"), known_files(situation.turns).get(str(call.arguments.get("filename")), "")
+    if call.name != "append_to_file" or not isinstance(text, str) or not before or before.endswith("\n"):
+        return call
+    return call if text.startswith("\n") else replace(call, arguments={**call.arguments, "text": f"\n{text}"})
+
+
+def _apply(turn: Turn, output: str, files: dict[str, str]) -> None:
+    name, text = turn.call.arguments.get("filename"), turn.call.arguments.get("text")
+    if not isinstance(name, str):
+        return
+    before = files.pop(name, None)
+    match turn.call.name:
+        case "write_to_file" if isinstance(text, str):
+            files[name] = text
+        case "append_to_file" if isinstance(text, str):
+            is_new = turn.proposal.preview is not None and not turn.proposal.preview.basis
+            if before is not None or is_new:
+                files[name] = f"{before or ''}{text}"
+        case "read_file" if not (turn.call.arguments.get("start") or CUT_RESULT.search(output)):
+            files[name] = output
+        case _ if before is not None and "write" not in turn.risks:
+            files[name] = before

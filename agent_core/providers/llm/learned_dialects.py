@@ -1,0 +1,91 @@
+"""The dialects that endpoints were found to understand, by model, kept in a file across restarts."""
+
+import asyncio
+import hashlib
+import logging
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from agent_core.ports.clock import Clock
+from agent_core.providers.llm.openai_dialect import Dialect
+
+logger = logging.getLogger(__name__)
+
+LIFETIME = timedelta(days=30)  # after that an endpoint is asked again, which may understand more since
+MAX_ENTRIES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedDialect:
+    """An entry of the file: what was learned, and when."""
+
+    at: datetime
+    dialect: Dialect
+
+
+FILE = TypeAdapter(dict[str, LearnedDialect])
+
+
+@dataclass(slots=True)
+class LearnedDialects:
+    """Dialects of one endpoint's models; `first` is tried for a model that is not known.
+
+    Without a file nothing outlasts the process. A file that cannot be read or written is logged and not used.
+    """
+
+    file: Path | None
+    base_url: str
+    first: Dialect
+    clock: Clock
+    _known: dict[str, Dialect] | None = field(default=None, init=False, repr=False)
+
+    def of(self, model: str) -> Dialect:
+        """The dialect of a model."""
+        return self._loaded().get(model, self.first)
+
+    async def learn(self, model: str, dialect: Dialect) -> None:
+        """Keep the dialect of a model."""
+        self._loaded()[model] = dialect
+        if self.file is not None:
+            await asyncio.to_thread(self._write, self.file, model, dialect)
+
+    def _loaded(self) -> dict[str, Dialect]:
+        if self._known is None:
+            oldest, prefix = self.clock.now() - LIFETIME, self._key("")
+            self._known = {
+                key.removeprefix(prefix): entry.dialect
+                for key, entry in (read_entries(self.file) if self.file else {}).items()
+                if key.startswith(prefix) and entry.at > oldest
+            }
+        return self._known
+
+    def _write(self, file: Path, model: str, dialect: Dialect) -> None:
+        """Replace the file as a whole. Entries of other processes, saved at the same moment, may be lost."""
+        entries = read_entries(file) | {self._key(model): LearnedDialect(self.clock.now(), dialect)}
+        newest = sorted(entries.items(), key=lambda entry: entry[1].at)[-MAX_ENTRIES:]
+        try:
+            beside = file.with_name(f"{file.name}.new")
+            beside.write_bytes(FILE.dump_json(dict(newest), indent=1))
+            beside.replace(file)
+        except OSError as fault:
+            logger.warning("what a model understands was not saved", extra={"file": file.name, "why": fault.strerror})
+
+    def _key(self, model: str) -> str:
+        """The endpoint by a hash, since its URL may hold a password, and the model."""
+        return f"{hashlib.sha256(self.base_url.encode()).hexdigest()[:16]} {model}"
+
+
+def read_entries(file: Path) -> dict[str, LearnedDialect]:
+    """The entries of a file; none if it is missing or damaged."""
+    try:
+        return FILE.validate_json(file.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValidationError) as fault:
+        logger.warning(
+            "what models understand is learned again", extra={"file": file.name, "why": type(fault).__name__}
+        )
+        return {}

@@ -1,0 +1,54 @@
+"""Receives a streamed completion, and tells a stalled stream from a slow one."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import httpx2
+
+from agent_core.ports.models import ModelProgress
+from agent_core.providers.llm.openai_completion import BrokenOff, Completion, parse_completion
+
+EVENT_STREAM = "text/event-stream"
+
+
+async def receive_stream(
+    response: Any, report: Callable[[ModelProgress], None] | None, max_characters: int
+) -> Completion | None:
+    """Read a raw response of the SDK to its end; None if it is no completion.
+
+    An endpoint that does not stream answers with one JSON object, which is read as well. Raise BrokenOff if the stream
+    ends without a finish reason, and what the SDK raises. The response is closed in any case.
+    """
+    if EVENT_STREAM not in response.headers.get("content-type", ""):
+        return await _read_whole(response)
+    from openai import APIConnectionError  # loaded by now: it made the response
+
+    answer, stream = Completion(), response.parse()
+    try:
+        async for chunk in stream:
+            answer.add_chunk(chunk)
+            if report is not None:
+                report(answer.progress())
+            if answer.is_endless or answer.size > max_characters:
+                return answer
+    except APIConnectionError as error:
+        if isinstance(error.__cause__, httpx2.TransportError):
+            raise BrokenOff from None
+        raise
+    finally:
+        await stream.close()
+    if not answer.finish_reason:
+        raise BrokenOff
+    return answer
+
+
+async def _read_whole(response: Any) -> Completion | None:
+    try:
+        body = await response.http_response.aread()
+        completion = await asyncio.to_thread(parse_completion, body.decode(errors="replace"))
+    except httpx2.TransportError:
+        raise BrokenOff from None
+    except (ValueError, TypeError):
+        return None
+    return Completion.of(completion) if hasattr(completion, "choices") else None

@@ -1,0 +1,23 @@
+"""Reads native tool calls. Some models make them although they were asked for JSON."""
+
+from agent_core.errors import UnusableReply
+from agent_core.model.command import CommandCall, Thoughts
+from agent_core.model.messages import Reply
+from agent_core.replies.json_extraction import strict_object
+from agent_core.replies.json_values import require_numbers
+
+MAX_NAMED = 5
+
+
+def parse_tool_call(reply: Reply) -> tuple[Thoughts, CommandCall]:
+    """The reply's only tool call as a command, and its text as thoughts; raise UnusableReply for several calls."""
+    names = [call.name or "a tool without a name" for call in reply.tool_calls]
+    if len(names) > 1:
+        listed = ", ".join(names[:MAX_NAMED])
+        raise UnusableReply(f"it called {len(names)} tools at once ({listed}). Choose the one that comes first.")
+    (call,) = reply.tool_calls
+    arguments = strict_object(call.arguments.strip() or "{}")
+    if arguments is None or not call.name:
+        raise UnusableReply(f"it called {names[0]} with arguments that are no whole JSON object.")
+    require_numbers(arguments)
+    return Thoughts(text=reply.answer), CommandCall(call.name, arguments)

@@ -1,0 +1,121 @@
+"""A long thought: people see for how long the model thinks and what it writes, and Stop ends and bills it."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+import pytest
+
+from adapters.cards import status_text
+from agent_core.loop.live_thinking import INTERVAL_SECONDS, activity
+from agent_core.model.agent import Awaiting, Stopped, Thinking
+from agent_core.model.draft import AgentDraft
+from agent_core.model.ids import AgentId
+from agent_core.model.messages import Message, Reply
+from agent_core.model.usage import Usage
+from agent_core.ports.models import CallOptions, ModelProgress
+from agent_core.testing.examples import BEN
+from agent_core.testing.language_model import ScriptedModel, reply_text
+from agent_core.testing.stage import Stage
+from agent_core.testing.surface import RecordingSurface
+from tests.patience import PATIENCE_SECONDS
+
+WRITING = '{"command": {"name": "write_to_file", "args": {"filename": "report.md", "text": "Lo'
+DONE = reply_text("do_nothing")
+
+
+class StreamingModel(ScriptedModel):
+    """Waits for its replies, and a test may report parts of them."""
+
+    def price(self, usage: Usage, model: str) -> Decimal:
+        return Decimal(usage.completion) / 1_000_000
+
+    def __init__(self, *replies: str, **facts: Any) -> None:
+        super().__init__(*replies, **facts)
+        self.asked, self.ended = asyncio.Event(), asyncio.Event()
+
+    async def complete(self, messages: Sequence[Message], options: CallOptions) -> Reply:
+        self.asked.set()
+        try:
+            return await super().complete(messages, options)
+        finally:
+            self.ended.set()
+
+    def write(self, text: str, *, is_reasoning: bool = False) -> None:
+        report = self.options[-1].report
+        assert report
+        report(ModelProgress(characters=len(text), written="" if is_reasoning else text, is_reasoning=is_reasoning))
+
+
+def shows(agent_id: AgentId, text: str, surface: RecordingSurface) -> bool:
+    return agent_id in surface.agents and status_text(surface.agents[agent_id].status) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "progress", "text"),
+    [
+        (7.4, None, "for 7 s"),
+        (75, ModelProgress(characters=0, written=""), "for 1 min 15 s"),
+        (12, ModelProgress(characters=3_357, written="", is_reasoning=True), "for 12 s · about 840 tokens"),
+        (12, ModelProgress(characters=8, written='{"thoug'), "for 12 s · about 3 tokens · writing"),
+        (
+            12,
+            ModelProgress(characters=99, written=WRITING),
+            "for 12 s · about 25 tokens · writing write_to_file report.md",
+        ),
+        (
+            5,
+            ModelProgress(characters=4, written='{"name": "x", "filename": "a\u202eb"'),
+            "for 5 s · about 2 tokens · writing x",
+        ),
+    ],
+)
+def test_an_activity_is_told_in_a_few_words(seconds: float, progress: ModelProgress | None, text: str) -> None:
+    assert activity(seconds, progress) == text
+
+
+async def test_a_long_thought_is_told_every_few_seconds_and_not_after_the_proposal() -> None:
+    model = StreamingModel(waits=True)
+    stage = Stage(model=model)
+    agent = await stage.service.create(AgentDraft(name="Clerk", goals=("Write",)), stage.origin())
+    async with stage.run(), asyncio.timeout(PATIENCE_SECONDS):
+        await model.asked.wait()
+        for reasoning, text in (
+            (True, "thinking for 5 s · about 21 tokens"),
+            (False, "thinking for 10 s · about 21 tokens · writing write_to_file report.md"),
+        ):
+            model.write(WRITING, is_reasoning=reasoning)
+            await stage.fake_clock.until_sleeping(2)  # the sweep and the line
+            stage.fake_clock.advance(INTERVAL_SECONDS)
+            await stage.shown.until(partial(shows, agent.id, text))
+        model.say(DONE)
+        await stage.shown.until(partial(shows, agent.id, "waiting for a decision"))
+    assert (await stage.views.agent(agent.channel, agent.id)).status == Awaiting()
+
+
+async def test_stop_ends_a_thought_at_once_and_bills_what_was_received() -> None:
+    model = StreamingModel(waits=True)
+    stage = Stage(model=model)
+    agent = await stage.service.create(AgentDraft(name="Clerk", goals=("Write",)), stage.origin())
+    async with stage.run(), asyncio.timeout(PATIENCE_SECONDS):
+        await model.asked.wait()
+        model.write("word " * 600)
+        await stage.service.stop(agent.id, stage.origin(BEN))
+        await model.ended.wait()
+    stopped = await stage.views.agent(agent.channel, agent.id)
+    assert stopped.status == Stopped(BEN)
+    assert (stopped.usage.completion, stopped.budget.spent) == (1_001, Decimal("0.001001"))
+
+
+async def test_a_line_that_is_left_goes_before_the_model_is_asked() -> None:
+    model = StreamingModel(waits=True)
+    stage = Stage(model=model)
+    agent = await stage.service.create(AgentDraft(name="Clerk", goals=("Write",)), stage.origin())
+    async with stage.database.begin() as work:
+        work.agents.save(replace(await work.agents.locate(agent.id), status=Thinking(activity="for 9 s")))
+    async with stage.run(), asyncio.timeout(PATIENCE_SECONDS):
+        await model.asked.wait()
+        assert (await stage.views.agent(agent.channel, agent.id)).status == Thinking()

@@ -1,0 +1,170 @@
+"""Metered calls: room for reasoning, limits that a budget affords, and the cost of calls that do not end."""
+
+import asyncio
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from agent_core.errors import ModelUnavailable, OverBudget
+from agent_core.model.agent import ModelChoice
+from agent_core.model.messages import Message, Reply
+from agent_core.model.usage import FREE, Budget, Usage
+from agent_core.ports.models import CallOptions, ModelProgress
+from agent_core.prompt.model_client import (
+    DEFAULT_REPLY_TOKENS,
+    MIN_AFFORDABLE_TOKENS,
+    REASONING_TOKENS,
+    MeteredModel,
+    ModelRequest,
+)
+from agent_core.providers.llm.token_estimates import Estimates
+from agent_core.spending.spending_tracker import SpendingTracker
+from agent_core.testing.language_model import ScriptedModel
+
+PROMPT = (Message("system", "You are Ada."), Message("user", "Choose."))
+WINDOW = 400_000
+
+
+class PricedModel(ScriptedModel):
+    """Costs a dollar for each million tokens of a reply, and reports a part of it before it fails or waits."""
+
+    received = 0
+
+    def __init__(self, *replies: Reply | Exception | str, **facts: Any) -> None:
+        super().__init__(*replies, **facts)
+        self.begun = asyncio.Event()
+
+    def price(self, usage: Usage, model: str) -> Decimal | None:
+        return Decimal(usage.completion) / 1_000_000
+
+    async def complete(self, messages: Sequence[Message], options: CallOptions) -> Reply:
+        if self.received and options.report:
+            options.report(ModelProgress(characters=self.received, written=""))
+        self.begun.set()
+        return await super().complete(messages, options)
+
+
+def reasoned(text: str = "", *, tokens: int = 4_000, finish_reason: str = "length") -> Reply:
+    return Reply(text=text, usage=Usage(completion=tokens, reasoning=tokens), finish_reason=finish_reason)
+
+
+def metered(model: ScriptedModel, **settings: Any) -> MeteredModel:
+    return MeteredModel(model=model, tokens=Estimates(), **settings)
+
+
+def limits(model: ScriptedModel) -> list[int]:
+    return [each.max_tokens for each in model.options]
+
+
+async def ask(client: MeteredModel, tracker: SpendingTracker | None = None, **request: Any) -> Reply:
+    question = ModelRequest(**{"kind": "chat", "prompt": PROMPT, **request})
+    return await client.ask(question, ModelChoice(), tracker or SpendingTracker())
+
+
+async def test_a_model_may_answer_as_much_as_it_can() -> None:
+    model = ScriptedModel("a", "b", "c", window=WINDOW, max_reply=64_000)
+    small = ScriptedModel("a", window=16_000, max_reply=64_000)
+    unknown = ScriptedModel("a", window=WINDOW)
+    for each in (model, small, unknown):
+        await ask(metered(each))
+    assert [limits(each) for each in (model, small, unknown)] == [[64_000], [4_000], [DEFAULT_REPLY_TOKENS]]
+
+
+@pytest.mark.parametrize("cut", [reasoned(), reasoned('{"thoughts"'), reasoned(finish_reason="stop")])
+async def test_a_reply_without_room_besides_reasoning_gets_more_twice(cut: Reply) -> None:
+    model = ScriptedModel(cut, cut, "done", window=WINDOW)
+    tracker = SpendingTracker()
+    assert (await ask(metered(model), tracker)).text == "done"
+    assert limits(model) == [16_000, 32_000, 64_000]
+    assert tracker.total.reasoning == 8_000
+
+
+async def test_more_room_ends_at_the_models_maximum_and_after_two_tries() -> None:
+    model = ScriptedModel(*[reasoned()] * 3, window=60_000, max_reply=20_000)
+    assert (await ask(metered(model))).is_cut_by_reasoning
+    tireless = ScriptedModel(*[reasoned()] * 9, window=WINDOW)
+    await ask(metered(tireless))
+    assert (limits(model), len(tireless.options)) == ([15_000, 20_000], 3)
+
+
+async def test_more_room_never_exceeds_what_the_prompt_leaves_of_the_window() -> None:
+    model = ScriptedModel(*[reasoned()] * 3, window=10_000)
+    await ask(metered(model), prompt=(Message("user", "word " * 4_000),))
+    assert limits(model) == [2_500, 3_326]
+
+
+async def test_a_cut_reply_without_reasoning_is_given_as_it_is() -> None:
+    model = ScriptedModel(Reply(text="{", usage=Usage(completion=9), finish_reason="length"), window=WINDOW)
+    assert (await ask(metered(model))).text == "{"
+
+
+async def test_a_short_answer_has_room_for_reasoning_once_the_model_was_seen_to_reason() -> None:
+    model = ScriptedModel("a", reasoned("b", finish_reason="stop"), "c", window=WINDOW)
+    client = metered(model)
+    for _ in range(3):
+        await ask(client, max_tokens=1_000)
+    assert limits(model) == [1_000, 1_000, 1_000 + REASONING_TOKENS]
+
+
+async def test_a_reply_costs_at_most_half_of_what_is_left_of_a_budget() -> None:
+    model = PricedModel("a", "b", "c", window=WINDOW, max_reply=100_000)
+    client, tracker = metered(model), SpendingTracker(agent=Budget(limit=Decimal("0.10")))
+    await ask(client, tracker)
+    tracker.record("chat", Usage(cost=Decimal("0.09")))
+    await ask(client, tracker)
+    tracker.record("chat", Usage(cost=Decimal("0.007")))
+    with pytest.raises(OverBudget, match=r"next call may cost \$0\.004"):
+        await ask(client, tracker)
+    assert limits(model) == [50_000, 4_999]
+
+
+async def test_what_another_agent_reserves_is_not_left() -> None:
+    model = PricedModel("a", window=WINDOW, max_reply=100_000)
+    other = SpendingTracker(held=Decimal("0.08"))
+    tracker = SpendingTracker(channel=Budget(limit=Decimal("0.10")))
+    tracker.others = [other, tracker]
+    await ask(metered(model), tracker)
+    assert limits(model) == [10_000]
+    assert limits(model)[0] > MIN_AFFORDABLE_TOKENS
+
+
+async def test_efforts_are_the_agents_or_the_operators_for_each_kind_of_call() -> None:
+    model = ScriptedModel("a", "b", "c", window=WINDOW)
+    client = metered(model, fast_model="fast", effort="high", fast_effort="low")
+    await ask(client)
+    await ask(client, kind="summary")
+    own = ModelChoice(model="own", effort="minimal", cache_key="agent")
+    await client.ask(ModelRequest(kind="chat", prompt=PROMPT), own, SpendingTracker())
+    assert [(each.model, each.effort, each.cache_key) for each in model.options] == [
+        ("scripted", "high", ""),
+        ("fast", "low", ""),
+        ("own", "minimal", "agent"),
+    ]
+
+
+async def test_a_call_that_breaks_off_is_charged_for_what_was_received() -> None:
+    model, tracker = PricedModel(ModelUnavailable("It broke off."), window=WINDOW), SpendingTracker()
+    model.received = 3_000
+    with pytest.raises(ModelUnavailable):
+        await ask(metered(model), tracker)
+    assert (tracker.total.completion, tracker.total.cost) == (1_001, Decimal("0.001001"))
+
+
+async def test_a_cancelled_call_is_charged_for_what_was_received() -> None:
+    model, tracker = PricedModel(waits=True, window=WINDOW), SpendingTracker()
+    model.received = 3_000
+    call = asyncio.create_task(ask(metered(model), tracker))
+    await model.begun.wait()
+    call.cancel()
+    await asyncio.wait([call])
+    assert call.cancelled()
+    assert (tracker.total.completion, tracker.held) == (1_001, FREE)
+
+
+async def test_a_call_of_which_nothing_was_received_costs_nothing() -> None:
+    model, tracker = PricedModel(ModelUnavailable("Away."), window=WINDOW), SpendingTracker()
+    with pytest.raises(ModelUnavailable):
+        await ask(metered(model), tracker)
+    assert tracker.total == Usage()
