@@ -1,7 +1,7 @@
 """Buttons that only chat platforms have; `adapters.buttons` has the buttons of every surface."""
 
-from dataclasses import dataclass
-from typing import Literal, Self, TypeAlias
+from dataclasses import astuple, dataclass, fields
+from typing import ClassVar, Literal, Self, TypeAlias
 
 from adapters.buttons import foreign_button_error
 from agent_core.model.ids import AgentId
@@ -9,41 +9,43 @@ from agent_core.model.ids import AgentId
 ExtraVerb: TypeAlias = Literal["create", "change"]
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteButton:
-    """Deletes an agent, after a confirmation."""
+class JoinedButton:
+    """Base of dataclasses of texts. The text of a button is `kind` and the fields, joined by colons.
 
-    agent: AgentId
-    label = "Delete"
+    `verbs`: what the first of these may be.
+    """
+
+    __slots__ = ()
+    kind: ClassVar[tuple[str, ...]] = ()
+    verbs: ClassVar[tuple[str, ...]]
 
     def __str__(self) -> str:
-        return f"delete:{self.agent}"
+        return ":".join((*self.kind, *astuple(self)))  # type: ignore[call-overload]  # all are dataclasses
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parse the output of `str`; raise InvalidInput for any other text."""
-        verb, _, agent = text.partition(":")
-        if verb != "delete" or not agent:
+        """Parse the output of `str`; raise InvalidInput for any other text. The last field may contain colons."""
+        size = len(cls.kind) + len(fields(cls))  # type: ignore[arg-type]
+        parts = text.split(":", size - 1)
+        if parts[0] not in cls.verbs or len(parts) != size or not all(parts):
             raise foreign_button_error()
-        return cls(AgentId(agent))
+        return cls(*parts[len(cls.kind) :])
 
 
 @dataclass(frozen=True, slots=True)
-class UploadButton:
+class DeleteButton(JoinedButton):
+    """Deletes an agent, after a confirmation."""
+
+    agent: AgentId
+    kind = verbs = ("delete",)
+    label = "Delete"
+
+
+@dataclass(frozen=True, slots=True)
+class UploadButton(JoinedButton):
     """Uploads a file of an agent to its thread; `file` is its path, or a mark of it where a path may be too long."""
 
     agent: AgentId
     file: str
+    kind = verbs = ("upload",)
     label = "Upload"
-
-    def __str__(self) -> str:
-        return f"upload:{self.agent}:{self.file}"
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Parse the output of `str`; raise InvalidInput for any other text."""
-        verb, _, rest = text.partition(":")
-        agent, _, file = rest.partition(":")
-        if verb != "upload" or not agent or not file:
-            raise foreign_button_error()
-        return cls(AgentId(agent), file)

@@ -77,7 +77,6 @@ class LanguageModel(Protocol):
 
     def max_reply(self, model: str) -> int | None:
         """The most tokens that the model answers, reasoning included; None if unknown."""
-        ...
 
     def price(self, usage: Usage, model: str) -> Decimal | None:
         """Cost in US dollars, or None if no price is known."""

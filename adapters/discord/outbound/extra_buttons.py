@@ -3,10 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Self, cast, get_args
+from typing import get_args
 
-from adapters.buttons import foreign_button_error
-from adapters.chat.extra_buttons import ExtraVerb, UploadButton
+from adapters.chat.extra_buttons import ExtraVerb, JoinedButton, UploadButton
 from agent_core.model.files import FileEntry
 from agent_core.model.ids import AgentId
 
@@ -24,23 +23,13 @@ def file_of_button(button: UploadButton, entries: Iterable[FileEntry]) -> FileEn
 
 
 @dataclass(frozen=True, slots=True)
-class DiscordDraftButton:
+class DiscordDraftButton(JoinedButton):
     """Creates a drafted agent or opens it in the form; `key` is the draft's key in the process's store."""
 
     verb: ExtraVerb
     key: str
+    verbs = get_args(ExtraVerb)
 
     @property
     def label(self) -> str:
         return self.verb.capitalize()
-
-    def __str__(self) -> str:
-        return f"{self.verb}:{self.key}"
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Parse the output of `str`; raise InvalidInput for any other text."""
-        verb, _, key = text.partition(":")
-        if verb not in get_args(ExtraVerb) or not key:
-            raise foreign_button_error()
-        return cls(cast("ExtraVerb", verb), key)
