@@ -7,7 +7,7 @@ Schema, something that can be put before people. Run as a module, this file is t
 import json
 import signal
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -45,16 +45,20 @@ class Wire:
         async with ClientSession() as session, session.get(f"{self.server}/v1/models") as answer:
             return web.json_response(await answer.json(), status=answer.status)
 
-    async def complete(self, request: web.Request) -> web.Response:
-        """POST /v1/chat/completions."""
-        asked = await request.json()
+    async def complete(self, request: web.Request) -> web.StreamResponse:
+        """POST /v1/chat/completions: the answer as it comes, which is kept as a whole completion."""
+        asked, lines = await request.json(), []
         async with (
             ClientSession() as session,
             session.post(f"{self.server}/v1/chat/completions", json=asked) as answer,
         ):
-            said = await answer.json()
-        self.exchanges.append((answer.status, asked, said))
-        return web.json_response(said, status=answer.status)
+            passed = web.StreamResponse(status=answer.status, headers={"Content-Type": answer.content_type})
+            await passed.prepare(request)
+            async for line in answer.content:
+                lines.append(line.decode().strip().removeprefix("data: "))
+                await passed.write(line)
+        self.exchanges.append((answer.status, asked, joined(lines)))
+        return passed
 
 
 @pytest.fixture
@@ -99,6 +103,17 @@ async def asked_or_paused(ana: PageChat) -> PageCard | None:
         with suppress(TimeoutError):
             page = await ana.until(lambda page: page if "Approve ×N" in page or 'value="resume:' in page else None)
             return next((PageCard(ana, found["id"], found[0]) for found in ARTICLE.finditer(page)), None)
+
+
+def joined(lines: Sequence[str]) -> dict[str, Any]:
+    """The completion that the events of a stream make, or that the only line is."""
+    chunks = [json.loads(line) for line in lines if line.startswith("{")]
+    choices = [choice for chunk in chunks for choice in chunk.get("choices", ())]
+    if any("message" in choice for choice in choices):
+        return {"choices": choices}
+    content = "".join(choice["delta"].get("content") or "" for choice in choices)
+    reasons = [choice["finish_reason"] for choice in choices if choice.get("finish_reason")]
+    return {"choices": [{"finish_reason": reasons[-1] if reasons else "", "message": {"content": content}}]}
 
 
 def faults(asked: Mapping[str, Any], said: Mapping[str, Any]) -> list[str]:

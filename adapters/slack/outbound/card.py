@@ -79,8 +79,8 @@ def _head(card: Card) -> CardBlocks:
     state, is_cut = cut_parts(card.standing_parts, MAX_STATE, cut)
     runs = [run(cut(headline, MAX_HEADLINE), "bold")]
     if not any(button.verb == "approve" for button in card.buttons):
-        runs.append(run(f"\n{STATE_SIGNS[card.tone]} "))
-        runs += [run(part) if isinstance(part, str) else date_run(part) for part in state]
+        parts = (f"\n{STATE_SIGNS[card.tone]} {state[0]}", *state[1:])
+        runs += [run(part) if isinstance(part, str) else date_run(part) for part in parts]
     return CardBlocks([rich(line(*runs))], is_cut or not fits(headline, MAX_HEADLINE))
 
 

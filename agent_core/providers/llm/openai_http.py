@@ -9,6 +9,7 @@ from openai import DefaultAsyncHttpxClient
 
 from agent_core.providers.limited_replies import ReplyTooLong, join_limited
 
+PACKED_SHARE = 100  # of a stream that is compressed all the same: a line of it is unpacked as a whole
 ENCODING_HEADERS = ("content-encoding", "content-length", "transfer-encoding")
 
 
@@ -45,9 +46,13 @@ class LimitedClient(DefaultAsyncHttpxClient):
 
     async def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
         """Send the request; raise ReplyTooLong."""
+        if stream:
+            request.headers["Accept-Encoding"] = "identity"
         response = await super().send(request, stream=True, **options)
         if stream:
-            response.stream = LimitedStream(response.stream, self._max_reply_bytes, self._stall_seconds)
+            is_packed = "content-encoding" in response.headers
+            max_bytes = self._max_reply_bytes // PACKED_SHARE if is_packed else self._max_reply_bytes
+            response.stream = LimitedStream(response.stream, max_bytes, self._stall_seconds)
             return response
         try:
             body = await join_limited(response.aiter_bytes(), self._max_reply_bytes)

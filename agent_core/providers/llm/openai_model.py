@@ -28,6 +28,7 @@ from agent_core.providers.llm.token_estimates import EstimatedTokens
 
 DEFAULT_MODEL = "gpt-5.4-mini"
 LISTING_TIMEOUT_SECONDS = 10
+MAX_STREAM_SECONDS = 3_600
 DIALECT_STATUSES = (400, 422, 500, 501)
 OPENAI = Dialect(limit="max_completion_tokens", cache_key=True)
 
@@ -131,7 +132,8 @@ class OpenAIModel(OpenAIEndpoint):
         else:
             async with asyncio.timeout(self.seconds):
                 response = await client.chat.completions.with_raw_response.create(**parameters)
-            answer = await receive_stream(response, options.report, MAX_CHAT_BYTES)
+            async with asyncio.timeout(MAX_STREAM_SECONDS):
+                answer = await receive_stream(response, options.report, MAX_CHAT_BYTES)
         if answer is None:
             address = self.ability.address
             raise ModelRefused(f"{self.host} did not answer as a model does: check {address}, usually …/v1.")

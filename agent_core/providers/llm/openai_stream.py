@@ -7,13 +7,14 @@ from typing import Any
 import httpx2
 
 from agent_core.ports.models import ModelProgress
+from agent_core.providers.limited_replies import join_limited
 from agent_core.providers.llm.openai_completion import BrokenOff, Completion, parse_completion
 
 EVENT_STREAM = "text/event-stream"
 
 
 async def receive_stream(
-    response: Any, report: Callable[[ModelProgress], None] | None, max_characters: int
+    response: Any, report: Callable[[ModelProgress], None] | None, max_bytes: int
 ) -> Completion | None:
     """Read a raw response of the SDK to its end; None if it is no completion.
 
@@ -21,7 +22,7 @@ async def receive_stream(
     ends without a finish reason, and what the SDK raises. The response is closed in any case.
     """
     if EVENT_STREAM not in response.headers.get("content-type", ""):
-        return await _read_whole(response)
+        return await _read_whole(response, max_bytes)
     from openai import APIConnectionError  # loaded by now: it made the response
 
     answer, stream = Completion(), response.parse()
@@ -30,7 +31,7 @@ async def receive_stream(
             answer.add_chunk(chunk)
             if report is not None:
                 report(answer.progress())
-            if answer.is_endless or answer.size > max_characters:
+            if answer.is_endless or answer.size > max_bytes:
                 return answer
     except APIConnectionError as error:
         if isinstance(error.__cause__, httpx2.TransportError):
@@ -43,9 +44,9 @@ async def receive_stream(
     return answer
 
 
-async def _read_whole(response: Any) -> Completion | None:
+async def _read_whole(response: Any, max_bytes: int) -> Completion | None:
     try:
-        body = await response.http_response.aread()
+        body = await join_limited(response.http_response.aiter_bytes(), max_bytes)
         completion = await asyncio.to_thread(parse_completion, body.decode(errors="replace"))
     except httpx2.TransportError:
         raise BrokenOff from None
