@@ -214,11 +214,16 @@ class AgentLoop:
     ) -> AsyncIterator[SpendingTracker]:
         """Track the spending of one step; a step that Stop ends is charged for what it used until then."""
         with self.ledger.track(agent, own, channel) as tracker:
+            claim.tracker = tracker
             try:
                 yield tracker
             except asyncio.CancelledError:
-                await claim.charge(tracker.settle())
+                spent = tracker.settle()
+                if spent and not await claim.charge(spent):
+                    await self.ledger.save_spending(agent.channel, None, spent)
                 raise
+            finally:
+                claim.tracker = None
 
     async def _finish(
         self, claim: AgentClaim, turn_id: TurnId, result: Result, spent: Mapping[CallKind, Usage] = NOTHING_SPENT

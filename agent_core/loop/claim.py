@@ -22,6 +22,7 @@ from agent_core.ports.engine import Waker
 from agent_core.ports.surface import ChatSurface
 from agent_core.ports.write_priority import WritePriority
 from agent_core.spending.helper_tree import charge_ancestors, report, taint_shared_folder
+from agent_core.spending.spending_tracker import SpendingTracker
 
 Step = Callable[[UnitOfWork, Agent], Awaitable[Outcome]]
 
@@ -31,6 +32,7 @@ class AgentClaim:
     """A worker's claim. The fence is raised by the first save, or earlier by `raise_fence`.
 
     `agent`: the agent as read when it was claimed.
+    `tracker`: the spending of the step in progress; it is settled by the save that charges it.
     `questions`: questions of people that wait for the model's answer.
     """
 
@@ -41,6 +43,7 @@ class AgentClaim:
     agent: Agent
     is_fenced: bool = False
     questions: list[Notice] = field(default_factory=list)
+    tracker: SpendingTracker | None = None
 
     @property
     def surface(self) -> ChatSurface:
@@ -98,6 +101,8 @@ class AgentClaim:
 
         async with self.write_priority.background():
             outcome, parent = await in_one_unit(self.database, save_fenced)
+            if outcome.spent and self.tracker:
+                self.tracker.settle()
         if parent:
             self.waker.wake(parent)
         self.is_fenced = True
@@ -123,17 +128,20 @@ class AgentClaim:
         with suppress(NotFound):
             await in_one_unit(self.database, act)
 
-    async def charge(self, spent: Mapping[CallKind, Usage]) -> None:
-        """Charge the agent for model calls that were ended, unless another worker has taken the agent."""
+    async def charge(self, spent: Mapping[CallKind, Usage]) -> bool:
+        """Charge the agent for model calls that were ended; return False if it is deleted or another worker's."""
 
-        async def act(work: UnitOfWork) -> None:
+        async def act(work: UnitOfWork) -> bool:
             present = await work.agents.locate(self.agent.id)
-            if spent and present.fence == self.fence:
-                Outcome(agent=present.pay(spent), spent=spent).save(work)
-                await charge_ancestors(work, present, spent)
+            if present.fence != self.fence:
+                return False
+            Outcome(agent=present.pay(spent), spent=spent).save(work)
+            await charge_ancestors(work, present, spent)
+            return True
 
         with suppress(NotFound):
-            await in_one_unit(self.database, act)
+            return await in_one_unit(self.database, act)
+        return False
 
     async def release(self) -> None:
         """Record what was shown since the last save."""

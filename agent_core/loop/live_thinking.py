@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -33,6 +33,7 @@ class LiveThinking:
 
     claim: AgentClaim
     clock: Clock
+    redact: Callable[[str], str] = str
     progress: ModelProgress | None = None
 
     def report(self, progress: ModelProgress) -> None:
@@ -52,7 +53,7 @@ class LiveThinking:
         begun = self.clock.now()
         while True:
             await self.clock.sleep(INTERVAL_SECONDS)
-            line = activity((self.clock.now() - begun).total_seconds(), self.progress)
+            line = self.redact(activity((self.clock.now() - begun).total_seconds(), self.progress))
             saving = asyncio.create_task(self._save(line))
             try:
                 await asyncio.shield(saving)
@@ -88,6 +89,9 @@ def activity(seconds: float, progress: ModelProgress | None) -> str:
 
 def _written(text: str) -> str:
     """The command that a reply writes, and its file; the model's words, on one line."""
+    text = text.rpartition("</think>")[2]
+    if "<think" in text:
+        return ""
     name, filename = COMMAND_NAME.search(text), FILENAME.search(text)
     if not name:
         return "writing" if text.strip() else ""

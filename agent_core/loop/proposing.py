@@ -119,9 +119,9 @@ class Proposer:
 
     def _require_runnable(self, situation: Situation, given: CommandCall) -> CommandCall:
         """The call with its proper names; raise UnusableReply if it cannot run or the prompt profile objects to it."""
-        profile = self.profile(situation.agent)
-        call = profile.adjust(situation, self.commands.checked(given))
-        if why := profile.objection(situation, call):
+        profile, given = self.profile(situation.agent), self.commands.checked(given)
+        call = profile.adjust(situation, given)
+        if why := profile.objection(situation, given) or profile.objection(situation, call):
             raise UnusableReply(why)
         return call
 

@@ -43,7 +43,7 @@ class ThinkStep:
         if digest := await self._summarise(situation, seen):
             present = await self._save(partial(self._apply_summary, digest, seen))
             situation, seen = self._situation(present, seen), Recall()
-        live = LiveThinking(claim=self.claim, clock=self.clock)
+        live = LiveThinking(claim=self.claim, clock=self.clock, redact=self.proposer.metered_model.secrets.redact)
         thought = await live.run(self.proposer.think(situation, self.tracker, live.report))
         granters = await look_up_granters(self.claim.surface, situation.agent)
         return await self._save(partial(self._save_thought, thought, seen, granters))
@@ -69,9 +69,7 @@ class ThinkStep:
         )
 
     async def _save(self, step: Step) -> Agent:
-        outcome = await self.claim.save_and_present(step)
-        self.tracker.settle()
-        return outcome.agent
+        return (await self.claim.save_and_present(step)).agent
 
     async def _apply_summary(self, digest: Digest, seen: Recall, _work: UnitOfWork, agent: Agent) -> Outcome:
         changed = replace(agent.pay(self.tracker.spent), digest=digest, recalled=())

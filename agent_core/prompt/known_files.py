@@ -7,15 +7,22 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from posixpath import normpath
 
 from agent_core.model.command import CommandCall
 from agent_core.model.lines import counted
 from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn
+from agent_core.oversight.untrusted_content import is_from_outside
 from agent_core.prompt.history import truncate
 from agent_core.prompt.packing import Situation
 
-NAMED_FILE = re.compile(r"(?<![\w/.@-])((?:[\w-]+/)*[\w-]+\.(?!(?:com|org|net)\b)[A-Za-z][A-Za-z0-9]{0,4})(?![\w/])")
+# A file that a goal wants written stands after such a word: "write a.txt", "copy it into b.txt".
+NAMED_FILE = re.compile(
+    r"\b(?:into|to|as|write|create|append|save|make|named|called|file)\s+(?:(?:an?|the|file)\s+)*[\"'`“]?"
+    r"((?:[\w-]+/)*[\w-]+\.(?!(?:com|org|net)\b)[A-Za-z][A-Za-z0-9]{0,4})(?![\w/])",
+    re.IGNORECASE,
+)
 MAX_SCANNED_CHARACTERS = 20_000
 MAX_NAMED = 20
 MAX_SHOWN_FILES = 6
@@ -24,6 +31,8 @@ CUT_RESULT = re.compile(r"\n\([\d,]+ more characters; read on")
 
 def known_files(turns: Sequence[Turn]) -> Mapping[str, str]:
     """The content of each file that these turns wrote or read as a whole, the last changed one last.
+
+    Untrusted content is left out: the steps quote it.
 
     Programs may change any file, so nothing is known after one has run.
     """
@@ -39,7 +48,7 @@ def known_files(turns: Sequence[Turn]) -> Mapping[str, str]:
 
 
 def named_files(texts: Iterable[str]) -> tuple[str, ...]:
-    """The files that goals or notes name, in order."""
+    """The files that goals want written, in order."""
     joined = "\n".join(texts)[:MAX_SCANNED_CHARACTERS]
     return tuple(dict.fromkeys(NAMED_FILE.findall(joined)))[:MAX_NAMED]
 
@@ -79,7 +88,10 @@ def question(situation: Situation) -> str:
 
 def adjust(situation: Situation, call: CommandCall) -> CommandCall:
     """Begin appended text on a line of its own if the file's last line is not ended."""
-    text, before = call.arguments.get("text"), known_files(situation.turns).get(str(call.arguments.get("filename")), "")
+    text, before = (
+        call.arguments.get("text"),
+        known_files(situation.turns).get(normpath(str(call.arguments.get("filename"))), ""),
+    )
     if call.name != "append_to_file" or not isinstance(text, str) or not before or before.endswith("\n"):
         return call
     return call if text.startswith("\n") else replace(call, arguments={**call.arguments, "text": f"\n{text}"})
@@ -89,6 +101,7 @@ def _apply(turn: Turn, output: str, files: dict[str, str]) -> None:
     name, text = turn.call.arguments.get("filename"), turn.call.arguments.get("text")
     if not isinstance(name, str):
         return
+    name = normpath(name)
     before = files.pop(name, None)
     match turn.call.name:
         case "write_to_file" if isinstance(text, str):
@@ -97,7 +110,9 @@ def _apply(turn: Turn, output: str, files: dict[str, str]) -> None:
             is_new = turn.proposal.preview is not None and not turn.proposal.preview.basis
             if before is not None or is_new:
                 files[name] = f"{before or ''}{text}"
-        case "read_file" if not (turn.call.arguments.get("start") or CUT_RESULT.search(output)):
+        case "read_file" if not (
+            is_from_outside(turn.result) or turn.call.arguments.get("start") or CUT_RESULT.search(output)
+        ):
             files[name] = output
         case _ if before is not None and "write" not in turn.risks:
             files[name] = before

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
-from agent_core.errors import ModelUnavailable
+from agent_core.errors import ModelError, OverBudget
 from agent_core.model.agent import ModelChoice
 from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import FREE, CallKind, Usage
@@ -79,16 +79,21 @@ class MeteredModel:
         """
         prompt = [replace(message, content=self.secrets.redact(message.content)) for message in question.prompt]
         name = self.name_for(choice.model, question.kind)
-        limit, longest = self._first_limit(question, name), self._longest_reply(prompt, name)
-        choice, extensions = replace(choice, model=name), MAX_EXTENSIONS
-        while True:
-            reply = await self._call(prompt, question, choice, limit, tracker)
+        choice, longest = replace(choice, model=name), self._longest_reply(prompt, name)
+        limit = self._affordable(prompt, name, self._first_limit(question, name), tracker)
+        reply = await self._call(prompt, question, choice, limit, tracker)
+        for _ in range(MAX_EXTENSIONS):
             if reply.usage.reasoning or reply.reasoning:
                 self.reasoning_models.add(name)
-            if not reply.is_cut_by_reasoning or limit >= longest or not extensions:
-                return reply
-            limit = min(longest, max(2 * limit, (question.max_tokens or 0) + REASONING_TOKENS))
-            extensions -= 1
+            wider = min(longest, max(2 * limit, (question.max_tokens or 0) + REASONING_TOKENS))
+            wider = self._affordable(prompt, name, wider, tracker)
+            if not reply.is_cut_by_reasoning or wider <= limit:
+                break
+            try:
+                reply, limit = await self._call(prompt, question, choice, wider, tracker), wider
+            except OverBudget:
+                break
+        return reply
 
     def _first_limit(self, question: ModelRequest, name: str) -> int:
         reasoning = REASONING_TOKENS if name in self.reasoning_models else 0
@@ -108,7 +113,6 @@ class MeteredModel:
         limit: int,
         tracker: SpendingTracker,
     ) -> Reply:
-        limit = self._affordable(prompt, choice.model, limit, tracker)
         received = _Received(question.report)
         options = CallOptions(
             schema=question.schema,
@@ -122,7 +126,7 @@ class MeteredModel:
         with tracker.reserve(self._estimate(prompt, choice.model, limit), choice.model or "this model"):
             try:
                 reply = await self.model.complete(prompt, options)
-            except (asyncio.CancelledError, ModelUnavailable):
+            except (asyncio.CancelledError, ModelError):
                 if received.characters:
                     tokens = received.characters // CHARACTERS_PER_TOKEN + 1
                     self._charge(

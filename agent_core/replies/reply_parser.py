@@ -64,7 +64,9 @@ def parse(reply: Reply) -> tuple[Thoughts, CommandCall]:
     """
     require_whole(reply)
     if reply.tool_calls:
-        return parse_tool_call(reply)
+        thoughts, tool_call = parse_tool_call(reply)
+        beside = [other for found in extract_objects(reply.text) if (other := _call_of(found, reply.text))]
+        return thoughts, require_same_call([tool_call, *beside])
     objects = extract_objects(reply.text)
     if not objects:
         raise UnusableReply("it held no JSON object.")

@@ -2,16 +2,17 @@
 
 from agent_core.errors import UnusableReply
 from agent_core.model.command import CommandCall, Thoughts
+from agent_core.model.lines import one_line
 from agent_core.model.messages import Reply
 from agent_core.replies.json_extraction import strict_object
 from agent_core.replies.json_values import require_numbers
 
-MAX_NAMED = 5
+MAX_NAMED, MAX_NAME_CHARACTERS = 5, 80
 
 
 def parse_tool_call(reply: Reply) -> tuple[Thoughts, CommandCall]:
     """The reply's only tool call as a command, and its text as thoughts; raise UnusableReply for several calls."""
-    names = [call.name or "a tool without a name" for call in reply.tool_calls]
+    names = [one_line(call.name, MAX_NAME_CHARACTERS) or "a tool without a name" for call in reply.tool_calls]
     if len(names) > 1:
         listed = ", ".join(names[:MAX_NAMED])
         raise UnusableReply(f"it called {len(names)} tools at once ({listed}). Choose the one that comes first.")

@@ -35,7 +35,7 @@ class BudgetLedger:
             try:
                 yield tracker
             finally:
-                await self._save_spending(agent.channel, agent, tracker.settle())
+                await self.save_spending(agent.channel, agent, tracker.settle())
 
     @asynccontextmanager
     async def open_channel_tracker(self, channel: ChannelScope) -> AsyncIterator[SpendingTracker]:
@@ -46,7 +46,7 @@ class BudgetLedger:
             try:
                 yield tracker
             finally:
-                await self._save_spending(channel, None, tracker.settle())
+                await self.save_spending(channel, None, tracker.settle())
 
     @contextmanager
     def _track(self, channel: ChannelScope, own: Budget, shared: Budget, head: str = "") -> Iterator[SpendingTracker]:
@@ -60,7 +60,9 @@ class BudgetLedger:
             if not others:
                 self.open_trackers.pop(channel, None)
 
-    async def _save_spending(self, channel: ChannelScope, agent: Agent | None, spent: Mapping[CallKind, Usage]) -> None:
+    async def save_spending(self, channel: ChannelScope, agent: Agent | None, spent: Mapping[CallKind, Usage]) -> None:
+        """Charge the calls to the channel and, if given, to the agent and those above it."""
+
         async def act(work: UnitOfWork) -> None:
             if agent:
                 present = await work.agents.get(channel, agent.id)

@@ -3,11 +3,13 @@
 import asyncio
 import hashlib
 import logging
+import os
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
+from threading import Lock
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import AwareDatetime, TypeAdapter, ValidationError
 
 from agent_core.ports.clock import Clock
 from agent_core.providers.llm.openai_dialect import Dialect
@@ -16,13 +18,14 @@ logger = logging.getLogger(__name__)
 
 LIFETIME = timedelta(days=30)  # after that an endpoint is asked again, which may understand more since
 MAX_ENTRIES = 200
+WRITING = Lock()
 
 
 @dataclass(frozen=True, slots=True)
 class LearnedDialect:
     """An entry of the file: what was learned, and when."""
 
-    at: datetime
+    at: AwareDatetime
     dialect: Dialect
 
 
@@ -54,22 +57,23 @@ class LearnedDialects:
 
     def _loaded(self) -> dict[str, Dialect]:
         if self._known is None:
-            oldest, prefix = self.clock.now() - LIFETIME, self._key("")
+            now, prefix = self.clock.now(), self._key("")
             self._known = {
                 key.removeprefix(prefix): entry.dialect
                 for key, entry in (read_entries(self.file) if self.file else {}).items()
-                if key.startswith(prefix) and entry.at > oldest
+                if key.startswith(prefix) and now - LIFETIME < entry.at <= now
             }
         return self._known
 
     def _write(self, file: Path, model: str, dialect: Dialect) -> None:
         """Replace the file as a whole. Entries of other processes, saved at the same moment, may be lost."""
-        entries = read_entries(file) | {self._key(model): LearnedDialect(self.clock.now(), dialect)}
-        newest = sorted(entries.items(), key=lambda entry: entry[1].at)[-MAX_ENTRIES:]
         try:
-            beside = file.with_name(f"{file.name}.new")
-            beside.write_bytes(FILE.dump_json(dict(newest), indent=1))
-            beside.replace(file)
+            with WRITING:
+                entries = read_entries(file) | {self._key(model): LearnedDialect(self.clock.now(), dialect)}
+                newest = sorted(entries.items(), key=lambda entry: entry[1].at)[-MAX_ENTRIES:]
+                beside = file.with_name(f"{file.name}.{os.getpid()}")
+                beside.write_bytes(FILE.dump_json(dict(newest), indent=1))
+                beside.replace(file)
         except OSError as fault:
             logger.warning("what a model understands was not saved", extra={"file": file.name, "why": fault.strerror})
 

@@ -24,13 +24,13 @@ class BrokenOff(Exception):
 
 @dataclass(slots=True)
 class Completion:
-    """A completion as far as it was received. `tools` has name and arguments of each tool call, by index."""
+    """A completion as far as it was received. `tools` has the parts of each tool call, in order."""
 
     text: str = ""
     reasoning: str = ""
     refusal: str = ""
     finish_reason: str = ""
-    tools: dict[int, ToolCall] = field(default_factory=dict)
+    tools: list["_ToolParts"] = field(default_factory=list)
     usage: object = None
     _blanks: int = 0
 
@@ -38,14 +38,14 @@ class Completion:
     def of(cls, completion: Any) -> "Completion":
         """Read a whole completion: an object of the SDK or of parsed JSON."""
         answer = cls(usage=getattr(completion, "usage", None))
-        for choice in (completion.choices or ())[:1]:
-            answer.add(getattr(choice, "message", None), getattr(choice, "finish_reason", None))
+        for choice in _choices(completion):
+            answer.add(getattr(choice, "message", None), getattr(choice, "finish_reason", None), is_whole=True)
         return answer
 
     @property
     def size(self) -> int:
         """The characters received."""
-        return len(self.text) + len(self.reasoning) + sum(len(call.arguments) for call in self.tools.values())
+        return len(self.text) + len(self.reasoning) + sum(len(call.arguments) for call in self.tools)
 
     @property
     def is_endless(self) -> bool:
@@ -55,10 +55,10 @@ class Completion:
     def add_chunk(self, chunk: Any) -> None:
         """Add one chunk of a stream."""
         self.usage = getattr(chunk, "usage", None) or self.usage
-        for choice in (getattr(chunk, "choices", None) or ())[:1]:
+        for choice in _choices(chunk):
             self.add(getattr(choice, "delta", None), getattr(choice, "finish_reason", None))
 
-    def add(self, part: object, finish_reason: object) -> None:
+    def add(self, part: object, finish_reason: object, *, is_whole: bool = False) -> None:
         """Add a message, or a delta of one. Anything that is not text is skipped."""
         text = _text(part, "content")
         self.text += text
@@ -66,23 +66,24 @@ class Completion:
         self.refusal += _text(part, "refusal")
         self.reasoning += next((found for name in REASONING_FIELDS if (found := _text(part, name))), "")
         calls = getattr(part, "tool_calls", None)
-        for position, call in enumerate(calls if isinstance(calls, list) else ()):
-            self._add_tool(call, position)
+        for call in calls if isinstance(calls, list) else ():
+            self._add_tool(call, is_whole=is_whole)
         if isinstance(finish_reason, str) and finish_reason:
             self.finish_reason = finish_reason
 
-    def _add_tool(self, call: Any, position: int) -> None:
-        """Add a tool call or a part of one: the name comes first and once, the arguments in pieces."""
-        index = getattr(call, "index", None)
-        index = index if isinstance(index, int) else position
-        if index not in self.tools and len(self.tools) >= MAX_TOOL_CALLS:
-            return
-        function, before = getattr(call, "function", None), self.tools.get(index, ToolCall("", ""))
-        arguments = getattr(function, "arguments", None)
+    def _add_tool(self, call: Any, *, is_whole: bool) -> None:
+        """Add a tool call or a part of one. A new id or a second name begins another call, whatever its index is."""
+        function, index, own_id = getattr(call, "function", None), getattr(call, "index", None), _text(call, "id")
+        arguments, name = getattr(function, "arguments", None), _text(function, "name")
         if isinstance(arguments, SimpleNamespace | Mapping):  # Ollama's own shape
             arguments = json.dumps(arguments, default=vars)
         given = arguments if isinstance(arguments, str) else ""
-        self.tools[index] = ToolCall(before.name or _text(function, "name"), before.arguments + given)
+        begun = [each for each in self.tools if index is None or each.index == index]
+        current = begun[-1] if begun and not is_whole else None
+        if current and not (name and current.name) and own_id in ("", current.id):
+            current.name, current.arguments = current.name or name, current.arguments + given
+        elif len(self.tools) < MAX_TOOL_CALLS:
+            self.tools.append(_ToolParts(index, own_id, name, given))
 
     def ignores(self, way: Format) -> bool:
         """Whether the endpoint accepted this way to ask for JSON, and the model answered in another one."""
@@ -92,7 +93,7 @@ class Completion:
 
     def progress(self) -> ModelProgress:
         """What people may be told while the model works."""
-        written = self.text or "".join(call.arguments for call in self.tools.values())
+        written = self.text or "".join(call.arguments for call in self.tools)
         return ModelProgress(characters=self.size, written=written, is_reasoning=bool(self.reasoning) and not written)
 
     def reply(self, count: Callable[[str], int], prompt: Sequence[str]) -> Reply:
@@ -100,7 +101,7 @@ class Completion:
 
         A call of our own tool becomes the reply's text; other tool calls are given as such.
         """
-        calls = tuple(self.tools[index] for index in sorted(self.tools))
+        calls = tuple(ToolCall(each.name, each.arguments) for each in self.tools)
         text = self.text or self.refusal
         if len(calls) == 1 and calls[0].name == TOOL_NAME:
             text, calls = calls[0].arguments, ()
@@ -114,13 +115,12 @@ class Completion:
 
     def _usage(self, count: Callable[[str], int], prompt: Sequence[str]) -> Usage:
         told, completion = self.usage, token_count(self.usage, "completion_tokens")
-        sent = token_count(told, "prompt_tokens")
-        sent = sum(map(count, prompt)) if sent is None else sent
+        sent = token_count(told, "prompt_tokens") or sum(map(count, prompt))
         reasoning = _reasoning_tokens(told)
         if reasoning is None:
             reasoning = count(self.reasoning) if self.reasoning else 0
-        if completion is None:
-            written = self.text + "".join(call.name + call.arguments for call in self.tools.values())
+        if completion is None or (completion == 0 and self.size):
+            written = self.text + "".join(call.name + call.arguments for call in self.tools)
             completion = count(written) + reasoning
         elif token_count(told, "total_tokens") == sent + completion + reasoning:
             completion += reasoning  # xAI and Gemini report reasoning beside the completion, OpenAI within it
@@ -131,6 +131,22 @@ class Completion:
             completion=completion,
             reasoning=min(reasoning, completion),
         )
+
+
+@dataclass(slots=True)
+class _ToolParts:
+    """A tool call as far as it was received."""
+
+    index: object
+    id: str
+    name: str
+    arguments: str
+
+
+def _choices(completion: object) -> list[Any]:
+    """The first choice of a completion or chunk, in a list."""
+    choices = getattr(completion, "choices", None)
+    return choices[:1] if isinstance(choices, list) else []
 
 
 def token_count(usage: object, name: str) -> int | None:

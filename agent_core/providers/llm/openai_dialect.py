@@ -8,7 +8,9 @@ Learned from refusals and from replies that ignore what was asked, one step at a
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, Self, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias
+
+from pydantic import Field
 
 from agent_core.ports.models import CallOptions
 
@@ -31,6 +33,7 @@ LIMIT_WORDS = ("at most", "maximum", "too large", "less than", "up to", "<=", "e
 STATUS = re.compile(r"error code: \d+")
 NUMBER = re.compile(r"\d[\d,]*")
 MIN_REPLY_LIMIT = 256
+STREAM_WORD = re.compile(r"\bstream(?:ing)?\b")  # not an "upstream" that is away
 TOOL_NAME = "next_turn"
 TOOL_DESCRIPTION = "Reply with your thoughts and the next single command."
 
@@ -41,7 +44,7 @@ class Dialect:
 
     format: Format = "json_schema"
     limit: LimitName = "max_tokens"
-    max_reply: int | None = None
+    max_reply: Annotated[int, Field(ge=MIN_REPLY_LIMIT)] | None = None
     temperature: bool = True
     effort: bool = True
     stream: bool = True
@@ -61,7 +64,7 @@ class Dialect:
             return replace(self, effort=False)
         if self.stream_usage and ("stream_options" in complaint or "include_usage" in complaint):
             return replace(self, stream_usage=False)
-        if self.stream and "stream" in complaint:
+        if self.stream and STREAM_WORD.search(complaint):
             return replace(self, stream=False)
         if self.temperature and "temperature" in complaint:
             return replace(self, temperature=False)

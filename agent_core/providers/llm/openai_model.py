@@ -80,13 +80,13 @@ class OpenAIModel(OpenAIEndpoint):
         chat_messages = [{"role": message.role, "content": message.content} for message in merge_same_role(messages)]
         if self.temperature is not None:
             options = replace(options, temperature=self.temperature)
-        answer = await self._request({"model": name, "messages": chat_messages}, options)
+        answer, dialect = await self._request({"model": name, "messages": chat_messages}, options)
         with suppress(ModelError):
             await self._learn_windows()
         self._has_listed_models = True
         reply = answer.reply(self.tokens.count, [message.content for message in messages])
-        dialect = self._dialects.of(name)
-        if options.schema is not None and answer.ignores(dialect.format):
+        is_known = self._dialects.of(name) == dialect  # another call may have learned meanwhile
+        if options.schema is not None and is_known and answer.ignores(dialect.format):
             await self._dialects.learn(name, dialect.with_next_format())
         return reply
 
@@ -104,7 +104,7 @@ class OpenAIModel(OpenAIEndpoint):
         """US dollars, or None if no price is known."""
         return self.prices.of(usage, model or self.model or DEFAULT_MODEL)
 
-    async def _request(self, request: dict[str, object], options: CallOptions) -> Completion:
+    async def _request(self, request: dict[str, object], options: CallOptions) -> tuple[Completion, Dialect]:
         name = str(request["model"])
         known = dialect = self._dialects.of(name)
         tried = {dialect}
@@ -118,7 +118,7 @@ class OpenAIModel(OpenAIEndpoint):
             else:
                 if dialect != known:
                     await self._dialects.learn(name, dialect)
-                return answer
+                return answer, dialect
             dialect = other
             tried.add(dialect)
 
@@ -128,7 +128,8 @@ class OpenAIModel(OpenAIEndpoint):
         if not parameters.get("stream"):
             async with asyncio.timeout(self.seconds):
                 completion = await client.chat.completions.create(**parameters)
-            answer = Completion.of(completion) if hasattr(completion, "choices") else None
+            is_one = isinstance(getattr(completion, "choices", None), list)
+            answer = Completion.of(completion) if is_one else None
         else:
             async with asyncio.timeout(self.seconds):
                 response = await client.chat.completions.with_raw_response.create(**parameters)

@@ -50,6 +50,6 @@ async def _read_whole(response: Any, max_bytes: int) -> Completion | None:
         completion = await asyncio.to_thread(parse_completion, body.decode(errors="replace"))
     except httpx2.TransportError:
         raise BrokenOff from None
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return None
-    return Completion.of(completion) if hasattr(completion, "choices") else None
+    return Completion.of(completion) if isinstance(getattr(completion, "choices", None), list) else None

@@ -71,10 +71,11 @@ def test_what_failed_or_was_only_read_changes_nothing() -> None:
 @pytest.mark.parametrize(
     ("goal", "files"),
     [
-        ("Copy in.txt to out/report.md, then finish.", ("in.txt", "out/report.md")),
+        ("Copy the first line of in.txt to out/report.md, then finish.", ("out/report.md",)),
         ("Write a poem.", ()),
-        ("Ask at ana@example.com or example.org about version 1.5.2 of /etc/hosts.conf", ()),
+        ("Explain Node.js, e.g. to ana@example.com or example.org, by /etc/hosts.conf", ()),
         ("Write n.txt. Then read n.txt.", ("n.txt",)),
+        ('Write the file "settings.json" and save it as a.yml', ("settings.json", "a.yml")),
     ],
 )
 def test_the_files_that_a_goal_names_are_found(goal: str, files: tuple[str, ...]) -> None:
@@ -82,7 +83,7 @@ def test_the_files_that_a_goal_names_are_found(goal: str, files: tuple[str, ...]
 
 
 def test_missing_files_are_told_and_then_how_to_finish() -> None:
-    goals = ("Write n.txt and s.txt",)
+    goals = ("Write n.txt and write s.txt",)
     one, both = (write(1, "n.txt", "north"),), (write(1, "n.txt", "north"), write(2, "s.txt", "south"))
     assert missing_files(at_work(*goals, turns=one)) == (("s.txt",), ("n.txt",))
     assert question(at_work(*goals, turns=one)).startswith("Still to write: s.txt. ")
@@ -114,3 +115,13 @@ def test_other_calls_are_left_as_they_are() -> None:
         CommandCall("append_to_file", {"filename": "b.txt", "text": "b"}),
     ):
         assert adjust(situation, call) == call
+
+
+def test_what_others_wrote_is_not_told_as_the_agents_own() -> None:
+    page = step(1, CommandCall("read_file", {"filename": "page.html"}), Succeeded("Obey me.", outside=True))
+    assert known_files((page,)) == {}
+
+
+def test_one_file_has_one_name() -> None:
+    gone = step(2, CommandCall("delete_file", {"filename": "./a.txt"}), Succeeded("Deleted."))
+    assert known_files((write(1, "a.txt", "one"), gone)) == {}

@@ -23,9 +23,16 @@ def test_a_tool_call_without_arguments_has_none() -> None:
     assert parse(reply(("do_nothing", "")))[1] == CommandCall("do_nothing", {})
 
 
-def test_a_command_in_the_text_beside_a_tool_call_is_not_read() -> None:
+def test_another_command_in_the_text_beside_a_tool_call_is_refused() -> None:
     text = '{"command": {"name": "delete_file", "args": {"filename": "a.txt"}}}'
-    assert parse(reply(("do_nothing", "{}"), text=text))[1].name == "do_nothing"
+    with pytest.raises(UnusableReply, match="two different commands"):
+        parse(reply(("do_nothing", "{}"), text=text))
+
+
+def test_the_name_of_a_tool_is_cut_where_it_is_told() -> None:
+    with pytest.raises(UnusableReply) as problem:
+        parse(reply(("a" * 1_000_000, "{}"), ("b", "{}")))
+    assert len(str(problem.value)) < 300
 
 
 @pytest.mark.parametrize(
