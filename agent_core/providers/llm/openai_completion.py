@@ -22,6 +22,10 @@ class BrokenOff(Exception):
     """A stream ended before the end of the reply."""
 
 
+class CompressedStream(Exception):
+    """A stream is compressed, although that was not asked for: a line of it could unpack to any size."""
+
+
 @dataclass(slots=True)
 class Completion:
     """A completion as far as it was received. `tools` has the parts of each tool call, in order."""
@@ -84,6 +88,11 @@ class Completion:
             current.name, current.arguments = current.name or name, current.arguments + given
         elif len(self.tools) < MAX_TOOL_CALLS:
             self.tools.append(_ToolParts(index, own_id, name, given))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is missing of a streamed reply: it has a finish reason, or its text is one JSON object."""
+        return bool(self.finish_reason) or _is_object(self.text)
 
     def ignores(self, way: Format) -> bool:
         """Whether the endpoint accepted this way to ask for JSON, and the model answered in another one."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from agent_core.errors import ModelError, ModelRefused, ModelUnavailable
 from agent_core.providers.limited_replies import ReplyTooLong
-from agent_core.providers.llm.openai_completion import BrokenOff
+from agent_core.providers.llm.openai_completion import BrokenOff, CompressedStream
 
 if TYPE_CHECKING:
     from openai import APIStatusError
@@ -38,7 +38,7 @@ def sdk_errors() -> tuple[type[Exception], ...]:
     """Exceptions that a call through the SDK may raise."""
     from openai import OpenAIError
 
-    return OpenAIError, BrokenOff, ReplyTooLong, TimeoutError, ValueError
+    return OpenAIError, BrokenOff, CompressedStream, RecursionError, ReplyTooLong, TimeoutError, ValueError
 
 
 def to_model_error(

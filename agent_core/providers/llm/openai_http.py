@@ -10,7 +10,6 @@ from openai import DefaultAsyncHttpxClient
 from agent_core.providers.limited_replies import ReplyTooLong, join_limited
 
 MAX_STREAM_BYTES = 128_000_000  # 128,000 tokens in events of 400 bytes come to 51 MB
-PACKED_SHARE = 100  # of a stream that is compressed all the same: a line of it is unpacked as a whole
 ENCODING_HEADERS = ("content-encoding", "content-length", "transfer-encoding")
 
 
@@ -51,9 +50,7 @@ class LimitedClient(DefaultAsyncHttpxClient):
             request.headers["Accept-Encoding"] = "identity"
         response = await super().send(request, stream=True, **options)
         if stream:
-            is_packed = "content-encoding" in response.headers
-            max_bytes = MAX_STREAM_BYTES // PACKED_SHARE if is_packed else MAX_STREAM_BYTES
-            response.stream = LimitedStream(response.stream, max_bytes, self._stall_seconds)
+            response.stream = LimitedStream(response.stream, MAX_STREAM_BYTES, self._stall_seconds)
             return response
         try:
             body = await join_limited(response.aiter_bytes(), self._max_reply_bytes)

@@ -20,7 +20,7 @@ from agent_core.providers.limited_replies import MAX_CHAT_BYTES
 from agent_core.providers.llm.context_windows import ContextWindows, models_with_metadata
 from agent_core.providers.llm.learned_dialects import LearnedDialects
 from agent_core.providers.llm.openai_client import OpenAIEndpoint
-from agent_core.providers.llm.openai_completion import Completion
+from agent_core.providers.llm.openai_completion import Completion, CompressedStream
 from agent_core.providers.llm.openai_dialect import Dialect
 from agent_core.providers.llm.openai_errors import CHAT, Ability, error_text, sdk_errors
 from agent_core.providers.llm.openai_stream import receive_stream
@@ -141,6 +141,8 @@ class OpenAIModel(OpenAIEndpoint):
         return answer
 
     def _next_dialect(self, error: Exception, dialect: Dialect, options: CallOptions) -> Dialect | None:
+        if isinstance(error, CompressedStream):
+            return replace(dialect, stream=False)
         status = getattr(error, "status_code", 0)
         return dialect.adapt(error_text(error), options) if status in DIALECT_STATUSES else None
 

@@ -8,7 +8,7 @@ import httpx2
 
 from agent_core.ports.models import ModelProgress
 from agent_core.providers.limited_replies import join_limited
-from agent_core.providers.llm.openai_completion import BrokenOff, Completion, parse_completion
+from agent_core.providers.llm.openai_completion import BrokenOff, Completion, CompressedStream, parse_completion
 
 EVENT_STREAM = "text/event-stream"
 
@@ -23,24 +23,32 @@ async def receive_stream(
     """
     if EVENT_STREAM not in response.headers.get("content-type", ""):
         return await _read_whole(response, max_bytes)
-    from openai import APIConnectionError  # loaded by now: it made the response
+    if "content-encoding" in response.headers:
+        await response.http_response.aclose()
+        raise CompressedStream
+    answer = await _read_stream(response.parse(), report, max_bytes)
+    if not (answer.is_whole or answer.is_endless or answer.size > max_bytes):
+        raise BrokenOff
+    return answer
 
-    answer, stream = Completion(), response.parse()
+
+async def _read_stream(stream: Any, report: Callable[[ModelProgress], None] | None, max_characters: int) -> Completion:
+    from openai import APIConnectionError  # loaded by now: it made the stream
+
+    answer = Completion()
     try:
         async for chunk in stream:
             answer.add_chunk(chunk)
             if report is not None:
                 report(answer.progress())
-            if answer.is_endless or answer.size > max_bytes:
-                return answer
+            if answer.is_endless or answer.size > max_characters:
+                break
     except APIConnectionError as error:
         if isinstance(error.__cause__, httpx2.TransportError):
             raise BrokenOff from None
         raise
     finally:
         await stream.close()
-    if not answer.finish_reason:
-        raise BrokenOff
     return answer
 
 

@@ -1,6 +1,7 @@
 """Replies of today's endpoints: streamed or whole, with reasoning, tool calls, and usage of several shapes."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from datetime import timedelta
@@ -9,10 +10,12 @@ from typing import Any
 
 import pytest
 
-from agent_core.errors import ModelRefused, ModelUnavailable
+from agent_core.errors import ModelError, ModelRefused, ModelUnavailable
 from agent_core.model.messages import Message, Reply, ToolCall
 from agent_core.model.usage import Usage
 from agent_core.ports.models import CallOptions, ModelProgress
+from agent_core.providers.llm.learned_dialects import LearnedDialects
+from agent_core.providers.llm.openai_dialect import Dialect
 from agent_core.providers.llm.openai_model import OpenAIModel
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.examples import NOON
@@ -273,3 +276,60 @@ async def test_calls_of_one_agent_are_sent_to_one_cache_where_that_is_known(endp
         OpenAIModel()._dialects.of("any").parameters(CallOptions(max_tokens=5, cache_key="agent-1"))["prompt_cache_key"]
         == "agent-1"
     )
+
+
+@both
+@pytest.mark.parametrize("second", ["delete_file", ""])
+async def test_calls_that_share_an_index_are_not_made_one(endpoint: Endpoint, streams: bool, second: str) -> None:
+    halves: list[Any] = [
+        {"index": 0, "id": "t0", "function": {"name": "delete_file", "arguments": '{"filename": "'}},
+        {"index": 0, "id": "t1", "function": {"name": second, "arguments": 'all.db"}'}},
+    ]
+    if streams:
+        chunks: list[Any] = [{"choices": [{"delta": {"tool_calls": [half]}}]} for half in halves]
+        chunks.append({"choices": [{"delta": {}, "finish_reason": "tool_calls"}]})
+        text = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks)
+        endpoint.standin.answers(SaysPlain(text, "text/event-stream"))
+    else:
+        message = {"role": "assistant", "content": None, "tool_calls": halves}
+        endpoint.standin.answers(Says(body={"choices": [{"message": message, "finish_reason": "tool_calls"}]}))
+    reply = await ask(endpoint.model(streams=streams))
+    assert [call.arguments for call in reply.tool_calls] == ['{"filename": "', 'all.db"}']
+
+
+@both
+@pytest.mark.parametrize("body", [{"choices": 5}, {"choices": {"a": 1}}, True])
+async def test_an_absurd_completion_is_a_sentence(endpoint: Endpoint, streams: bool, body: object) -> None:
+    endpoint.standin.answers(Says(body=body))
+    with pytest.raises(ModelError):
+        await ask(endpoint.model(streams=streams))
+
+
+async def test_an_upstream_that_is_away_is_no_refusal_of_streaming(endpoint: Endpoint) -> None:
+    endpoint.standin.answers(Fails(500, "upstream connect error"))
+    model = endpoint.model()
+    with pytest.raises(ModelUnavailable):
+        await ask(model)
+    await ask(model)
+    assert [body.get("stream") for body in endpoint.standin.completions] == [True, True]
+
+
+async def test_calls_side_by_side_learn_one_step(endpoint: Endpoint) -> None:
+    endpoint.standin.answers(*[Says("Prose.")] * 3)
+    model = endpoint.model()
+    await asyncio.gather(*(ask(model) for _ in range(3)))
+    await ask(model)
+    assert way_of(endpoint.standin.completions[-1]) == "tool"
+
+
+async def test_models_learned_side_by_side_are_all_kept(tmp_path: Path) -> None:
+    file, clock = tmp_path / "learned.json", FakeClock(NOON)
+    known = LearnedDialects(file, "http://x", Dialect(), clock)
+    await asyncio.gather(*(known.learn(f"m{number}", Dialect(format="tool")) for number in range(40)))
+    again = LearnedDialects(file, "http://x", Dialect(), clock)
+    assert {again.of(f"m{number}").format for number in range(40)} == {"tool"}
+
+
+async def test_a_reply_of_which_no_token_was_counted_is_counted_here(endpoint: Endpoint) -> None:
+    endpoint.standin.answers(Says("abcdef", usage={"prompt_tokens": 0, "completion_tokens": 0}))
+    assert (await ask(endpoint.model())).usage == Usage(prompt=7, completion=2)
