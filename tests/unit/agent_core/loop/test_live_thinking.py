@@ -11,10 +11,11 @@ import pytest
 
 from adapters.cards import status_text
 from agent_core.loop.live_thinking import INTERVAL_SECONDS, activity
-from agent_core.model.agent import Awaiting, Stopped, Thinking
+from agent_core.model.agent import Agent, Awaiting, Stopped, Thinking
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId
 from agent_core.model.messages import Message, Reply
+from agent_core.model.turn import Turn
 from agent_core.model.usage import Usage
 from agent_core.ports.models import CallOptions, ModelProgress
 from agent_core.testing.examples import BEN
@@ -119,3 +120,50 @@ async def test_a_line_that_is_left_goes_before_the_model_is_asked() -> None:
     async with stage.run(), asyncio.timeout(PATIENCE_SECONDS):
         await model.asked.wait()
         assert (await stage.views.agent(agent.channel, agent.id)).status == Thinking()
+
+
+class HoldingSurface(RecordingSurface):
+    """Never comes to the end of showing a card."""
+
+    async def show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> str:
+        await super().show(agent, turn, may_exist=may_exist)
+        return await asyncio.Future()
+
+
+async def cancel(step: asyncio.Task[None]) -> None:
+    step.cancel()
+    await asyncio.wait([step])
+
+
+async def test_a_thought_that_is_saved_is_billed_once_when_stop_comes_while_its_card_is_shown() -> None:
+    stage = Stage(model=StreamingModel(DONE), surface=HoldingSurface())
+    agent = await stage.service.create(AgentDraft(name="Clerk", goals=("Write",)), stage.origin())
+    step = asyncio.create_task(stage.loop.advance(agent.id))
+    await stage.shown.until(lambda shown: bool(shown.cards))
+    saved = await stage.views.agent(agent.channel, agent.id)
+    await cancel(step)
+    assert (await stage.views.agent(agent.channel, agent.id)).budget.spent == saved.budget.spent > 0
+
+
+async def test_the_thought_of_a_deleted_agent_is_billed_to_its_channel() -> None:
+    model = StreamingModel(waits=True)
+    stage = Stage(model=model)
+    agent = await stage.service.create(AgentDraft(name="Clerk", goals=("Write",)), stage.origin())
+    step = asyncio.create_task(stage.loop.advance(agent.id))
+    await model.asked.wait()
+    model.write("word " * 600)
+    await stage.service.delete(agent.id, stage.origin())
+    await cancel(step)
+    async with stage.database.begin() as work:
+        assert (await work.budgets.of(agent.channel)).spent == Decimal("0.001001")
+
+
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        ('<think>I must never write {"name": "delete_file"', "for 5 s · about 26 tokens"),
+        ('<think>Hm.</think>{"name": "read_file"', "for 5 s · about 26 tokens · writing read_file"),
+    ],
+)
+def test_reasoning_in_the_text_is_no_command(written: str, text: str) -> None:
+    assert activity(5, ModelProgress(characters=100, written=written)) == text
