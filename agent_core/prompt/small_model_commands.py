@@ -16,6 +16,7 @@ from agent_core.prompt.packing import Situation
 MAX_OFFERED_COMMANDS = 8
 RECENT_TURNS = 5
 BASIC_COMMANDS = ("write_to_file", "append_to_file", "read_file", "list_files", "do_nothing")
+NO_CHANGE = "nothing would change"  # how a command refuses to write what is there already
 NO_FILE = "There is no file "  # how a refused command says so
 READING_COMMANDS = ("read_file",)
 URL = re.compile(r"https?://|\bwww\.|\b[a-z0-9-]+\.(?:com|org|net|io|dev|de|fr|uk|eu|ai)\b", re.IGNORECASE)
@@ -99,8 +100,9 @@ def objection(situation: Situation, call: CommandCall) -> str:
 
 
 def is_repeating(situation: Situation) -> bool:
-    """Whether the last reply was refused because it repeated what had just succeeded."""
-    return situation.agent.complaint.endswith(REPEATED)
+    """Whether the last reply was refused because it repeated what had succeeded."""
+    complaint = situation.agent.complaint
+    return complaint.endswith(REPEATED) or NO_CHANGE in complaint
 
 
 def schema(situation: Situation) -> Mapping[str, object]:

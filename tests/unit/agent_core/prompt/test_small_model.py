@@ -374,3 +374,19 @@ async def test_a_small_model_that_only_repeats_itself_pauses_its_agent() -> None
     agent = await stage.wait_until_settled(agent)
     assert isinstance(agent.status, Paused)
     assert agent.turns == 1
+
+
+@pytest.mark.parametrize(
+    "complaint",
+    [
+        "write_to_file has just succeeded with these arguments. Take the next step, or finish.",
+        "hello.txt already holds exactly this; nothing would change.",
+    ],
+)
+def test_after_a_repetition_only_the_finish_or_a_missing_file_is_offered(complaint: str) -> None:
+    written = (step(1, CommandCall("write_to_file", {"filename": "hello.txt", "text": "hello"}), Succeeded("Done.")),)
+    done = at_work(turns=written)
+    assert names(replace(done, agent=replace(done.agent, complaint=complaint))) == {"task_complete"}
+    more = at_work("Write hello into hello.txt and bye into bye.txt", turns=written)
+    asked = json.dumps(schema(replace(more, agent=replace(more.agent, complaint=complaint))))
+    assert '"filename": {"enum": ["bye.txt"]}' in asked
