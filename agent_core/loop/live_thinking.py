@@ -53,7 +53,9 @@ class LiveThinking:
         begun = self.clock.now()
         while True:
             await self.clock.sleep(INTERVAL_SECONDS)
-            line = self.redact(activity((self.clock.now() - begun).total_seconds(), self.progress))
+            # Redacted as a whole, before a part of it is taken: a part of a secret would not be recognised.
+            progress = self.progress and replace(self.progress, written=self.redact(self.progress.written))
+            line = activity((self.clock.now() - begun).total_seconds(), progress)
             saving = asyncio.create_task(self._save(line))
             try:
                 await asyncio.shield(saving)
@@ -78,7 +80,7 @@ class LiveThinking:
 
 
 def activity(seconds: float, progress: ModelProgress | None) -> str:
-    """What a model does, in a few words; "" if only the time is known and it is short."""
+    """What a model does, in a few words: for how long, how much, and what it writes."""
     parts = [f"for {_duration(seconds)}"]
     if progress and progress.characters:
         parts.append(f"about {progress.characters // CHARACTERS_PER_TOKEN + 1:,} tokens")

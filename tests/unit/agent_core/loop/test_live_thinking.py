@@ -17,6 +17,7 @@ from agent_core.model.ids import AgentId
 from agent_core.model.messages import Message, Reply
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Usage
+from agent_core.oversight.secrets import Secrets
 from agent_core.ports.models import CallOptions, ModelProgress
 from agent_core.testing.examples import BEN
 from agent_core.testing.language_model import ScriptedModel, reply_text
@@ -167,3 +168,18 @@ async def test_the_thought_of_a_deleted_agent_is_billed_to_its_channel() -> None
 )
 def test_reasoning_in_the_text_is_no_command(written: str, text: str) -> None:
     assert activity(5, ModelProgress(characters=100, written=written)) == text
+
+
+async def test_the_line_holds_no_part_of_a_secret() -> None:
+    model, secret = StreamingModel(waits=True), "sk-" + "a1b2" * 20
+    stage = Stage(model=model)
+    redacting = replace(stage.metered_model, secrets=Secrets.of([secret]))
+    stage.loop = replace(stage.loop, proposer=replace(stage.loop.proposer, metered_model=redacting))
+    agent = await stage.service.create(AgentDraft(name="Clerk", goals=("Write",)), stage.origin())
+    async with stage.run(), asyncio.timeout(PATIENCE_SECONDS):
+        await model.asked.wait()
+        model.write('{"name": "write_to_file", "filename": "' + secret + '"')
+        await stage.fake_clock.until_sleeping(2)
+        stage.fake_clock.advance(INTERVAL_SECONDS)
+        await stage.shown.until(lambda shown: "writing" in status_text(shown.agents[agent.id].status))
+    assert "a1b2" not in status_text(stage.shown.agents[agent.id].status)
