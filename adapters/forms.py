@@ -7,7 +7,7 @@ from decimal import Decimal, InvalidOperation
 from typing import TypeAlias
 
 from adapters.cards import as_text
-from adapters.visible_text import visible, without_marks
+from adapters.visible_text import restore_invisible, visible
 from agent_core.errors import InvalidInput
 from agent_core.model.agent_policy import Policy
 from agent_core.model.command import RISK_CLASSES, Arguments, CommandSpec, replace_lone_surrogates
@@ -114,7 +114,7 @@ def _is_same(sent: str, shown: str) -> bool:
 
 
 def _value(name: str, text: str, before: object, spec: CommandSpec) -> object:
-    sent = without_marks(text.replace("\r\n", "\n"), as_text(before))
+    sent = restore_invisible(text.replace("\r\n", "\n"), as_text(before))
     if isinstance(before, str) or _takes_text(name, spec):
         return sent
     try:

@@ -59,7 +59,7 @@ def one_line(text: str) -> str:
     return " ".join(readable(text).split())
 
 
-def without_marks(text: str, original: str) -> str:
+def restore_invisible(text: str, original: str) -> str:
     """The inverse of `visible`: marks of invisible characters of the original become these characters again."""
     if "⟨" not in text:
         return text

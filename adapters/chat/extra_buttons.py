@@ -9,7 +9,7 @@ from agent_core.model.ids import AgentId
 ExtraVerb: TypeAlias = Literal["create", "change"]
 
 
-class JoinedButton:
+class ColonSeparatedButton:
     """Base of dataclasses of texts. The text of a button is `kind` and the fields, joined by colons.
 
     `verbs`: what the first of these may be.
@@ -33,7 +33,7 @@ class JoinedButton:
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteButton(JoinedButton):
+class DeleteButton(ColonSeparatedButton):
     """Deletes an agent, after a confirmation."""
 
     agent: AgentId
@@ -42,7 +42,7 @@ class DeleteButton(JoinedButton):
 
 
 @dataclass(frozen=True, slots=True)
-class UploadButton(JoinedButton):
+class UploadButton(ColonSeparatedButton):
     """Uploads a file of an agent to its thread; `file` is its path, or a mark of it where a path may be too long."""
 
     agent: AgentId

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import get_args
 
-from adapters.chat.extra_buttons import ExtraVerb, JoinedButton, UploadButton
+from adapters.chat.extra_buttons import ColonSeparatedButton, ExtraVerb, UploadButton
 from agent_core.model.files import FileEntry
 from agent_core.model.ids import AgentId
 
@@ -23,7 +23,7 @@ def file_of_button(button: UploadButton, entries: Iterable[FileEntry]) -> FileEn
 
 
 @dataclass(frozen=True, slots=True)
-class DiscordDraftButton(JoinedButton):
+class DiscordDraftButton(ColonSeparatedButton):
     """Creates a drafted agent or opens it in the form; `key` is the draft's key in the process's store."""
 
     verb: ExtraVerb

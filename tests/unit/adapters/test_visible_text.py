@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.text_fit import cut, pieces
-from adapters.visible_text import HIDDEN, PLAIN, readable, visible, without_marks
+from adapters.visible_text import HIDDEN, PLAIN, readable, restore_invisible, visible
 
 # Default_Ignorable_Code_Point, https://www.unicode.org/Public/17.0.0/ucd/DerivedCoreProperties.txt
 IGNORABLE = (
@@ -109,11 +109,11 @@ def test_a_visible_text_stays_visible_when_it_is_cut(text: str, most: int) -> No
 
 @given(TRICKY)
 def test_marks_that_nobody_touched_stand_for_their_characters(text: str) -> None:
-    read_back = without_marks(f"{visible(text)}!", text)
+    read_back = restore_invisible(f"{visible(text)}!", text)
     assert visible(read_back) == f"{visible(text)}!"
     assert read_back == f"{text}!" or "⟨" in text
 
 
 def test_a_mark_that_somebody_typed_stays_what_they_typed() -> None:
-    assert without_marks("a⟨U+00A0⟩b⟨U+200B⟩", "a\u00a0b") == "a\u00a0b⟨U+200B⟩"
-    assert without_marks("⟨U+00A0⟩ ⟨U+00A0⟩!", "⟨U+00A0⟩ \u00a0") == "⟨U+00A0⟩ ⟨U+00A0⟩!"
+    assert restore_invisible("a⟨U+00A0⟩b⟨U+200B⟩", "a\u00a0b") == "a\u00a0b⟨U+200B⟩"
+    assert restore_invisible("⟨U+00A0⟩ ⟨U+00A0⟩!", "⟨U+00A0⟩ \u00a0") == "⟨U+00A0⟩ ⟨U+00A0⟩!"

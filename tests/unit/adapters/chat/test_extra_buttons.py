@@ -2,7 +2,7 @@
 
 import pytest
 
-from adapters.chat.extra_buttons import DeleteButton, JoinedButton, UploadButton
+from adapters.chat.extra_buttons import ColonSeparatedButton, DeleteButton, UploadButton
 from adapters.discord.outbound.extra_buttons import DiscordDraftButton
 from agent_core.errors import InvalidInput
 from agent_core.model.ids import AgentId
@@ -18,7 +18,7 @@ AGENT = AgentId("a1")
         (DiscordDraftButton("change", "k3"), "change:k3"),
     ],
 )
-def test_a_button_is_read_from_its_text(button: JoinedButton, text: str) -> None:
+def test_a_button_is_read_from_its_text(button: ColonSeparatedButton, text: str) -> None:
     assert (str(button), type(button).parse(text)) == (text, button)
 
 
@@ -34,6 +34,6 @@ def test_a_button_is_read_from_its_text(button: JoinedButton, text: str) -> None
         (DiscordDraftButton, ""),
     ],
 )
-def test_any_other_text_is_refused(kind: type[JoinedButton], text: str) -> None:
+def test_any_other_text_is_refused(kind: type[ColonSeparatedButton], text: str) -> None:
     with pytest.raises(InvalidInput):
         kind.parse(text)
